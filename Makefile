@@ -1,6 +1,7 @@
 # Everything is set up on the way: `make demo` and `make test` work in a fresh clone.
 # Variables: PYTHON (interpreter of .venv), OTHER_PYTHON (a second one, for test-other), ARGS (more
-# arguments for pytest), BASE (commit that replay compares with), MINUTES, SEED and FILES (of soak).
+# arguments for pytest), BASE (commit that replay compares with), MINUTES, SEED, OF_SOURCES
+# and FILES (of soak).
 
 BIN := .venv/bin
 DIGITS := examples/digits
@@ -34,7 +35,7 @@ test: setup-dev ## run the tests that a change must pass, also against the built
 	$(PYTEST) $(ARGS)
 
 soak: setup-dev ## run tests of random cases with fresh seeds for MINUTES=10; SEED and FILES repeat
-	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(FILES)
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(OF_SOURCES),--of-sources) $(FILES)
 
 # A virtual environment of its own: .venv stays what it is.
 test-other: ## run the tests that need no tools with the interpreter OTHER_PYTHON

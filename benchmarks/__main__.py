@@ -12,6 +12,15 @@ LiteRT and onnxruntime; they go to `host.json`.
 `python -m benchmarks streaming [MODEL ...] [--record]`: what streaming costs in instructions with
 the same kernels; it goes to `streaming.json`.
 
+`python -m benchmarks over-time [MODEL ...] [--record]`: pushes of frames of a keyword spotter
+beside runs of its whole window; it goes to `over_time.json`.
+
+`python -m benchmarks int16 [BOARD ...] [--record]`: layers of int16 beside the same in int8, on
+emulated boards; it goes to `int16.json`.
+
+`python -m benchmarks onnx [MODEL ...] [--record]`: the int8 models in ONNX beside their TFLite
+twins; it goes to `onnx_twins.json`.
+
 `python -m benchmarks planning [--record]`: processor time of planning, for the largest reference
 model and for one of 500 operators; it goes to `planning.json`.
 """
@@ -23,7 +32,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import boards, host, planning, streaming
+from benchmarks import boards, host, int16, onnx_twins, over_time, planning, streaming
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
 from microtir import resources
@@ -80,6 +89,21 @@ def main() -> int:
         prices = streaming.measure_all([str(name) for name in args.models[1:]])
         if args.record:
             streaming.record(prices)
+        return 0
+    if args.models and args.models[0] == Path("over-time"):
+        pushes = over_time.measure_all([str(name) for name in args.models[1:]])
+        if args.record:
+            over_time.record(pushes)
+        return 0
+    if args.models and args.models[0] == Path("int16"):
+        layers = int16.measure_all([str(name) for name in args.models[1:]])
+        if args.record:
+            int16.record(layers)
+        return 0
+    if args.models and args.models[0] == Path("onnx"):
+        twins = onnx_twins.measure_all([str(name) for name in args.models[1:]])
+        if args.record:
+            onnx_twins.record(twins)
         return 0
     if args.models and args.models[0] == Path("planning"):
         seconds = planning.measure_all()

@@ -8,15 +8,15 @@ calling layers row by row: the calls, and borders and rows that a call prepares 
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 import microtir
 from benchmarks.boards import INT8_MODELS, models_folder
+from benchmarks.prices import read_prices, write_prices
 from microtir import driver
 from microtir.artifact import Artifact
 from microtir.boards import Board, load_board
@@ -130,15 +130,9 @@ def measure_all(named: list[str]) -> dict[str, dict[str, Price]]:
 
 def read_recorded() -> dict[str, dict[str, Price]]:
     """Read the figures of `streaming.json`."""
-    data = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else {}
-    return {
-        model: {way: Price(**figures) for way, figures in ways.items()}
-        for model, ways in data.items()
-    }
+    return read_prices(RECORDED, Price)
 
 
 def record(found: Mapping[str, Mapping[str, Price]]) -> None:
     """Write the figures; those of other models stay."""
-    merged = {**read_recorded(), **found}
-    data = {m: {w: asdict(p) for w, p in ways.items()} for m, ways in sorted(merged.items())}
-    RECORDED.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    write_prices(RECORDED, Price, found)

@@ -11,9 +11,9 @@ pytest_plugins = [
     "tests.support.command",
     "tests.support.golden",
     "tests.support.host_cache",
+    "tests.support.tools_gate",
     "tests.support.model_gate",
     "tests.support.tiers",
-    "tests.support.tools_gate",
     "tests.support.zephyr_gate",
 ]
 

@@ -4,11 +4,15 @@
 the seed's, as many at once as there are processors.  A failure is printed when it occurs, with the
 command that repeats it.  Nothing is started that could not end in time; what still runs then is
 ended, and said to be.
+
+With `--of-sources` the first seed is computed from the sources, as `.ci/run` wants it: an accepted
+change is accepted again, whoever repeats it, and the next change draws other cases.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import random
 import re
@@ -28,6 +32,8 @@ _RANDOM = re.compile(r"\bgiven\(|mark\.soak")
 _SEEDS = 1 << 20
 _NOTHING_SELECTED = 5  # a status of pytest
 _SHOWN_LINES = 60
+_SOURCES = ("generator", "templates", "runtime_crt", "boards", "tests")
+_SOURCE_SUFFIXES = frozenset({".py", ".c", ".h", ".j2", ".toml"})
 
 
 @dataclass
@@ -104,6 +110,24 @@ def random_files(root: Path = ROOT) -> list[str]:
     ]
 
 
+def seed_of_sources(root: Path = ROOT) -> int:
+    """Return a seed that changes with any source, by its path and its content."""
+    digest = hashlib.sha256()
+    for folder in _SOURCES:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in _SOURCE_SUFFIXES and path.is_file():
+                digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return int.from_bytes(digest.digest()[:8], "little") % _SEEDS
+
+
+def first_seed(seed: int | None, of_sources: bool) -> int:
+    """Return the seed that was given, else that of the sources, else one that is drawn."""
+    if seed is not None:
+        return seed
+    return seed_of_sources() if of_sources else secrets.randbelow(_SEEDS)
+
+
 def rounds(first: int, files: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield files with seeds: all files in a random order, then all with the next seed."""
     order = random.Random(first)
@@ -117,10 +141,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="how long, at most")
     parser.add_argument("--seed", type=int, help="the first seed; one round if it is given")
+    parser.add_argument("--of-sources", action="store_true", help="the first seed is the sources'")
     parser.add_argument("files", nargs="*", help="test files; all with random cases if none is")
     given = parser.parse_args(arguments)
     files = given.files or random_files()
-    first = secrets.randbelow(_SEEDS) if given.seed is None else given.seed
+    first = first_seed(given.seed, given.of_sources)
     order = ((p, first) for p in files) if given.seed is not None else rounds(first, files)
     sys.stdout.write(f"soak: {len(files)} files from seed {first} on, {given.minutes:g} minutes\n")
     sys.stdout.flush()

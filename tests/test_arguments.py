@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import microtir
@@ -29,10 +30,12 @@ from microtir.errors import UsageError
 from microtir.graph.ir import TensorType
 from microtir.support.arguments import ArgumentRule, checked_arguments, resolved
 from microtir.tir.ir import Intrinsic
+from tests.support.onnx_models import model_of, typed
 from tests.support.small_models import module_of, quantised_graph
 
 WRONG: tuple[object, ...] = (None, 42, "text", [])
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits" / "digits_int8.tflite"
+ONNX = model_of([onnx.helper.make_node("Relu", ["x"], ["y"])], [typed("x", (1, 4))], ["y"])
 FIELDS = {"Target.spec": "target"}  # arguments that diagnostics call by the name of the field
 CONFIG = CompilationConfig(targets="c")
 Case = tuple[Callable[..., Any], Mapping[str, Any]]
@@ -79,7 +82,10 @@ def of_programs(folder: Path) -> dict[str, Case]:
         "IRModule.with_functions": (module.with_functions, {"functions": ()}),
         "IRModule.require_config": (module.require_config, {"stage": "x"}),
         "from_tflite": (microtir.frontend.from_tflite, {"source": DIGITS}),
+        "from_onnx": (microtir.frontend.from_onnx, {"source": ONNX}),
+        "read_model": (microtir.frontend.read_model, {"source": DIGITS}),
         "frontend.check": (microtir.frontend.check, {"source": DIGITS}),
+        "signatures": (microtir.frontend.signatures, {"source": DIGITS}),
         "causes": (microtir.frontend.causes, {"problems": ()}),
         "inspect": (microtir.frontend.inspect, {"module": module}),
         "load": (microtir.host.load, {"artifact": made}),
@@ -150,16 +156,22 @@ def of_te() -> dict[str, Case]:
         "maximum": "a b", "minimum": "a b", "truncdiv": "a b", "clamp": "value low high",
         "select": "condition then otherwise", "rounding_divide_by_pot": "x exponent",
         "multiply_by_quantized_multiplier": "x multiplier shift",
+        "multiply_by_reduced_multiplier": "x multiplier shift",
         "saturating_shift_left": "x count",
+        **dict.fromkeys(("wrapping_add", "wrapping_sub", "wrapping_mul"), "a b"),
+        **dict.fromkeys(("pow", "fmod", "floor_divide"), "x y"), "atan2": "y x",
         "saturating_rounding_doubling_high_mul": "a b",
         **dict.fromkeys(("abs", "compiler_barrier", "count_leading_zeros", "exp", "floor", "log",
-                         "no_fp_contract", "round", "sqrt", "tanh"), "x"),
+                         "no_fp_contract", "round", "sqrt", "tanh", "sin", "cos", "ceil",
+                         "round_half_to_even", "round_small", "float_of_bits"), "x"),
     }  # fmt: skip
     reduced = {"value": x[axis], "axis": axis}
     return {
         **{name: (getattr(te, name), dict.fromkeys(names.split(), one))
            for name, names in operands.items()},
         **{name: (getattr(te, name), reduced) for name in ("sum", "max", "min")},
+        **{name: (getattr(te, name), {"name": "f", "combine": max, "init": 0, **more})
+           for name, more in (("fold", reduced), ("scan", {"value": one, "along": axis}))},
         "as_expr": (te.as_expr, {"value": one}),
         "bind": (te.bind, {"name": "b", "value": one}),
         "call": (te.call, {"intrinsic": Intrinsic.SQRT}),

@@ -6,6 +6,7 @@ python examples/digits/demo.py
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -90,11 +91,18 @@ def demonstrate() -> int:
     print(f"bytes as tflite-micro  {equal} of {total} outputs")
     if artifact.module.model is not None:
         print(f"workspace              {artifact.module.model.memory.workspace_size} bytes of RAM")
+        decisions = artifact.module.model.decisions.values()
+        instructions = sum(decision.instructions for decision in decisions)
+        print(f"instructions           about {instructions} a run, an estimate of planning")
     print(f"weights                {artifact.metadata.weights_bytes} bytes of flash")
+    print(f"code                   about {artifact.metadata.code_bytes_estimate} bytes of flash")
     print(f"model file             {MODEL.stat().st_size} bytes")
     print(f"C sources in           {arguments.output}:")
     for path in sorted(arguments.output.rglob("*.[ch]")):
         print(f"  {path.relative_to(arguments.output)}  {path.stat().st_size} bytes")
+    command = os.path.relpath(Path(sys.executable).with_name("microtir"))
+    print(f"next: {command} fit example:digits  # every board, and whether this fits it")
+    print(f"      {command} check YOUR.tflite   # whether a model of your own can be compiled")
     return 0 if equal == total else 1
 
 

@@ -21,7 +21,6 @@ from microtir.executor import aot
 from microtir.external import Library, refuse_without_layers
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.function_lowering import FunctionLowering, emitted, merged
-from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph_lowering import lowered_graph
 from microtir.inputs import configured, module_of
 from microtir.ir_module import IRModule
@@ -31,7 +30,9 @@ from microtir.outcome import Compiler, artifact_of, code_of, module_with
 from microtir.plan.ir import PlanConstraints
 from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
+from microtir.ports import state_bytes
 from microtir.program import Program
+from microtir.requested import own_numerics, requested_graph
 from microtir.schedule import Schedule
 from microtir.shared import Observer, Shared
 from microtir.support.arguments import checked_arguments
@@ -78,6 +79,7 @@ def lower(
 
     Returns:
         A lowered module: same attributes and config, functions in printing order, entry last.
+        Where the config leaves the numerics to the model, they are named.
         A module that is lowered already comes back as it is.
 
     Raises:
@@ -90,7 +92,7 @@ def lower(
     refuse_without_layers(libraries, module.graph is not None and not module.is_lowered)
     if module.is_lowered:
         return module
-    config = module.config or host()
+    config = own_numerics(module.config or host(), module.graph)
     module = module.with_configuration(config)
     lowering = FunctionLowering(config, simple_mode, extra)
     if module.graph is None:
@@ -113,7 +115,7 @@ def _lower_model(
     """Compile a model, once if there are no limits; the arguments are those of `lower`."""
     config, original = lowering.config, module.graph
     assert original is not None, "functions go another way"
-    module = replace(module, graph=with_more_outputs(original, config.pass_config.more_outputs))
+    module = replace(module, graph=requested_graph(original, config))
     assert module.graph is not None
     records = records or Measured.of(config, kernel_names())
     # The passes know no limit, so that a search runs them once.
@@ -126,7 +128,8 @@ def _lower_model(
     compiled = partial(compile_once, replace(module, graph=graph), config, shared=shared)
     if config.has_limits():
         plan_of, asked = partial(shared.planned, graph), code_of(module, compiler)
-        return module_with(module, fit.search(compiled, plan_of, config, asked))
+        found = fit.search(compiled, plan_of, config, asked, state_bytes(graph))
+        return module_with(module, found)
     return module_with(module, compiled(PlanConstraints.of(config)))
 
 
@@ -160,7 +163,8 @@ def compile_once(
     named = applied(extra.main, "main", named, lambda _, f, __: _verify_main(f, callees))
     see("executor", named)
     # Addresses for its buffers; a checker that shares nothing with placement proves them.
-    ports = memory.ports_of(named, len(planned.graph.inputs), config)
+    turns = [state.turns for state in graph.states]
+    ports = memory.ports_of(named, len(graph.arguments), turns, config)
     pools, how = memory.pools_of(config), config.pass_config.placement
     main, placement = memory.place(named, callees, pools, how, ports)
     see("memory", placement)

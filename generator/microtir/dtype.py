@@ -16,6 +16,7 @@ class DType(Enum):
     INT32 = "int32"
     UINT32 = "uint32"
     INT64 = "int64"
+    UINT64 = "uint64"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
 

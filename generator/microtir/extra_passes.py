@@ -23,6 +23,10 @@ _Subject = TypeVar("_Subject", Graph, PrimFunc)
 class ExtraPasses:
     """Functions of the user; each field is a point of the road, each is run in the order given.
 
+    A pass may declare conditions, as attributes that hold functions: each of `requires` is asked of
+    what the pass is given, each of `ensures` of what it was given and what it gave. One that does
+    not return True ends the compilation.
+
     Args:
         graph_first: on the graph as it was read.
         graph_last: on the optimised graph, before a kernel is chosen for anything.
@@ -76,15 +80,18 @@ def applied(
         check: is called after each with what it was given, what it gave, and its name; raises.
 
     Raises:
-        UsageError: a pass gave something else than it was given, or another signature.
+        UsageError: a pass gave something else than it was given, or another signature; a condition
+            that it declares does not hold.
         GraphError: the graph that a pass gave breaks a rule.
         TirError: the function that a pass gave does, or an access of it cannot be proven.
     """
     for function in passes:
         name = getattr(function, "__name__", type(function).__name__)
         where = f"passes.{point}: '{name}'"
+        _require_conditions(function, "requires", (subject,), where)
         after = function(subject)
         _require_kind(subject, after, where)
+        _require_conditions(function, "ensures", (subject, after), where)
         if after is subject:
             continue
         try:
@@ -93,6 +100,32 @@ def applied(
             raise _blamed(error, where) from error
         subject = after
     return subject
+
+
+def _require_conditions(
+    function: Callable[[_Subject], _Subject],
+    kind: str,
+    subjects: tuple[_Subject, ...],
+    where: str,
+) -> None:
+    """Ask the conditions of one kind that a pass declares; it need not declare any."""
+    conditions = getattr(function, kind, ())
+    if not isinstance(conditions, Sequence) or not all(map(callable, conditions)):
+        raise UsageError(
+            f"'{kind}' of the pass is no sequence of functions",
+            where=where,
+            legal="functions that return True where the condition holds",
+        )
+    for condition in conditions:
+        if condition(*subjects) is not True:
+            name = getattr(condition, "__name__", type(condition).__name__)
+            is_before = kind == "requires"
+            raise UsageError(
+                f"the condition '{name}' does not hold {'before' if is_before else 'after'} the "
+                f"pass, for '{subjects[-1].name}'",
+                where=where,
+                fix="put the pass where it holds" if is_before else "correct the pass",
+            )
 
 
 def _require_kind(before: Graph | PrimFunc, after: object, where: str) -> None:

@@ -43,7 +43,11 @@ CodeOf = Callable[[Program], "int | None"]
 
 
 def search(
-    compile_once: Compile, plan_of: PlanOf, config: CompilationConfig, code_of: CodeOf
+    compile_once: Compile,
+    plan_of: PlanOf,
+    config: CompilationConfig,
+    code_of: CodeOf,
+    state: int = 0,
 ) -> Program:
     """Return the fastest program that keeps to the limits of a configuration.
 
@@ -54,8 +58,9 @@ def search(
         plan_of: plans it; what is not worth its work is not compiled.
         config: with the limits.
         code_of: asks a compiler.
+        state: bytes that the model keeps between runs, for which no plan has room.
     """
-    return _Search(compile_once, plan_of, config, code_of).best()
+    return _Search(compile_once, plan_of, config, code_of, state).best()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +106,7 @@ class _Search:
     plan_of: PlanOf
     config: CompilationConfig
     code_of: CodeOf
+    state: int = 0
     _known: dict[PlanConstraints, _Trial] = field(default_factory=dict)
 
     def best(self) -> Program:
@@ -188,7 +194,7 @@ class _Search:
     def _searched(self, scale: Fraction, byte_price: int = 0) -> list[_Trial]:
         """Return what prices, from one on, and refusals lead to, one after another."""
         asked: PlanConstraints | None = replace(
-            PlanConstraints.of(self.config), byte_price=byte_price
+            PlanConstraints.of(self.config, self.state), byte_price=byte_price
         )
         tried = []
         while asked is not None:
@@ -244,7 +250,7 @@ class _Search:
         known = plan.constraints
         return replace(
             known,
-            ram=self.config.workspace_limit(),
+            ram=self.config.workspace_limit(self.state),
             byte_price=known.byte_price if byte_price is None else byte_price,
             kernel_bytes=kernel_bytes,
             raised=known.raised if raised is None else raised,

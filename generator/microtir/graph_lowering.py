@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from microtir.config import CompilationConfig
+from microtir.errors import Fix, UnsupportedModelError
 from microtir.external import Library, library_of, partition
+from microtir.external.ethos_u import with_driver_calls
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
 from microtir.graph.declared_ranges import with_declared_ranges
 from microtir.graph.ir import Graph, Node
-from microtir.graph.passes import GRAPH_PASSES, BoundSums, RowPorts
+from microtir.graph.passes import BoundSums, RowPorts, graph_passes_of
 from microtir.graph.passes.checked import rewritten
+from microtir.operators.control.definition import Control
 
 
 def lowered_graph(
@@ -34,15 +37,42 @@ def lowered_graph(
         GraphError: a graph breaks a rule.
         MicrotirError: any diagnostic of a library.
     """
+    _refuse_control(graph, config)
+    _refuse_stream(graph, config)
     graph = _rewritten(graph, config, extra)
     named = [(library_of(external), external) for external in config.external]
     graph = partition(
         graph, [*named, *((library, None) for library in libraries)], config.primary_target(),
         cost_of, config.module_name,
     )  # fmt: skip
+    graph = with_driver_calls(graph, config)
     graph_verify.verify(graph)
     executor = config.executor
     return RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
+
+
+def _refuse_control(graph: Graph, config: CompilationConfig) -> None:
+    """Refuse what runs some operators several times, or not at all, where each is a node once."""
+    node = next((node for node in graph.nodes if isinstance(node.op, Control)), None)
+    if node is not None and config.is_graph():
+        raise UnsupportedModelError(
+            "the graph executor runs each operator once, and the model has loops or conditions",
+            where=str(node.source),
+            legal="executor 'aot'",
+            fix=Fix("use executor='aot'", "compile with --executor aot"),
+        )
+
+
+def _refuse_stream(graph: Graph, config: CompilationConfig) -> None:
+    """Refuse a table of calls where states change places from run to run."""
+    if graph.stream is not None and config.is_graph():
+        raise UnsupportedModelError(
+            "the table of the graph executor has one place for each state, and those of a model"
+            " that is streamed change places from run to run",
+            where="stream_axis",
+            legal="executor 'aot'",
+            fix=Fix("use executor='aot'", "compile with --executor aot"),
+        )
 
 
 def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
@@ -52,7 +82,7 @@ def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> G
     graph_verify.verify(graph)
     graph = with_declared_ranges(graph, config.pass_config.input_ranges)
     graph = applied(extra.graph_first, "graph_first", graph, check)
-    graph = rewritten(graph, GRAPH_PASSES, config.pass_config)
+    graph = rewritten(graph, graph_passes_of(config), config.pass_config)
     last = applied(extra.graph_last, "graph_last", graph, check)
     # What the user changed may have made the bounds of sums wrong.
     return graph if last is graph else BoundSums()(last)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from microtir.config.compilation import CompilationConfig
 from microtir.decisions import Decision
 from microtir.errors import ConfigError, UsageError, nearest
-from microtir.graph.ir import Graph, TensorType
+from microtir.graph.ir import Array, Graph, TensorType
 from microtir.memory_plan import ConstantPlan, MemoryPlan
 from microtir.program import Program
 from microtir.support.arguments import checked_arguments
@@ -44,6 +44,37 @@ class Port:
     pool: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StatePort:
+    """What a model keeps from one run to the next: a member of the struct that callers own.
+
+    `alignment` is what its address is a multiple of, in bytes.  The `initial` value of a model that
+    was read from an archive is None: the code of the archive has it.  Of several values that runs
+    take in `turns` the type is that of all of them; a counter says whose turn it is.
+    """
+
+    name: str
+    c_name: str
+    type: TensorType
+    initial: Array | None
+    alignment: int
+    turns: int = 1
+    is_counter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInfo:
+    """What a run is given of a model that is streamed: so many frames of a window of an input.
+
+    They follow each other along an axis of it.
+    """
+
+    input: str
+    axis: int
+    frames: int
+    window: int
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """Facts about a model that the header, the metadata and the reports state.
@@ -58,6 +89,8 @@ class ModelInfo:
     source_bytes: int
     memory: MemoryPlan
     decisions: Mapping[str, Decision] = field(default_factory=lambda: MappingProxyType({}))
+    states: tuple[StatePort, ...] = ()
+    stream: StreamInfo | None = None
 
     @property
     def inputs(self) -> tuple[Port, ...]:

@@ -15,7 +15,8 @@ RAM_BUDGET = "budget.ram"
 class Limit:
     """At most `bytes`, because the option `field` says so; `holder` names what is limited.
 
-    `pool` is the number of the pool that is, if it is one of several.
+    `pool` is the number of the pool that is, if it is one of several.  A budget counts what the
+    model keeps between runs, too, which no plan changes.
     """
 
     field: str
@@ -23,8 +24,14 @@ class Limit:
     bytes: int
     pool: int | None = None
 
+    @property
+    def counts_state(self) -> bool:
+        return self.field == RAM_BUDGET
+
     def taken(self, plan: MemoryPlan) -> int:
         """Return the bytes that a plan takes of what is limited."""
+        if self.counts_state:
+            return plan.budgeted
         return plan.workspace_size if self.pool is None else plan.pools[self.pool].size
 
 

@@ -1,8 +1,8 @@
-"""Where everything lies: buffers in the pools of the workspace, arrays in those of constants."""
+"""Where everything lies: buffers in pools, arrays of constants in theirs, states in a struct."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -65,16 +65,23 @@ class MemoryPlan:
     """Result of placement, all sizes in bytes.
 
     `pools` are those of the configuration, in its order; what is said of the workspace is about
-    all of them together. `verified` is the verdict of the independent checker.
+    all of them together. `verified` is the verdict of the independent checker. `state_size` is
+    what lives from one run to the next, which is the caller's and no part of the workspace.
     """
 
     pools: tuple[PlannedPool, ...]
     placements: tuple[BufferPlacement, ...]
     verified: bool
+    state_size: int = 0
 
     @property
     def workspace_size(self) -> int:
         return sum(pool.size for pool in self.pools)
+
+    @property
+    def budgeted(self) -> int:
+        """Return what a budget of RAM counts: the workspace, and what outlives a run."""
+        return self.workspace_size + self.state_size
 
     @property
     def lower_bound(self) -> int:
@@ -125,3 +132,66 @@ class ConstantPlan:
     pools: tuple[PlannedConstants, ...] = ()
     places: Mapping[Buffer, ConstantPlace] = field(default_factory=lambda: MappingProxyType({}))
     refusal: MemoryPlanError | None = None
+
+
+STATE_IDENTITY_BYTES = 4
+"""Of the first member of a state, which tells those of different models apart."""
+
+TURN_BYTES = 4
+"""Of the member that counts whose turn it is, where states have several values."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBlock:
+    """The memory of a state, in bytes: of each value that runs take in turn, all of them aligned.
+
+    Args:
+        alignment: of each value.
+        size: of one value.
+        turns: how many there are.
+    """
+
+    alignment: int
+    size: int
+    turns: int = 1
+
+    @property
+    def stride(self) -> int:
+        """Return the bytes from one value to the next."""
+        return self.size if self.turns == 1 else _up(self.size, self.alignment)
+
+
+@dataclass(frozen=True, slots=True)
+class StateLayout:
+    """Where the members lie in the struct of what outlives a run, as C lays it out; all in bytes.
+
+    A model that keeps nothing has no struct, and one of size 0 here.
+    """
+
+    offsets: tuple[int, ...] = ()
+    size: int = 0
+    alignment: int = 1
+
+    @staticmethod
+    def kept(blocks: Sequence[KeptBlock]) -> StateLayout:
+        """Return the layout of states, and of a counter where some have several values."""
+        members = [(block.alignment, block.turns * block.stride) for block in blocks]
+        if any(block.turns > 1 for block in blocks):
+            members.append((TURN_BYTES, TURN_BYTES))
+        return StateLayout.of(members)
+
+    @staticmethod
+    def of(members: Sequence[tuple[int, int]]) -> StateLayout:
+        """Return the layout of members, each its alignment and its size."""
+        if not members:
+            return StateLayout()
+        offsets, end = [], STATE_IDENTITY_BYTES
+        for alignment, size in members:
+            offsets.append(_up(end, alignment))
+            end = offsets[-1] + size
+        strictest = max(STATE_IDENTITY_BYTES, *(alignment for alignment, _ in members))
+        return StateLayout(tuple(offsets), _up(end, strictest), strictest)
+
+
+def _up(offset: int, multiple: int) -> int:
+    return -(-offset // multiple) * multiple

@@ -8,7 +8,7 @@ from dataclasses import replace
 from microtir import codegen
 from microtir.artifact import Artifact
 from microtir.ir_module import IRModule, ModelInfo
-from microtir.ports import ports_of
+from microtir.ports import ports_of, states_of, stream_of
 from microtir.program import Program
 
 Compiler = Callable[[Artifact], int]
@@ -32,6 +32,8 @@ def module_with(module: IRModule, program: Program) -> IRModule:
         source_bytes=original.source_bytes,
         memory=program.placement,
         decisions=program.decisions,
+        states=states_of(program.graph, program.main),
+        stream=stream_of(original),
     )
     return replace(
         module, functions=(*program.functions, program.main), constants=program.constants,

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from microtir.config.compilation import CompilationConfig
 from microtir.config.names import c_names
-from microtir.graph.ir import Graph
-from microtir.graph.more_outputs import with_more_outputs
-from microtir.ir_module import IRModule, Port, PortKind
-from microtir.memory_plan import MemoryPlan
+from microtir.dtype import DType
+from microtir.graph.ir import Graph, State, TensorType
+from microtir.ir_module import IRModule, Port, PortKind, StatePort, StreamInfo
+from microtir.memory_plan import TURN_BYTES, KeptBlock, MemoryPlan, StateLayout
+from microtir.requested import requested_graph
+from microtir.tir.ir import Buffer, PrimFunc
 
 
 def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple[Port, ...]:
-    """Return inputs, then outputs.
+    """Return inputs, then outputs; states are neither.
 
     Args:
         graph: with its inputs and outputs.
         config: says who has memory for them, and whether they change hands row by row.
         plan: whose first placements are those of ports in the workspace.
     """
-    inputs, outputs, executor = graph.inputs, graph.outputs, config.executor
+    inputs, outputs, executor = graph.arguments, graph.results, config.executor
     tensors = (*inputs, *outputs)
     is_placed = config.pass_config.use_workspace_io
     places = plan.placements[: len(tensors)] if is_placed else (None,) * len(tensors)
@@ -29,7 +35,7 @@ def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple
     names = c_names([t.name for t in tensors])
     return tuple(
         Port(
-            *(kind, t.name, c_name, t.type, place.offset if place else None),
+            *(kind, t.name, c_name, graph.type_of_all(t), place.offset if place else None),
             t.type.row_bytes if is_by_rows else None,
             place.pool if place else 0,
         )
@@ -39,16 +45,64 @@ def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple
     )
 
 
+def states_of(graph: Graph, main: PrimFunc) -> tuple[StatePort, ...]:
+    """Return what a model keeps from one run to the next.
+
+    Args:
+        graph: with its states.
+        main: placed; its last parameters are the memory of each.
+    """
+    first = len(main.params) - len(graph.states)
+    blocks = [p for p in main.params[first:] if isinstance(p, Buffer)]
+    *names, counter = c_names([*(state.name for state in graph.states), "turn"], ["identity"])
+    ports = [
+        _state_port(state, name, block.alignment)
+        for state, name, block in zip(graph.states, names, blocks, strict=True)
+    ]
+    if any(state.turns > 1 for state in graph.states):
+        first_turn = np.zeros(1, np.uint32)
+        type_ = TensorType((1,), DType.UINT32)
+        ports.append(StatePort("turn", counter, type_, first_turn, TURN_BYTES, is_counter=True))
+    return tuple(ports)
+
+
+def _state_port(state: State, name: str, alignment: int) -> StatePort:
+    """Return a state as a member of the struct; of several values, a line for each, aligned."""
+    if state.turns == 1:
+        return StatePort(state.name, name, state.type, state.initial, alignment)
+    kept = KeptBlock(alignment, state.type.bytes, state.turns)
+    shape = state.turns, kept.stride // state.type.dtype.bytes
+    initial = np.tile(np.resize(state.initial, shape[1]), (state.turns, 1))
+    type_ = replace(state.type, shape=shape)
+    return StatePort(state.name, name, type_, initial, alignment, state.turns)
+
+
+def stream_of(graph: Graph) -> StreamInfo | None:
+    """Return what a run is given of a model that is streamed; None for another one."""
+    stream = graph.stream
+    if stream is None:
+        return None
+    window = stream.input.shape[stream.axis]
+    return StreamInfo(stream.input.name, stream.axis, stream.hop, window)
+
+
+def state_bytes(graph: Graph) -> int:
+    """Return the bytes of what a model keeps from one run to the next, if no layer aligns it."""
+    states = [(state.type, state.turns) for state in graph.states]
+    blocks = [KeptBlock(type_.dtype.bytes, type_.bytes, turns) for type_, turns in states]
+    return StateLayout.kept(blocks).size
+
+
 def io_bytes(module: IRModule) -> int:
     """Return bytes of inputs and outputs outside of the workspace, which no plan changes."""
     config, graph = module.require_config("io_bytes"), module.graph
     assert graph is not None, "functions have no inputs and outputs of a model"
     if config.pass_config.use_workspace_io:
         return 0
-    graph = with_more_outputs(graph, config.pass_config.more_outputs)
+    graph = requested_graph(graph, config)
     executor = config.executor
     sides = (
-        (graph.inputs, executor.row_fed_inputs),
-        (graph.outputs, executor.row_drained_outputs),
+        (graph.arguments, executor.row_fed_inputs),
+        (graph.results, executor.row_drained_outputs),
     )
     return sum(t.type.bytes for tensors, by_rows in sides for t in tensors if not by_rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from microtir.config import CompilationConfig, host
 from microtir.function_lowering import tir_passes_of
-from microtir.graph.passes import GRAPH_PASSES, GraphPass
+from microtir.graph.passes import GraphPass, graph_passes_of
 from microtir.tir import passes as tir_passes
 
 
@@ -24,19 +24,34 @@ class Stage:
 
 
 def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
-    """Return the steps of `lower` and `build` for a model and the executor `aot`, in order."""
-    tir = tir_passes_of(config or host(), simple_mode=False)
+    """Return the steps of `lower` and `build` for a model, in order.
+
+    Args:
+        config: whose passes are meant; that of `host()` without it.
+    """
+    config = config or host()
+    graph, tir = graph_passes_of(config), tir_passes_of(config, simple_mode=False)
+    plan = "Chooses kernels, layouts of tensors, and what shares memory."
+    if config.keeps_layouts():
+        plan = "Chooses kernels, and what shares memory; tensors lie as in the model."
     return (
-        Stage("graph", "Rewrites the graph; every output stays as it is.", _about(GRAPH_PASSES)),
-        Stage("plan", "Chooses kernels, layouts of tensors, and what shares memory."),
+        Stage("graph", "Rewrites the graph; every output stays as it is.", _about(graph)),
+        Stage("plan", plan),
         Stage("lowering", "Writes one PrimFunc for each operator that needs code."),
         Stage("tir", "Rewrites each PrimFunc, then proves every access in bounds.", _about(tir)),
         Stage("executor", "Writes main, the PrimFunc that calls the others in turn."),
         Stage("memory", "Places every buffer in the workspace; a checker proves it."),
         Stage("merge", "Gives layers with equal bodies one function, where flash is the goal."),
         Stage("measure", "Counts what the program takes of flash and of stack."),
-        Stage("codegen", "Prints the PrimFuncs and weights as C."),
+        Stage("codegen", _printed(config)),
     )
+
+
+def _printed(config: CompilationConfig) -> str:
+    if not config.is_graph():
+        return "Prints the PrimFuncs and weights as C."
+    names = ", with names and hooks to watch a run" if config.runs_observed() else ""
+    return f"Prints the PrimFuncs and weights as C, and main as a table of calls{names}."
 
 
 def _about(passes: Sequence[GraphPass | tir_passes.Pass]) -> tuple[tuple[str, str], ...]:

@@ -1,6 +1,7 @@
 #include "microtir/graph.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "microtir/parameters.h"
 #include "microtir/status.h"
@@ -25,6 +26,7 @@ int32_t microtir_graph_init(struct microtir_graph_executor *executor,
     executor->inputs = inputs;
     executor->outputs = outputs;
     executor->pools = pools;
+    executor->state = NULL;
     executor->parameters = NULL;
     executor->constants = NULL;
     executor->devices = NULL;
@@ -95,6 +97,49 @@ int32_t microtir_graph_set_pool(struct microtir_graph_executor *executor, int32_
     return MICROTIR_OK;
 }
 
+/* Checks memory for the state of a model, whatever it holds. */
+static int32_t check_graph_state(const struct microtir_graph_executor *executor,
+                                 const void *state, uint32_t bytes)
+{
+    if (executor == NULL || state == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    const struct microtir_graph_state *const facts = executor->graph->state;
+    if (facts == NULL || bytes != facts->bytes) {
+        return MICROTIR_ERROR_STATE;
+    }
+    return (uintptr_t)state % facts->alignment != 0u ? MICROTIR_ERROR_MEMORY_LAYOUT : MICROTIR_OK;
+}
+
+int32_t microtir_graph_set_state(struct microtir_graph_executor *executor, void *state,
+                                 uint32_t bytes)
+{
+    uint32_t identity = 0;
+    const int32_t status = check_graph_state(executor, state, bytes);
+    if (status != MICROTIR_OK) {
+        return status;
+    }
+    (void)memcpy(&identity, state, sizeof identity);
+    if (identity != executor->graph->state->identity) {
+        return MICROTIR_ERROR_STATE;
+    }
+    executor->state = state;
+    return MICROTIR_OK;
+}
+
+int32_t microtir_graph_reset_state(struct microtir_graph_executor *executor, void *state,
+                                   uint32_t bytes)
+{
+    int32_t status = check_graph_state(executor, state, bytes);
+    if (status == MICROTIR_OK) {
+        status = executor->graph->state->init(state);
+    }
+    if (status == MICROTIR_OK) {
+        executor->state = state;
+    }
+    return status;
+}
+
 int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, const void *file,
                                       uint32_t bytes)
 {
@@ -144,7 +189,8 @@ static int32_t check_run(const struct microtir_graph_executor *executor)
     const struct microtir_graph *const graph = executor->graph;
     if ((graph->parameter_alignment != 0u && executor->parameters == NULL)
         || (graph->constant_pool_count != 0u && executor->constants == NULL)
-        || (graph->device_count != 0u && executor->devices == NULL)) {
+        || (graph->device_count != 0u && executor->devices == NULL)
+        || (graph->state != NULL && executor->state == NULL)) {
         return MICROTIR_ERROR_NOT_SET;
     }
     for (uint16_t i = 0; i < graph->input_count; i++) {
@@ -208,6 +254,8 @@ void *microtir_graph_write(const struct microtir_graph_executor *executor, uint1
     if (tensor->place >= (uint8_t)MICROTIR_GRAPH_WORKSPACE) {
         const uint32_t pool = tensor->place - (uint32_t)MICROTIR_GRAPH_WORKSPACE;
         address = executor->pools[pool] + tensor->offset;
+    } else if (tensor->place == (uint8_t)MICROTIR_GRAPH_STATE) {
+        address = executor->state + tensor->offset;
     } else if (tensor->place == (uint8_t)MICROTIR_GRAPH_OUTPUT) {
         address = executor->outputs[tensor->offset];
     } else {

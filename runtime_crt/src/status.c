@@ -43,13 +43,15 @@ const char *microtir_status_text(int32_t status)
     case MICROTIR_ERROR_INDEX:
         return "there is no tensor or node of this number";
     case MICROTIR_ERROR_NOT_SET:
-        return "an input, an output, the workspace or the parameters are not set";
+        return "an input, an output, the workspace, the state or the parameters are not set";
     case MICROTIR_ERROR_PARAMETERS:
         return "the parameters belong to another model, or are damaged";
     case MICROTIR_ERROR_DEVICE_STATE:
         return "the device is not in the state that this call needs";
     case MICROTIR_ERROR_STEP_COST:
         return "the next node costs more than a step may";
+    case MICROTIR_ERROR_STATE:
+        return "the state is not initialised, or not of this model";
     default:
         return "a status of a generated function";
     }

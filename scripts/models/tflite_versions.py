@@ -114,8 +114,8 @@ def operator_version(
         return _cast(inputs, outputs)
     if code is BuiltinOperator.QUANTIZE:
         return _quantize(outputs)
-    # The first input of SPLIT is its axis.
-    data = inputs[1 if code is BuiltinOperator.SPLIT else 0]
+    # The first input of SPLIT is its axis; what makes a variable has none.
+    data = next(iter(inputs[1 if code is BuiltinOperator.SPLIT else 0 :]), None)
     if data is None:
         return 1
     version = _BY_TYPE.get(code, {}).get(data.type, 1)

@@ -1,4 +1,4 @@
-"""Write TFLite model files: tensors, operators, one subgraph.
+"""Write TFLite model files: tensors, operators, subgraphs.
 
     builder = TfliteBuilder()
     x = builder.tensor("x", (1, 8), np.float32)
@@ -6,16 +6,22 @@
     builder.operator(BuiltinOperator.RELU, [x], [y])
     model = builder.build([x], [y])
 
+What operators run, such as the body of a loop, is a subgraph of the same file:
+
+    body = builder.subgraph("body")
+    ...
+    body.define([state], [next_state])
+
 The same calls give the same bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum
 from types import MappingProxyType
-from typing import Any, TypeAlias, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
 import flatbuffers
 import numpy as np
@@ -87,22 +93,63 @@ class _Operator:
     custom_options: bytes = b""
 
 
-class TfliteBuilder:
-    """Collects tensors and operators in execution order; `build` gives the file's bytes."""
+@dataclass(slots=True)
+class _File:
+    """What the subgraphs of a file share."""
 
-    def __init__(self, description: str = "microtir") -> None:
+    # Buffer 0 is empty by convention: every tensor without data refers to it.
+    buffers: list[bytes] = field(default_factory=lambda: [b""])
+    codes: list[_OperatorCode] = field(default_factory=list)
+    graphs: list[TfliteBuilder] = field(default_factory=list)
+    signatures: list[tuple[str, int]] = field(default_factory=list)
+    metadata: list[tuple[str, int]] = field(default_factory=list)
+
+
+class TfliteBuilder:
+    """Collects tensors and operators in execution order; `build` gives the file's bytes.
+
+    Args:
+        description: of the file.
+        name: of the subgraph.
+        file: what a further subgraph belongs to.
+    """
+
+    def __init__(
+        self, description: str = "microtir", *, name: str = "main", file: _File | None = None
+    ) -> None:
         self._description = description
+        self._name = name
         self._tensors: list[_Tensor] = []
-        # Buffer 0 is empty by convention: every tensor without data refers to it.
-        self._buffers: list[bytes] = [b""]
-        self._codes: list[_OperatorCode] = []
+        self._file = _File() if file is None else file
         self._operators: list[_Operator] = []
+        self._ports: tuple[tuple[int, ...], tuple[int, ...]] = (), ()
+        self.number = len(self._file.graphs)
+        self._file.graphs.append(self)
+
+    def subgraph(self, name: str) -> TfliteBuilder:
+        """Return a further subgraph; its `number` is what options of operators call it by."""
+        return TfliteBuilder(name=name, file=self._file)
+
+    def define(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Say what a subgraph is given and gives."""
+        for index in (*inputs, *outputs):
+            self._operand(index, f"inputs and outputs of {self._name!r}", optional=False)
+        self._ports = tuple(inputs), tuple(outputs)
+
+    def signature(self, key: str) -> None:
+        """Give the subgraph a name by which callers ask for it."""
+        self._file.signatures.append((key, self.number))
+
+    def metadata(self, name: str, data: bytes) -> None:
+        """Add bytes that belong to the file and to no tensor."""
+        self._file.buffers.append(data)
+        self._file.metadata.append((name, len(self._file.buffers) - 1))
 
     def tensor(
         self,
         name: str,
         shape: Sequence[int],
-        dtype: npt.DTypeLike,
+        dtype: npt.DTypeLike | Literal["resource", "int4"],
         data: npt.ArrayLike | None = None,
         scales: npt.ArrayLike | None = None,
         zero_points: npt.ArrayLike | None = None,
@@ -116,7 +163,8 @@ class TfliteBuilder:
         Args:
             name: unique or not, as the format allows.
             shape: static extents.
-            dtype: a numpy type that the format has.
+            dtype: a numpy type that the format has, "int4" for values of 4 bits, two in a byte, or
+                "resource" for the handle of a variable.
             data: values of a constant; None for an activation.
             scales: quantisation scales, one, or one per slice along `axis`.
             zero_points: as many as `scales`; zeros if left out.
@@ -134,8 +182,8 @@ class TfliteBuilder:
             _Tensor(
                 name=name,
                 shape=extents,
-                type=_tensor_type(np.dtype(dtype), where),
-                buffer=self._add_buffer(data, np.dtype(dtype), extents, where),
+                type=_tensor_type(dtype, where),
+                buffer=0 if data is None else self._add_buffer(data, dtype, extents, where),
                 scales=scale_values,
                 zero_points=zero_values,
                 axis=axis or 0,
@@ -198,13 +246,17 @@ class TfliteBuilder:
 
     def build(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
         """Return the model file with the given tensors as the model's inputs and outputs."""
-        for index in (*inputs, *outputs):
-            self._operand(index, "model inputs and outputs", optional=False)
+        self.define(inputs, outputs)
+        file = self._file
         fb = flatbuffers.Builder(1024)
-        buffers = _offset_vector(fb, [_write_buffer(fb, data) for data in self._buffers])
-        codes = _offset_vector(fb, [_write_code(fb, code) for code in self._codes])
-        subgraph = self._write_subgraph(fb, inputs, outputs)
-        subgraphs = _offset_vector(fb, [subgraph])
+        buffers = _offset_vector(fb, [_write_buffer(fb, data) for data in file.buffers])
+        codes = _offset_vector(fb, [_write_code(fb, code) for code in file.codes])
+        written = [graph._write_subgraph(fb) for graph in file.graphs]
+        subgraphs = _offset_vector(fb, written)
+        signatures = [_write_signature(fb, *signature) for signature in file.signatures]
+        named = _offset_vector(fb, signatures) if signatures else 0
+        entries = [_write_metadata(fb, *entry) for entry in file.metadata]
+        metadata = _offset_vector(fb, entries) if entries else 0
         description = fb.CreateString(self._description)
         model = _table(
             fb,
@@ -213,6 +265,8 @@ class TfliteBuilder:
             (2, _Wire.OFFSET, subgraphs),
             (3, _Wire.OFFSET, description),
             (4, _Wire.OFFSET, buffers),
+            *([(6, _Wire.OFFSET, metadata)] if metadata else []),
+            *([(7, _Wire.OFFSET, named)] if named else []),
         )
         fb.Finish(model, file_identifier=FILE_IDENTIFIER)
         return bytes(fb.Output())
@@ -230,38 +284,39 @@ class TfliteBuilder:
         return self._tensors[index].operand()
 
     def _code_index(self, code: _OperatorCode) -> int:
-        if code not in self._codes:
-            self._codes.append(code)
-        return self._codes.index(code)
+        codes = self._file.codes
+        if code not in codes:
+            codes.append(code)
+        return codes.index(code)
 
     def _add_buffer(
         self,
-        data: npt.ArrayLike | None,
-        dtype: np.dtype[Any],
+        data: npt.ArrayLike,
+        dtype: npt.DTypeLike,
         shape: tuple[int, ...],
         where: str,
     ) -> int:
-        if data is None:
-            return 0
-        values = np.asarray(data)
+        values, kind = np.asarray(data), np.dtype(np.int8 if dtype == "int4" else dtype)
         if values.shape != shape:
             raise UsageError(
                 f"data has shape {values.shape}", where=where, legal=f"the tensor's shape {shape}"
             )
-        stored = values.astype(dtype.newbyteorder("<"))
-        if dtype.kind != "f" and not np.array_equal(stored, values):
-            raise UsageError(f"data does not fit {dtype}", where=where)
-        self._buffers.append(stored.tobytes())
-        return len(self._buffers) - 1
+        stored = values.astype(kind.newbyteorder("<"))
+        if kind.kind != "f" and not np.array_equal(stored, values):
+            raise UsageError(f"data does not fit {kind}", where=where)
+        if dtype == "int4":
+            pairs = np.pad(values.reshape(-1), (0, values.size % 2)).reshape(-1, 2) & 15
+            stored = (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8)
+        self._file.buffers.append(stored.tobytes())
+        return len(self._file.buffers) - 1
 
-    def _write_subgraph(
-        self, fb: flatbuffers.Builder, inputs: Sequence[int], outputs: Sequence[int]
-    ) -> int:
+    def _write_subgraph(self, fb: flatbuffers.Builder) -> int:
+        inputs, outputs = self._ports
         tensors = _offset_vector(fb, [_write_tensor(fb, tensor) for tensor in self._tensors])
         input_vector = _vector(fb, inputs, np.int32)
         output_vector = _vector(fb, outputs, np.int32)
         operators = _offset_vector(fb, [_write_operator(fb, op) for op in self._operators])
-        name = fb.CreateString("main")
+        name = fb.CreateString(self._name)
         return _table(
             fb,
             (0, _Wire.OFFSET, tensors),
@@ -272,12 +327,13 @@ class TfliteBuilder:
         )
 
 
-def _tensor_type(dtype: np.dtype[Any], where: str) -> TfliteType:
+def _tensor_type(dtype: npt.DTypeLike | Literal["resource", "int4"], where: str) -> TfliteType:
+    name = str(dtype) if dtype in ("resource", "int4") else np.dtype(dtype).name
     try:
-        return TfliteType[dtype.name.upper()]
+        return TfliteType[name.upper()]
     except KeyError:
         legal = ", ".join(member.name.lower() for member in TfliteType)
-        raise UsageError(f"type {dtype} cannot be stored", where=where, legal=legal) from None
+        raise UsageError(f"type {name} cannot be stored", where=where, legal=legal) from None
 
 
 def _quantization(
@@ -401,6 +457,16 @@ def _write_operator(fb: flatbuffers.Builder, operator: _Operator) -> int:
     )
 
 
+def _write_signature(fb: flatbuffers.Builder, key: str, graph: int) -> int:
+    name = fb.CreateString(key)
+    return _table(fb, (2, _Wire.OFFSET, name), (4, _Wire.UINT32, graph))
+
+
+def _write_metadata(fb: flatbuffers.Builder, name: str, buffer: int) -> int:
+    text = fb.CreateString(name)
+    return _table(fb, (0, _Wire.OFFSET, text), (1, _Wire.UINT32, buffer))
+
+
 def _write_options(fb: flatbuffers.Builder, options: Options) -> int:
     entries: list[_Entry] = []
     types = get_type_hints(type(options))
@@ -408,15 +474,21 @@ def _write_options(fb: flatbuffers.Builder, options: Options) -> int:
         value = getattr(options, entry.name)
         wire = _wire(types[entry.name])
         if wire is _Wire.OFFSET:
-            # A vector lies outside its table and must be complete before the table starts.
-            value = _vector(fb, value, np.int32) if value else 0
+            # It lies outside its table and must be complete before the table starts.
+            value = _write_outside(fb, value) if value else 0
         entries.append((slot, wire, value))
     return _table(fb, *entries)
 
 
+def _write_outside(fb: flatbuffers.Builder, value: str | Sequence[int]) -> int:
+    if isinstance(value, str):
+        return int(fb.CreateString(value))
+    return _vector(fb, value, np.int32)
+
+
 def _wire(annotation: object) -> _Wire:
     """How a field of an option table is stored, from the field's type."""
-    if get_origin(annotation) is tuple:
+    if get_origin(annotation) is tuple or annotation is str:
         return _Wire.OFFSET
     assert isinstance(annotation, type)
     if issubclass(annotation, IntEnum):

@@ -16,14 +16,14 @@ from microtir.projects import ProjectOptions, Samples, generate
 from tests.support.board_projects import digits, digits_samples
 from tests.support.command import Command
 
-RAM_KEYS = ["workspace", "scratch", "io", "data", "stack", "reserve", "total"]
+RAM_KEYS = ["workspace", "scratch", "io", "state", "data", "stack", "reserve", "total"]
 LAYER_KEYS = [
     *("name", "index", "operator", "macs", "macs_executed", "macs_recomputed"),
-    *("instructions", "cycles_estimate"),
+    *("instructions", "code", "cycles_estimate"),
 ]
 KEYS = [
     *("model", "targets", "board", "compiler", "instructions", "cycles_estimate", "flash", "ram"),
-    "layers",
+    *("layers", "kernels"),
 ]
 
 
@@ -48,6 +48,14 @@ def test_profile(name: str) -> None:
     ]
     for row, layer in zip(data["layers"][1:], facts.layers, strict=True):
         assert (row["macs"], row["macs_executed"]) == (layer.macs, layer.macs_executed)
+
+    # The rest of the code are helpers, checks, and what libraries and constants take.
+    parts = sum(row["code"] for row in (*data["layers"], *data["kernels"]))
+    assert all(row["code"] > 0 for row in data["layers"])
+    assert data["flash"]["code"] / 2 < parts <= data["flash"]["code"]
+    names = {layer.name for layer in facts.layers}
+    assert all(row["layers"] and names.issuperset(row["layers"]) for row in data["kernels"])
+    assert data["kernels"] or name == "atmega2560"
 
     ram, memory = data["ram"], facts.memory
     assert memory is not None
@@ -110,6 +118,21 @@ def test_command(microtir: Command, tmp_path: Path) -> None:
     assert "kernel" in plan and "conv_s8_2x4_dsp" in plan
     only = microtir("profile", "example:digits", "--board", "mps2_an386", "--json", "-")
     assert json.loads(only.out) == data
+
+
+def test_a_push_stands_beside_the_whole_window(microtir: Command, tmp_path: Path) -> None:
+    """Both are measured; a report takes the figures."""
+    path, options = tmp_path / "profile.json", ("--board", "mps2_an386", "--stream-axis", "1")
+    result = microtir("profile", "example:digits", *options, "--json", path)
+    board = load_board("mps2_an386")
+    data, alone = json.loads(path.read_text()), profile_on(digits(str(board.target)), board)
+    assert list(data) == [*KEYS, "whole"]
+    assert data["whole"]["instructions"] == alone.instructions
+    share = data["instructions"] / alone.instructions
+    line = f"{data['instructions']:,} of the whole window's {alone.instructions:,}, {share:.3f}"
+    assert line in result.out and "padded in time" in result.out
+    said = microtir("report", "example:digits", *options, "--profile", path)
+    assert line in said.out
 
 
 def test_samples_decide_what_runs() -> None:

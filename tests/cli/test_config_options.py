@@ -7,6 +7,7 @@ import pytest
 
 from microtir.boards import load_board
 from microtir.boards.board import MemoryKind
+from microtir.cli.help import DAILY
 from microtir.config import FLAGS, CompilationConfig, microcontroller
 from tests.support.command import INT8, Command
 
@@ -16,13 +17,28 @@ VERBS = ("compile", "verify", "run", "check")
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_every_flag(microtir: Command, verb: str) -> None:
     """All flags of the option table, and --dump-config, are in the help of each verb."""
-    text = microtir(verb, "--help").out
+    text = microtir(verb, "--help-all").out
     part = text.split("\nConfiguration:\n")[1].split("\nAs tvmc has it:\n")[0]
     found = [line.split()[0] for line in part.splitlines() if line.startswith("  --")]
     assert sorted(found) == sorted([*(flag.name for flag in FLAGS), "--dump-config"])
     assert found.index("--optimize") < found.index("--dump-config")
     assert found.index("--dump-config") < found.index("--executor-aot-interface-api")
     assert found.index("--executor-debug-link-params") < found.index("--workspace-pools")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_short_help_has_what_is_used_daily(microtir: Command, verb: str) -> None:
+    """Of the flags of the table the help has a few, each in a sentence, and says how many more."""
+    text = microtir(verb, "--help").out
+    part = text.split("\nConfiguration:\n")[1]
+    found = [line.split()[0] for line in part.splitlines() if line.startswith("  --")]
+    assert sorted(found) == sorted(DAILY)
+    assert "Legal:" not in part and len(text.splitlines()) < 120
+    whole = microtir(verb, "--help-all").out
+    every = [line for line in whole.split("\nConfiguration:\n")[1].splitlines()
+             if line.startswith("  -")]  # fmt: skip
+    hidden = f"{len(every) - len(DAILY)} more options"
+    assert hidden in text and hidden not in whole
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -15,9 +15,12 @@ from microtir.tir import passes as tir_passes
 from tests.support.command import INT8, Command
 
 PIPELINE = [
-    ("graph", ["fold_constants", "remove_identities", "fold_pad", "fuse_activation",
-               "gather_constant_channels", "fold_constant_channels", "remove_dead_nodes",
-               "drop_redundant_clamps", "bound_sums"]),
+    ("graph", ["fold_constants", "remove_identities", "matmul_to_dense",
+               "fuse_lstm_loops", "transposed_to_convolution", "groups_to_depthwise", "fold_pad",
+               "fuse_activation", "gather_constant_channels", "fold_constant_channels",
+               "push_rows", "view_parts", "place_rows", "remove_dead_nodes", "count_turns",
+               "drop_redundant_clamps", "split_images", "bound_sums", "order_assigns",
+               "update_in_place"]),
     ("plan", []),
     ("lowering", []),
     ("tir", ["simplify", "partition_loops", "simplify", "unroll_loops", "lower_vectorized",
@@ -36,6 +39,21 @@ def test_s0_3_pipeline_is_pinned(microtir: Command) -> None:
     assert facts["executor"] == "aot"
     found = [(s["name"], [p["name"] for p in s["passes"]]) for s in facts["stages"]]
     assert found == PIPELINE
+
+
+@pytest.mark.parametrize("executor", ["graph", "debug"])
+def test_s0_3_pipeline_of_graph_executors(microtir: Command, executor: str) -> None:
+    """The same road; what needs pointers to whole tensors is left out, and main is a table."""
+    facts = json.loads(microtir("explain", "pipeline", "--executor", executor, "--json").out)
+    assert facts["executor"] == executor
+    found = [(s["name"], [p["name"] for p in s["passes"]]) for s in facts["stages"]]
+    wanted = [(name, [p for p in passes if p != "split_images"]) for name, passes in PIPELINE]
+    assert found == wanted
+    summaries = {stage["name"]: stage["summary"] for stage in facts["stages"]}
+    assert "a table of calls" in summaries["codegen"] and "as in the model" in summaries["plan"]
+    assert ("hooks" in summaries["codegen"]) == (executor == "debug")
+    assert microtir("explain", "--executor", executor).status == 0
+    assert "did you mean 'graph'?" in microtir("explain", "--executor", "grap").err
 
 
 def test_s0_3_pipeline_is_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +75,8 @@ def test_s0_3_pipeline_is_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
     stages: list[str] = []
     monkeypatch.setattr(tir_passes, "pipeline", watched)
-    monkeypatch.setattr(graph_lowering, "GRAPH_PASSES", tuple(Watched(p) for p in GRAPH_PASSES))
+    watched_passes = tuple(Watched(p) for p in GRAPH_PASSES)
+    monkeypatch.setattr(graph_lowering, "graph_passes_of", lambda _config: watched_passes)
     built = package.build(frontend.from_tflite(INT8), observe=lambda stage, _: stages.append(stage))
     assert stages == [name for name, _ in PIPELINE]
     passes = dict(PIPELINE)

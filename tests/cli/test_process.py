@@ -24,6 +24,7 @@ VERBS = (
     "tune",
     "check",
     "inspect",
+    "fit",
     "report",
     "boards",
     "options",
@@ -31,6 +32,7 @@ VERBS = (
     "targets",
     "explain",
     "micro",
+    "tvmc",
 )
 
 
@@ -126,7 +128,7 @@ def test_defect_is_one_line(microtir: Command, monkeypatch: pytest.MonkeyPatch) 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(frontend, "from_tflite", broken)
+    monkeypatch.setattr(frontend, "read_model", broken)
     result = microtir("inspect", INT8)
     assert (result.status, result.out) == (3, "")
     assert "internal error, a defect of microtir: ZeroDivisionError: by nothing" in result.err

@@ -21,6 +21,7 @@ NEEDS: dict[str, list[str]] = {
     "pareto": ["--board", "mps2_an386"],
     "tune": ["--board", "mps2_an386", "-o", "records.json"],
     "check": [],
+    "fit": [],
     "report": [],
     "micro create-project": ["-o", "project", "--board", "mps2_an386"],
 }

@@ -68,6 +68,59 @@ def test_the_tutorial_s_command_line(microtir: Command, tmp_path: Path) -> None:
     assert len(more) == 5
 
 
+def test_one_word_more_is_enough(
+    microtir: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`microtir tvmc` has tvmc's defaults: file, module, executor, packed arguments, interface."""
+    monkeypatch.chdir(tmp_path)
+    words = ("tvmc", "compile", INT8, "--target=c")
+    wanted = {
+        (): ("graph", None),
+        ("--executor=aot", "--runtime=crt"): ("aot", "packed"),
+        ("--executor=aot", "--executor-aot-interface-api=c"): ("aot", "c"),
+        ("--executor=aot", "--executor-aot-unpacked-api=1"): ("aot", "c"),
+    }
+    for flags, (executor, interface) in wanted.items():
+        assert microtir(*words, *flags).status == 0  # the file is replaced each time
+        with tarfile.open("module.tar") as tar:
+            stream = tar.extractfile("./metadata.json")
+            assert stream is not None
+            [(name, module)] = json.load(stream)["modules"].items()
+            assert "./codegen/host/include/tvmgen_default.h" in tar.getnames()
+            assert "./runtime/src/runtime/crt/common/crt_runtime_api.c" in tar.getnames()
+        config = module["microtir"]["metadata"]["config"]
+        assert (name, module["executors"]) == ("default", [executor])
+        assert config["compatibility"] == "microtvm"
+        assert interface is None or config["executor"]["options"]["interface-api"] == interface
+
+
+def test_scripts_of_tvmc_run_to_the_end(microtir: Command, tmp_path: Path) -> None:
+    """Compile, create a project, build and run it; flashing an emulated one is no error."""
+    archive, folder = tmp_path / "module.tar", tmp_path / "project"
+    flags = ("--target=c", "--runtime=crt", "--executor=aot", "-f", "mlf", "-o", archive)
+    assert microtir("tvmc", "compile", INT8, *flags).status == 0
+    option = ("--project-option", "project_type=host_driven")
+    made = microtir("tvmc", "micro", "create", folder, archive, "crt", *option)
+    assert (made.status, made.err) == (0, "")
+    assert microtir("tvmc", "micro", "build", folder, "crt").status == 0
+    assert microtir("tvmc", "micro", "flash", folder, "crt").status == 0
+    ones = ("--fill-mode", "ones", "-o")
+    ran = microtir("tvmc", "run", "--device", "micro", folder, *ones, tmp_path / "a.npz")
+    assert (ran.status, ran.err) == (0, "")
+    assert microtir("run", INT8, *ones, tmp_path / "b.npz").status == 0
+    one, two = (np.load(tmp_path / name)["probabilities"] for name in ("a.npz", "b.npz"))
+    assert np.array_equal(one, two)
+
+
+def test_outside_of_tvmc_nothing_changes(microtir: Command, tmp_path: Path) -> None:
+    """The verbs themselves keep their defaults, and tvmc has no others of tvmc's."""
+    assert "add -o FILE.tar" in microtir("compile", INT8, "-f", "mlf").err
+    dumped = json.loads(microtir("compile", INT8, "-o", tmp_path / "x", "--dump-config").out)
+    assert dumped["executor"]["name"] == "aot" and dumped["compatibility"] == "none"
+    tune = microtir("tvmc", "tune", INT8)
+    assert tune.status != 0 and "legal: compile, run, micro" in tune.err
+
+
 def test_project_options(microtir: Command, tmp_path: Path) -> None:
     """Options after the first need no flag of their own; boards have tvmc's names."""
     archive, folder = tmp_path / "module.tar", tmp_path / "project"
@@ -209,6 +262,6 @@ def test_wrong_words_get_the_nearest(
 
 def test_help_has_them(microtir: Command) -> None:
     """The flags stand under a heading of their own, after those of the configuration."""
-    text = microtir("compile", "--help").out.split("\nAs tvmc has it:\n")[1]
+    text = microtir("compile", "--help-all").out.split("\nAs tvmc has it:\n")[1]
     found = [line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")]
     assert found == [flag.short or flag.name for flag in TVMC_FLAGS]

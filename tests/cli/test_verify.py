@@ -17,6 +17,7 @@ KEYS = [
     "targets",
     "board",
     "samples",
+    "steps",
     "outputs",
     "mismatches",
     "max_abs_error",
@@ -65,6 +66,7 @@ def test_reference_oracle(microtir: Command, tmp_path: Path) -> None:
         "targets": ["c -mcpu=cortex-m4"],
         "board": "host",
         "samples": 3,
+        "steps": None,
         "outputs": 30,
         "mismatches": 0,
         "max_abs_error": 0.0,
@@ -79,6 +81,23 @@ def test_tflm_oracle(microtir: Command) -> None:
     assert result.status == 0
     assert "equal: 5 samples, 50 values, every int8 output byte identical" in result.out
     assert "reference: tflite-micro on random inputs, seed 7" in result.out
+
+
+def test_pushes_equal_tflm_on_whole_windows(microtir: Command) -> None:
+    """What is pushed frame by frame is given to tflite-micro as the window that it ends."""
+    options = ("--stream-axis", 1, "--steps", 50, "--samples", 1, "--oracle", "tflm")
+    result = microtir("verify", INT8, *options)
+    assert result.status == 0, result.err
+    assert "1 sample of 50 steps, 500 values, every int8 output byte identical" in result.out
+
+
+@pytest.mark.parametrize("hop", [1, 3])
+def test_golden_windows_are_pushed_frame_by_frame(microtir: Command, hop: int) -> None:
+    """The last push of each image gives what the file has for the image, whatever was before."""
+    result = microtir("verify", "example:digits", "--stream-axis", 1, "--stream-hop", hop)
+    assert result.status == 0, result.err
+    steps = -(-8 // hop)
+    assert f"equal: 450 samples of {steps} steps, 4,500 values" in result.out
 
 
 def test_tflm_that_is_not_installed(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:

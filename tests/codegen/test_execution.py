@@ -93,7 +93,7 @@ def expressions(draw: st.DrawFn, dtype: DType, depth: int) -> Expr:
         exact = st.sampled_from(
             (
                 *(Intrinsic.ABS, Intrinsic.FLOOR, Intrinsic.ROUND, Intrinsic.SQRT),
-                Intrinsic.POSITIVE_PART,
+                *(Intrinsic.POSITIVE_PART, Intrinsic.CEIL, Intrinsic.ROUND_HALF_TO_EVEN),
             )
         )
         choices.append(st.builds(Call, exact, st.tuples(part), st.just(dtype)))
@@ -141,6 +141,12 @@ def _fixed_point(depth: int) -> st.SearchStrategy[Expr]:
             part,
             multiplier,
             st.integers(-31, 30).map(IntImm),
+        ),
+        call(
+            Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER,
+            expressions(DType.INT64, depth - 1),
+            st.integers(0, (1 << 15) - 1).map(IntImm),
+            st.integers(-31, 7).map(IntImm),
         ),
         call(Intrinsic.COUNT_LEADING_ZEROS, expressions(DType.UINT32, depth - 1)),
     )
@@ -233,6 +239,20 @@ def test_every_operator(dtype: DType) -> None:
     _check(found)
 
 
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64], ids=lambda dtype: str(dtype.value))
+def test_division_by_minus_one(dtype: DType) -> None:
+    """Where the quotient overflows, C's remainder is undefined, and so is TIR's."""
+    one, other = Load(INPUTS[dtype], (ROW,)), Load(INPUTS[dtype], (build.sub(IntImm(15), ROW),))
+    found = [
+        Binary(op, one, divisor)
+        for op in (Op.FLOORDIV, Op.FLOORMOD, Op.TRUNCDIV)
+        for divisor in (IntImm(-1, dtype), other)
+    ]
+    last = LENGTH - 1
+    assert not any(_defined_rows(e)[last] for e in found if isinstance(e.b, IntImm))
+    _check(found)
+
+
 def test_every_conversion() -> None:
     """A Cast from each type to each other one, where the value fits."""
     found: list[Expr] = [
@@ -255,21 +275,34 @@ def test_fixed_point_extremes(intrinsic: Intrinsic) -> None:
         Intrinsic.ROUNDING_DIVIDE_BY_POT: counts,
         Intrinsic.SATURATING_SHIFT_LEFT: counts,
         Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: [1 << 30, DType.INT32.max],
+        Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER: [0, 1, 1 << 14, (1 << 15) - 1],
         Intrinsic.COUNT_LEADING_ZEROS: [],
         Intrinsic.COMPILER_BARRIER: [],
-    }[intrinsic]
+    }.get(intrinsic, [])
     if intrinsic is Intrinsic.COMPILER_BARRIER:
         argument_lists: list[tuple[Expr, ...]] = [(IntImm(x),) for x in edges]
+    elif SIGNATURES[intrinsic].result is DType.INT64:
+        long = [DType.INT64.min, DType.INT64.max, 3037000500, *edges]
+        argument_lists = [tuple(IntImm(v, DType.INT64) for v in (x, y)) for x in long for y in long]
     elif intrinsic is Intrinsic.COUNT_LEADING_ZEROS:
         values = [0, 1, 2, 3, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFF]
         argument_lists = [(IntImm(v, DType.UINT32),) for v in values]
+    elif intrinsic is Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER:
+        sums = [*edges, -(1 << 47), (1 << 47) - 1, 3 << 20]
+        argument_lists = [
+            (IntImm(x, DType.INT64), IntImm(m), IntImm(s))
+            for x in sums
+            for m in second
+            for s in (-31, -17, -1, 0, 7)
+        ]
     elif intrinsic is Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER:
         argument_lists = [
             (IntImm(x), IntImm(m), IntImm(s)) for x in edges for m in second for s in shifts
         ]
     else:
         argument_lists = [(IntImm(x), IntImm(y)) for x in edges for y in second]
-    found: list[Expr] = [Call(intrinsic, args, DType.INT32) for args in argument_lists]
+    result = SIGNATURES[intrinsic].result
+    found: list[Expr] = [Call(intrinsic, args, result) for args in argument_lists]
     _check(found)
 
 

@@ -76,7 +76,7 @@ def test_s2_2_nothing_is_unset_after_construction() -> None:
     assert config.constant_pools == ()
     assert config.workspace_pools[0].size_limit is None
     assert config.module_name == "default"
-    assert config.numerics is Numerics.TFLM
+    assert config.numerics is Numerics.MODEL
     assert config.optimize is Optimize.BALANCED
     assert config.budget == Budget()
     assert config.pass_config == PassConfig()
@@ -98,13 +98,14 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"workspace_pools": 5}, "workspace_pools", "'workspace_pools' got 5"),
     ({"module_name": "my-model.v2"}, "module_name", "did you mean 'my_model_v2'?"),
     ({"module_name": 5}, "module_name", "is an int, not a str"),
-    ({"numerics": "tflite_ref"}, "numerics", "not built yet"),
+    ({"numerics": "tflite_opt"}, "numerics", "not built yet"),
     ({"numerics": Numerics.FLOAT}, "numerics", "use numerics 'tflm'"),
     ({"numerics": "tflmm"}, "numerics", "did you mean 'tflm'?"),
     ({"optimize": "size"}, "optimize", "legal: speed, ram, flash, balanced"),
     ({"budget": {"rom": 5}}, "budget", "Budget field 'rom' is unknown"),
     ({"budget": 5}, "budget", "'budget' got 5"),
     ({"pass_config": {"tir.x": 1}}, "pass_config", "'tir.x' is unknown"),
+    ({"stream_hop": 2}, "stream_hop", "got 2, but 'stream_axis' is left out"),
     ({"pass_config": 5}, "pass_config", "pass_config options got 5"),
     (
         {"pass_config": {"tir.disable_unroll": True, "tir.unroll_max_extent": 8}},
@@ -280,6 +281,7 @@ def test_json_states_every_option() -> None:
             "link-params": True,
             "row-fed-inputs": False,
             "row-drained-outputs": False,
+            "steps": False,
         },
     }
     assert data["pass_config"]["memory.placement"] == "greedy"
@@ -323,6 +325,12 @@ def configurations(draw: st.DrawFn) -> CompilationConfig:
         "targets": draw(st.sampled_from([[], [target]])),
         "pool_info_properties": properties,
     }
+    streams: list[dict[str, Any]] = [
+        {"stateful": True},
+        {"stream_axis": "1"},
+        {"stream_axis": "m=2"},
+    ]
+    streamed = draw(st.sampled_from(streams))
     return CompilationConfig(
         targets=target,
         target_host=draw(st.sampled_from([None, "c", "c -mcpu=cortex-m0"])),
@@ -343,6 +351,8 @@ def configurations(draw: st.DrawFn) -> CompilationConfig:
         constant_pools=draw(st.sampled_from([None, ["flash2"]])),
         external=draw(st.sampled_from([None, "cmsis-nn=a folder", "cmsis-nn=x'y,1,2"])),
         tuning_records=draw(st.sampled_from(["", 'my "records".json'])),
+        **streamed,
+        stream_hop=draw(st.integers(1, 5)) if streamed.get("stream_axis") else 1,
         pass_config={
             "tir.disable_unroll": unroll == 0 and draw(st.booleans()),
             "tir.unroll_max_extent": unroll,

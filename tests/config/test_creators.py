@@ -47,6 +47,12 @@ def test_s2_9_micro_takes_options_and_executor() -> None:
     assert config.workspace_alignment() == 8
 
 
+@pytest.mark.parametrize("executor", ["graph", "aot", "debug", None])
+def test_s2_9_micro_has_a_system_library_with_the_graph_executor(executor: str | None) -> None:
+    """As the RFC has it: `system-lib` is on for `graph`, and off for all others."""
+    assert micro("nrf52840", executor=executor).runtime.system_lib == (executor == "graph")
+
+
 @pytest.mark.parametrize(
     ("model", "options", "executor", "text"),
     [

@@ -28,6 +28,7 @@ def test_defaults_of_aot() -> None:
         "constant-byte-alignment": None,
         "row-fed-inputs": False,
         "row-drained-outputs": False,
+        "steps": False,
     }
     assert executor.kind is ExecutorKind.AOT
     assert executor.name == "aot"
@@ -163,6 +164,7 @@ def test_registered_names_and_useful_types() -> None:
         "constant-byte-alignment": "int",
         "row-fed-inputs": "bool",
         "row-drained-outputs": "bool",
+        "steps": "bool",
     }
     assert options["interface-api"].domain.choices() == ("c", "packed")
     assert list(Runtime.list_registered_options("crt")) == ["system-lib"]

@@ -77,7 +77,7 @@ def test_flags_describe_themselves() -> None:
     assert interface.metavar == "c|packed"
     assert interface.choices == ("c", "packed")
     assert "Legal: c, packed. Default: c." in interface.help
-    assert by_name["--numerics"].metavar == "tflm"  # the others are not built
+    assert by_name["--numerics"].metavar == "model|tflm|tflite_ref|onnxruntime"  # others: not built
     assert by_name["--target"].repeatable and by_name["--pass-config"].repeatable
     assert not by_name["--module-name"].repeatable
     assert by_name["--workspace-pools-size-hint-bytes"].metavar == "POOL:INT"
@@ -113,6 +113,7 @@ def test_s2_10_flags_build_the_same_configuration_as_python() -> None:
         executor=Executor("aot", {"workspace-byte-alignment": 16}),
         runtime=Runtime("crt", {"system-lib": True}),
         module_name="kws",
+        numerics="tflm",
         optimize="ram",
         budget=Budget(ram=65536, flash=1024),
         workspace_pools=[

@@ -39,6 +39,10 @@ CONTRADICTIONS = [
     {"constant_pools='flash'", "executor.link-params=False"},
     {"workspace_pools.is_internal=True", "pass_config.memory.use_workspace_io=True"},
     *(
+        {f"pass_config.ethos_u.{kind}_pool='workspace'", "workspace_pools='dtcm-2'"}
+        for kind in ("scratch", "fast_scratch")
+    ),
+    *(
         {f"executor.{option}=True", other}
         for option in ("row-fed-inputs", "row-drained-outputs")
         for other in (
@@ -48,6 +52,7 @@ CONTRADICTIONS = [
             "executor.interface-api='packed'",
         )
     ),
+    {"executor.steps=True", "executor.interface-api='packed'"},
 ]
 
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts,

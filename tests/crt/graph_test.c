@@ -44,14 +44,30 @@ static const struct microtir_graph_tensor spread[] = {
     {0, 4, MICROTIR_GRAPH_OUTPUT, {MICROTIR_ELEMENT_SIGNED, 32}},
     {0, 4, MICROTIR_GRAPH_WORKSPACE, {MICROTIR_ELEMENT_SIGNED, 32}},
 };
-static const struct microtir_graph graph = {nodes, arguments, tensors, ports, names, one, 2,
-                                            1,     1,         2,       0,     0,     0,   0,    0};
-static const struct microtir_graph apart = {nodes, arguments, tensors, ports, NULL, one, 2,
-                                            1,     1,         2,       4,     0,    0,   7,    17};
-static const struct microtir_graph driven = {nodes, arguments, tensors, ports, NULL, one, 2,
-                                             1,     1,         2,       0,     0,    1,   0,    0};
-static const struct microtir_graph pooled = {nodes, arguments, spread, ports, NULL, two, 2,
-                                             1,     1,         2,      0,     1,    0,   0,    0};
+static int32_t begin(void *state)
+{
+    uint32_t *const words = state;
+    words[0] = 77;
+    words[1] = 5;
+    return MICROTIR_OK;
+}
+
+static const struct microtir_graph_state facts = {begin, 8, 77, 4};
+static const struct microtir_graph_tensor kept[] = {
+    {4, 4, MICROTIR_GRAPH_STATE, {MICROTIR_ELEMENT_SIGNED, 32}},
+    {4, 4, MICROTIR_GRAPH_STATE, {MICROTIR_ELEMENT_SIGNED, 32}},
+    {0, 4, MICROTIR_GRAPH_OUTPUT, {MICROTIR_ELEMENT_SIGNED, 32}},
+};
+static const struct microtir_graph graph = {
+    nodes, arguments, tensors, ports, names, one, NULL, 2, 1, 1, 2, 0, 0, 0, 0, 0};
+static const struct microtir_graph apart = {
+    nodes, arguments, tensors, ports, NULL, one, NULL, 2, 1, 1, 2, 4, 0, 0, 7, 17};
+static const struct microtir_graph driven = {
+    nodes, arguments, tensors, ports, NULL, one, NULL, 2, 1, 1, 2, 0, 0, 1, 0, 0};
+static const struct microtir_graph pooled = {
+    nodes, arguments, spread, ports, NULL, two, NULL, 2, 1, 1, 2, 0, 1, 0, 0, 0};
+static const struct microtir_graph keeping = {
+    nodes, arguments, kept, ports, NULL, one, &facts, 2, 1, 1, 2, 0, 0, 0, 0, 0};
 
 static const int64_t shape[] = {1};
 static int32_t input[2];
@@ -274,6 +290,36 @@ static void test_graph_devices(void)
     CHECK(microtir_graph_run(&executor), MICROTIR_OK);
 }
 
+/* A counter: the first node adds one to what it has left, the second gives ten times that. */
+static void test_graph_state(void)
+{
+    struct microtir_graph_executor executor = ready(&keeping);
+    uint32_t state[3] = {1, 2, 3};
+    CHECK(microtir_graph_set_state(&executor, NULL, 8), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_state(NULL, state, 8), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_state(&executor, state, 7), MICROTIR_ERROR_STATE);
+    CHECK(microtir_graph_set_state(&executor, (uint8_t *)state + 1, 8),
+          MICROTIR_ERROR_MEMORY_LAYOUT);
+    CHECK(microtir_graph_set_state(&executor, state, 8), MICROTIR_ERROR_STATE);
+    CHECK(microtir_graph_reset_state(&executor, state, 12), MICROTIR_ERROR_STATE);
+    CHECK(executor.state == NULL, 1);
+#if MICROTIR_CHECK_GRAPH
+    CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
+#endif
+    CHECK(microtir_graph_reset_state(&executor, state, 8), MICROTIR_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK(microtir_graph_run(&executor), MICROTIR_OK);
+        CHECK(output[0], 60 + 10 * i);
+    }
+    CHECK(state[2], 3);
+    executor = ready(&keeping);
+    CHECK(microtir_graph_set_state(&executor, state, 8), MICROTIR_OK);
+    CHECK(microtir_graph_run(&executor), MICROTIR_OK);
+    CHECK(output[0], 90);
+    executor = ready(&graph);
+    CHECK(microtir_graph_set_state(&executor, state, 8), MICROTIR_ERROR_STATE);
+}
+
 static void test_graph_parameters(void)
 {
     union {
@@ -369,6 +415,7 @@ const struct unit_test graph_tests[] = {
     {"graph_run_within", test_run_within},
     {"graph_last_node", test_last_node},
     {"graph_devices", test_graph_devices},
+    {"graph_state", test_graph_state},
     {"graph_parameters", test_graph_parameters},
     {"graph_observed", test_observed},
     {NULL, NULL},

@@ -53,7 +53,7 @@ class Sizes:
 def _together(program: Program, config: CompilationConfig) -> int:
     """Return the most bytes of buffers that hold anything at one moment of main."""
     callees = {f.name: f for f in program.functions}
-    ports = memory.ports_of(program.named_main, len(program.graph.inputs), config)
+    ports = memory.ports_of(program.named_main, len(program.graph.inputs), (), config)
     lives = lifetimes(program.named_main, callees, ports.inputs, ports.outputs)
     total = np.zeros(max((life.end for life in lives), default=1), np.int64)
     for life in lives:

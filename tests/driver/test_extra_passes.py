@@ -110,6 +110,63 @@ def test_an_access_outside_names_the_pass(point: str) -> None:
     assert caught.value.fix == "correct the pass"
 
 
+class _Declared:
+    """A pass that gives what it is given, with conditions that it declares."""
+
+    __name__ = "declared"
+
+    def __init__(self, asked: list[object], *answers: object) -> None:
+        self.asked = asked
+        self.answers = answers
+        self.requires, self.ensures = [self.before], [self.after]
+
+    def before(self, subject: Graph | PrimFunc) -> object:
+        self.asked.append(subject)
+        return self.answers[0]
+
+    def after(self, before: Graph | PrimFunc, after: Graph | PrimFunc) -> object:
+        self.asked.append((before, after))
+        return self.answers[1]
+
+    def __call__(self, subject: Graph | PrimFunc) -> Graph | PrimFunc:
+        self.asked.append("run")
+        return subject
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_conditions_are_asked_before_and_after(point: str) -> None:
+    """At every point, with what the pass was given and gave; one that does not hold is named."""
+    asked: list[object] = []
+    passes = ExtraPasses(**{point: [_Declared(asked, True, True)]})  # type: ignore[arg-type]
+    microtir.lower(model(), passes=passes)
+    first, ran, pair = asked[:3]
+    assert (ran, pair) == ("run", (first, first))
+    assert isinstance(first, Graph | PrimFunc)
+    for answers, when in {
+        (False, True): "before",
+        (True, False): "after",
+        (True, 1): "after",
+    }.items():
+        asked.clear()
+        wrong = ExtraPasses(**{point: [_Declared(asked, *answers)]})  # type: ignore[arg-type]
+        text = f"the condition '{when}' does not hold {when} the pass, for '{first.name}'"
+        with pytest.raises(UsageError, match=text) as caught:
+            microtir.lower(model(), passes=wrong)
+        assert caught.value.where == f"passes.{point}: 'declared'"
+        assert asked.count("run") == (when == "after")
+
+
+def test_conditions_are_functions() -> None:
+    """What cannot be asked is refused, and not passed over."""
+
+    def declared(subject: Graph) -> Graph:
+        return subject
+
+    setattr(declared, "requires", ["has_relu6"])  # noqa: B010  # a function's own attribute
+    with pytest.raises(UsageError, match="'requires' of the pass is no sequence of functions"):
+        microtir.lower(model(), passes=ExtraPasses(graph_first=[declared]))
+
+
 def test_replay_names_a_pass_that_changes_a_result() -> None:
     """With the option on, TIR passes of the user are replayed as the compiler's own are."""
     config = CompilationConfig.from_target("c")

@@ -18,6 +18,7 @@ from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.graph.reference import execute
 from microtir.host.layers import first_wrong_layer
+from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import RelativeTolerance
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Padding2D
@@ -218,7 +219,8 @@ def test_executors_and_layers(executor: str) -> None:
     np.testing.assert_array_equal(got, expected)
     if executor == "aot":
         model = host.load(artifact, debug=True)
-        assert first_wrong_layer(model, planned, [(0, inputs)], RelativeTolerance(0.0)) is None
+        samples = SampleBatch((inputs,))
+        assert first_wrong_layer(model, planned, samples, {0}, RelativeTolerance(0.0)) is None
 
 
 def test_rows_that_come_and_go() -> None:

@@ -231,3 +231,16 @@ def test_demo_without_headers_of_a_c_library(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 3
     assert "no <stdint.h>" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_demo_ends_with_what_was_made_and_what_comes_next(tmp_path: Path) -> None:
+    """The end of `make demo` names the core, the RAM, flash and work of a run, and a command."""
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "demo.py"), "--output", str(tmp_path / "out")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for name in ("for cortex-m4", "workspace", "instructions  ", "weights  ", "code  ", "next: "):
+        assert name in done.stdout
+    assert "450 of 450 outputs" in done.stdout
+    assert "fit example:digits" in done.stdout.splitlines()[-2]

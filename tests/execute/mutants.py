@@ -79,6 +79,28 @@ MUTANTS = {
         "outside = call(fill(self.plane.elements, self.zero_point, DType.INT16), target)",
         "outside = call(fill(self.plane.elements, 0, DType.INT16), target)",
     ),
+    "an odd run of int16 takes a value of the next one": Mutant(
+        "dsp", ("s16_conv",), f"{_KERNELS}/arm_dsp/blocks_s16.py",
+        'load="ldrh", size=DType.INT16.bytes', 'load="ldrh", size=_WORD',
+    ),
+    "wide sums are cut off": Mutant(
+        "dsp", ("long", "s16_dense"), f"{_DSP}/finish_s16.j2", "add r11, r11, #1\n", "",
+    ),
+    "wide sums lose their upper words": Mutant(
+        "dsp", ("long",), f"{_DSP}/finish_s16.j2", "mla r11, {{ high }}, r8, r11\n", "",
+    ),
+    "the last channels of int16 lie behind the outputs": Mutant(
+        "dsp", ("s16_conv", "s16_dense"), f"{_DSP}/block_s16.j2",
+        "movhi r12, r11\n", "movhi r12, r12\n",
+    ),
+    "halves of words are multiplied crosswise": Mutant(
+        "dsp", ("s16_depthwise",), f"{_DSP}/depthwise_s16.j2",
+        "smlatt {{ product.high }}, r11", "smlabt {{ product.high }}, r11",
+    ),
+    "the last channel of depthwise int16 lies beside its place": Mutant(
+        "dsp", ("s16_depthwise",), f"{_DSP}/depthwise_s16.j2",
+        "subhi r8, r8, #2", "subhi r8, r8, #0",
+    ),
     "negative ties of a sum are rounded up": Mutant(
         "mve", ("add_ties",), f"{_MVE}/add.j2", '"q2", rescaling.corrects_ties)', '"q2", false)',
     ),
@@ -86,6 +108,37 @@ MUTANTS = {
         "mve", ("conv", "conv1x1"), f"{_MVE}/gemm1.j2",
         "1:\n{% if masks and partial %}\nmov r0, #{{ values }}",
         "1:\n{% if masks and partial %}\nmov r0, #{{ values }} - 1",
+    ),
+    "products of int16 are rounded before they are shifted": Mutant(
+        "mve", ("s16_conv", "s16_dense", "s16_depthwise"), f"{_MVE}/requantise.j2",
+        "vmulh.s32", "vrmulh.s32",
+    ),
+    "the clamps of int16 are left out": Mutant(
+        "mve", ("s16_conv", "s16_dense", "s16_depthwise"), f"{_MVE}/requantise.j2",
+        "vdup.16 {{ spare }}, {{ number }}\n{{ \"vmax\"", "{{ \"vmax\"",
+    ),
+    "weights are widened without their signs": Mutant(
+        "mve", ("s16_conv", "s16_dense"), f"{_KERNELS}/arm_mve/gemm_kernels.py",
+        "vldrb.s16", "vldrb.u16",
+    ),
+    "odd channels of int16 are those of bytes": Mutant(
+        "mve", ("s16_depthwise",), f"{_MVE}/depthwise_s16.j2",
+        "vmullt.s16 q7, q4, q5", "vmullb.s16 q7, q4, q5",
+    ),
+    "what a bias has above its lower part is left out": Mutant(
+        "mve", ("s16_conv", "long"), f"{_MVE}/gemm2.j2", "vadd.i32 q1, q1, q2\n{% endif %}",
+        "{% endif %}",
+    ),
+    "upper parts of wide sums are forgotten": Mutant(
+        "mve", ("long", "longest"), f"{_MVE}/gemm1.j2", "vadd.i32 q3, q3, q0", "vmov q3, q0",
+    ),
+    "lower parts of wide sums stay whole": Mutant(
+        "mve", ("long", "longest"), f"{_MVE}/gemm2.j2",
+        "ubfx {{ sum }}, {{ sum }}, #0, #{{ rescaling.bits }}\n", "",
+    ),
+    "wide sums are cut too late": Mutant(
+        "mve", ("longest",), f"{_KERNELS}/arm_mve/gemm_kernels.py",
+        "_TURNS_OF_PART = 4", "_TURNS_OF_PART = 12",
     ),
     "the upper clamp is left out": Mutant(
         "mve", ("conv", "dense"), f"{_MVE}/requantise.j2",
@@ -113,7 +166,7 @@ MUTANTS = {
         "for n in range(b.times))", "for n in range(b.times - 1))",
     ),
     "the last turn begins behind the last channel of the one before": Mutant(
-        "blocked", ("conv", "dense"), f"{_KERNELS}/c_blocks/kernels.py",
+        "blocked", ("conv", "dense"), f"{_KERNELS}/common/runs.py",
         "[min(first, channels - together) for", "[min(first, max(0, channels - together - 1)) for",
     ),
     "negative ties of a block are rounded up": Mutant(
@@ -219,7 +272,7 @@ def _wrong_operators(names: Sequence[str], folder: Path) -> list[str]:
     wrong = []
     for name in names:
         (folder / name).mkdir()
-        some = operators.cases_of(name, OPERATORS[name][1], test_operators.SEEDS)
+        some = operators.cases_of(name, OPERATORS[name].dtypes, test_operators.SEEDS)
         try:
             operators.compare(some, folder / name)
         except AssertionError:

@@ -16,8 +16,8 @@ def main() -> int:
     folder = Path(sys.argv[1])
     cases = [
         case
-        for operator, (_, dtypes) in OPERATORS.items()
-        for case in cases_of(operator, dtypes, SANITIZED_SEEDS)
+        for operator, kind in OPERATORS.items()
+        for case in cases_of(operator, kind.dtypes, SANITIZED_SEEDS)
     ]
     compare(cases, folder, FLAGS)
     sys.stdout.write(f"{len(OPERATORS)} operators clean\n")

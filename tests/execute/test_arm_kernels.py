@@ -6,6 +6,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -23,16 +24,28 @@ from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support import c_compilers
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
-from tests.support.dsp_cases import DspCase, cases, summed
+from tests.support.dsp_cases import (
+    DspCase,
+    cases,
+    convolution,
+    fully_connected,
+    in_float_rescaling,
+    in_int16,
+    long_sums,
+    longest_sums,
+    summed,
+)
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.kernel_cases import found
 from tests.support.program_text import program_text
 from tests.support.remainders import thinned
 from tests.support.seeds import is_soak, seeds
 
-PER_KIND, PER_FORCED = 100, 20  # drawn; run are those that add a remainder or an attribute
+# Drawn; run are those that add a remainder or an attribute.
+PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT = 100, 30, 20, 20
 FREE, DEAR = Cost(0, 0), Cost(1 << 40, 1 << 40)
-WITHOUT_SCRATCH = ("conv_s8_2x4_dsp_bytes", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows")
+RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
+        "conv_s16_2x2_dsp_wide", "dwconv_s16_2x2_dsp_wide")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,16 +76,20 @@ CORES = {
     ), {
         "add_s8_1x4_dsp": 38, "conv_s8_1x8_dsp_bytes": 22, "conv_s8_2x4_dsp": 29,
         "conv_s8_2x4_dsp_bytes": 18, "conv_s8_2x4_dsp_compact": 20, "conv_s8_4x2_dsp": 8,
+        "conv_s16_2x4_dsp": 12, "conv_s16_2x2_dsp_wide": 18, "dense_s16_1x8_dsp": 11,
+        "dense_s16_1x4_dsp_wide": 7, "dwconv_s16_4x2_dsp": 7, "dwconv_s16_2x2_dsp_wide": 12,
         "conv_s8_8x1_dsp": 21, "dense_s8_1x8_dsp": 15, "dwconv_s8_1x4_dsp": 6,
         "dwconv_s8_1x4_dsp_rows": 12, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 17,
         "dwconv_s8_4x1_dsp": 11, "pool_s8_1x4_dsp": 5,
-    }, WITHOUT_SCRATCH),
+    }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
         Optimize.SPEED,
     ), {
+        "conv_s16_2x4_mve": 15, "dense_s16_2x4_mve": 12, "dwconv_s16_1x8_mve": 9,
         "add_s8_1x4_mve": 20, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
         "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 4,
-    }),
+        "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 9,
+    }, ("conv_s16_2x4_mve_wide",)),
 }  # fmt: skip
 
 Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
@@ -80,7 +97,22 @@ Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
 
 def layers() -> list[DspCase]:
     """Return random layers of every kind, those that add a remainder or an attribute."""
-    return thinned(cases(PER_KIND, seeds(0, PER_KIND).start))
+    drawn = cases(PER_KIND, seeds(0, PER_KIND).start)
+    return thinned([*drawn, *layers_of_int16(), *layers_in_float()])
+
+
+def layers_in_float() -> list[DspCase]:
+    """Return random layers with weights whose sums are rescaled in float32."""
+    makers = convolution, partial(convolution, depthwise=True), fully_connected
+    drawn = [make(seed) for seed in seeds(300, PER_IN_FLOAT) for make in makers]
+    return [in_float_rescaling(case, has_ties=bool(n % 2)) for n, case in enumerate(drawn)]
+
+
+def layers_of_int16() -> list[DspCase]:
+    """Return random layers with weights, and some whose sums leave 32 bits."""
+    makers = convolution, partial(convolution, depthwise=True), fully_connected
+    some = [in_int16(seed, make(seed)) for seed in seeds(0, PER_WIDE) for make in makers]
+    return [*some, *map(long_sums, seeds(0, 4)), *map(longest_sums, seeds(0, 6))]
 
 
 def compiled(case: DspCase, config: CompilationConfig, chosen: Counter[str]) -> microtir.Artifact:
@@ -101,7 +133,8 @@ def forcing(core: Core, kernel: str, folder: Path) -> Iterator[tuple[DspCase, Co
     operators = {case.name: operator for case, operator in offered}
     for case in thinned(case for case, _ in offered):
         operator = operators[case.name]
-        name = f"{case.name}_{kernel}"
+        # By number: names of kernels and of fresh seeds are too long together.
+        name = f"{case.name}_{list(core.forced).index(kernel)}"
         config = core.config.with_(module_name=name, optimize=Optimize.SPEED)
         costs = {
             Key(signature(operator.node), c.kernel): FREE if c.kernel == kernel else DEAR

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,15 @@ from microtir.plan.ir import Plan
 from microtir.tir.ir import Array
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
-from tests.support.dsp_cases import DspCase, cases, floating, floating_dense
+from tests.support.dsp_cases import (
+    DspCase,
+    cases,
+    convolution,
+    floating,
+    floating_dense,
+    fully_connected,
+    in_int16,
+)
 from tests.support.remainders import thinned
 from tests.support.seeds import is_soak, seeds
 
@@ -34,6 +43,7 @@ PER_KIND = 40
 # of those that did when this was written.
 EXPECTED = {
     "add_s8_1x4_c": 15, "conv_f32_4x4_c": 6, "conv_f32_4x4_c_no_fp_contract": 8,
+    "conv_s16_4x2_c": 3, "conv_s16_4x4_c": 1, "dense_s16_1x8_c": 3, "dwconv_s16_4x1_c": 2,
     "conv_s8_4x2_c": 28, "conv_s8_4x2_c_compact": 7, "conv_s8_4x4_c": 9, "conv_s8_4x4_zbb": 12,
     "dense_f32_1x8_c": 4, "dense_f32_1x8_c_no_fp_contract": 5, "dense_s8_1x8_c": 13,
     "dense_s8_1x8_zbb": 2, "direct_f32_zbb": 3, "dwconv_f32_6x1_c": 2,
@@ -43,10 +53,15 @@ EXPECTED = {
 
 
 def some_cases() -> list[DspCase]:
-    """int8 of every kind, and convolutions of floats."""
+    """int8 of every kind, and layers with weights of int16 and of floats."""
     floats = [floating(seed, depthwise=bool(seed % 2)) for seed in seeds(0, PER_KIND)]
     dense = [floating_dense(seed) for seed in seeds(0, PER_KIND // 2)]
-    return thinned([*cases(PER_KIND, seeds(900, PER_KIND).start), *floats, *dense])
+    wide = [
+        in_int16(seed, make(seed))
+        for seed in seeds(0, PER_KIND // 5)
+        for make in (convolution, partial(convolution, depthwise=True), fully_connected)
+    ]
+    return thinned([*cases(PER_KIND, seeds(900, PER_KIND).start), *floats, *dense, *wide])
 
 
 def compiled(case: DspCase, chosen: Counter[str]) -> microtir.Artifact:

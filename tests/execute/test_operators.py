@@ -25,7 +25,7 @@ EACH = [pytest.param(o, marks=pytest.mark.quick) if o in QUICK else o for o in O
 @pytest.mark.parametrize("operator", EACH)
 def test_c_equals_reference(operator: str, tmp_path: Path) -> None:
     """Integers equal to the bit, floats within 1e-5; compiled without a warning."""
-    _, dtypes = OPERATORS[operator]
+    dtypes = OPERATORS[operator].dtypes
     compare(cases_of(operator, dtypes, SEEDS), tmp_path, STRICT)
 
 

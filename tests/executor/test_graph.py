@@ -16,7 +16,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor, host
 from microtir.artifact import Artifact
-from microtir.codegen.interface.graph import make_table
+from microtir.codegen.interface.call_table import make_table
 from microtir.codegen.program import make_program
 from microtir.errors import RunError
 from microtir.graph.ir import Array

@@ -77,7 +77,7 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_folder(tmp_path: Path) -> None:
     """A folder is not a model."""
-    assert "this is a folder\n  legal: a .tflite file" in refuse_path(tmp_path)
+    assert "this is a folder\n  legal: a .tflite or .onnx file" in refuse_path(tmp_path)
 
 
 def test_pipe_is_not_opened(tmp_path: Path) -> None:
@@ -319,16 +319,20 @@ def test_values_that_no_converter_writes() -> None:
     assert "tensor 1 'x1': its data holds bytes above 1\n  legal: 0 and 1" in refusal(data)
 
 
-def test_variables_and_sparse_tensors() -> None:
-    """State and sparse storage are refused, with what to do."""
+def test_variables_that_an_operator_does_not_keep() -> None:
+    """An operator without state may read a variable, and writes none."""
     builder = TfliteBuilder()
     source = add(builder, Value((2,)), "source")
     state = builder.tensor("state", (2,), np.float32, is_variable=True)
     result = add(builder, Value((2,)), "result")
     builder.operator(Code.ADD, [source, state], [result], AddOptions())
-    text = refusal(builder.build([source], [result]))
-    assert "tensor 1 'state': it is a variable" in text
-    assert "fix:   convert a model without state" in text
+    assert not check(builder.build([source], [result]))
+    builder.operator(Code.ADD, [source, source], [state], AddOptions())
+    assert "it writes a variable tensor" in refusal(builder.build([source], [result, state]))
+
+
+def test_sparse_tensors() -> None:
+    """Sparse storage is refused."""
     patched = Patched(RELU)
     layout = patched.layout(patched.tensor(0))
     quantization = patched.number(layout + 4 + 2 * 4, "<H")
@@ -337,10 +341,10 @@ def test_variables_and_sparse_tensors() -> None:
 
 
 def test_several_subgraphs() -> None:
-    """Control flow lives in further subgraphs, and is refused."""
+    """The model is the first subgraph; what is damaged as a container is damage."""
     patched = Patched(RELU)
     patched.put(patched.target(patched.root(), 2), 2)
-    assert "the model has 2 subgraphs\n  legal: 1: no loops" in refusal(patched.bytes)
+    assert "subgraph 1: bytes" in refusal(patched.bytes)
 
 
 # --- quantisation -------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ ONNX = b"\x08\x09\x12\x07pytorch\x1a\x052.4.0"
 HDF5 = b"\x89HDF\r\n\x1a\n" + bytes(64)
 
 CONTENT = [
-    (ONNX, "an ONNX model", "onnx2tf"),
+    (ONNX, "an ONNX model", "from_onnx"),
     (HDF5, "a Keras model", "batch_size=1"),
     (zipped("metadata.json", "config.json", "model.weights.h5"), "a Keras model", "tf.int8"),
     (zipped("net/data.pkl", "net/byteorder"), "a PyTorch model", "litert-torch"),

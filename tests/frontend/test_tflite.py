@@ -188,9 +188,9 @@ def test_dynamic_shapes_are_refused(shape: tuple[int, ...], signature: tuple[int
 def test_all_problems_at_once(tmp_path: Path) -> None:
     """One error carries every problem, each with operator, tensor and fix; `check` returns them."""
     builder = TfliteBuilder()
-    source = add(builder, Value((1, 4, 4, 2), np.uint8, scales=(0.5,)), "source")
-    weights = add(builder, zeros(2, 1, 1, 2, dtype=np.uint8, scales=(0.5,)), "weights")
-    first = add(builder, Value((1, 4, 4, 2), np.uint8, scales=(0.5,)), "first")
+    source = add(builder, Value((1, 4, 4, 2), np.int32), "source")
+    weights = add(builder, zeros(2, 1, 1, 2, dtype=np.int32), "weights")
+    first = add(builder, Value((1, 4, 4, 2), np.int32), "first")
     second = add(builder, Value((1, 4, 4, 2), np.uint8, scales=(0.5,)), "second")
     half = add(builder, Value((1, 4, 4, 2), np.float16), "half")
     builder.operator(Code.CONV_2D, [source, weights], [first], Conv2DOptions())
@@ -201,11 +201,12 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     problems = check(path)
     convolution, custom, half_type = map(str, problems)
     assert convolution == (
-        "legacy.tflite: operator 0 CONV_2D ('first'): its types are uint8 -> uint8\n"
-        "  legal: int8, int8, int32 -> int8; float32, float32, float32 -> float32;"
-        " float32, int8, float32 -> float32\n"
-        "  fix:   uint8 is the older quantisation: convert again with a converter of TensorFlow"
-        " 2.3 or later and TFLITE_BUILTINS_INT8"
+        "legacy.tflite: operator 0 CONV_2D ('first'): its types are int32 -> int32\n"
+        "  legal: int8, int8, int32 -> int8; int8, int16, int32 -> int8;"
+        " float32, float32, float32 -> float32;"
+        " float32, int8, float32 -> float32; int16, int8, int64 -> int16;"
+        " int16, int8, int32 -> int16\n"
+        "  fix:   convert the model as float32, or with full integer quantisation to int8"
     )
     assert custom == (
         "legacy.tflite: operator 1 CUSTOM 'Magic' ('second'): the custom operator 'Magic' is not"
@@ -216,7 +217,7 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     )
     assert half_type == (
         "legacy.tflite: tensor 4 'half': its type is FLOAT16\n"
-        "  legal: float32, int8, uint8, int16, int32, int64, bool\n"
+        "  legal: float32, int8, uint8, int16, int32, uint32, int64, uint64, bool\n"
         "  fix:   convert the model as float32 (without tf.float16 in"
         " target_spec.supported_types), or with full integer quantisation to int8"
     )

@@ -5,16 +5,29 @@ import pytest
 
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
-from microtir.operators.movement.definition import Concatenation, Pad, Reshape, Split, Transpose
+from microtir.operators.movement.definition import (
+    Concatenation,
+    Pack,
+    Pad,
+    Reshape,
+    Split,
+    StridedSlice,
+    Transpose,
+    Unpack,
+)
 from microtir.operators.movement.tflite import (
     ConcatenationOptions,
     ExpandDimsOptions,
+    PackOptions,
     PadOptions,
     PadV2Options,
     ReshapeOptions,
+    ReverseV2Options,
     SplitOptions,
+    SplitVOptions,
     SqueezeOptions,
     TransposeOptions,
+    UnpackOptions,
 )
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import (
@@ -70,6 +83,41 @@ def test_split_keeps_the_data_only() -> None:
     assert node.op == Split(1)
     assert [tensor.name for tensor in node.inputs] == ["x1"]
     assert [tensor.name for tensor in node.outputs] == ["y0", "y1", "y2"]
+
+
+def test_padv2_may_have_a_value_that_the_model_computes() -> None:
+    """A value that is no constant stays an input; so does one that no float holds."""
+    for value in (Value(()), scalar(2**60 + 1, np.int64)):
+        data = Value((2,), value.dtype)
+        result = Value((3,), value.dtype)
+        node = read_node(Code.PADV2, [data, pairs((1, 0)), value], result, PadV2Options())
+        assert node.op == Pad((1,), (0,))
+        assert [tensor.name for tensor in node.inputs] == ["x0", "x2"]
+
+
+def test_split_v_resolves_the_rest() -> None:
+    """Sizes and axis become attributes; a -1 is what the other parts leave."""
+    parts = [Value((2, 1)), Value((2, 3)), Value((2, 2))]
+    inputs = [Value((2, 6)), ints(1, -1, 2), scalar(-1)]
+    node = read_node(Code.SPLIT_V, inputs, parts, SplitVOptions(3))
+    assert node.op == Split(1, (1, 3, 2))
+    assert [tensor.name for tensor in node.inputs] == ["x0"]
+
+
+def test_pack_and_unpack() -> None:
+    """A negative axis counts from the end of the tensor that has it."""
+    parts = [Value((2, 3)), Value((2, 3))]
+    assert read_node(Code.PACK, parts, Value((2, 3, 2)), PackOptions(2, -1)).op == Pack(2)
+    node = read_node(Code.UNPACK, [Value((3, 2))], [Value((3,)), Value((3,))], UnpackOptions(2, -1))
+    assert node.op == Unpack(1)
+    assert [tensor.name for tensor in node.outputs] == ["y0", "y1"]
+
+
+def test_reverse_is_a_slice() -> None:
+    """REVERSE_V2 takes all elements, backwards along its axes."""
+    inputs = [Value((2, 3, 1)), ints(-2, 2)]
+    node = read_node(Code.REVERSE_V2, inputs, Value((2, 3, 1)), ReverseV2Options())
+    assert node.op == StridedSlice((0, 2, 0), (1, -1, 1), (2, 3, 1))
 
 
 def test_transpose() -> None:
@@ -138,29 +186,11 @@ def test_computed_shape_and_what_computes_it_go() -> None:
         (
             model(
                 Code.PADV2,
-                [Value((2,)), pairs((1, 1)), Value(())],
-                Value((4,)),
-                PadV2Options(),
-            ),
-            "the model computes the value to pad with (input 2 'x2')",
-        ),
-        (
-            model(
-                Code.PADV2,
                 [Value((2,)), pairs((1, 1)), scalar(1)],
                 Value((4,)),
                 PadV2Options(),
             ),
             "the value to pad with is int32 of shape ()\n  legal: one float32",
-        ),
-        (
-            model(
-                Code.PADV2,
-                [Value((2,), np.int64), pairs((1, 1)), scalar(2**60 + 1, np.int64)],
-                Value((4,), np.int64),
-                PadV2Options(),
-            ),
-            "the value to pad with is 1152921504606846977\n  legal: integers up to 2^53",
         ),
         (
             model(
@@ -198,6 +228,36 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 SplitOptions(2),
             ),
             "the axis has 2 numbers\n  legal: 1",
+        ),
+        (
+            model(
+                Code.SPLIT_V,
+                [Value((4,)), ints(3, -1), scalar(0)],
+                [Value((3,)), Value((2,))],
+                SplitVOptions(2),
+            ),
+            "its shape is (2,)\n  legal: (1,)",
+        ),
+        (
+            model(
+                Code.SPLIT_V,
+                [Value((4,)), ints(5, -1), scalar(0)],
+                [Value((3,)), Value((1,))],
+                SplitVOptions(2),
+            ),
+            "parts of (5, -1) along axis 0 of the shape (4,)\n  legal: parts that add up to 4",
+        ),
+        (
+            model(Code.PACK, [Value((2,)), Value((3,))], Value((2, 2)), PackOptions(2)),
+            "shapes [(2,), (3,)]\n  legal: equal shapes",
+        ),
+        (
+            model(Code.PACK, [Value((2,))], Value((2, 2)), PackOptions(2)),
+            "values_count is 2\n  legal: its 1 inputs",
+        ),
+        (
+            model(Code.UNPACK, [Value((3,))], [Value(()), Value(())], UnpackOptions(2)),
+            "2 outputs for axis 0 of the shape (3,)\n  legal: an output for each index",
         ),
         (
             model(Code.TRANSPOSE, [Value((2, 3)), ints(0, 0)], Value((2, 2)), TransposeOptions()),

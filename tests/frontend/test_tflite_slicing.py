@@ -197,15 +197,6 @@ STRIDED = BuiltinOperator.STRIDED_SLICE
         (
             model(
                 STRIDED,
-                [Value((5,)), ints(0), ints(1), ints(1)],
-                Value((1,)),
-                StridedSliceOptions(offset=True),
-            ),
-            "its end counts from its begin (option offset)",
-        ),
-        (
-            model(
-                STRIDED,
                 [Value((5,)), Value((1,), np.int32), ints(1), ints(1)],
                 Value((1,)),
                 StridedSliceOptions(),

@@ -156,11 +156,11 @@ def test_resize(code: BuiltinOperator, options: Options, expected: object) -> No
         (
             model(
                 CONV,
-                [Value((1, 4, 4, 4)), zeros(2, 1, 1, 2)],
-                Value((1, 4, 4, 2)),
+                [Value((1, 4, 4, 4)), zeros(3, 1, 1, 2)],
+                Value((1, 4, 4, 3)),
                 Conv2DOptions(),
             ),
-            "it is a grouped convolution: 4 channels, weights for 2",
+            "weights (3, 1, 1, 2) for an image of 4 channels\n  legal: (O, KH, KW, 4), or O and 4",
         ),
         (
             model(

@@ -295,6 +295,8 @@ def _distinct(options: type[Options]) -> Options:
             values[entry.name] = number + 2
         elif kind is float:
             values[entry.name] = 0.375
+        elif kind is str:
+            values[entry.name] = f"text {number}"
         elif issubclass(kind if isinstance(kind, type) else tuple, IntEnum):
             values[entry.name] = kind(1)
         else:
@@ -308,6 +310,7 @@ _SCHEMA_NAMES = {
     "filter_w": "filter_width",
     "dilation_h": "dilation_h_factor",
     "dilation_w": "dilation_w_factor",
+    "dilation_d": "dilation_d_factor",
 }
 
 
@@ -334,7 +337,9 @@ def test_every_option_is_read_back(code: BuiltinOperator) -> None:
         schema_name = _SCHEMA_NAMES.get(entry.name, entry.name)
         getter = re.sub("(?:^|_)([a-z])", lambda match: match[1].upper(), schema_name)
         value = getattr(options, entry.name)
-        if isinstance(value, tuple):
+        if isinstance(value, str):
+            assert getattr(table, getter)().decode() == value, entry.name
+        elif isinstance(value, tuple):
             assert getattr(table, f"{getter}AsNumpy")().tolist() == list(value)
         else:
             assert getattr(table, getter)() == value, entry.name

@@ -6,19 +6,26 @@ scales and inputs for which the other precision would give another result, and c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.graph.reference import execute
 from microtir.operators.activations.tflite import LeakyReluOptions
-from microtir.operators.arithmetic.definition import ADD_LEFT_SHIFT
-from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier
+from microtir.operators.arithmetic.definition import ADD_LEFT_SHIFTS
+from microtir.operators.common.fixed_point import (
+    Ints,
+    inverse_square_root,
+    multiply_by_quantized_multiplier,
+)
 from microtir.operators.common.multiplier import QuantizedMultiplier, quantize_multiplier
 from microtir.operators.common.tflite_schema import TfliteActivation
 from microtir.operators.convolution.tflite import Conv2DOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
+from microtir.operators.unary.definition import RSQRT_SHIFT
 from tests.support.sketch import Array, Case, Quant, Sketch
 from tests.support.tflm import run_tflm
 
@@ -74,6 +81,30 @@ def test_relu_divides_scales_in_double() -> None:
     s = _sketch("RELU")
     scales, _ = _find(s, 2, np.arange(128), lambda a, b: (a / b, float(F32(a / b))))
     _check(_unary(s, scales))
+
+
+@pytest.mark.tools
+def test_abs_divides_scales_in_double() -> None:
+    """ABS: the quotient of the scales is a double."""
+    s = _sketch("ABS")
+    scales, _ = _find(s, 2, np.arange(128), lambda a, b: (a / b, float(F32(F32(a) / F32(b)))))
+    _check(_unary(s, scales))
+
+
+@pytest.mark.tools
+def test_rsqrt_takes_roots_of_scales_in_double() -> None:
+    """RSQRT: root and product of the scales are doubles."""
+    s = _sketch("RSQRT")
+    multiplier, shift = inverse_square_root(np.arange(1, 128))
+    roots = multiply_by_quantized_multiplier(1, multiplier, shift + RSQRT_SHIFT)
+
+    def factors(a: float, b: float) -> tuple[float, float]:
+        single = float(F32(np.sqrt(F32(a)) * F32(b)))
+        return 2.0**-RSQRT_SHIFT / (math.sqrt(a) * b), 2.0**-RSQRT_SHIFT / single
+
+    scales, _ = _find(s, 2, roots, factors)
+    x = s.input((1, 127), Quant(scales[0], 0), np.arange(1, 128).astype(np.int8).reshape(1, 127))
+    _check(s.finish([x], s.output((1, 127), Quant(scales[1], 0))))
 
 
 @pytest.mark.tools
@@ -174,13 +205,13 @@ def _multipliers(
 ) -> list[QuantizedMultiplier]:
     """The three multipliers of ADD and SUB, each step rounded by `narrow`."""
     twice_max = 2 * max(first, second)
-    widened = narrow(output * (1 << ADD_LEFT_SHIFT))
+    widened = narrow(output * (1 << ADD_LEFT_SHIFTS[DType.INT8]))
     factors = (first / twice_max, second / twice_max, twice_max / widened)
     return [quantize_multiplier(narrow(factor)) for factor in factors]
 
 
 def _sum(multipliers: list[QuantizedMultiplier], first: Ints, second: Ints, sign: int) -> Ints:
-    one = 1 << ADD_LEFT_SHIFT
+    one = 1 << ADD_LEFT_SHIFTS[DType.INT8]
     total = multiply_by_quantized_multiplier(first * one, *multipliers[0])
     total = total + sign * multiply_by_quantized_multiplier(second * one, *multipliers[1])
     return np.clip(multiply_by_quantized_multiplier(total, *multipliers[2]), -128, 127)

@@ -80,11 +80,11 @@ def test_hybrid_equals_convolution_with_dequantised_weights() -> None:
 
 
 def test_quantize_saturates_beyond_int32() -> None:
-    """Infinities saturate and NaN gives the zero point, where C leaves the result undefined."""
+    """Infinities saturate and NaN gives the least value, where C leaves the result undefined."""
     x, y = tensor("x", (5,)), tensor("y", (5,), I8, quant(0.5, 7))
     values = np.array([np.inf, -np.inf, np.nan, 1e30, 0.25], np.float32)
     (result,) = evaluate(node(Quantize(), [x], y), [values])
-    assert result.tolist() == [127, -128, 7, 127, 8]
+    assert result.tolist() == [127, -128, -128, 127, 8]
 
 
 def test_cast_truncates_saturates_and_wraps() -> None:

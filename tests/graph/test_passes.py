@@ -14,8 +14,11 @@ from microtir.graph.passes import (
     FoldPad,
     FuseActivation,
     GraphPass,
+    GroupsToDepthwise,
+    MatmulToDense,
     RemoveDeadNodes,
     RemoveIdentities,
+    TransposedToConvolution,
 )
 from microtir.graph.reference import execute
 from microtir.graph.verify import verify
@@ -25,6 +28,7 @@ from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import (
     Concatenation,
     Pad,
@@ -34,6 +38,8 @@ from microtir.operators.movement.definition import (
     Transpose,
 )
 from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.shapes.definition import ShapeOf
+from microtir.operators.transposed_convolution.definition import TransposeConv
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 from tests.support.operator_cases import generate, operator_dtypes
 
@@ -114,11 +120,26 @@ def test_constants_are_folded() -> None:
     assert folded.name == "turned" and folded.data is not None and (folded.data == 3).all()
 
 
-def test_constant_outputs_stay_computed() -> None:
-    """A graph output is the result of a node even if it never changes."""
+def test_constant_outputs_are_copied() -> None:
+    """A graph output is the result of a node even if it never changes: of a copy."""
     one, y = constant("one", np.ones(2, np.float32)), tensor("y", (2,))
-    before = graph([node(Add(), [one, one], y)], [], [y])
-    assert _apply(FoldConstants(), before) is before
+    after = _apply(FoldConstants(), graph([node(Add(), [one, one], y)], [], [y]))
+    assert _names(after) == ["reshape"]
+    assert np.array_equal(execute(after, {})["y"], [2, 2])
+    assert _apply(FoldConstants(), after) is after
+
+
+def test_shapes_are_folded() -> None:
+    """What follows from the type of a tensor is known, although the tensor is not."""
+    x, shape, y = (
+        tensor("x", (2, 3)),
+        tensor("shape", (2,), DType.INT32),
+        tensor("y", (2,), DType.INT32),
+    )
+    nodes = [node(ShapeOf(), [x], shape), node(Add(), [shape, shape], y)]
+    after = _apply(FoldConstants(), graph(nodes, [x], [y]))
+    assert _names(after) == ["reshape"]
+    assert np.array_equal(execute(after, {"x": np.zeros((2, 3), np.float32)})["y"], [4, 6])
 
 
 def test_dequantised_weights_stay_int8() -> None:
@@ -244,6 +265,102 @@ def test_reversal_is_not_a_reshape() -> None:
     x, y = tensor("x", (4,)), tensor("y", (4,))
     before = graph([node(StridedSlice((3,), (-1,), (4,)), [x], y)], [x], [y])
     assert _apply(RemoveIdentities(), before) is before
+
+
+# --- MatmulToDense -------------------------------------------------------------------------------
+
+
+def _product(op: BatchMatmul, shape: tuple[int, ...], zero_point: int, dtype: type) -> Graph:
+    kind, is_int8 = DType(np.dtype(dtype).name), dtype is np.int8
+    x = tensor("x", (2, 4, 6), kind, quant(0.05, 7) if is_int8 else None)
+    data: Array = np.random.default_rng(3).integers(-99, 99, shape).astype(dtype)
+    right = constant("right", data, quant(0.02, zero_point) if is_int8 else None)
+    y = tensor("y", (2, 4, 3), kind, quant(0.3, -5) if is_int8 else None)
+    return graph([node(op, [x, right], y)], [x], [y])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+@pytest.mark.parametrize("adj_y", [False, True])
+def test_constant_matrix_is_weights(adj_y: bool, dtype: type) -> None:
+    """Either way round, with outer axes of one matrix, too."""
+    shape = (1, 3, 6) if adj_y else (6, 3)
+    (after,) = _apply(MatmulToDense(), _product(BatchMatmul(adj_y=adj_y), shape, 0, dtype)).nodes
+    assert after.op == FullyConnected() and after.inputs[1].shape == (3, 6)
+
+
+@pytest.mark.parametrize(("shape", "zero_point"), [((6, 3), 1), ((2, 6, 3), 0)])
+def test_products_that_stay(shape: tuple[int, ...], zero_point: int) -> None:
+    """A zero point, and a matrix for each batch, are no weights."""
+    before = _product(BatchMatmul(), shape, zero_point, np.int8)
+    assert _apply(MatmulToDense(), before) is before
+
+
+# --- TransposedToConvolution ---------------------------------------------------------------------
+
+
+def _transposed(
+    before: tuple[int, int], size: tuple[int, int], strides: tuple[int, int], dtype: type
+) -> Graph:
+    kind, q = DType(np.dtype(dtype).name), quant(0.05, 7) if dtype is np.int8 else None
+    x = tensor("x", (1, 5, 4, 2), kind, q)
+    y = tensor("y", (1, *size, 3), kind, quant(0.3, -5) if dtype is np.int8 else None)
+    inputs = [x, *_conv_weights(3, 3, 2, 2, dtype=dtype)]
+    return graph([node(TransposeConv(strides, before), inputs, y)], [x], [y])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+@pytest.mark.parametrize(
+    ("before", "size", "padding"),
+    [
+        ((1, 0), (5, 4), Padding2D(1, 1, 1, 0)),
+        ((0, 0), (7, 5), Padding2D(2, 2, 1, 1)),
+        ((2, 1), (9, 8), Padding2D(0, 6, 0, 5)),
+    ],
+)
+def test_stride_1_becomes_a_convolution(
+    before: tuple[int, int], size: tuple[int, int], padding: Padding2D, dtype: type
+) -> None:
+    """SAME, VALID, and an output with more rows and columns than windows reach."""
+    (after,) = _apply(TransposedToConvolution(), _transposed(before, size, (1, 1), dtype)).nodes
+    assert after.op == Conv2D(padding=padding)
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "strides"),
+    [((0, 0), (11, 5), (2, 1)), ((3, 0), (4, 4), (1, 1)), ((0, 0), (2, 4), (1, 1))],
+)
+def test_transposed_convolutions_that_stay(
+    before: tuple[int, int], size: tuple[int, int], strides: tuple[int, int]
+) -> None:
+    """Strides, and outputs that leave out pixels of the input."""
+    graph_ = _transposed(before, size, strides, np.int8)
+    assert _apply(TransposedToConvolution(), graph_) is graph_
+
+
+# --- GroupsToDepthwise ---------------------------------------------------------------------------
+
+
+def _grouped_conv(depth: int, dtype: type = np.int8) -> Graph:
+    kind, q = DType(np.dtype(dtype).name), quant(0.05, 7) if dtype is np.int8 else None
+    x = tensor("x", (1, 5, 4, 4), kind, q)
+    y = tensor("y", (1, 4, 3, 8), kind, quant(0.3, -5) if dtype is np.int8 else None)
+    inputs = [x, *_conv_weights(8, 2, 2, depth, dtype=dtype)]
+    return graph([node(Conv2D(), inputs, y)], [x], [y])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+def test_groups_of_one_channel_become_depthwise(dtype: type) -> None:
+    """Two output channels for each of four of the input are a depthwise convolution."""
+    (after,) = _apply(GroupsToDepthwise(), _grouped_conv(1, dtype)).nodes
+    assert after.op == DepthwiseConv2D(depth_multiplier=2)
+    assert after.inputs[1].shape == (1, 2, 2, 8)
+
+
+@pytest.mark.parametrize("depth", [2, 4])
+def test_other_groups_stay(depth: int) -> None:
+    """Groups of two channels, and one group of all."""
+    before = _grouped_conv(depth)
+    assert _apply(GroupsToDepthwise(), before) is before
 
 
 # --- FoldPad -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from microtir.operators.common.attributes import Activation
 from microtir.operators.common.multiplier import activation_range, quantize_multiplier
 from microtir.operators.convolution.definition import Conv2D, conv_params
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.operators.reduction.definition import Mean, mean_params
+from microtir.operators.reduction.definition import Mean, sum_params
 from microtir.operators.resize.definition import (
     ResizeBilinear,
     ResizeNearestNeighbor,
@@ -85,7 +85,7 @@ def test_per_channel_multipliers_are_one_per_channel() -> None:
 def test_mean_folds_the_count_into_the_multiplier() -> None:
     """49 elements: the multiplier is shifted left by 5 bits before the truncating division."""
     x, y = _type((1, 7, 7, 2), 0.1), _type((1, 2), 0.1)
-    params = mean_params(Mean(axes=(1, 2)), x, y)
+    params = sum_params(Mean(axes=(1, 2)), x, y)
     assert params.count == 49
     assert params.multiplier == ((1 << 35) // 49, 1 - 5)
 

@@ -1,4 +1,4 @@
-"""The numpy reference against tflite-micro."""
+"""The numpy reference against tflite-micro, and against LiteRT where that has no kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import pytest
 
 from microtir.graph.reference import execute
 from microtir.graph.verify import verify
-from tests.support.operator_cases import generate, operator_dtypes
+from tests.support.litert import run_litert
+from tests.support.operator_cases import (
+    OPERATORS,
+    RECURRENT,
+    Oracle,
+    generate,
+    operator_dtypes,
+)
 from tests.support.sketch import Case
 from tests.support.tflm import run_tflm
 
@@ -22,22 +29,27 @@ FLOAT_TOLERANCE = 2.0**-18
 reference in double."""
 
 
-def _pairs(case: Case) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """Outputs of the reference beside those of tflite-micro."""
+def _pairs(case: Case, oracle: Oracle) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Outputs of the reference beside those of the oracle."""
     graph = case.graph()
     verify(graph)
-    actual = execute(graph, case.named_inputs())
-    expected = run_tflm(case.model, *case.inputs, outputs=case.outputs)
-    return list(zip(actual.values(), expected, strict=True))
+    values = execute(graph, case.named_inputs())
+    actual = [values[tensor.name] for tensor in graph.results]
+    if oracle is Oracle.LITERT:
+        expected = run_litert(case.oracle_model, *case.inputs)
+    else:
+        expected = run_tflm(case.oracle_model, *case.inputs, outputs=case.outputs)
+    return list(zip(actual, expected, strict=True))
 
 
 @pytest.mark.tools
 @pytest.mark.parametrize(("operator", "dtype"), operator_dtypes())
-def test_reference_equals_tflite_micro(operator: str, dtype: str) -> None:
+def test_reference_equals_its_oracle(operator: str, dtype: str) -> None:
     """Integers are identical, floats as close as the order of summation allows."""
+    oracle = (OPERATORS.get(operator) or RECURRENT[operator]).oracle(dtype)
     for seed in range(SEEDS.get(dtype, OTHER_SEEDS)):
         case = generate(operator, seed, dtype)
-        for actual, expected in _pairs(case):
+        for actual, expected in _pairs(case, oracle):
             assert actual.dtype == expected.dtype and actual.shape == expected.shape, case.name
             if actual.dtype.kind == "f":
                 tolerance = FLOAT_TOLERANCE * max(1.0, float(np.abs(expected).max()))

@@ -10,6 +10,7 @@ import pytest
 from microtir import host
 from microtir.dtype import DType
 from microtir.errors import RunError, UsageError
+from microtir.host.tensors import TensorInfo, matched
 from microtir.tir.build import floormod, seq
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer, BufferView, IntImm, Invoke, Stmt, Store
@@ -54,6 +55,37 @@ def test_input_by_either_name(model: host.Model) -> None:
     a = model.run({"image": image()})["scores"]
     b = model.run({"serving/image:0": image()})["scores"]
     assert np.array_equal(a, b)
+
+
+def test_an_array_is_the_only_input(model: host.Model) -> None:
+    """A model with one input takes its array; called, it gives the array of its only output."""
+    scores = model.run({"image": image()})["scores"]
+    assert np.array_equal(model.run(image())["scores"], scores)
+    assert np.array_equal(np.asarray(model(image())), scores)
+    with pytest.raises(RunError, match=r"(?s)got float64\[4, 3\].*fix:.*quantise"):
+        model.run(image() * 0.5)
+
+
+def test_an_array_for_several_inputs_is_refused() -> None:
+    """Which input it was for, nobody can say."""
+    both = [TensorInfo(name, name, (1,), np.dtype(np.int8), None, None) for name in "ab"]
+    with pytest.raises(RunError, match=r"(?s)has 2 inputs.*'a' int8\[1\], 'b' int8\[1\]"):
+        matched(both, np.zeros(1, np.int8))
+
+
+def test_real_values_of_a_port() -> None:
+    """Real values are stored as QUANTIZE stores them, and come back as multiples of the scale."""
+    port = TensorInfo("x", "x", (8,), np.dtype(np.int8), 0.5, 3)
+    real = [0.25, -0.25, 0.24, 1e9, -1e9, float("nan"), 62.0, float("-inf")]
+    stored = port.quantise(real)
+    assert stored.dtype == np.int8
+    assert stored.tolist() == [4, 2, 3, 127, -128, -128, 127, -128]
+    assert port.dequantise(stored).tolist() == [0.5, -0.5, 0, 62, -65.5, -65.5, 62, -65.5]
+    floats = TensorInfo("x", "x", (1,), np.dtype(np.float32), None, None)
+    assert floats.quantise([0.1]).dtype == np.float32
+    assert floats.dequantise([0.5]).tolist() == [0.5]
+    with pytest.raises(RunError, match="no real values"):
+        port.quantise("cat")
 
 
 def test_result_does_not_depend_on_the_workspace(model: host.Model) -> None:

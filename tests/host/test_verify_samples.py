@@ -12,7 +12,7 @@ from microtir.dtype import DType
 from microtir.errors import DataFileError, RunError
 from microtir.graph.ir import Array, Quantization, TensorType
 from microtir.host import samples
-from microtir.host.samples import Fill, filled, read_golden, read_inputs, stack
+from microtir.host.samples import Fill, filled, read_golden, read_inputs
 from microtir.ir_module import ModelInfo, Port, PortKind
 from microtir.memory_plan import MemoryPlan, PlannedPool
 
@@ -95,7 +95,7 @@ def test_golden_file_of_several(tmp_path: Path, name: str) -> None:
         (
             {"inputs": ramp(2, 1, 4), "outputs": ramp(3, 1, 4)},
             DataFileError,
-            "2 samples of inputs and 3 of outputs",
+            "2 samples of inputs and 3 samples of outputs",
         ),
         (
             {"inputs": ramp(2, 1, 5), "outputs": ramp(2, 1, 4)},
@@ -177,8 +177,8 @@ def test_one_sample_or_many(tmp_path: Path) -> None:
     many = read_inputs(tmp_path / "many.npy", SINGLE)
     assert (len(many), many.stacked) == (2, True)
     outputs = [{"y": ramp(1, 4)}, {"y": ramp(1, 4)}]
-    assert stack(outputs[:1], one.stacked)["y"].shape == (1, 4)
-    assert stack(outputs, many.stacked)["y"].shape == (2, 1, 4)
+    assert one.stack(outputs[:1])["y"].shape == (1, 4)
+    assert many.stack(outputs)["y"].shape == (2, 1, 4)
 
 
 def test_inputs_by_bare_names(tmp_path: Path) -> None:

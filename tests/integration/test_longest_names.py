@@ -9,6 +9,7 @@ from typing import Any
 
 import jinja2
 import jinja2.meta
+import numpy as np
 import pytest
 
 import microtir
@@ -18,13 +19,17 @@ from microtir.boards import ProjectType, load_board
 from microtir.codegen.printer.environment import make_environment
 from microtir.config import ConstantPoolInfo, WorkspacePoolInfo
 from microtir.config.names import MAX_C_NAME
+from microtir.dtype import DType
 from microtir.frontend import from_tflite
-from microtir.graph.ir import Graph, Tensor
+from microtir.graph.ir import Graph, Node, SourceLocation, State, Tensor, TensorType
 from microtir.ir_module import IRModule
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.state.definition import Assign
 from microtir.projects import ProjectOptions, Samples, generate
 from microtir.resources import templates
 from tests.support.c_compilers import compiler_output, strict_problems
 from tests.support.dsp_cases import add, convolution, pool
+from tests.support.ethos_u import NpuModel
 from tests.support.operator_cases import generate as operator_case
 from tests.support.small_models import module_of, quantised_graph, sample_inputs, two_ports_graph
 
@@ -32,6 +37,7 @@ MODULE = "of_48_letters_which_are_all_that_a_module_may_ha"
 OTHER = MODULE[:-1] + "x"
 POOL = "pool_of_63_letters_" + "p" * (MAX_C_NAME - 19)
 CONSTANTS = "constants_of_63_letters_" + "c" * (MAX_C_NAME - 24)
+ETHOS_U_DRIVER = Path(__file__).parents[1] / "external" / "ethos_u_driver"
 STAND_IN = Path(__file__).parents[1] / "support" / "cmsis_nn_stand_in"
 BASE = CompilationConfig(targets="c", module_name=MODULE)
 
@@ -54,7 +60,30 @@ def long_named(graph: Graph) -> IRModule:
         for number, node in enumerate(graph.nodes)
     )
     inputs, outputs = (tuple(map(longer, group)) for group in (graph.inputs, graph.outputs))
-    return module_of(replace(graph, nodes=nodes, inputs=inputs, outputs=outputs))
+    states = tuple(
+        replace(state, before=longer(state.before), after=longer(state.after))
+        for state in graph.states
+    )
+    return module_of(replace(graph, nodes=nodes, inputs=inputs, outputs=outputs, states=states))
+
+
+def stateful_graph() -> Graph:
+    """Return a graph with a state of equal bytes, and one of different ones."""
+    type_ = TensorType((1, 4), DType.FLOAT32)
+    source = SourceLocation("sums.tflite", 0, "ADD")
+    x = Tensor("x", type_)
+    given = x
+    nodes: list[Node] = []
+    states: list[State] = []
+    for name, values in (("zeros", np.zeros((1, 4))), ("numbers", np.arange(4.0)[None])):
+        before, total, after = (Tensor(f"{name}_{n}", type_) for n in ("before", "sum", "after"))
+        nodes.append(Node(Add(), (given, before), (total,), f"add_{name}", source))
+        nodes.append(Node(Assign(), (total,), (after,), f"assign_{name}", source))
+        states.append(State(before, after, values.astype(np.float32)))
+        given = total
+    outputs = (given, *(state.after for state in states))
+    inputs = (x, *(state.before for state in states))
+    return Graph("sums", inputs, outputs, tuple(nodes), states=tuple(states))
 
 
 def built(graph: Graph, **changes: Any) -> Artifact:
@@ -92,6 +121,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "graph": {"executor": Executor("graph"), "runtime": CRT},
     "debug": {"executor": Executor("debug", {"link-params": True})},
     "rows": {"executor": Executor("aot", {"row-fed-inputs": True, "row-drained-outputs": True})},
+    "steps": {"executor": Executor("aot", {"steps": True})},
     "microtvm": {"compatibility": "microtvm", "runtime": CRT},
     "microtvm-packed": {"compatibility": "microtvm", "executor": PACKED, "runtime": CRT},
     "microtvm-graph": {"compatibility": "microtvm", "executor": Executor("graph")},
@@ -141,6 +171,9 @@ def test_every_configuration_compiles(rendered: set[str], tmp_path: Path) -> Non
         else:
             said = strict_problems(folder, "gcc", "c99", "-fsyntax-only")
         assert not said, f"{name}: {said}"
+    folder = built(stateful_graph()).export(tmp_path / "stateful")
+    said = strict_problems(folder, "gcc", "c99", "-fsyntax-only")
+    assert not said, said
     archive = tmp_path / "joint.tar"
     pair = [built(quantised_graph(), compatibility="microtvm")]
     pair.append(built(quantised_graph(), module_name=OTHER, compatibility="microtvm"))
@@ -177,6 +210,12 @@ def test_libraries_of_others_compile(rendered: set[str], tmp_path: Path) -> None
         folder = microtir.build(module, config).export(tmp_path / str(number))
         include = f"-I{STAND_IN / 'Include'}"
         said = strict_problems(folder, "gcc", "c99", "-fsyntax-only", include)
+        assert not said, said
+    npu = from_tflite(NpuModel(fast=96).file())
+    for compatibility in ("none", "microtvm"):
+        chosen = config.with_(external=None, compatibility=compatibility)
+        folder = microtir.build(npu, chosen).export(tmp_path / compatibility)
+        said = strict_problems(folder, "gcc", "c99", "-fsyntax-only", f"-I{ETHOS_U_DRIVER}")
         assert not said, said
     # The stand-in has no softmax; the call of it prints no name.
     left_out = {"external/cmsis_nn/softmax.c.j2"}

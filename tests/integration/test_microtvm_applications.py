@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import microtir
 from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
 from tests.support.c_compilers import INCLUDES, compiler_output
-from tests.support.small_models import module_of, reference_outputs, two_ports_graph
+from tests.support.small_models import module_of, reference_outputs, tiny_graph, two_ports_graph
 
 APPS = Path(__file__).with_name("microtvm_apps")
 BASE = CompilationConfig(targets="c", compatibility="microtvm")
@@ -53,6 +54,14 @@ CASES: dict[str, tuple[str, CompilationConfig, tuple[str, ...]]] = {
         BASE.with_(executor=Executor("graph", {"link-params": True})),
         (),
     ),
+    "bundle_in_place": ("bundle.c", BASE.with_(executor="graph"), ()),
+    "shared_params": ("shared_params.c", BASE.with_(executor="graph"), ()),
+    "graph_fields": ("graph_fields.c", BASE.with_(executor="graph"), ()),
+    "graph_fields_debug": (
+        "graph_fields.c",
+        BASE.with_(executor=Executor("debug", {"link-params": True})),
+        (),
+    ),
     "by_name_aot": ("by_name.c", BASE.with_(runtime=Runtime("crt", {"system-lib": True})), ()),
     "by_name_graph": (
         "by_name.c",
@@ -82,9 +91,16 @@ def objects(artifact: Artifact, folder: Path) -> list[str]:
     return [Path(unit).with_suffix(".o").name for unit in units]
 
 
-def write_headers(artifact: Artifact, case: str, folder: Path) -> None:
-    """Files of an archive as arrays, and the names of an executor."""
-    content = artifact.data[0].content if artifact.data else b""
+def write_headers(
+    artifact: Artifact, case: str, folder: Path, *, is_in_place: bool = False
+) -> None:
+    """Files of an archive as arrays, of weights in one of its forms, and names of an executor."""
+    forms = [file for file in artifact.data if is_in_place != file.path.startswith("tvmgen_")]
+    write_blobs(forms[0].content if forms else b"", case, folder)
+
+
+def write_blobs(content: bytes, case: str, folder: Path) -> None:
+    """Write a file of weights as an array, and the names of an executor."""
     rows = ", ".join(map(str, content)) or "0"
     (folder / "blobs.h").write_text(
         'static const char build_graph_c_json[] = "{}";\n'
@@ -99,13 +115,33 @@ def write_headers(artifact: Artifact, case: str, folder: Path) -> None:
     )
 
 
+def executable(source: str, compiler: str, linked: list[str], folder: Path, *macros: str) -> str:
+    """Compile and link an application without a warning, under sanitizers, where they are."""
+    standard, language = LANGUAGES[compiler]
+    flags = [compiler, standard, *WARNINGS, *macros, f"-I{APPS}", "-x", language]
+    flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    command = [*flags, str(APPS / source), "-x", "none", *linked, "-o", "app", "-lm"]
+    assert not compiler_output(command, folder)
+    return "./app"
+
+
+def run(program: str, folder: Path) -> str:
+    """Return what a program prints that succeeds."""
+    done = subprocess.run(
+        [program], cwd=folder, capture_output=True, text=True, check=False,
+        env={"ASAN_OPTIONS": "detect_leaks=0"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_application_runs(case: str, tmp_path: Path) -> None:
     """In both languages, by every compiler: no warning, and the outputs of the reference."""
     source, config, macros = CASES[case]
     artifact = microtir.build(module_of(two_ports_graph()), config)
     folder = artifact.export(tmp_path / "generated")
-    write_headers(artifact, case, folder)
+    write_headers(artifact, case, folder, is_in_place="in_place" in case)
     linked = objects(artifact, folder)
     for compiler, (standard, language) in LANGUAGES.items():
         if shutil.which(compiler) is None:
@@ -114,15 +150,17 @@ def test_application_runs(case: str, tmp_path: Path) -> None:
         if compiler not in ("gcc", "g++"):  # their sanitizers are another package
             assert not compiler_output([*flags, "-fsyntax-only", str(APPS / source)], folder)
             continue
-        flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-        command = [*flags, str(APPS / source), "-x", "none", *linked, "-o", "app", "-lm"]
-        assert not compiler_output(command, folder)
-        done = subprocess.run(
-            ["./app"], cwd=folder, capture_output=True, text=True, check=False,
-            env={"ASAN_OPTIONS": "detect_leaks=0"},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert [int(line) for line in done.stdout.split()] == expected()
+        program = executable(source, compiler, linked, folder, *macros)
+        assert [int(line) for line in run(program, folder).split()] == expected()
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_functions_of_the_runtime_do_what_they_say(compiler: str, tmp_path: Path) -> None:
+    """Those that models do not need: streams, memory by shape, arrays of bytes, the registry."""
+    config = BASE.with_(runtime=Runtime("crt", {"system-lib": True}))
+    artifact = microtir.build(module_of(two_ports_graph()), config)
+    folder = artifact.export(tmp_path / "generated")
+    run(executable("runtime_functions.c", compiler, objects(artifact, folder), folder), folder)
 
 
 def test_there_is_no_rpc_server_and_the_header_says_so(tmp_path: Path) -> None:
@@ -131,6 +169,35 @@ def test_there_is_no_rpc_server_and_the_header_says_so(tmp_path: Path) -> None:
     (tmp_path / "out" / "app.c").write_text("#include <tvm/runtime/crt/microtvm_rpc_server.h>\n")
     said = compiler_output(["gcc", *INCLUDES, "-fsyntax-only", "app.c"], tmp_path / "out")
     assert "project_type=host_driven" in said
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_arrays_of_a_workspace_that_is_not_needed_are_valid(compiler: str, tmp_path: Path) -> None:
+    """C has no arrays without elements: a workspace and a pool of nothing count as a byte."""
+    model = tiny_graph()
+    first = replace(model, nodes=model.nodes[:1], outputs=model.nodes[0].outputs)
+    for name, config in {"one": BASE, "pool": BASE.with_(workspace_pools="sram")}.items():
+        artifact = microtir.build(module_of(first), config)
+        assert artifact.metadata.memory is not None
+        assert artifact.metadata.memory.workspace_size == 0
+        folder = artifact.export(tmp_path / name)
+        pool = "static uint8_t sram[TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE];\n"
+        (folder / "app.c").write_text(f"""
+#include "tvmgen_default.h"
+#include <tvm/runtime/crt/crt.h>
+static uint8_t g_aot_memory[TVMGEN_DEFAULT_WORKSPACE_SIZE];
+{pool if name == "pool" else "static uint8_t sram[1];"}
+int main(void)
+{{
+    tvm_crt_error_t (*const initialize)(void) = &TVMInitializeRuntime;
+    return initialize() != kTvmErrorNoError || g_aot_memory[0] != sram[0];
+}}
+""")
+        language = "c++" if compiler == "g++" else "c"
+        source = "runtime_crt/src/tvm_crt.c"
+        command = [compiler, *WARNINGS, "-pedantic", "-x", language, "app.c", source, "-o", "app"]
+        assert not compiler_output(command, folder)
+        assert subprocess.run(["./app"], cwd=folder, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])

@@ -174,8 +174,8 @@ def test_the_graph_executor_stops_what_it_cannot_take(tmp_path: Path) -> None:
         ("MAX_NDIM=3", False),  # the image has four
         ("MAX_ARGS=2", True),
         ("MAX_ARGS=1", False),
-        ("MAX_STRLEN_FUNCTION_NAME=28", True),
-        ("MAX_STRLEN_FUNCTION_NAME=27", False),  # of tvmgen_default___tvm_main__ with its zero
+        ("MAX_STRLEN_FUNCTION_NAME=30", True),
+        ("MAX_STRLEN_FUNCTION_NAME=29", False),  # of tvmgen_default_get_c_metadata with its zero
         ("GLOBAL_FUNC_REGISTRY_SIZE_BYTES=32", True),
         ("GLOBAL_FUNC_REGISTRY_SIZE_BYTES=8", False),
     ],

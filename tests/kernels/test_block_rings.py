@@ -50,7 +50,7 @@ def row_by_row(case: DspCase, operator: PlannedOperator) -> Array:
     heights = {t: operator.window(t).extent for t in inputs}
     function = emitted(operator, {**heights, output: 1})
     machine = Interpreter([function])
-    rings = {t: np.full((heights[t], t.type.row_elements), 99, np.int8) for t in inputs}
+    rings = {t: np.full((heights[t], t.type.row_elements), 99, t.dtype.value) for t in inputs}
     data = dict(zip(case.graph.inputs, case.inputs, strict=True))
     filled, rows = dict.fromkeys(inputs, 0), []
     for y in range(output.type.rows):
@@ -60,7 +60,7 @@ def row_by_row(case: DspCase, operator: PlannedOperator) -> Array:
             while filled[tensor] < operator.window(tensor).needed(y + 1, height):
                 rings[tensor][filled[tensor] % heights[tensor]] = source[filled[tensor]]
                 filled[tensor] += 1
-        row = np.zeros(output.type.row_elements, np.int8)
+        row = np.zeros(output.type.row_elements, output.dtype.value)
         machine.run("layer", [*rings.values(), row, *scratch(function), y, y + 1])
         rows.append(row)
     return np.concatenate(rows).reshape(output.shape)
@@ -85,7 +85,7 @@ def test_layers_are_proven_and_whole_calls_equal_the_reference(kernel: str) -> N
         param = function.scratch
         assert param is None or param.alignment == 4
         assert (0 if param is None else size_of(param)) <= operator.candidate.scratch_bytes
-        output = np.zeros(operator.node.output.shape, np.int8)
+        output = np.zeros(operator.node.output.shape, operator.node.output.dtype.value)
         rows = [0, operator.node.output.type.rows]
         Interpreter([function]).run("layer", [*case.inputs, output, *scratch(function), *rows])
         want = execute(case.graph, case.named_inputs())["y"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -69,10 +70,24 @@ def average() -> Node:
     return node(AveragePool2D((8, 8)), (x,), y)
 
 
+def in_int16(layer: Node) -> Node:
+    """The same layer with data of int16."""
+    x, y = (
+        replace(t, type=replace(t.type, dtype=DType.INT16, quantization=quant(0.05, 0)))
+        for t in (layer.inputs[0], layer.output)
+    )
+    return replace(layer, inputs=(x, *layer.inputs[1:]), outputs=(y,))
+
+
 POINTWISE = linear(Conv2D(), IMAGE, (48, 1, 1, 32))
 SQUARE = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 32))
 DEPTHWISE = linear(DepthwiseConv2D(padding=SAME), IMAGE, (1, 3, 3, 32))
 DENSE = linear(FullyConnected(), (1, 128), (64, 128))
+SQUARE16, POINTWISE16 = map(in_int16, (SQUARE, POINTWISE))
+DEPTHWISE16, DENSE16 = map(in_int16, (DEPTHWISE, DENSE))
+# Whose products alone may leave 32 bits.
+DEEP16 = in_int16(linear(Conv2D(padding=SAME), (1, 7, 7, 320), (8, 3, 3, 320)))
+LONG16 = in_int16(linear(FullyConnected(), (1, 3000), (16, 3000)))
 CASES = [
     ("cortex-m4", "conv_s8_2x4_dsp", SQUARE),
     ("cortex-m4", "dwconv_s8_2x4_dsp", DEPTHWISE),
@@ -83,6 +98,14 @@ CASES = [
     ("cortex-m4", "add_s8_1x4_dsp", addition()),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),
     ("cortex-m55", "conv_s8_2x4_mve", SQUARE),
+    ("cortex-m55", "conv_s16_2x4_mve", POINTWISE16),
+    ("cortex-m55", "conv_s16_2x4_mve", SQUARE16),
+    ("cortex-m55", "conv_s16_2x4_mve_wide", SQUARE16),
+    ("cortex-m55", "conv_s16_2x4_mve_wide", DEEP16),
+    ("cortex-m55", "dense_s16_2x4_mve", DENSE16),
+    ("cortex-m55", "dense_s16_2x4_mve_wide", DENSE16),
+    ("cortex-m55", "dense_s16_2x4_mve_wide", LONG16),
+    ("cortex-m55", "dwconv_s16_1x8_mve", DEPTHWISE16),
     ("cortex-m55", "dense_s8_2x4_mve", DENSE),
     ("cortex-m55", "dwconv_s8_1x16_mve", DEPTHWISE),
     ("cortex-m55", "pool_s8_1x16_mve", average()),
@@ -91,6 +114,16 @@ CASES = [
     ("cortex-m3", "conv_s8_4x2_c_compact", POINTWISE),
     ("cortex-m3", "dense_s8_1x8_c", DENSE),
     ("cortex-m3", "dwconv_s8_4x1_c", DEPTHWISE),
+    ("cortex-m4", "conv_s16_2x4_dsp", SQUARE16),
+    ("cortex-m4", "conv_s16_2x4_dsp", POINTWISE16),
+    ("cortex-m4", "conv_s16_2x2_dsp_wide", SQUARE16),
+    ("cortex-m4", "dwconv_s16_4x2_dsp", DEPTHWISE16),
+    ("cortex-m4", "dwconv_s16_2x2_dsp_wide", DEPTHWISE16),
+    ("cortex-m4", "dense_s16_1x8_dsp", DENSE16),
+    ("cortex-m4", "dense_s16_1x4_dsp_wide", DENSE16),
+    ("cortex-m3", "conv_s16_4x2_c", SQUARE16),
+    ("cortex-m3", "dense_s16_1x8_c", DENSE16),
+    ("cortex-m3", "dwconv_s16_4x1_c", DEPTHWISE16),
     ("cortex-m3", "add_s8_1x4_c", addition()),
     ("rv32imc", "conv_s8_4x4_c", SQUARE),
     ("rv32imc", "dwconv_s8_6x1_c", DEPTHWISE),

@@ -63,9 +63,11 @@ ALLOWED: dict[str, frozenset[str]] = {
     "extra_passes": COMMON | GRAPH_IR,
     # Definitions, meanings, formulas and readers are written in terms of nodes; what works on
     # graphs asks the records of the operators.
-    "operators": COMMON | GRAPH_BASE | {"te"},
+    # Functions that are written in whole are so in the text form of TIR.
+    "operators": COMMON | GRAPH_BASE | {"te", "tir.text"},
     # What makes a node legal is said by its operator: a frontend turns it into diagnostics.
-    "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules"},
+    # Initial values of variables are what a subgraph of the file computes.
+    "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules", "graph.reference"},
     "graph": COMMON | GRAPH_IR | MODULE,
     # candidates come in as a function, from the driver; what was decided goes into the module
     "plan": COMMON | GRAPH_IR | MODULE | {"graph.columns", "graph.macs", "support.reading"},
@@ -105,9 +107,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     "host": COMMON
     | MODULE
     | GRAPH_IR
-    | {"artifact", "graph.macs", "graph.reference", "support.processes", "support.scratch"},
+    | {"artifact", "graph.macs", "graph.reference", "support.processes", "support.scratch"}
+    | {"support.cache_folder"}
+    | {"graph.streaming"},  # pushes of frames are compared with the model on the whole window
     "boards": COMMON | {"support.processes"},
-    "device": COMMON | MODULE | {"artifact", "boards", "support.processes", "support.scratch"},
+    "device": COMMON
+    | MODULE
+    | {"artifact", "boards", "support.cache_folder", "support.processes", "support.scratch"},
     "projects": COMMON
     | MODULE
     | {
@@ -125,7 +131,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | {"artifact", "boards", "device", "instruction_sets", "projects", "support.scratch"},
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
-    "ports": COMMON | MODULE | {"graph.ir", "graph.more_outputs"},
+    "requested": COMMON
+    | GRAPH_IR
+    | {"graph.more_outputs", "graph.numerics", "graph.passes", "graph.stepwise", "graph.streaming"},
+    "ports": COMMON | MODULE | {"graph.ir", "requested"},
     "graph_lowering": COMMON | GRAPH_IR | {"external", "extra_passes", "graph"},
     "function_lowering": COMMON | TIR | {"extra_passes", "kernels", "plan.ir"},
     # a search over programs: how one is made comes in as a function
@@ -145,6 +154,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"inputs", "extra_passes", "external", "graph", "plan", "te", "schedule", "kernels"}
     | {
         "outcome",
+        "ports",
+        "requested",
         "constant_placement",
         "excess",
         "fit",
@@ -170,7 +181,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | GRAPH_IR
     | PLAN_IR
-    | {"driver", "artifact", "support.templates"}
+    | {"driver", "artifact", "files"}
+    | {"support.cache_folder", "support.reading", "support.templates"}
     | BOARDS,
     # a report describes the program that the driver made
     "report": COMMON
@@ -187,6 +199,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | ENDS
     | {"driver", "compat.microtvm", "files", "ports", "program", "search", "report", "stages"}
+    | {"requested"}
     | {"graph.text", "instruction_sets", "tir.text"},
     "__main__": frozenset({"cli"}),
 }
@@ -209,6 +222,8 @@ UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
 # Third-party modules that are imported only where a user asks for them, and are not dependencies.
 OPTIONAL_THIRD_PARTY: dict[str, str] = {
     "distributed": "`tune` on a cluster, for --scheduler",
+    "google": "what the package onnx raises of bytes that are no model",
+    "onnx": "ONNX models",
     "ortools": "the solver of `memory.placement=optimal`",
     "serial": "serial ports of real boards, for --port",
     "tflite_micro": "the oracle of `verify --oracle tflm`",

@@ -96,15 +96,18 @@ def frames_of(
     for function, size in FRAMES.findall(text):
         plain = function.split(".")[0]
         found[plain] = max(found.get(plain, 0), int(size))
-    known = {program.names[f] for f in program.functions} | {f"{name}_run", f"{name}_status_text"}
+    public = {f"{name}_{function}" for function in ("run", "step", "status_text")}
+    known = {program.names[f] for f in program.functions} | public
     helper = max((size for function, size in found.items() if function not in known), default=0)
     assert f"{name}_run" in found
     return helper + _depth(program, program.entry, found)
 
 
 def _depth(program: CProgram, function: PrimFunc, found: Mapping[str, int]) -> int:
-    is_entry = function is program.entry
-    own = found.get(f"{program.name}_run" if is_entry else program.names[function], 0)
+    names = [program.names[function]]
+    if function is program.entry:
+        names = [f"{program.name}_run", f"{program.name}_step"]
+    own = max(found.get(name, 0) for name in names)
     below = [0]
     for n in walk(function):
         if isinstance(n, Invoke):
@@ -140,6 +143,18 @@ def test_no_compiler_takes_more(name: str, model: Callable[[], Graph], tmp_path:
     """At every level below -O3 the frames of the deepest chain are within the bound."""
     target, command = COMPILERS[name]
     module = lower(module_of(model()).with_configuration(CompilationConfig(targets=target)))
+    check_bounds(module, command, False, tmp_path / "out")
+
+
+@pytest.mark.parametrize("goal", ["ram", "speed"])
+@pytest.mark.parametrize("name", INSTALLED)
+def test_a_step_takes_no_more(name: str, goal: str, tmp_path: Path) -> None:
+    """Where each step has pointers of its own, which -O0 keeps all, the bound counts them."""
+    target, command = COMPILERS[name]
+    config_ = CompilationConfig(
+        targets=target, optimize=goal, executor=Executor("aot", {"steps": True})
+    )
+    module = lower(module_of(mixed_layers()).with_configuration(config_))
     check_bounds(module, command, False, tmp_path / "out")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir import CompilationConfig, Executor, build, frontend, host, lower
+from microtir import CompilationConfig, Executor, Target, build, frontend, host, lower
 from microtir.artifact import Artifact
 from microtir.cli.building import build_model
 from microtir.cli.progress import Progress
@@ -60,10 +60,12 @@ def compiled(models_dir: Path) -> Callable[[str], Compiled]:
     return get
 
 
-def compile_model(models_dir: Path, name: str) -> Compiled:
+def compile_model(
+    models_dir: Path, name: str, suffix: str = ".tflite", target: str | Target = "c"
+) -> Compiled:
     """Compile a model and read its golden file."""
-    config = CompilationConfig(targets="c", module_name=name)
-    built = build_model(str(models_dir / f"{name}.tflite"), config, Progress())
+    config = CompilationConfig(targets=target, module_name=name)
+    built = build_model(str(models_dir / f"{name}{suffix}"), config, Progress())
     golden = read_golden(models_dir / f"{name}.golden.npz", built.model)
     return Compiled(built.artifact, built.graph, built.program.graph, *golden)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 import microtir
 from microtir.graph.ir import Array
@@ -13,6 +12,7 @@ from microtir.graph.reference import execute
 from microtir.operators.activations.tflite import GeluOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from scripts.models.tflite_writer import TfliteBuilder
+from tests.support.litert import run_litert
 
 STORED = np.arange(-128, 128).astype(np.int8)
 UNIT = 2.0**-24
@@ -33,17 +33,6 @@ def model(
     return bytes(builder.build([x], [y]))
 
 
-def by_litert(data: bytes, x: Array) -> Array:
-    """The output of LiteRT's reference kernels."""
-    interpreter = Interpreter(
-        model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
-    )
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-
-
 def by_reference(data: bytes, x: Array) -> Array:
     """The output that our own meaning gives."""
     graph = microtir.frontend.from_tflite(data).graph
@@ -61,7 +50,7 @@ def test_tables_equal_those_of_litert(approximate: bool) -> None:
             for _ in "xy"
         ]
         data = model(np.int8, STORED.shape, approximate, *quants)
-        want = by_litert(data, STORED)
+        want = run_litert(data, STORED)[0]
         np.testing.assert_array_equal(by_reference(data, STORED), want, err_msg=str(quants))
 
 
@@ -70,7 +59,7 @@ def test_floats_are_near_those_of_litert(approximate: bool) -> None:
     """Both are within a few units of float32 of the real function."""
     x = np.linspace(-9, 9, 4001, dtype=np.float32)
     data = model(np.float32, x.shape, approximate)
-    got, want = by_reference(data, x), by_litert(data, x)
+    got, want = by_reference(data, x), run_litert(data, x)[0]
     np.testing.assert_allclose(got, want, rtol=0, atol=32 * UNIT)
 
 

@@ -98,7 +98,7 @@ def test_library_of_every_board(name: str, tmp_path: Path) -> None:
         *("name", "version", "author", "maintainer", "sentence", "paragraph", "category"),
         *("url", "architectures", "includes"),
     ]
-    assert all(fields[key] for key in fields if key != "url")
+    assert all(fields.values()) and fields["url"].startswith("https://")
     fqbn = (BOARDS[name].board or "").split(":")
     assert len(fqbn) in (3, 4)
     assert fields["architectures"] == fqbn[1]

@@ -82,8 +82,20 @@ def test_a_missing_sdk_of_zephyr_is_named(machine: Path, monkeypatch: pytest.Mon
     made = project("nrf52840dk", "zephyr", machine)
     said = 'Could not find a package configuration file provided by \\"Zephyr-sdk\\"'
     monkeypatch.setenv("ZEPHYR_BASE", str(zephyr(machine, said)))
-    with pytest.raises(MissingToolError, match=r"Zephyr is here only in part(.|\n)*west sdk"):
+    with pytest.raises(
+        MissingToolError, match=r"Zephyr is here only in part(.|\n)*west sdk"
+    ) as why:
         made.build()
+    assert 'provided by "Zephyr-sdk"' in str(why.value), "what CMake said is the cause"
+
+
+def test_a_folder_without_zephyr_is_named(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ZEPHYR_BASE names a folder that has no Zephyr: neither "not on this machine" nor silence."""
+    made = project("nrf52840dk", "zephyr", machine)
+    monkeypatch.setenv("ZEPHYR_BASE", str(machine))
+    with pytest.raises(MissingToolError, match="Zephyr is not in '") as why:
+        made.build()
+    assert str(machine) in str(why.value) and "ZephyrConfig.cmake" in str(why.value)
 
 
 def test_a_missing_arduino_core_is_named(machine: Path) -> None:

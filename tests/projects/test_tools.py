@@ -135,6 +135,9 @@ def test_reason_of_a_failed_build() -> None:
     error = "x.c: In function 'main':\nx.c:1:2: error: 'y' undeclared\nmake: *** Error 1"
     assert reason(f"{commands}\n{error}\n") == error
     assert reason("line\n" * 100).count("line") == 25
+    cmake = "CMake Error at cmake/modules/west.cmake:97 (message):\n  no west workspace"
+    after = "-- Configuring incomplete\n" * 30
+    assert reason(f"-- Board: x\n{cmake}\n{after}").startswith(f"-- Board: x\n{cmake}\n")
 
 
 def test_build_that_fails_names_its_folder(tmp_path: Path) -> None:

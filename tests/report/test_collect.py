@@ -18,6 +18,7 @@ from microtir.report.collect import describe
 from microtir.report.data import BufferKind, Excess, Report, ReportedBuffer, ReportedLimit
 from microtir.report.excesses import with_excesses
 from microtir.tir import ir
+from tests.support.networks_over_time import named_network
 from tests.support.report_facts import pool, report
 from tests.support.small_models import branching_graph, module_of, quantised_graph, tiny_graph
 from tests.support.streams import Garden
@@ -227,6 +228,35 @@ def test_what_a_buffer_is_for() -> None:
     assert kind_of([(replace(plain, scratch=y), y)]) is BufferKind.SCRATCH
     assert kind_of([(plain, y), (rows, y)]) is BufferKind.RING
     assert kind_of([(partial, y)]) is BufferKind.SUMS
+
+
+def test_pushes_stand_beside_the_whole_window() -> None:
+    """A stream says what it computes, which layers pad, what that fixes, and what it takes."""
+    module = module_of(named_network("strided_same", DType.INT8))
+    whole, streamed = described(module), described(module, stream_axis="1")
+    pushes = streamed.pushes
+    assert whole.pushes is None and pushes is not None
+    assert (pushes.frames, pushes.window) == (1, 21)
+    assert pushes.macs == sum(layer.macs for layer in whole.layers)
+    assert pushes.macs_computed == sum(layer.macs for layer in streamed.layers)
+    assert pushes.whole.ram == whole.ram.of_model
+    # Four taps with a stride of two, three around each row, and one: the last does not pad.
+    assert [(x.number, x.rows, x.computed, x.is_padded) for x in pushes.layers] == [
+        ("0", 11, 3, True), ("1", 11, 5, True), ("2", 11, 5, False), ("4", 1, 1, False),
+    ]  # fmt: skip
+    said = dict(summary.facts(streamed))
+    floor = f"{pushes.macs_computed / pushes.macs:.3f}"
+    assert said["padded in time"].startswith("layers 0 CONV_2D (3 of 11 rows), 1 DEPTHWISE_CONV_2D")
+    assert said["padded in time"].endswith(f"no push takes less than {floor} of the MACs")
+    assert said["of the MACs"].endswith(f", {floor}")
+    assert "a push" not in dict(summary.facts(whole))
+
+
+def test_without_padding_in_time_there_is_no_floor() -> None:
+    """Nor with causal padding, where the newest row alone is read."""
+    streamed = described(module_of(named_network("valid", DType.INT8)), stream_axis="1")
+    assert "a push" in dict(summary.facts(streamed))
+    assert "padded in time" not in dict(summary.facts(streamed))
 
 
 def test_reports_are_equal() -> None:

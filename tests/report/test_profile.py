@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from microtir.errors import DataFileError
+from microtir.report.data import ReportedPushes, WholeRun
 from microtir.report.profile import MeasuredProfile, read_profile, with_profile
-from microtir.report.summary import layer_table, profile_facts
+from microtir.report.summary import facts, layer_table, profile_facts
 from tests.support.report_facts import report, totals
 
 ROWS = (
@@ -31,14 +32,14 @@ def measured(**changes: Any) -> MeasuredProfile:
 def written(path: Path, **changes: Any) -> Path:
     """Return the same as a file."""
     keys = ("name", "operator", "instructions", "cycles_estimate")
-    facts = {
+    known = {
         "model": "net.tflite", "targets": ["c"], "board": "board", "compiler": "cc 1",
         "instructions": 1000,
         "cycles_estimate": 1500, "flash": {"code": 300, "weights": 2100},
         "ram": {"workspace": 80, "scratch": 20},
         "layers": [dict(zip(keys, row, strict=True)) for row in ROWS],
     }  # fmt: skip
-    path.write_text(json.dumps({**facts, **changes}), encoding="utf-8")
+    path.write_text(json.dumps({**known, **changes}), encoding="utf-8")
     return path
 
 
@@ -66,10 +67,23 @@ def test_the_rows_add_up() -> None:
 
 def test_figures_are_called_what_they_are() -> None:
     """Instructions say on what they were counted, cycles that they are estimated."""
-    facts = dict(profile_facts(with_profile(report(), measured())))
-    assert facts["instructions"].startswith("1,000 on QEMU")
-    assert facts["estimated cycles"] == "1,500"
+    said = dict(profile_facts(with_profile(report(), measured())))
+    assert said["instructions"].startswith("1,000 on QEMU")
+    assert said["estimated cycles"] == "1,500"
     assert profile_facts(report()) == []
+
+
+def test_a_whole_window_beside_pushes_is_read(tmp_path: Path) -> None:
+    """Its instructions, and its RAM without the stack, replace what planning expects."""
+    whole = {"instructions": 9000, "ram": {"workspace": 300, "stack": 40, "total": 340}}
+    found = read_profile(written(tmp_path / "p.json", whole=whole)).totals.whole
+    assert found == WholeRun(9000, 300, is_measured=True)
+    pushes = ReportedPushes("x", 1, 9, (), WholeRun(1, 1))
+    profile = measured(totals=replace(totals(), whole=found))
+    said = dict(facts(replace(with_profile(report(), profile), pushes=pushes)))
+    assert said["of instructions"] == "1,000 of the whole window's 9,000, 0.111"
+    with pytest.raises(DataFileError, match="it lacks 'total'"):
+        read_profile(written(tmp_path / "p.json", whole={"instructions": 1, "ram": {}}))
 
 
 @pytest.mark.parametrize(

@@ -33,17 +33,29 @@ class Program:
 
     library: ctypes.CDLL
     name: str
+    entry: str = "run"
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
+    def run(
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        *workspace: Array,
+        state: Array | None = None,
+    ) -> int:
         """Call the entry function and return its status."""
         structs = [(ctypes.c_void_p * len(a))(*map(_address, a)) for a in (inputs, outputs)]
-        memory = [ctypes.c_void_p(_address(array)) for array in workspace]
-        return int(self.library[f"{self.name}_run"](*structs, *memory))
+        memories = workspace if state is None else (state, *workspace)
+        memory = [ctypes.c_void_p(_address(array)) for array in memories]
+        return int(self.library[f"{self.name}_{self.entry}"](*structs, *memory))
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
         """Call a function of a user's program and return its status."""
         values = (a if isinstance(a, int) else ctypes.c_void_p(_address(a)) for a in arguments)
         return int(self.library[function](*values))
+
+    def call_state(self, operation: str, arguments: Sequence[Array | int]) -> int:
+        """Call a function of a model's state and return its status."""
+        return self.call(f"{self.name}_state_{operation}", arguments)
 
     def status_text(self, status: int) -> str:
         """Return a sentence for a status."""
@@ -55,7 +67,12 @@ def _address(array: Array) -> int:
 
 
 def load_batch(
-    artifacts: Sequence[Artifact], folder: Path, *, opt_level: int = 1, flags: Sequence[str] = ()
+    artifacts: Sequence[Artifact],
+    folder: Path,
+    *,
+    opt_level: int = 1,
+    flags: Sequence[str] = (),
+    entry: str = "run",
 ) -> list[Model]:
     """Compile artifacts with distinct module names together; one Model each, in order.
 
@@ -64,13 +81,15 @@ def load_batch(
         folder: an empty folder for the sources and the library.
         opt_level: of the compiler.
         flags: more flags for the compiler, such as warnings or sanitizers.
+        entry: what is behind the module's name in that of the function that runs a model.
     """
     names = write_unit(artifacts, folder)
     compiler = find_compiler()
     arguments = [*_FLAGS, *flags, f"-O{opt_level}", "-o", "batch.so", "batch.c", "-lm"]
     run_compiler(compiler, arguments, folder)
     library = ctypes.CDLL(str(folder / "batch.so"))
-    return [Model(a, Program(library, name)) for a, name in zip(artifacts, names, strict=True)]
+    programs = [Program(library, name, entry) for name in names]
+    return [Model(a, program) for a, program in zip(artifacts, programs, strict=True)]
 
 
 def write_unit(artifacts: Sequence[Artifact], folder: Path) -> list[str]:

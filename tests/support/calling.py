@@ -24,7 +24,7 @@ _IN_RUNTIME = tuple(
 _PLATFORM = Path(__file__).with_name("platform.c")
 _MOVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
 _TENSOR = 4  # MICROTIR_KIND_TENSOR
-_SIGNED, _UNSIGNED = 0, 1  # enum microtir_element
+_ELEMENTS = {"i": 0, "u": 1, "f": 2, "b": 3}  # enum microtir_element, by numpy's kind
 
 
 def make_runtime(folder: Path, compiler: str = "gcc", standard: str = "c99") -> Path:
@@ -77,7 +77,7 @@ def run(folder: Path, artifact: Artifact, data: Array, result: Array) -> int:
     entry.restype = ctypes.c_int32
     config = artifact.module.require_config("test")
     if config.entry_calling_convention() is CallingConvention.PACKED:
-        return _run_packed(entry, [data, result], blocks)
+        return run_packed(entry, [data, result, *blocks])
     return _run_structs(entry, artifact, data, result, blocks, places)
 
 
@@ -141,14 +141,16 @@ class _PackedTensor(ctypes.Structure):
     )
 
 
-def _run_packed(entry: Any, tensors: Sequence[Array], blocks: Sequence[Array]) -> int:
-    """Call a packed entry function with int8 tensors and blocks of memory."""
-    views = [*((t, _SIGNED) for t in tensors), *((b, _UNSIGNED) for b in blocks)]
-    shapes = [(ctypes.c_int64 * array.ndim)(*array.shape) for array, _ in views]
+def run_packed(entry: Any, arrays: Sequence[Array]) -> int:
+    """Call a packed function with tensors; memory is one of bytes."""
+    shapes = [(ctypes.c_int64 * array.ndim)(*array.shape) for array in arrays]
     packed = [
-        _PackedTensor(array.ctypes.data, array.ndim, element, 8, extents, None, 0)
-        for (array, element), extents in zip(views, shapes, strict=True)
-    ]
+        _PackedTensor(
+            array.ctypes.data, array.ndim, _ELEMENTS[array.dtype.kind], 8 * array.itemsize,
+            extents, None, 0,
+        )
+        for array, extents in zip(arrays, shapes, strict=True)
+    ]  # fmt: skip
     args = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, packed))
     kinds = (ctypes.c_int32 * len(packed))(*[_TENSOR] * len(packed))
     entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, *[ctypes.c_void_p] * 3]

@@ -9,10 +9,13 @@ import numpy as np
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.movement.tflite import (
     ConcatenationOptions,
+    PackOptions,
     ReshapeOptions,
     SplitOptions,
+    SplitVOptions,
     SqueezeOptions,
     StridedSliceOptions,
+    UnpackOptions,
 )
 from tests.support.sketch import Case, Quant, Shape, Sketch
 
@@ -31,7 +34,9 @@ def pad(s: Sketch) -> Case:
     pairs = np.array([before, after], np.int32).T
     inputs = [s.input(shape, quant), s.constant("paddings", pairs)]
     if s.code is BuiltinOperator.PADV2:
-        inputs.append(s.constant("value", s.values((1,)), quant))
+        computed = s.chance(0.3)
+        value = s.values((1,))
+        inputs.append(s.input((1,), quant) if computed else s.constant("value", value, quant))
     return s.finish(inputs, s.output(result, quant))
 
 
@@ -104,8 +109,58 @@ def split(s: Sketch) -> Case:
     return s.finish([axis_tensor, x], outputs, SplitOptions(parts))
 
 
+def split_v(s: Sketch) -> Case:
+    """Draw a case: SPLIT_V into one to four parts, of which a -1 may say the rest."""
+    shape = list(s.shape(1, 4))
+    axis = s.integer(0, len(shape) - 1)
+    sizes = [s.integer(1, 4) for _ in range(s.integer(1, 4))]
+    whole = (*shape[:axis], sum(sizes), *shape[axis + 1 :])
+    quant = _quant(s)
+    x = s.input(whole, quant)
+    parts = [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
+    outputs = [s.output(part, quant, name=f"output{i}") for i, part in enumerate(parts)]
+    if s.chance(0.3):
+        sizes[s.integer(0, len(sizes) - 1)] = -1
+    named = s.integer(0, 1) * -len(shape) + axis
+    inputs = [x, s.ints("sizes", *sizes), s.constant("axis", np.array(named, np.int32))]
+    return s.finish(inputs, outputs, SplitVOptions(len(parts)))
+
+
+def pack(s: Sketch) -> Case:
+    """Draw a case: PACK of one to four tensors along any new axis."""
+    shape = s.shape(0, 3)
+    axis = s.integer(0, len(shape))
+    quant = _quant(s)
+    inputs = [s.input(shape, quant) for _ in range(s.integer(1, 4))]
+    result = (*shape[:axis], len(inputs), *shape[axis:])
+    named = axis - len(shape) - 1 if s.chance(0.3) else axis
+    return s.finish(inputs, s.output(result, quant), PackOptions(len(inputs), named))
+
+
+def unpack(s: Sketch) -> Case:
+    """Draw a case: UNPACK along any axis."""
+    shape = s.shape(1, 4)
+    axis = s.integer(0, len(shape) - 1)
+    quant = _quant(s)
+    part = (*shape[:axis], *shape[axis + 1 :])
+    x = s.input(shape, quant)
+    outputs = [s.output(part, quant, name=f"output{i}") for i in range(shape[axis])]
+    named = axis - len(shape) if s.chance(0.3) else axis
+    return s.finish([x], outputs, UnpackOptions(len(outputs), named))
+
+
+def reverse(s: Sketch) -> Case:
+    """Draw a case: REVERSE_V2 of axes beside each other, which is all that kernels take."""
+    shape = s.shape(1, 4)
+    first = s.integer(0, len(shape) - 1)
+    last = s.integer(first, len(shape) - 1)
+    quant = _quant(s)
+    x = s.input(shape, quant)
+    return s.finish([x, s.ints("axes", *range(first, last + 1))], s.output(shape, quant))
+
+
 def slice_(s: Sketch) -> Case:
-    """Draw a case: SLICE with sizes and with -1."""
+    """Draw a case: SLICE with sizes and with -1, or with a begin that is an input."""
     shape = s.shape(1, 4)
     begin = [s.integer(0, extent - 1) for extent in shape]
     size = [s.integer(1, extent - b) for extent, b in zip(shape, begin, strict=True)]
@@ -114,33 +169,65 @@ def slice_(s: Sketch) -> Case:
         for extent, b, n in zip(shape, begin, size, strict=True)
     ]
     quant = _quant(s)
-    inputs = [s.input(shape, quant), s.ints("begin", *begin), s.ints("size", *named)]
+    x = s.input(shape, quant)
+    if s.chance(0.3):
+        dtype = s.pick(np.int32, np.int64)
+        place = s.input((len(shape),), values=np.array(begin, dtype))
+        inputs = [x, place, s.constant("size", np.array(size, dtype))]
+    else:
+        inputs = [x, s.ints("begin", *begin), s.ints("size", *named)]
     return s.finish(inputs, s.output(tuple(size), quant))
 
 
+_DROPS_MASKS = ("float32", "int8", "int16", "int32", "bool")
+"""Types for which tflite-micro has STRIDED_SLICE, with no heed to some of its options."""
+
+
 def strided_slice(s: Sketch) -> Case:
-    """Draw a case: STRIDED_SLICE with strides of both signs, begin, end and shrink masks."""
+    """Draw a case: STRIDED_SLICE with strides of both signs, begin, end and shrink masks.
+
+    For types that only LiteRT has, also with ends that are offsets, or new axes and an ellipsis:
+    all of them together crash it.
+    """
     shape = s.shape(1, 4)
-    begin, end, strides, result = [], [], [], []
-    begin_mask = end_mask = shrink_mask = 0
+    is_full = s.dtype.name not in _DROPS_MASKS
+    offset = is_full and s.chance(0.3)
+    has_axes = is_full and not offset
+    ellipsis = s.integer(0, len(shape) - 1) if has_axes and s.chance(0.4) else None
+    begin: list[int] = []
+    end: list[int] = []
+    strides: list[int] = []
+    result: list[int] = []
+    begin_mask = end_mask = shrink_mask = new_mask = 0
     for axis, extent in enumerate(shape):
+        if has_axes and s.chance(0.2):
+            new_mask |= 1 << len(begin)
+            begin, end, strides = [*begin, 0], [*end, 0], [*strides, 1]
+            result.append(1)
+        entry = len(begin)
         stride = s.pick(1, 1, 2, 3, -1, -2)
         first, last = sorted((s.integer(0, extent - 1), s.integer(0, extent - 1)))
         start, stop = (first, last + 1) if stride > 0 else (last, first - 1)
-        if s.chance(0.15):
-            shrink_mask |= 1 << axis
+        if axis == ellipsis:
+            start, stop, stride = 0, extent, 1
+        elif s.chance(0.15):
+            shrink_mask |= 1 << entry
             start, stop, stride = first, first + 1, 1
         elif s.chance(0.25):
-            begin_mask |= 1 << axis
+            begin_mask |= 1 << entry
             start = 0 if stride > 0 else extent - 1
-        if stop < 0 or (s.chance(0.2) and not shrink_mask >> axis & 1):
-            end_mask |= 1 << axis
+        if axis != ellipsis and (stop < 0 or (s.chance(0.2) and not shrink_mask >> entry & 1)):
+            end_mask |= 1 << entry
             stop = extent if stride > 0 else -1
         begin.append(start - extent if s.chance(0.2) else start)
-        end.append(max(stop, 0))
+        end.append(stop - start if offset else max(stop, 0))
         strides.append(stride)
-        if not shrink_mask >> axis & 1:
+        if not shrink_mask >> entry & 1:
             result.append(len(range(start, stop, stride)))
+    ellipsis_mask = 0
+    if ellipsis is not None:
+        entries = [entry for entry in range(len(begin)) if not new_mask >> entry & 1]
+        ellipsis_mask = 1 << entries[ellipsis]
     quant = _quant(s)
     inputs = [
         s.input(shape, quant),
@@ -148,5 +235,7 @@ def strided_slice(s: Sketch) -> Case:
         s.ints("end", *end),
         s.ints("strides", *strides),
     ]
-    options = StridedSliceOptions(begin_mask, end_mask, shrink_axis_mask=shrink_mask)
-    return s.finish(inputs, s.output(tuple(result), quant), options)
+    options = StridedSliceOptions(
+        begin_mask, end_mask, ellipsis_mask, new_mask, shrink_mask, offset
+    )
+    return s.finish(inputs, s.output(tuple(result), quant), options, version=1)

@@ -1,4 +1,4 @@
-"""Random int8 graphs, mostly of one layer, for kernels of DSP and vector targets, with extremes."""
+"""Random integer graphs, mostly of one layer, with extremes, for kernels of register blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from microtir.dtype import DType
 from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add
-from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.common.attributes import Activation, Padding2D, Rescaling
+from microtir.operators.common.linear import WeightedOperator
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
@@ -217,6 +218,84 @@ def _as_floats(name: str, seed: int, case: DspCase) -> DspCase:
     )
     y = graphs.tensor("y", node.output.shape, DType.FLOAT32)
     return _finish(name, node.op, (x, *constants), y, values(x.shape))
+
+
+def in_float_rescaling(case: DspCase, *, has_ties: bool = False) -> DspCase:
+    """Return a case of one layer with weights whose sums are rescaled in float32.
+
+    Where it `has_ties`, products with a factor of 2^-6 are, and no integers give the same.
+    """
+    node = case.graph.nodes[0]
+    assert isinstance(node.op, WeightedOperator)
+    x, w, *rest = node.inputs
+    if has_ties:
+        quant = w.type.quant
+        scale = float(np.float32(node.output.type.quant.scale / x.type.quant.scale / 64))
+        quant = replace(quant, scales=(scale,) * len(quant.scales))
+        w = Tensor(w.name, replace(w.type, quantization=quant), w.data)
+    op = replace(node.op, rescaling=Rescaling.FLOAT32)
+    graph = replace(case.graph, nodes=(replace(node, op=op, inputs=(x, w, *rest)),))
+    return DspCase(f"{case.name}_in_float{'_ties' * has_ties}", graph, case.inputs)
+
+
+def in_int16(seed: int, case: DspCase) -> DspCase:
+    """Return a case of one layer with weights, its data in int16; some with a bias of int32."""
+    node = case.graph.nodes[0]
+    rng = np.random.default_rng([seed, 8])
+    if rng.random() < 0.15:
+        data = rng.choice(np.array([-(1 << 15), (1 << 15) - 1], np.int16), node.inputs[0].shape)
+    else:
+        data = rng.integers(-(1 << 15), 1 << 15, node.inputs[0].shape).astype(np.int16)
+    scales = (node.inputs[0].type.quant.scale, node.output.type.quant.scale)
+    x, y = (
+        graphs.tensor(t.name, t.shape, DType.INT16, graphs.quant(scale, 0))
+        for t, scale in zip((node.inputs[0], node.output), scales, strict=True)
+    )
+    is_int32 = not isinstance(node.op, DepthwiseConv2D) and rng.random() < 0.2
+    values = rng.integers(-(1 << 20), 1 << 20, node.output.shape[-1])
+    if not is_int32 and rng.random() < 0.2:  # sums may leave 32 bits
+        values <<= rng.integers(0, 15, len(values))
+    bias = graphs.constant("bias", values.astype(np.int32 if is_int32 else np.int64))
+    tensors = (x, node.inputs[1], *(bias for _ in node.inputs[2:]))
+    return _finish(f"s16_{case.name}", node.op, tensors, y, data)
+
+
+def long_sums(seed: int) -> DspCase:
+    """Draw a layer of int16 whose sums leave 32 bits: all products of a channel have one sign."""
+    rng = np.random.default_rng([seed, 9])
+    is_dense = seed % 2 == 0
+    pixels, inputs, outputs = int(rng.integers(1, 4)), int(rng.integers(600, 1400)), 3 + seed % 4
+    data = rng.choice(np.array([-(1 << 15), (1 << 15) - 1], np.int16), (pixels, inputs))
+    sign = np.where(data[0] < 0, -1, 1) * rng.choice(np.array([-1, 1]), (outputs, 1))
+    weights = (rng.integers(100, 128, (outputs, inputs)) * sign).astype(np.int8)
+    factors = np.exp(rng.uniform(np.log(2.0**-20), np.log(2.0**-16), outputs))
+    quant = graphs.per_channel([float(f) * 4 for f in factors], 0)
+    shape = (pixels,) if is_dense else (1, 1, pixels)
+    x, y = (
+        graphs.tensor(name, (*shape, depth), DType.INT16, graphs.quant(scale, 0))
+        for name, depth, scale in (("x", inputs, 1 / 64), ("y", outputs, 1 / 16))
+    )
+    w = graphs.constant("w", weights if is_dense else weights[:, None, None], quant)
+    bias = graphs.constant("bias", rng.integers(-(1 << 34), 1 << 34, outputs))
+    op: Operator = FullyConnected() if is_dense else Conv2D()
+    return _finish(f"long_{seed}", op, (x, w, bias), y, data.reshape(x.shape))
+
+
+def longest_sums(seed: int) -> DspCase:
+    """Draw a FULLY_CONNECTED of int16 with the largest products that there are, all of one sign."""
+    rng = np.random.default_rng([seed, 10])
+    rows, inputs, outputs = 1 + seed % 3, int(rng.integers(256, 2100)), int(rng.integers(2, 9))
+    data = np.full((rows, inputs), -(1 << 15), np.int16)
+    weights = np.repeat(rng.choice(np.array([-128, 127], np.int8), (outputs, 1)), inputs, axis=1)
+    factors = np.exp(rng.uniform(np.log(2.0**-20), np.log(2.0**-17), outputs))
+    quant = graphs.per_channel([float(f) * 4 for f in factors], 0)
+    x, y = (
+        graphs.tensor(name, (rows, depth), DType.INT16, graphs.quant(scale, 0))
+        for name, depth, scale in (("x", inputs, 1 / 64), ("y", outputs, 1 / 16))
+    )
+    bias = graphs.constant("bias", rng.integers(-(1 << 32), 1 << 32, outputs))
+    tensors = (x, graphs.constant("w", weights, quant), bias)
+    return _finish(f"longest_{seed}", FullyConnected(), tensors, y, data)
 
 
 def fully_connected(seed: int) -> DspCase:

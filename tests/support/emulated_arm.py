@@ -78,7 +78,9 @@ def differing(
         arrays = [*inputs[number], outputs[number]]
         text += [f'#include "{name}.h"']
         text += [_array(f"{name}_data{i}", array) for i, array in enumerate(arrays)]
-        text.append(_case(artifact, name, [a.nbytes for a in arrays], number % ALIGNMENTS))
+        # A pointer to wider elements is a multiple of their size, as in C.
+        offset = number % ALIGNMENTS // arrays[0].itemsize * arrays[0].itemsize
+        text.append(_case(artifact, name, [a.nbytes for a in arrays], offset))
         calls.append(f"    bad += {name}_case();")
     return _said(machine, [*text, *_main(calls)], folder, flags)
 
@@ -175,17 +177,24 @@ def _case(artifact: Artifact, name: str, sizes: Sequence[int], offset: int) -> s
         f"    memcpy(input[{i}].bytes + {offset}, {name}_data{i}, {n});"
         for i, n in enumerate(given)
     ]
-    pointers = ", ".join(f"input[{i}].bytes + {offset}" for i in range(len(given)))
+    pointers = ", ".join(f"(void *)(input[{i}].bytes + {offset})" for i in range(len(given)))
+    states = []
+    if artifact.metadata.state is not None:
+        states = [
+            f"    static struct {name}_state state;",
+            f"    bad |= {name}_state_init(&state);",
+        ]
     return "\n".join([
         f"static int {name}_case(void)",
         "{",
         f"    int8_t *const y = {begin};",
         "    int bad = 0;",
         *copies,
+        *states,
         f"    memset(output.bytes, {_GUARD}, sizeof output.bytes);",
         f"    const struct {name}_inputs in = {{{pointers}}};",
         f"    const struct {name}_outputs out = {{(void *)y}};",
-        f"    bad |= {name}_run(&in, &out, memory.bytes) != 0;",
+        f"    bad |= {name}_run(&in, &out, {'&state, ' if states else ''}memory.bytes) != 0;",
         f"    bad |= memcmp(y, {name}_data{len(given)}, {size}) != 0;",
         f"    memset(y, {_GUARD}, {size});",
         "    for (unsigned i = 0; i < sizeof output.bytes; i++) {",

@@ -15,7 +15,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
-from tests.support.dsp_cases import DspCase, add, convolution, pool
+from tests.support.dsp_cases import DspCase, add, convolution, in_int16, pool
 from tests.support.seeds import seeds
 
 M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
@@ -29,12 +29,17 @@ CONVOLUTIONS = {
     "conv_s8_2x4_dsp_compact_single_loads": M4,
     "conv_s8_2x4_mve": M55, "conv_s8_2x4_dsp_bytes": M4, "conv_s8_1x8_dsp_bytes": M4,
     "conv_s8_4x2_c": M3, "conv_s8_4x2_c_compact": M3, "conv_s8_4x4_c": RV32,
+    "conv_s16_2x4_mve": M55, "conv_s16_2x4_dsp": M4, "conv_s16_2x2_dsp_wide": M4,
+    "conv_s16_2x4_mve_wide": M55, "conv_s16_4x2_c": M3, "conv_s16_4x2_c_compact": M3,
+    "conv_s16_4x4_c": RV32,
     "conv_s8_4x4_zbb": ZBB, "conv_s8_4x2_zbb_compact": ZBB,
 }  # fmt: skip
 DEPTHWISE = {
     "dwconv_s8_4x1_dsp": M4, "dwconv_s8_2x4_dsp": M4, "dwconv_s8_1x4_dsp": M4,
     "dwconv_s8_1x4_dsp_rows": M4, "dwconv_s8_4x1_c": M3, "dwconv_s8_6x1_c": RV32,
-    "dwconv_s8_1x16_mve": M55, "dwconv_s8_6x1_zbb": ZBB,
+    "dwconv_s16_1x8_mve": M55, "dwconv_s16_4x2_dsp": M4, "dwconv_s16_2x2_dsp_wide": M4,
+    "dwconv_s16_4x1_c": M3, "dwconv_s16_6x1_c": RV32, "dwconv_s8_1x16_mve": M55,
+    "dwconv_s8_6x1_zbb": ZBB,
 }  # fmt: skip
 ADDS = {"add_s8_1x4_dsp": M4, "add_s8_1x4_c": M3, "add_s8_1x4_mve": M55}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
@@ -78,7 +83,7 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
     else:
         make = partial(convolution, depthwise=True, square=kernel == "dwconv_s8_4x1_dsp")
     for seed in seeds(5000, 400):
-        case = make(seed)
+        case = in_int16(seed, make(seed)) if "_s16_" in kernel else make(seed)
         operator = planned(case, kernel)
         if operator is not None:
             yield case, operator

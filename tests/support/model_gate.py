@@ -8,12 +8,16 @@ it, and with CI=true, the session fails unless a test of every model passed.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from tests.support.tools_gate import OPTION
+
 VARIABLE = "MICROTIR_MODELS"
+EXPORTED = "exported"
 _KEY = "microtir-model"
 
 
@@ -25,8 +29,16 @@ def find_models(root: Path) -> Path | None:
 
 
 def model_names(folder: Path) -> list[str]:
-    """Return the names of the models in `folder`, sorted."""
-    return sorted(path.stem for path in folder.glob("*.tflite"))
+    """Return the names of the models in `folder`, sorted; those of exporters with their folder.
+
+    Which these are says their manifest, so that a file that is gone is missing.
+    """
+    names = [path.stem for path in folder.glob("*.tflite")]
+    manifest = folder / EXPORTED / "manifest.json"
+    if manifest.is_file():
+        files = [model["file"] for model in json.loads(manifest.read_text("utf-8"))["models"]]
+        names += [f"{EXPORTED}/{Path(f).stem}" for f in files if f.endswith(".tflite")]
+    return sorted(names)
 
 
 @pytest.fixture(scope="session")
@@ -43,8 +55,9 @@ class ModelGate:
     Registered where every report arrives: in the only process or, with xdist, in the controller.
     """
 
-    def __init__(self, folder: Path, required: bool) -> None:
-        self.expected = model_names(folder)
+    def __init__(self, folder: Path, required: bool, takes_exported: bool) -> None:
+        names = model_names(folder)
+        self.expected = [n for n in names if takes_exported or not n.startswith(f"{EXPORTED}/")]
         self.required = required
         self.passed: set[str] = set()
 
@@ -74,7 +87,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the gate, except in an xdist worker."""
     folder = find_models(config.rootpath)
     if folder is not None and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(ModelGate(folder, os.environ.get("CI") == "true"))
+        required = os.environ.get("CI") == "true"
+        # Models of exporters run compiled, which needs tools.
+        config.pluginmanager.register(
+            ModelGate(folder, required, not config.getoption(OPTION, default=False))
+        )
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -17,8 +17,8 @@ _A_CONSTANT_POOL = "flash"
 Samples = tuple[tuple[object, ...], tuple[object, ...]]
 
 # Values that are legal and values that are not, of options whose rule is not in their domain. A
-# configuration may name any folder of a library and any file of records: a build needs what is
-# there, so that those have no legal sample.
+# configuration may name any folder of a library, any file of records and any axis of an input: a
+# build needs what is there, so that those have no legal sample.
 _SAMPLES: dict[tuple[Section, str], Samples] = {
     (Section.CONFIG, "targets"): (
         ("c", "c -mcpu=cortex-m4", "c -mcpu=cortex-m55 -mattr=-mve", "c -march=rv32imac"),
@@ -48,6 +48,14 @@ _SAMPLES: dict[tuple[Section, str], Samples] = {
         ("",),
         ("a\nb",),
     ),
+    (Section.CONFIG, "stream_axis"): (
+        ("",),
+        ("x", "-1", "10", "=1", 1),
+    ),
+    (Section.CONFIG, "stream_hop"): (
+        (1,),  # others need stream_axis
+        (0, -1, "x"),
+    ),
     (Section.CONFIG, "budget"): (
         (),
         (5, "64K", {"rom": 1}),
@@ -76,10 +84,10 @@ _SAMPLES: dict[tuple[Section, str], Samples] = {
         ("", "workspace"),
         ("9 lives", "int"),
     ),
-    (Section.PASS, "memory.output_pool"): (
-        ("", "workspace"),
-        ("9 lives", "int"),
-    ),
+    **{
+        (Section.PASS, name): (("", "workspace"), ("9 lives", "int"))
+        for name in ("memory.output_pool", "ethos_u.scratch_pool", "ethos_u.fast_scratch_pool")
+    },
 }
 
 

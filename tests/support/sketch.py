@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,12 +21,26 @@ Shape: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Case:
-    """A model file of one operator with the arrays to run it on."""
+    """A model file of one operator with the arrays to run it on.
+
+    Args:
+        name: of the case.
+        model: the file.
+        inputs: the arrays.
+        outputs: how many there are.
+        widened: the same model with float weights, for an oracle that takes no others.
+    """
 
     name: str
     model: bytes
     inputs: tuple[Array, ...]
     outputs: int
+    widened: bytes | None = None
+
+    @property
+    def oracle_model(self) -> bytes:
+        """Return the file that an oracle is given."""
+        return self.model if self.widened is None else self.widened
 
     def graph(self) -> Graph:
         """Read the graph of the model as the frontend does."""
@@ -35,7 +50,7 @@ class Case:
 
     def named_inputs(self) -> dict[str, Array]:
         """Return the inputs under the names that they have in the graph."""
-        names = [tensor.name for tensor in self.graph().inputs]
+        names = [tensor.name for tensor in self.graph().arguments]
         return dict(zip(names, self.inputs, strict=True))
 
 
@@ -47,16 +62,30 @@ class Quant:
     zero_point: int
 
 
+class Weights(Enum):
+    """Weights of a recipe that draws hybrid models."""
+
+    LIKE_INPUTS = "floats for floats, integers for integers"
+    INT8 = "int8 beside floats"
+    WIDENED = "the floats that such an int8 stands for"
+
+
 class Sketch:
     """A model in the making, and the random choices of its recipe."""
 
     def __init__(
-        self, name: str, operator: str, dtype: np.dtype[Any], rng: np.random.Generator
+        self,
+        name: str,
+        operator: str,
+        dtype: np.dtype[Any],
+        rng: np.random.Generator,
+        weights: Weights = Weights.LIKE_INPUTS,
     ) -> None:
         self.name = name
         self.code = BuiltinOperator[operator]
         self.dtype = dtype
         self.rng = rng
+        self.kind_of_weights = weights
         self._builder = TfliteBuilder()
         self._inputs: list[int] = []
         self._values: list[Array] = []
@@ -64,6 +93,10 @@ class Sketch:
     @property
     def is_int8(self) -> bool:
         return self.dtype == np.int8
+
+    @property
+    def is_quantised(self) -> bool:
+        return self.dtype in (np.int8, np.int16)
 
     def integer(self, low: int, high: int) -> int:
         """Draw a random integer of [low, high]."""
@@ -103,6 +136,13 @@ class Sketch:
         return int(self.pick(info.min, info.max, (info.min + info.max + 1) // 2,
                              self.integer(info.min, info.max)))  # fmt: skip
 
+    def any_zero_point(self) -> int:
+        """Draw a zero point of the sketch's type, in int16, too, where it need not be 0."""
+        if self.is_int8:
+            return self.zero_point()
+        info = np.iinfo(self.dtype)
+        return int(self.pick(0, 0, info.min, info.max, self.integer(-99, 99)))
+
     def quant(self, dtype: npt.DTypeLike = np.int8) -> Quant:
         return Quant(self.scale(), self.zero_point(dtype))
 
@@ -121,9 +161,18 @@ class Sketch:
         low, high = (max(info.min, -9), 9) if style == 1 else (info.min, info.max)
         return np.asarray(self.rng.integers(low, high, shape, endpoint=True), kind)
 
+    def every_value(self) -> Array:
+        """Return all values of an 8-bit type, or the ends and random ones of a wider type."""
+        info = np.iinfo(self.dtype)
+        if info.bits == 8:
+            return np.arange(info.min, info.max + 1).astype(self.dtype)
+        drawn = self.rng.integers(info.min, info.max, 250, self.dtype, endpoint=True)
+        ends = np.array([info.min, info.min + 1, -1, 0, 1, info.max], self.dtype)
+        return np.concatenate([ends, drawn])
+
     def input(self, shape: Shape, quant: Quant | None = None, values: Array | None = None) -> int:
         """Add an input of the model with random values, quantised if `quant` is given."""
-        data = self.values(shape) if values is None else values
+        data = np.asarray(self.values(shape) if values is None else values)
         index = self.tensor(f"input{len(self._inputs)}", shape, data.dtype, quant)
         self._inputs.append(index)
         self._values.append(data)
@@ -137,11 +186,17 @@ class Sketch:
 
     def tensor(
         self, name: str, shape: Shape, dtype: npt.DTypeLike, quant: Quant | None = None,
-        data: Array | None = None,
+        data: Array | None = None, *, is_variable: bool = False,
     ) -> int:  # fmt: skip
         scales = None if quant is None else [quant.scale]
         zeros = None if quant is None else [quant.zero_point]
-        return self._builder.tensor(name, shape, dtype, data, scales, zeros)
+        return self._builder.tensor(
+            name, shape, dtype, data, scales, zeros, is_variable=is_variable
+        )
+
+    def variable(self, name: str, shape: Shape, dtype: npt.DTypeLike, quant: Quant | None) -> int:
+        """Add a tensor that keeps its value from one run to the next."""
+        return self.tensor(name, shape, dtype, quant, is_variable=True)
 
     def constant(self, name: str, data: Array, quant: Quant | None = None) -> int:
         return self.tensor(name, data.shape, data.dtype, quant, data)
@@ -150,25 +205,34 @@ class Sketch:
         """Add a constant vector of int32: an attribute that the format keeps in a tensor."""
         return self.constant(name, np.array(numbers, np.int32))
 
-    def weights(self, data: Array, scales: Sequence[float], axis: int) -> int:
-        """Add symmetric int8 weights with one scale, or one per index of `axis`."""
+    def weights(
+        self, data: Array, scales: Sequence[float], axis: int, *, is_int4: bool = False
+    ) -> int:
+        """Add symmetric int8 or int4 weights with one scale, or one per index of `axis`."""
         per_channel = axis if len(scales) > 1 else None
         zeros = [0] * len(scales)
-        return self._builder.tensor(
-            "weights", data.shape, data.dtype, data, scales, zeros, per_channel
-        )
+        dtype = "int4" if is_int4 else data.dtype
+        return self._builder.tensor("weights", data.shape, dtype, data, scales, zeros, per_channel)
 
     def bias(self, data: Array, scales: Sequence[float]) -> int:
-        """Add an int32 bias with the scales given."""
+        """Add a bias with the scales given."""
         axis = 0 if len(scales) > 1 else None
         zeros = [0] * len(scales)
-        return self._builder.tensor("bias", data.shape, np.int32, data, scales, zeros, axis)
+        return self._builder.tensor("bias", data.shape, data.dtype, data, scales, zeros, axis)
 
     def finish(
-        self, inputs: Sequence[int], outputs: Sequence[int] | int, options: Options | None = None
+        self,
+        inputs: Sequence[int],
+        outputs: Sequence[int] | int,
+        options: Options | None = None,
+        version: int | None = None,
     ) -> Case:
-        """Return the case of the sketch's operator applied to these tensors."""
+        """Return the case of the sketch's operator applied to these tensors.
+
+        LiteRT's reference kernels compute some options that they are registered in no version for:
+        `version` is then an older one.
+        """
         results = [outputs] if isinstance(outputs, int) else list(outputs)
-        self._builder.operator(self.code, inputs, results, options)
+        self._builder.operator(self.code, inputs, results, options, version=version)
         model = self._builder.build(self._inputs, results)
         return Case(self.name, model, tuple(self._values), len(results))

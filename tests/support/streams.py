@@ -13,7 +13,7 @@ from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.movement.definition import Concatenation
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
-from microtir.operators.reduction.definition import Mean
+from microtir.operators.reduction.definition import Mean, ReduceMax
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 
@@ -23,12 +23,19 @@ class Garden:
     Where it `joins`, a concatenation that has nothing to join gets a branch of its own.
     """
 
-    def __init__(self, seed: int, *, height: int = 9, width: int = 4, joins: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, height: int = 9, width: int = 4, joins: bool = False, images: int = 1
+    ) -> None:
         self.joins = joins
         self.rng = np.random.default_rng(seed)
         self.nodes: list[Node] = []
         self.named = 0
-        shape = (1, int(self.rng.integers(2, height + 1)), int(self.rng.integers(1, width + 1)), 2)
+        shape = (
+            images,
+            int(self.rng.integers(2, height + 1)),
+            int(self.rng.integers(1, width + 1)),
+            2,
+        )
         self.input = self.tensor(shape)
         self.made: list[Tensor] = [self.input]
 
@@ -58,9 +65,9 @@ class Garden:
         self.made.append(self.nodes[-1].output)
 
     def like(self, op: Operator, inputs: list[Tensor], shape: tuple[int, ...]) -> Tensor:
-        """Add pooling or concatenation, which keep the quantisation of what they read."""
+        """Add what keeps the quantisation of what it reads, or anything else."""
         output = self.tensor(shape)
-        if isinstance(op, MaxPool2D | AveragePool2D | Concatenation):
+        if isinstance(op, MaxPool2D | AveragePool2D | ReduceMax | Concatenation):
             return tensor(output.name, shape, DType.INT8, inputs[0].type.quantization)
         return output
 
@@ -87,7 +94,8 @@ class Garden:
         elif kind == "relu":
             self.add(Relu(), [recent], recent.shape)
         elif kind == "global" and recent.shape[1] > 1 and self.rng.random() < 0.5:
-            self.add(Mean((1, 2), keep_dims=True), [recent], (1, 1, 1, recent.shape[3]))
+            op = ReduceMax if len(self.nodes) % 2 else Mean
+            self.add(op((1, 2), keep_dims=True), [recent], (recent.shape[0], 1, 1, recent.shape[3]))
         else:
             self.window(str(kind), recent)
 

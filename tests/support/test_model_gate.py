@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,12 +36,18 @@ Inner = Callable[..., pytest.RunResult]
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
     """Run a test file in a pytest of its own, with or without a folder of two models."""
 
-    def run(source: str, *, models: bool, ci: bool, workers: int = 0) -> pytest.RunResult:
+    def run(
+        source: str, *, models: bool, ci: bool, workers: int = 0, exported: str = ""
+    ) -> pytest.RunResult:
         folder = pytester.path / "models"
         if models:
             folder.mkdir()
             for name in ("alpha", "beta"):
                 (folder / f"{name}.tflite").touch()
+            if exported:
+                (folder / "exported").mkdir()
+                listed = {"models": [{"file": f"{exported}.tflite"}, {"file": "other.onnx"}]}
+                (folder / "exported" / "manifest.json").write_text(json.dumps(listed))
         monkeypatch.setenv("MICROTIR_MODELS", str(folder))
         monkeypatch.setenv("CI", "true" if ci else "")
         monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -66,6 +73,13 @@ def test_fails_in_ci_when_a_model_was_skipped(inner: Inner, workers: int) -> Non
     result = inner(RUNS_ONE, models=True, ci=True, workers=workers)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["models run: 1 of 2", "ERROR: models not run: beta"])
+
+
+def test_fails_in_ci_when_an_exported_model_is_missing(inner: Inner) -> None:
+    """A model that the manifest lists is missing even where its file is."""
+    result = inner(RUNS_BOTH, models=True, ci=True, exported="gamma")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["models run: 2 of 3", "ERROR: models not run: exported/gamma"])
 
 
 def test_only_counts_outside_ci(inner: Inner) -> None:

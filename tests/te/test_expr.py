@@ -96,7 +96,11 @@ def test_float_functions_mean_what_their_names_say() -> None:
     assert each(te.sqrt) == pytest.approx(np.sqrt(values).tolist())
     assert each(te.tanh) == pytest.approx(np.tanh(values).tolist())
     assert each(te.floor) == [0.0, 0.0, 1.0, 2.0]
+    assert each(te.sin) == pytest.approx(np.sin(values).tolist())
+    assert each(te.cos) == pytest.approx(np.cos(values).tolist())
+    assert each(te.ceil) == [1.0, 1.0, 2.0, 3.0]
     assert each(te.round) == [0.0, 1.0, 2.0, 3.0]
+    assert each(lambda v: te.round_half_to_even(v * 2.0)) == [0.0, 1.0, 3.0, 6.0]
     assert each(lambda v: te.abs(-v)) == values.tolist()
     assert each(lambda v: 1.0 / v) == pytest.approx((1 / values).tolist())
     assert each(lambda v: v / 2) == (values / 2).tolist()
@@ -108,6 +112,11 @@ def test_fixed_point_helpers_name_their_intrinsics() -> None:
     for helper, intrinsic, args in (
         (te.multiply_by_quantized_multiplier, "multiply_by_quantized_multiplier", (x, 1, 2)),
         (te.saturating_rounding_doubling_high_mul, "saturating_rounding_doubling_high_mul", (x, 1)),
+        (
+            te.multiply_by_reduced_multiplier,
+            "multiply_by_reduced_multiplier",
+            (te.cast(DType.INT64, x), 1, 2),
+        ),
         (te.saturating_shift_left, "saturating_shift_left", (x, 3)),
         (te.rounding_divide_by_pot, "rounding_divide_by_pot", (x, 3)),
         (te.count_leading_zeros, "count_leading_zeros", (te.cast(DType.UINT32, x),)),

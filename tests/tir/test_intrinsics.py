@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ INT32 = st.one_of(
     st.integers(MIN32, MAX32), st.sampled_from([MIN32, MIN32 + 1, -1, 0, 1, MAX32]),
     st.integers(-300, 300),
 )  # fmt: skip
+
+INT48 = st.one_of(st.integers(-(1 << 47), (1 << 47) - 1), INT32)
 
 
 def meaning(intrinsic: Intrinsic, *args: float) -> float:
@@ -67,6 +70,17 @@ def test_multiplication_is_rounded_twice(x: int, multiplier: int, shift: int) ->
     assert actual == expected
 
 
+@given(INT48, st.integers(0, (1 << 15) - 1), st.integers(-31, 7))
+def test_multiplication_of_long_sums_is_rounded_once(x: int, multiplier: int, shift: int) -> None:
+    """A sum of 64 bits times a multiplier of 15 bits, ties up."""
+    expected = half_up(Fraction(x * multiplier, 1 << (15 - shift)))
+    if not MIN32 <= expected <= MAX32:
+        with pytest.raises(UndefinedError, match="does not fit int32"):
+            meaning(Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER, x, multiplier, shift)
+        return
+    assert meaning(Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER, x, multiplier, shift) == expected
+
+
 def test_known_values_of_double_rounding() -> None:
     """Values where single and double rounding differ, computed by hand."""
     # 3 * 2^30 / 2^31 = 1.5 rounds to 2, and 2 / 4 = 0.5 rounds to 1; 1.5 / 4 would round to 0.
@@ -90,6 +104,24 @@ def test_leading_zeros(x: int) -> None:
     assert meaning(Intrinsic.COUNT_LEADING_ZEROS, x) == len(text) - len(text.lstrip("0"))
 
 
+_LONGS = st.integers(DType.INT64.min, DType.INT64.max)
+
+
+@pytest.mark.parametrize(
+    ("intrinsic", "function"),
+    [
+        (Intrinsic.WRAPPING_ADD, np.add),
+        (Intrinsic.WRAPPING_SUB, np.subtract),
+        (Intrinsic.WRAPPING_MUL, np.multiply),
+    ],
+)
+@given(a=_LONGS, b=_LONGS)
+def test_wrapping_is_numpys(intrinsic: Intrinsic, function: np.ufunc, a: int, b: int) -> None:
+    """Integers of 64 bits wrap as numpy's arrays do."""
+    expected = function(np.array([a], np.int64), np.array([b], np.int64))
+    assert meaning(intrinsic, a, b) == expected[0]
+
+
 @pytest.mark.parametrize(
     ("intrinsic", "args"),
     [
@@ -97,6 +129,8 @@ def test_leading_zeros(x: int) -> None:
         (Intrinsic.SATURATING_SHIFT_LEFT, (1, -1)),
         (Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER, (1, 1, 31)),
         (Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER, (1, 1, -32)),
+        (Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER, (1, 1, 8)),
+        (Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER, (1, 1 << 15, 0)),
     ],
 )
 def test_counts_out_of_range_are_undefined(intrinsic: Intrinsic, args: tuple[int, ...]) -> None:
@@ -108,6 +142,8 @@ def test_counts_out_of_range_are_undefined(intrinsic: Intrinsic, args: tuple[int
 _NUMPY = {
     Intrinsic.EXP: np.exp, Intrinsic.LOG: np.log, Intrinsic.SQRT: np.sqrt,
     Intrinsic.TANH: np.tanh, Intrinsic.FLOOR: np.floor, Intrinsic.ABS: np.abs,
+    Intrinsic.SIN: np.sin, Intrinsic.COS: np.cos, Intrinsic.CEIL: np.ceil,
+    Intrinsic.ROUND_HALF_TO_EVEN: np.rint,
 }  # fmt: skip
 
 
@@ -123,6 +159,29 @@ def test_float_functions_agree_with_numpy(intrinsic: Intrinsic, value: float) ->
     ) if math.isfinite(expected) else np.testing.assert_equal(
         np.float32(meaning(intrinsic, value)), expected
     )
+
+
+@given(value=st.floats(-(2.0**22), 2.0**22, width=32))
+@settings(max_examples=200)
+def test_small_numbers_are_rounded_to_even(value: float) -> None:
+    """Two sums round as numpy does, whatever the fraction."""
+    assert meaning(Intrinsic.ROUND_SMALL, value) == np.rint(value)
+
+
+_OF_TWO: dict[Intrinsic, Any] = {
+    Intrinsic.POW: np.power, Intrinsic.ATAN2: np.arctan2, Intrinsic.FMOD: np.fmod,
+    Intrinsic.FLOOR_DIVIDE: lambda x, y: np.floor(x / y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("intrinsic", _OF_TWO)
+@given(x=st.floats(width=32), y=st.floats(width=32))
+@settings(max_examples=80)
+def test_float_functions_of_two_are_numpys(intrinsic: Intrinsic, x: float, y: float) -> None:
+    """Where they have no value in Python they give what C does: an infinity, or NaN."""
+    with np.errstate(all="ignore"):
+        expected = np.float32(_OF_TWO[intrinsic](np.float64(x), np.float64(y)))
+    np.testing.assert_equal(np.float32(meaning(intrinsic, x, y)), expected)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +205,14 @@ _ARGUMENTS = {
     Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: (INT32, INT32),
     Intrinsic.ROUNDING_DIVIDE_BY_POT: (INT32, st.integers(0, 31)),
     Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: (INT32, INT32, st.integers(-31, 30)),
+    Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER: (
+        INT48,
+        st.integers(0, (1 << 15) - 1),
+        st.integers(-31, 7),
+    ),
     Intrinsic.SATURATING_SHIFT_LEFT: (INT32, st.integers(0, 31)),
     Intrinsic.COUNT_LEADING_ZEROS: (st.integers(0, DType.UINT32.max),),
+    Intrinsic.WRAPPING_MUL: (_LONGS, _LONGS),
 }
 
 

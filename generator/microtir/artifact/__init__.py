@@ -25,6 +25,7 @@ from microtir.codegen.metadata import (
     ParameterData,
     PoolData,
     PortData,
+    StateData,
 )
 from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
 from microtir.compat.microtvm.mlf.export import export_model_library_format
@@ -51,6 +52,7 @@ __all__ = [
     "PoolShare",
     "PortData",
     "SourceFile",
+    "StateData",
     "export_model_library_format",
     "footprint",
     "graph_file",

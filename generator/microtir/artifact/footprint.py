@@ -18,6 +18,7 @@ class Footprint:
         scratch: what kernels need beyond them.
         io: inputs and outputs that the caller has memory for: not those in the workspace, and not
             those whose rows change hands one by one.
+        state: what outlives a run.
         data: all other variables of the model.
         stack: what was measured, or what is set aside.
         reserve: what the board keeps for others.
@@ -26,19 +27,25 @@ class Footprint:
     workspace: int
     scratch: int
     io: int
+    state: int = 0
     data: int = 0
     stack: int = 0
     reserve: int = 0
 
     @property
     def planned(self) -> int:
-        """Return what a plan places, which is what a budget of RAM is about."""
+        """Return what a plan places."""
         return self.workspace + self.scratch
+
+    @property
+    def budgeted(self) -> int:
+        """Return what a budget of RAM is about."""
+        return self.planned + self.state
 
     @property
     def of_model(self) -> int:
         """Return everything that is there between two runs."""
-        return self.planned + self.io + self.data
+        return self.budgeted + self.io + self.data
 
     @property
     def total(self) -> int:
@@ -57,7 +64,8 @@ def footprint(facts: Metadata, *, data: int = 0, stack: int = 0, reserve: int = 
     memory = facts.memory
     workspace, scratch = (0, 0) if memory is None else _workspace(memory)
     io = sum(map(_outside, facts.ports))
-    return Footprint(workspace, scratch, io, data, stack, reserve)
+    state = facts.state.size if facts.state is not None else 0
+    return Footprint(workspace, scratch, io, state, data, stack, reserve)
 
 
 def _workspace(memory: MemoryData) -> tuple[int, int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from microtir.codegen import Metadata
-from microtir.codegen.metadata import PortData
+from microtir.codegen.metadata import PortData, StateData, StateMemberData
 from microtir.dtype import DType
+from microtir.memory_plan import StateLayout
 from microtir.support.reading import WrongDataError, check, parse_json
 
 MAX_RANK = 16
@@ -44,19 +45,41 @@ def check_sizes(facts: Metadata) -> None:
         raise WrongDataError(f"there are {len(facts.ports)} ports", legal=f"up to {MAX_PORTS}")
     for number, port in enumerate(facts.ports):
         _check_port(port, facts, f"ports[{number}]")
+    if facts.state is not None:
+        _check_state(facts.state)
+
+
+def _check_state(state: StateData) -> None:
+    """Check that the members lie in the struct as C lays it out."""
+    if len(state.members) > MAX_PORTS:
+        raise WrongDataError(f"the state has {len(state.members)} members",
+                             legal=f"up to {MAX_PORTS}")  # fmt: skip
+    for number, member in enumerate(state.members):
+        _check_tensor(member, f"state.members[{number}]")
+    layout = StateLayout.of([(m.alignment, m.bytes) for m in state.members])
+    offsets = tuple(member.offset for member in state.members)
+    if (offsets, state.size, state.alignment) != (layout.offsets, layout.size, layout.alignment):
+        legal = f"{layout.size} bytes aligned to {layout.alignment}"
+        raise WrongDataError("'state' is no struct of its members", legal=legal)
+
+
+def _check_tensor(tensor: PortData | StateMemberData, place: str) -> int:
+    """Check rank and bytes of a tensor, and return the bytes."""
+    if len(tensor.shape) > MAX_RANK:
+        raise WrongDataError(f"'{place}.shape' has {len(tensor.shape)} extents",
+                             legal=f"at most {MAX_RANK}")  # fmt: skip
+    # Of sixteen extents of 31 bits; larger products would only make the reader slow.
+    size = math.prod(tensor.shape) * DType(tensor.dtype).bytes
+    if size != tensor.bytes or size > MAX_TENSOR:
+        raise WrongDataError(
+            f"'{place}' is a tensor of {size} bytes, and 'bytes' is {tensor.bytes}",
+            legal=f"the same number, at most {MAX_TENSOR}",
+        )
+    return size
 
 
 def _check_port(port: PortData, facts: Metadata, place: str) -> None:
-    if len(port.shape) > MAX_RANK:
-        raise WrongDataError(f"'{place}.shape' has {len(port.shape)} extents",
-                             legal=f"at most {MAX_RANK}")  # fmt: skip
-    # Of sixteen extents of 31 bits; larger products would only make the reader slow.
-    size = math.prod(port.shape) * DType(port.dtype).bytes
-    if size != port.bytes or size > MAX_TENSOR:
-        raise WrongDataError(
-            f"'{place}' is a tensor of {size} bytes, and 'bytes' is {port.bytes}",
-            legal=f"the same number, at most {MAX_TENSOR}",
-        )
+    size = _check_tensor(port, place)
     if port.offset is None:
         return
     pools = facts.memory.pools if facts.memory else []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from microtir import resources
-from microtir.boards.board import BOARD_FILE, Board, read_board
+from microtir.boards.board import BOARD_FILE, Board, EmulatorKind, read_board
 from microtir.boards.errors import BoardError
 from microtir.errors import nearest
 
@@ -41,6 +41,25 @@ def load_board(name: str, board_dirs: Sequence[str | os.PathLike[str]] = ()) -> 
 def all_boards(board_dirs: Sequence[str | os.PathLike[str]] = ()) -> tuple[Board, ...]:
     """Return every board, by name; BoardError if one of the files is wrong."""
     return tuple(read_board(folder) for _, folder in sorted(_folders(board_dirs).items()))
+
+
+def emulated_like(board: Board) -> str:
+    """Return how to do without an emulator of a board: the emulated one with the same core.
+
+    Instructions are the same there, if the features of the core are, too; of several boards the
+    first by name is meant.
+    """
+    same_core = [
+        other
+        for other in all_boards([board.folder.parent])
+        if other.emulator is not None
+        and other.emulator.kind is not EmulatorKind.NATIVE
+        and other.target.core == board.target.core
+        and other.target.features == board.target.features
+    ]
+    if not same_core:
+        return "`microtir boards` shows the emulator of each"
+    return f"take --board {same_core[0].name}, which has the same core and is emulated"
 
 
 def _folders(board_dirs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:

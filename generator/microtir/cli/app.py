@@ -1,17 +1,20 @@
-"""Defines the program `microtir`: all its verbs, and how their help is laid out."""
+"""Defines the program `microtir`: all its verbs."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from microtir.cli import micro
 from microtir.cli.boards import boards
 from microtir.cli.choice import check_choice
-from microtir.cli.compile import compile_model
-from microtir.cli.config_options import PANELS, with_config
+from microtir.cli.compile import ARCHIVE, compile_model
+from microtir.cli.config_options import with_config
+from microtir.cli.fit import fit
+from microtir.cli.help import Command
 from microtir.cli.listings import explain, operators, options, targets
 from microtir.cli.models import check, inspect
 from microtir.cli.output import write
@@ -32,26 +35,6 @@ class VerbGroup(TyperGroup):
         """Find the verb; UsageError with the nearest one if there is none."""
         check_choice("command", args[0], self.list_commands(ctx), ctx.command_path)
         return super().resolve_command(ctx, args)
-
-
-class Command(TyperCommand):
-    """A verb: its own options first, those of the configuration under a heading of their own."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the sections of the help."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            title = getattr(parameter, "rich_help_panel", None)
-            if title is None:
-                title = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            sections.setdefault(title, []).append(record)
-        for title in ("Arguments", "Options", *PANELS):
-            if title in sections:
-                with formatter.section(title):
-                    formatter.write_dl(sections[title])
 
 
 APP = typer.Typer(
@@ -92,6 +75,7 @@ APP.command("pareto", cls=Command)(with_config(pareto))
 APP.command("tune", cls=Command)(with_config(tune))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
+APP.command("fit", cls=Command)(with_config(fit))
 APP.command("report", cls=Command)(with_config(report))
 APP.command("boards", cls=Command)(boards)
 APP.command("options", cls=Command)(options)
@@ -111,3 +95,29 @@ MICRO.command("build", cls=Command)(micro.build_project)
 MICRO.command("flash", cls=Command)(micro.flash)
 MICRO.command("run", cls=Command)(micro.run)
 APP.add_typer(MICRO, name="micro")
+
+TVMC = typer.Typer(
+    cls=VerbGroup,
+    help="Takes command lines of tvmc, with its defaults: module.tar, microTVM's C interface.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
+TVMC.command("compile", cls=Command)(
+    with_config(
+        compile_model,
+        tvmc={"output": Path("module.tar"), "output_format": ARCHIVE, "force": True},
+    )
+)
+TVMC.command("run", cls=Command)(with_config(run, tvmc={}))
+TVMC_MICRO = typer.Typer(
+    cls=VerbGroup,
+    help="Projects for boards: created, built, flashed.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
+TVMC_MICRO.command("create-project", cls=Command)(with_config(micro.create, tvmc={}))
+TVMC_MICRO.command("create", cls=Command)(with_config(micro.create, tvmc={}))
+TVMC_MICRO.command("build", cls=Command)(micro.build_project)
+TVMC_MICRO.command("flash", cls=Command)(micro.flash)
+TVMC.add_typer(TVMC_MICRO, name="micro")
+APP.add_typer(TVMC, name="tvmc")

@@ -33,6 +33,14 @@ MaybeBoard = Annotated[
         "--target the board's own is taken.",
     ),
 ]
+LimitingBoard = Annotated[
+    str | None,
+    typer.Option(
+        "--board",
+        metavar="BOARD",
+        help="The board: its target is the default, and its memories are limits.",
+    ),
+]
 Port = Annotated[
     str | None,
     typer.Option(
@@ -90,4 +98,6 @@ def board_runner(
     from microtir.projects import run_samples
 
     chosen = load_board(board)
-    return lambda samples: run_samples(artifact, chosen, samples.values, port=port, timeout=timeout)
+    return lambda samples: run_samples(
+        artifact, chosen, samples.values, port=port, timeout=timeout, steps=samples.steps or 1
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from microtir.cli.models import AsJson
-from microtir.cli.output import write, write_json, write_table
+from microtir.cli.output import size, write, write_json, write_table
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -45,14 +45,7 @@ def _row(board: Board) -> tuple[object, ...]:
 
 def _sizes(board: Board, kind: str) -> str:
     sizes = [memory.size for memory in board.memories if memory.kind.value == kind]
-    return " + ".join(_size(size) for size in sizes)
-
-
-def _size(size: int) -> str:
-    for unit, power in (("M", 20), ("K", 10)):
-        if size % (1 << power) == 0:
-            return f"{size >> power} {unit}"
-    return f"{size} B"
+    return " + ".join(map(size, sizes))
 
 
 def _facts(board: Board) -> dict[str, object]:

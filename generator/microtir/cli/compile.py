@@ -14,7 +14,7 @@ from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.projects import ProjectTypeName, create_project, print_project
-from microtir.cli.tvmc import TFLITE, InputShapes, ModelFormat, check_input_shapes
+from microtir.cli.tvmc import TFLITE, ModelFormat
 from microtir.config import CompilationConfig
 from microtir.config.names import c_name
 from microtir.config.processors import for_processors
@@ -71,7 +71,6 @@ def compile_model(
     ] = False,
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,
-    input_shapes: InputShapes = None,
     dump_code: DumpCode = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
@@ -97,7 +96,6 @@ def compile_model(
         )
     with Progress() as progress:
         built = build_model(model, config, progress, board)
-        check_input_shapes(input_shapes, built.model)
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
         write_dumps(dumped, built, target)
@@ -171,6 +169,7 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
         "memory": written["memory"],
         "constant_pools": written["constant_pools"],
         "ports": written["ports"],
+        **({"state": written["state"]} if metadata.state is not None else {}),
     }
 
 
@@ -178,6 +177,14 @@ def _pool(pool: PoolData) -> str:
     limit = f" of {cell(pool.limit)}" if pool.limit is not None else ""
     internal = ", an array of the code" if pool.is_internal else ""
     return f"{cell(pool.size)}{limit} bytes{internal}"
+
+
+def _state(metadata: Metadata) -> list[tuple[str, object]]:
+    """Return the RAM of what outlives a run; nothing for a model that keeps nothing."""
+    if metadata.state is None:
+        return []
+    kept = ", ".join(f"{m.member} {m.dtype} {shape(m.shape)}" for m in metadata.state.members)
+    return [("state", f"{cell(metadata.state.size)} bytes of RAM that outlive a run: {kept}")]
 
 
 def _recomputed(metadata: Metadata) -> list[tuple[str, object]]:
@@ -237,6 +244,7 @@ def _print(built: Built, folder: Path) -> None:
         ("layers", f"{len(metadata.layers)} functions in {name}.c"),
         *_recomputed(metadata),
         ("workspace", workspace),
+        *_state(metadata),
         *((f"pool {pool.name}", _pool(pool)) for pool in pools),
         ("weights", f"{cell(metadata.weights_bytes)} bytes of flash"),
         *_flash(built),
@@ -245,7 +253,9 @@ def _print(built: Built, folder: Path) -> None:
     rows += [
         (port.kind, f"{port.member}: {port.dtype} {shape(port.shape)}") for port in metadata.ports
     ]
-    arguments = ", ".join(["&inputs", "&outputs", *passed])
+    arguments = ", ".join(
+        ["&inputs", "&outputs", *["&state"] * (metadata.state is not None), *passed]
+    )
     rows.append(("call", f"{name}_run({arguments}), see {name}.h"))
     model = metadata.model.file if metadata.model else name
     processors = for_processors(artifact.module.require_config("compile").targets)

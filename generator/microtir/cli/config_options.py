@@ -8,15 +8,24 @@ makes the configuration from them, so that no verb builds one.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from microtir.cli.archive import check_flags
-from microtir.cli.model import model_path, module_name, read_model
+from microtir.cli.model import (
+    model_problems,
+    module_name,
+    read_model,
+    with_reading,
+)
 from microtir.cli.output import write
-from microtir.compat.microtvm.tvmc_flags import TVMC_FLAGS
+from microtir.compat.microtvm.tvmc_flags import (
+    TVMC_FLAGS,
+    TVMC_MODULE,
+    with_tvmc_defaults,
+)
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
 from microtir.errors import ExitCode, UsageError
@@ -34,19 +43,29 @@ _PANELS = {
 PANELS = (PANEL, EXECUTOR_PANEL, POOL_PANEL, TVMC_PANEL)
 """The parts of the help that a configuration has, in order."""
 
+HELP_ALL = "--help-all"
+WHOLE_HELP = "microtir.whole_help"
+"""Among what a context knows, where the help of every option is asked for."""
+
 _DUMP = "dump_config"
+_ALL = "help_all"
 
 Verb = Callable[..., ExitCode]
 
 
-def with_config(verb: Verb) -> Verb:
+def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb:
     """Give a verb with the parameters `model` and `config` the flags of a configuration.
 
     The verb is not called with `--dump-config`: the configuration is printed instead.
+
+    Args:
+        verb: a function.
+        tvmc: for a verb of `microtir tvmc`, whose configuration is tvmc's where no flag says
+            something: other defaults of the verb's own parameters.
     """
     hints = get_type_hints(verb, include_extras=True)
     own = [
-        parameter.replace(annotation=hints[name])
+        parameter.replace(annotation=hints[name], default=(tvmc or {}).get(name, parameter.default))
         for name, parameter in inspect.signature(verb).parameters.items()
         if name != "config"
     ]
@@ -54,9 +73,17 @@ def with_config(verb: Verb) -> Verb:
     def command(**arguments: Any) -> ExitCode:
         given = {flag.dest: arguments.pop(flag.dest) for flag in (*FLAGS, *TVMC_FLAGS)}
         check_flags(arguments["model"], given)
+        arguments["model"] = with_reading(
+            arguments["model"],
+            arguments.pop("signature"),
+            arguments.pop("dim") or (),
+            arguments.pop("input_shapes"),
+        )
         is_dump = arguments.pop(_DUMP)
+        del arguments[_ALL]  # the program has ended where it was given
         models = (arguments["model"], *(arguments.get("more") or ()))
-        config = configuration(given, models, arguments.get("board"))
+        is_tvmc = tvmc is not None
+        config = configuration(given, models, arguments.get("board"), is_tvmc=is_tvmc)
         if is_dump:
             write(config.to_json().rstrip("\n"))
             return ExitCode.DONE
@@ -71,23 +98,32 @@ def with_config(verb: Verb) -> Verb:
 
 
 def configuration(
-    given: dict[str, FlagValue], models: Sequence[str], board: str | None = None
+    given: dict[str, FlagValue],
+    models: Sequence[str],
+    board: str | None = None,
+    *,
+    is_tvmc: bool = False,
 ) -> CompilationConfig:
     """Return the configuration of a command line; the first model's file names the module.
 
-    Where no flag names a target it is the board's, or that of `microcontroller`.
+    Where no flag names a target it is the board's, or that of `microcontroller`. In a command line
+    of tvmc the module is `default`, the executor `graph`, and the C interface microTVM's.
 
     Raises:
         ConfigError: as `config_from_flags`; an unknown board.
     """
     base = microcontroller()
+    name = TVMC_MODULE if is_tvmc else module_name(models[0])
     if board is not None:
         from microtir.boards.search import load_board
 
         base = CompilationConfig.from_target(load_board(board).target)
     board_budgets = [flag for flag in _BUDGETS if given.get(flag) == _OF_BOARD]
     named = {**given, **dict.fromkeys(board_budgets)}
-    config = config_from_flags(named, base.with_(module_name=module_name(models[0])))
+    if is_tvmc:
+        base = base.with_(executor="graph", compatibility="microtvm")
+        named = with_tvmc_defaults(named)
+    config = config_from_flags(named, base.with_(module_name=name))
     if not board_budgets:
         return config
     limits = _limits_of_board(board_budgets, board, config, models)
@@ -138,11 +174,17 @@ def _io_bytes(models: Sequence[str], config: CompilationConfig) -> int:
 
     Of a model that cannot be read nothing is known: whoever compiles it says what is wrong.
     """
-    from microtir import frontend
     from microtir.ports import io_bytes
 
-    readable = [model for model in models if not frontend.check(model_path(model))]
+    readable = [model for model in models if not model_problems(model)]
     return max((io_bytes(read_model(model, config)) for model in readable), default=0)
+
+
+def _show_whole_help(context: typer.Context, is_asked: bool) -> None:
+    if is_asked and not context.resilient_parsing:
+        context.meta[WHOLE_HELP] = True
+        write(context.get_help())
+        raise typer.Exit(ExitCode.DONE)
 
 
 def _panel(flag: Flag) -> str:
@@ -169,7 +211,18 @@ def _flag_parameters() -> list[inspect.Parameter]:
             ),
         ],
     )
-    return [*first, dump, *rest, *tvmc]
+    whole = inspect.Parameter(
+        _ALL,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[
+            bool,
+            typer.Option(
+                HELP_ALL, is_eager=True, callback=_show_whole_help, help="Shows every option."
+            ),
+        ],
+    )
+    return [*_READING, *first, dump, *rest, *tvmc, whole]
 
 
 def _parameter(flag: Flag, panel: str) -> inspect.Parameter:
@@ -189,3 +242,44 @@ def _parameter(flag: Flag, panel: str) -> inspect.Parameter:
             ),
         ],
     )
+
+
+def _of_file(name: str, type_: Any, option: Any) -> inspect.Parameter:
+    """Return the parameter for something that is said of the model file."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=None, annotation=Annotated[type_ | None, option])
+
+
+_READING = (
+    _of_file(
+        "signature",
+        str,
+        typer.Option(
+            "--signature",
+            metavar="NAME",
+            help="Which program of a TFLite file with several is meant: FILE#NAME.",
+            show_default="the first",
+        ),
+    ),
+    _of_file(
+        "dim",
+        list[str],
+        typer.Option(
+            "--dim",
+            metavar="NAME=EXTENT",
+            help="The extent of a dimension that an ONNX file gives a name: FILE#NAME=EXTENT.",
+            show_default="1 for the first of an input",
+        ),
+    ),
+    _of_file(
+        "input_shapes",
+        str,
+        typer.Option(
+            "--input-shapes",
+            metavar="NAME:[N,…],…",
+            help="Shapes of inputs, where an ONNX file leaves them open.",
+            show_default="those of the file",
+        ),
+    ),
+)
+"""What a MODEL argument may say behind a `#`, as flags."""

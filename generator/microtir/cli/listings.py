@@ -13,9 +13,13 @@ from microtir.cli.choice import check_choice
 from microtir.cli.models import AsJson
 from microtir.cli.output import write, write_json, write_table
 from microtir.cli.source_line import explain_line
+from microtir.config import ExecutorKind, host
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from microtir.frontend.operator_table import OnnxRow
     from microtir.stages import Stage
 
 PIPELINE = "pipeline"
@@ -42,10 +46,15 @@ def options(as_json: AsJson = False) -> ExitCode:
     return ExitCode.DONE
 
 
-def operators(as_json: AsJson = False) -> ExitCode:
+def operators(
+    as_json: AsJson = False,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Those of ONNX, not of TFLite.")] = False,
+) -> ExitCode:
     """Lists the operators that can be compiled."""
-    from microtir.frontend.operator_table import operator_rows
+    from microtir.frontend.operator_table import onnx_rows, operator_rows
 
+    if onnx:
+        return _onnx_operators(onnx_rows(), as_json)
     rows = operator_rows()
     if as_json:
         write_json([asdict(row) for row in rows])
@@ -53,6 +62,17 @@ def operators(as_json: AsJson = False) -> ExitCode:
     write_table(
         ("format", "operator", "types", "quantisation", "limits"),
         [(row.format, row.name, row.types, row.quantization, row.limits) for row in rows],
+    )
+    return ExitCode.DONE
+
+
+def _onnx_operators(rows: Sequence[OnnxRow], as_json: bool) -> ExitCode:
+    if as_json:
+        write_json([asdict(row) for row in rows])
+        return ExitCode.DONE
+    write_table(
+        ("domain", "operator", "inputs", "attributes"),
+        [(row.domain, row.name, row.inputs, ", ".join(row.attributes)) for row in rows],
     )
     return ExitCode.DONE
 
@@ -94,6 +114,7 @@ def targets(as_json: AsJson = False) -> ExitCode:
     return ExitCode.DONE
 
 
+_EXECUTORS = tuple(map(str, ExecutorKind))
 _PLACE = re.compile(r"(.*\.[ch]):([^:]*)(?::\d+)?", re.DOTALL)
 
 
@@ -105,6 +126,14 @@ def explain(
             help="How a model becomes C, or which layer a line of generated C belongs to.",
         ),
     ] = PIPELINE,
+    executor: Annotated[
+        str,
+        typer.Option(
+            "--executor",
+            metavar="|".join(_EXECUTORS),
+            help="Whose pipeline is meant.",
+        ),
+    ] = _EXECUTORS[0],
     as_json: AsJson = False,
 ) -> ExitCode:
     """Explains how a model becomes C, pass by pass, or whose a line of C is."""
@@ -114,11 +143,12 @@ def explain(
     if place is not None:
         return explain_line(Path(place[1]), place[2], as_json=as_json)
     check_choice("topic", topic, (PIPELINE,), "microtir explain")
-    stages = pipeline()
+    check_choice("executor", executor, _EXECUTORS, "microtir explain")
+    stages = pipeline(host().with_(executor=executor))
     if as_json:
-        write_json({"executor": "aot", "stages": [_stage(stage) for stage in stages]})
+        write_json({"executor": executor, "stages": [_stage(stage) for stage in stages]})
         return ExitCode.DONE
-    write("The path of a model with executor aot, in this order:\n")
+    write(f"The path of a model with executor {executor}, in this order:\n")
     write_table(
         ("stage", "pass", "what it does"),
         [

@@ -197,6 +197,12 @@ def flash(
     project = load_project(folder)
     check_platform([platform] if platform else [], project.type.value)
     port = serial_port(project_option, project) or port
+    if not project.flash_command and project.board.emulator is not None:
+        write(
+            f"nothing to flash for {project.board.title}: microtir micro run {folder} "
+            "runs the program here"
+        )
+        return ExitCode.DONE
     with Progress() as progress:
         progress.show(f"writing to {project.board.title}")
         project.flash(port)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -13,13 +14,18 @@ import typer
 from microtir import resources
 from microtir.cli.choice import check_choice
 from microtir.config.names import module_name_from
-from microtir.errors import UsageError
+from microtir.errors import MicrotirError, UsageError
 
 if TYPE_CHECKING:
     from microtir.config import CompilationConfig
     from microtir.ir_module import IRModule
 
 EXAMPLE = "example:"
+READING = "#"
+"""Between a model file and what is said of it: its signature, or extents."""
+
+_DIM = re.compile(r"(.+)=(\d{1,9})")
+_SHAPES = re.compile(r"([^,\[\]]+):\[([0-9, ]*)\](?:,|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +44,16 @@ _EXAMPLE_NAMES = " or ".join(EXAMPLE + name for name in EXAMPLES)
 Model = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL", help=f"A .tflite file, or {_EXAMPLE_NAMES}.", show_default=False
+        metavar="MODEL",
+        help=f"A .tflite or .onnx file, FILE#NAME for one signature, or {_EXAMPLE_NAMES}.",
+        show_default=False,
     ),
 ]
 ModelOrArchive = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help=f"A .tflite file, an archive in Model Library Format, or {_EXAMPLE_NAMES}.",
+        help=f"A .tflite or .onnx file, an archive in Model Library Format, or {_EXAMPLE_NAMES}.",
         show_default=False,
     ),
 ]
@@ -58,7 +66,80 @@ def model_path(model: str) -> Path:
         UsageError: there is no such example.
     """
     example = _example(model)
-    return Path(model) if example is None else resources.example(example.model)
+    return _file(model)[0] if example is None else resources.example(example.model)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a MODEL argument says beside the file, behind a `#`.
+
+    A name is a signature of a TFLite file; NAME=EXTENT a dimension, and INPUT:[1,2,3] the shape of
+    an input, several of them joined by `&`.
+    """
+
+    signature: str | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def reading_of(model: str) -> Reading:
+    """Return what a MODEL argument says beside the file.
+
+    Raises:
+        UsageError: a part of it is neither.
+    """
+    said = _file(model)[1]
+    if said is None or not any(map(_is_extents, said.split("&"))):
+        return Reading(said)
+    dims: dict[str, int] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for part in said.split("&"):
+        if not _is_extents(part):
+            raise UsageError(
+                f"the extents {part!r}",
+                where="MODEL",
+                legal="NAME=16 for a dimension, or INPUT:[1,3,32,32] for the shape of an input",
+            )
+        if (dim := _DIM.fullmatch(part)) is not None:
+            dims[dim[1]] = int(dim[2])
+        for name, extents in _SHAPES.findall(part):
+            shapes[name] = tuple(int(extent) for extent in extents.split(",") if extent.strip())
+    return Reading(None, dims, shapes)
+
+
+def _is_extents(part: str) -> bool:
+    """Return whether a text says the extent of a dimension, or shapes as tvmc has them."""
+    return bool(_DIM.fullmatch(part)) or _is_shapes(part)
+
+
+def _is_shapes(text: str) -> bool:
+    return bool(text) and "".join(match.group() for match in _SHAPES.finditer(text)) == text
+
+
+def with_reading(
+    model: str, signature: str | None, dims: Sequence[str], input_shapes: str | None
+) -> str:
+    """Return the MODEL argument with what flags say of its file.
+
+    Raises:
+        UsageError: an extent or a shape cannot be read.
+    """
+    for dim in dims:
+        if not _DIM.fullmatch(dim):
+            raise UsageError(f"cannot read {dim!r}", where="--dim", legal="NAME=16")
+    if input_shapes is not None and not _is_shapes(input_shapes):
+        legal = "NAME:[1,3,32,32], with commas between several"
+        raise UsageError(f"cannot read {input_shapes!r}", where="--input-shapes", legal=legal)
+    said = [part for part in (signature, *dims, input_shapes) if part is not None]
+    return f"{model}{READING}{'&'.join(said)}" if said else model
+
+
+def _file(model: str) -> tuple[Path, str | None]:
+    """Return the file and what is said beside it; a file may have the sign in its name."""
+    path, sign, said = model.rpartition(READING)
+    if not sign or Path(model).exists():
+        return Path(model), None
+    return Path(path), said
 
 
 def golden_path(model: str) -> Path | None:
@@ -90,12 +171,34 @@ def read_model(model: str, config: CompilationConfig) -> IRModule:
     Raises:
         MicrotirError: the file cannot be read, or the model is not supported.
     """
-    from microtir import frontend
-
     if model.endswith(".tar"):
         raise UsageError(
             "an archive is compiled already, and is no model file",
             where=model,
             legal="archives are taken by `microtir run` and `microtir micro create-project`",
         )
-    return frontend.from_tflite(model_path(model)).with_configuration(config)
+    return unconfigured(model).with_configuration(config)
+
+
+def unconfigured(model: str) -> IRModule:
+    """Return the model as a module without a configuration.
+
+    Raises:
+        MicrotirError: the file cannot be read, or the model is not supported.
+    """
+    from microtir import frontend
+
+    said = reading_of(model)
+    return frontend.read_model(
+        model_path(model), signature=said.signature, dims=said.dims, input_shapes=said.input_shapes
+    )
+
+
+def model_problems(model: str) -> tuple[MicrotirError, ...]:
+    """Return every problem that keeps a model from being read."""
+    from microtir import frontend
+
+    said = reading_of(model)
+    return frontend.check(
+        model_path(model), signature=said.signature, dims=said.dims, input_shapes=said.input_shapes
+    )

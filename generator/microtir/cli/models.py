@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.model import Model, model_path
+from microtir.cli.board_options import LimitingBoard
+from microtir.cli.model import Model, model_path, model_problems, read_model, unconfigured
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.refusals import too_large
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, MicrotirError, ModelFileError
@@ -23,26 +25,22 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Prints the same facts as JSON.")]
 
 
-def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> ExitCode:
+def check(
+    model: Model,
+    config: CompilationConfig,
+    board: LimitingBoard = None,
+    as_json: AsJson = False,
+) -> ExitCode:
     """Lists all problems of a model by their causes, each with a fix.
 
-    A model that can be read is planned, too: an exceeded budget is a problem. Exit status 1 means
-    that there are problems, 3 that the file is damaged or cannot be read.
+    A model that can be read is planned, too: an exceeded budget is a problem, and a memory of the
+    board that is too small. Exit status 1 means that there are problems, 3 that the file is damaged
+    or cannot be read.
     """
-    from microtir import driver, frontend
+    from microtir import frontend
 
     path = model_path(model)
-    lowered: IRModule | None = None
-    with Progress() as progress:
-        progress.show("reading the model")
-        problems = frontend.check(path)
-        if not problems:
-            module = frontend.from_tflite(path).with_configuration(config)
-            try:
-                progress.show("planning the memory")
-                lowered = driver.lower(module)
-            except MicrotirError as error:
-                problems = (error,)
+    lowered, problems = _planned(model, config, board)
     if not as_json and len(problems) == 1 and isinstance(problems[0], ModelFileError):
         raise problems[0]
     problems = tuple(problem.for_command_line() for problem in problems)
@@ -66,8 +64,32 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
         write(
             f"{path.name}: no problems, {len(layers)} layers, "
             f"{cell(memory.workspace_size)} bytes of workspace, {processors}"
+            f"{f', fits {board}' if board else ''}"
         )
     return max((problem.exit_code for problem in problems), default=ExitCode.DONE)
+
+
+def _planned(
+    model: str, config: CompilationConfig, board: str | None
+) -> tuple[IRModule | None, tuple[MicrotirError, ...]]:
+    """Return the planned model, or None, and every problem on the way there."""
+    from microtir import driver
+
+    with Progress() as progress:
+        progress.show("reading the model")
+        problems = model_problems(model)
+        if problems:
+            return None, problems
+        module = read_model(model, config)
+        try:
+            progress.show("planning the memory")
+            lowered = driver.lower(module)
+        except MicrotirError as error:
+            return None, (error,)
+        if board is None:
+            return lowered, ()
+        progress.show("looking for room on the board")
+        return lowered, too_large(module, config, board)
 
 
 def _write_causes(file: str, processors: str, causes: Sequence[Cause]) -> None:
@@ -118,7 +140,7 @@ def inspect(model: Model, as_json: AsJson = False) -> ExitCode:
     """
     from microtir import frontend
 
-    summary = frontend.inspect(frontend.from_tflite(model_path(model)))
+    summary = frontend.inspect(unconfigured(model))
     if as_json:
         write_json(asdict(summary))
         return ExitCode.DONE

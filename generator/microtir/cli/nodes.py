@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from microtir.cli.output import write, write_table
-from microtir.config.enums import ExecutorKind
 from microtir.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def has_nodes(artifact: Artifact, sanitize: bool, dump: Path | None) -> bool:
         UsageError: tensors are wanted and are not to be had.
     """
     config = artifact.module.require_config("microtir run")
-    debug = config.executor.kind is ExecutorKind.DEBUG
+    debug = config.runs_observed()
     if dump is not None and (sanitize or not debug):
         raise UsageError(
             "tensors of nodes are seen in a graph that was built for debugging, without sanitizers",
@@ -52,14 +51,18 @@ def run_nodes(
     if board is None:
         from microtir import host
 
-        program = host.load(artifact)
-        runs = [program.run_nodes(sample) for sample in samples.values]
+        program, runs = host.load(artifact), []
+        for steps in samples.samples():
+            program.reset()
+            runs += [program.run_nodes(step) for step in steps]
     else:
         from microtir.boards import load_board
         from microtir.projects import run_nodes
 
         chosen = load_board(board)
-        runs = run_nodes(artifact, chosen, samples.values, port=port, timeout=timeout)
+        runs = run_nodes(
+            artifact, chosen, samples.values, port=port, timeout=timeout, steps=samples.steps or 1
+        )
     return [dict(outputs) for outputs, _ in runs], [nodes for _, nodes in runs]
 
 
@@ -92,13 +95,16 @@ def node_facts(nodes: Sequence[NodeResult]) -> list[dict[str, object]]:
     ]
 
 
-def dumped(runs: Sequence[Sequence[NodeResult]]) -> dict[str, Any]:
-    """Return every tensor as an array of one dimension, by sample and node."""
+def dumped(runs: Sequence[Sequence[NodeResult]], steps: int | None) -> dict[str, Any]:
+    """Return every tensor as an array of one dimension, by sample, step if any, and node."""
     import numpy as np
 
+    def named(run: int) -> str:
+        return f"sample{run}" if steps is None else f"sample{run // steps}_step{run % steps}"
+
     return {
-        f"sample{sample}_node{number}_tensor{index}": np.frombuffer(tensor.data, tensor.dtype)
-        for sample, nodes in enumerate(runs)
+        f"{named(run)}_node{number}_tensor{index}": np.frombuffer(tensor.data, tensor.dtype)
+        for run, nodes in enumerate(runs)
         for number, node in enumerate(nodes)
         for index, tensor in enumerate(node.tensors)
     }

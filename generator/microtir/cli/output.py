@@ -72,11 +72,19 @@ def write_table(
     `spare` are left out, the first of them first, and a line says so; the last column folds, and
     the others only if that is not enough.
     """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
+    write("\n".join(table_lines(columns, rows, right, spare, width)))
+
+
+def table_lines(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    right: Sequence[str],
+    spare: Sequence[str],
+    width: int,
+) -> list[str]:
+    """Return the lines of a table, as `write_table` has it in so many columns of a terminal."""
     cells = [[cell(value) for value in row] for row in rows]
-    if not sys.stdout.isatty():
-        _write_table(columns, cells, right, {}, _UNLIMITED)
-        return
-    width = shutil.get_terminal_size().columns
     widths = _widths(columns, cells)
     shown, left_out = list(columns), []
     while sum(widths[c] for c in shown) + _GAP * (len(shown) - 1) > width:
@@ -91,10 +99,11 @@ def write_table(
         shown.remove(column)
         left_out.append(column)
     places = [columns.index(c) for c in shown]
-    _write_table(shown, [[row[i] for i in places] for row in cells], right, widths, width)
+    lines = _fitting(shown, [[row[i] for i in places] for row in cells], right, widths, width)
     if left_out:
         named = ", ".join(c for c in columns if c in left_out)
-        write(textwrap.fill(f"not shown in {width} columns: {named}", width))
+        lines += textwrap.wrap(f"not shown in {width} columns: {named}", width)
+    return lines
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -102,14 +111,14 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, 
     return {c: max(len(c), *(len(row[i]) for row in rows), 0) for i, c in enumerate(columns)}
 
 
-def _write_table(
+def _fitting(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     right: Sequence[str],
     widths: Mapping[str, int],
     width: int,
-) -> None:
-    """Write what fits the width; columns without a width of their own share it."""
+) -> list[str]:
+    """Return what fits the width; columns without a width of their own share it."""
     from rich.box import Box
     from rich.console import Console
     from rich.table import Table
@@ -125,7 +134,7 @@ def _write_table(
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
-    write("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
+    return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
 def cell(value: object) -> str:
@@ -137,6 +146,14 @@ def cell(value: object) -> str:
     if isinstance(value, tuple):
         return shape(value)
     return str(value)
+
+
+def size(count: int) -> str:
+    """Return bytes of a memory in the largest unit that they are a multiple of."""
+    for unit, power in (("M", 20), ("K", 10)):
+        if count % (1 << power) == 0:
+            return f"{count >> power} {unit}"
+    return f"{count} B"
 
 
 def shape(extents: Sequence[int]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microtir.cli.board_options import Board, FiguresFile, Timeout
-from microtir.cli.building import build_model
+from microtir.cli.building import Built, build_model
 from microtir.cli.model import Model, read_model
 from microtir.cli.output import cell, facts, write, write_json, write_table
 from microtir.cli.progress import Progress
@@ -61,14 +61,39 @@ def profile(
         built = build_model(model, config, progress, board)
         progress.show(f"building and running on {board}")
         result = profile_on(built.artifact, chosen, folder=keep, timeout=timeout)
+        whole: Profile | None = None
+        if config.stream_axis:
+            unlimited = config.without_stream()
+            other = build_model(model, unlimited, progress, board)
+            progress.show(f"building and running the whole window on {board}")
+            whole = profile_on(other.artifact, chosen, timeout=timeout)
     if json is not None:
-        write_json(result.to_dict(), json)
+        write_json(result.to_dict() | (_whole(whole) if whole else {}), json)
     if str(json) != "-":
-        _print(result, chosen, for_processors(config.targets))
+        beside = _beside(result, whole, built) if whole else []
+        _print(result, chosen, for_processors(config.targets), beside)
         if explain:
             _explain(result, built.program.plan)
             _reasons(built.program.decisions)
     return ExitCode.DONE
+
+
+def _whole(whole: Profile) -> dict[str, object]:
+    """Return what a run of the whole window costs as values of JSON."""
+    known = ("instructions", "cycles_estimate", "flash", "ram")
+    return {"whole": {key: value for key, value in whole.to_dict().items() if key in known}}
+
+
+def _beside(result: Profile, whole: Profile, built: Built) -> list[tuple[str, object]]:
+    """Return what a push costs beside a run of the whole window."""
+    from microtir.report.data import WholeRun
+    from microtir.report.pushes import push_facts, pushes_of
+
+    graph = built.artifact.module.graph
+    assert graph is not None and graph.stream is not None, "a stream was asked for"
+    run = WholeRun(whole.instructions, whole.ram.of_model, is_measured=True)
+    pushes = pushes_of(graph.stream, run)
+    return list(push_facts(pushes, result.instructions, result.ram.of_model))
 
 
 def _choose_external(
@@ -96,16 +121,22 @@ def _choose_external(
     return ExitCode.DONE
 
 
-def _print(result: Profile, board: BoardFacts, processors: str) -> None:
+def _print(
+    result: Profile,
+    board: BoardFacts,
+    processors: str,
+    beside: Sequence[tuple[str, object]],
+) -> None:
     emulator = "simavr" if result.cycles_are_exact else "QEMU"
     kind = "cycles on simavr" if result.cycles_are_exact else "estimated cycles"
     ram, bound = result.ram, result.stack_bound
     milliseconds = f"{result.cycles / board.clock_hz * 1e3:.4g} ms" if board.clock_hz else ""
     stack = f"{cell(ram.stack)} bytes touched, {cell(bound.bytes)} by the call graph"
     code, weights = cell(result.code), cell(result.weights)
+    state = f"state {cell(ram.state)}, " if ram.state else ""
     variables = (
         f"{cell(ram.total)} bytes: workspace {cell(ram.workspace)}, scratch {cell(ram.scratch)}, "
-        f"inputs and outputs {cell(ram.io)}, data {cell(ram.data)}, stack {cell(ram.stack)}"
+        f"inputs and outputs {cell(ram.io)}, {state}data {cell(ram.data)}, stack {cell(ram.stack)}"
         + (f", reserve of the board {cell(ram.reserve)}" if ram.reserve else "")
     )
     facts(
@@ -122,15 +153,26 @@ def _print(result: Profile, board: BoardFacts, processors: str) -> None:
             ("stack", "; ".join((stack, *bound.unknown))),
             *([("recomputed", _recomputed(result))] if result.macs_recomputed else []),
             *_per_mac(result),
+            *beside,
         ]
     )
     write("")
     cycles = "cycles" if result.cycles_are_exact else "est. cycles"
     write_table(
-        ("#", "layer", "operator", "MACs", "instructions", "share", "per MAC", cycles, "per MAC"),
+        (
+            *("#", "layer", "operator", "MACs", "instructions", "share", "per MAC"),
+            *(cycles, "per MAC", "code"),
+        ),
         [_row(layer, result) for layer in result.layers],
-        right=("#", "MACs", "instructions", "share", cycles, "per MAC"),
+        right=("#", "MACs", "instructions", "share", cycles, "per MAC", "code"),
     )
+    if result.kernels:
+        write("")
+        write_table(
+            ("micro-kernel", "code", "layers"),
+            [(k.function, k.code, ", ".join(k.layers)) for k in result.kernels],
+            right=("code",),
+        )
 
 
 def _recomputed(result: Profile) -> str:
@@ -172,6 +214,7 @@ def _row(layer: LayerCost, result: Profile) -> tuple[object, ...]:
         per_mac(layer.instructions),
         layer.cycles,
         per_mac(layer.cycles),
+        layer.code,
     )
 
 
@@ -196,7 +239,7 @@ def _explain(result: Profile, plan: Plan) -> None:
                     ", ".join(texts[:split]),
                     ", ".join(texts[split:]),
                     candidate.scratch_bytes or None,
-                    candidate.cost,
+                    candidate.cost(candidate.calls).instructions,
                     measured.get(node.name),
                 )
             )

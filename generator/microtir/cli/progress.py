@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,3 +32,10 @@ class Progress:
         """Say what is being done from now on."""
         if self._status is not None:
             self._status.update(text)
+
+    def show_lines(self, lines: Sequence[str]) -> None:
+        """Show what is known so far, as far as it fits the terminal."""
+        if self._status is not None:
+            from rich.text import Text
+
+            self._status.update(Text.from_ansi("\n".join(lines)))

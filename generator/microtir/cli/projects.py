@@ -152,8 +152,6 @@ def _programs(
 
 def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) -> Samples:
     """Return the first samples of a golden file, as the program takes them."""
-    import numpy as np
-
     from microtir.host.samples import read_golden
     from microtir.host.tolerance import HYBRID_PLAUSIBLE, largest_share, rounding_of
     from microtir.projects import Samples
@@ -161,16 +159,12 @@ def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) ->
     model = artifact.module.model
     if model is None:
         raise UsageError("a golden file is for a model, and the archive has none", where=str(file))
-    inputs, outputs = (given.values[:count] for given in read_golden(file, model))
+    inputs, outputs = (given.first(count) for given in read_golden(file, model))
     # Whether the weights of a float model are int8, and what is exact, an archive does not say.
     rtol = HYBRID_PLAUSIBLE
     if graph is not None:
-        rtol = largest_share(outputs, rounding_of(graph, inputs))
-    return Samples(
-        {p.name: np.stack([s[p.name] for s in inputs]) for p in model.inputs},
-        {p.name: np.stack([s[p.name] for s in outputs]) for p in model.outputs},
-        rtol,
-    )
+        rtol = largest_share(outputs.values, rounding_of(graph, inputs.values, inputs.steps))
+    return Samples(inputs.stack(inputs.values), outputs.stack(outputs.values), rtol)
 
 
 def print_project(project: Project) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from microtir.errors import LimitError, Resource
+from microtir.errors import LimitError, MicrotirError, Resource
 
 if TYPE_CHECKING:
     from microtir.config import CompilationConfig
@@ -30,8 +30,9 @@ def with_suggestions(
         return error.with_tried(advice(module, error, compiler=compiler).lines())
     from microtir.boards import load_board
     from microtir.boards.board import MemoryKind
-    from microtir.ports import io_bytes
+    from microtir.ports import io_bytes, state_bytes
     from microtir.projects.capacity import workspace_room
+    from microtir.requested import requested_graph
 
     chosen = load_board(board)
 
@@ -40,8 +41,10 @@ def with_suggestions(
 
     config = module.require_config("refusals")
     room = room_of(config)
+    assert module.graph is not None, "functions have no limits"
+    state = state_bytes(requested_graph(module.graph, config))
     memories = [
-        BoardRam(m.name, max(room, 1) if m == chosen.data and room is not None else m.size)
+        BoardRam(m.name, max(room - state, 1) if m == chosen.data and room is not None else m.size)
         for m in chosen.memories
         if m.kind is MemoryKind.RAM
     ]
@@ -51,6 +54,37 @@ def with_suggestions(
         room_of=room_of if is_of_board else None,
     )  # fmt: skip
     return error.with_tried(suggestions.lines())
+
+
+def too_large(module: IRModule, config: CompilationConfig, board: str) -> tuple[MicrotirError, ...]:
+    """Return that a model has no room on a board, with what would help; nothing if it has.
+
+    Code is as large as planning estimates it, so that no compiler is needed.
+    """
+    from microtir.boards import load_board
+    from microtir.boards.errors import ModelTooLargeError
+    from microtir.search.fit_plans import fit_boards
+
+    assert module.graph is not None, "a frontend gave the graph"
+    [found] = fit_boards(module.graph, config, [load_board(board)])
+    if found.fits and not found.flags:
+        return ()
+    what, where = "the model does not fit the board as it is configured", f"board '{board}'"
+    if found.fits:
+        return (ModelTooLargeError(what, where=where, fix=f"{found.flags}: it fits then"),)
+    at = f", even with {found.flags}" if found.flags else ""
+    lines = [
+        f"  {memory.name} would need {memory.taken:,} bytes and has {memory.size:,}"
+        for memory in found.memories
+        if memory.missing
+    ]
+    return (
+        ModelTooLargeError(
+            "\n".join([f"the model does not fit the board{at}:", *lines]),
+            where=where,
+            fix="`microtir fit MODEL` shows the boards that have room",
+        ),
+    )
 
 
 def limit_error(limit: ReportedLimit, report: Report) -> LimitError | None:

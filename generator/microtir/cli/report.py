@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.board_options import compiler_of
+from microtir.cli.board_options import LimitingBoard, compiler_of
 from microtir.cli.model import Model, read_model
 from microtir.cli.models import AsJson
 from microtir.cli.output import facts, write, write_json, write_table
@@ -44,14 +44,7 @@ def report(
             help="Adds the figures that `microtir profile MODEL --json FILE.json` measured.",
         ),
     ] = None,
-    board: Annotated[
-        str | None,
-        typer.Option(
-            "--board",
-            metavar="BOARD",
-            help="The board: its target is the default, and its memories are limits.",
-        ),
-    ] = None,
+    board: LimitingBoard = None,
     as_json: AsJson = False,
 ) -> ExitCode:
     """Shows the memory of a model over time, its layers, and whether it fits.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +48,7 @@ from microtir.cli.run_project import (
     served_model,
     served_project,
 )
-from microtir.cli.verify import Sanitize, Seed
+from microtir.cli.verify import Sanitize, Seed, Steps, made_up_steps
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors, run_here
 from microtir.errors import ExitCode, UsageError
@@ -70,7 +70,8 @@ Inputs = Annotated[
         "-i",
         metavar="FILE.npz|.npy",
         help="Arrays by the names of the inputs, each of its input's shape or with one axis "
-        "more that counts samples.",
+        "more that counts samples. Of a model with a state a second one may count the steps of "
+        "each sample: runs that go on from one another, the first with the state of the file.",
     ),
 ]
 FillMode = Annotated[
@@ -100,6 +101,7 @@ def run(
     fill_mode: FillMode = None,
     outputs: Outputs = None,
     print_top: PrintTop = None,
+    steps: Steps = None,
     seed: Seed = 0,
     sanitize: Sanitize = False,
     as_json: AsJson = False,
@@ -117,7 +119,7 @@ def run(
 ) -> ExitCode:
     """Runs the C of a model, on this machine or on a board."""
     assert not listing  # the option ends the program
-    _check(inputs, fill_mode, device)
+    _check(inputs, fill_mode, steps, device)
     times = Times(profile, print_time, repeat, number)
     if device == MICRO:
         _refuse_board(board, sanitize)
@@ -125,7 +127,7 @@ def run(
         port = serial_port(project_option, project) or port
         info = served_model(project)
         where = f"{processors_of(project)} on {project.board.name}"
-        samples = _samples(info, inputs, fill_mode, seed)
+        samples = _samples(info, inputs, fill_mode, seed, steps)
         wants_nodes = profile or dump_tensors is not None or is_debugged(project)
         runs = _on_project(project, info, samples, port, timeout, times, wants_nodes)
     else:
@@ -135,7 +137,7 @@ def run(
             artifact = one_program(model, config, progress, board)
             info = _model(artifact)
             where = _where(artifact, board)
-            samples = _samples(info, inputs, fill_mode, seed)
+            samples = _samples(info, inputs, fill_mode, seed, steps)
             progress.show("compiling and running the C")
             if has_nodes(artifact, sanitize, dump_tensors):
                 runs = _Runs(*run_nodes(artifact, samples, board, port, timeout))
@@ -144,11 +146,11 @@ def run(
                 runs = _Runs(_results(artifact, samples, run_there, sanitize))
     _save_all(runs, samples, outputs, dump_tensors)
     if as_json:
-        write_json(_json(runs, print_top))
+        write_json(_json(runs, samples, print_top))
     else:
         write(f"{info.source_file or info.name} {where}")
         unit = "ticks" if device == MICRO or board else "nanoseconds"
-        _print_runs(info, runs, print_top, unit, print_time=print_time)
+        _print_runs(info, runs, samples, print_top, unit, print_time=print_time)
     return ExitCode.DONE
 
 
@@ -187,15 +189,18 @@ def _on_project(
     )
 
 
-def _json(runs: _Runs, top: int | None) -> object:
-    """Return outputs by their names, or outputs and nodes."""
-    outputs = [_facts(result, top) for result in runs.outputs]
-    if not runs.nodes:
-        return outputs
-    return [
-        {"outputs": result, "nodes": node_facts(nodes)}
-        for result, nodes in zip(outputs, runs.nodes, strict=True)
-    ]
+def _json(runs: _Runs, samples: SampleBatch, top: int | None) -> object:
+    """Return outputs by their names, or outputs and nodes: a list, of sequences one for each."""
+    results: list[object] = [_facts(result, top) for result in runs.outputs]
+    if runs.nodes:
+        results = [
+            {"outputs": result, "nodes": node_facts(nodes)}
+            for result, nodes in zip(results, runs.nodes, strict=True)
+        ]
+    count = samples.steps
+    if count is None:
+        return results
+    return [results[first : first + count] for first in range(0, len(results), count)]
 
 
 def _refuse_board(board: str | None, sanitize: bool) -> None:
@@ -227,36 +232,39 @@ def _results(
 
     if run_there is not None:
         return [dict(outputs) for outputs in run_there(samples)]
-    program = host.load(artifact, sanitize=sanitize)
-    return [program.run(sample) for sample in samples.values]
+    from microtir.host.sequences import run_samples
+
+    return run_samples(host.load(artifact, sanitize=sanitize), samples)
 
 
-def _check(inputs: Path | None, fill_mode: str | None, device: str) -> None:
+def _check(inputs: Path | None, fill_mode: str | None, steps: int | None, device: str) -> None:
     check_choice("device", device, (CPU, MICRO), "--device")
     check_exclusive("sources of inputs", "microtir run", inputs=inputs, fill_mode=fill_mode)
+    check_exclusive("sources of inputs", "microtir run", inputs=inputs, steps=steps)
     if fill_mode is not None:
         check_choice("fill mode", fill_mode, _FILLS, "--fill-mode")
 
 
-def _samples(info: ModelInfo, inputs: Path | None, fill_mode: str | None, seed: int) -> SampleBatch:
-    from microtir.host.samples import Fill, SampleBatch, filled, read_inputs
+def _samples(
+    info: ModelInfo, inputs: Path | None, fill_mode: str | None, seed: int, steps: int | None
+) -> SampleBatch:
+    from microtir.host.samples import Fill, filled, read_inputs
 
     if inputs is not None:
         return read_inputs(inputs, info)
-    samples = filled(info.inputs, 1, Fill(fill_mode or "random"), seed)
-    return SampleBatch(samples.values, stacked=False)
+    steps = made_up_steps(info, steps, "microtir run")
+    samples = filled(info.inputs, 1, Fill(fill_mode or "random"), seed, steps)
+    return samples if steps is not None else replace(samples, stacked=False)
 
 
 def _save_all(
     runs: _Runs, samples: SampleBatch, outputs: Path | None, dump_tensors: Path | None
 ) -> None:
     """Write the files that were asked for."""
-    from microtir.host.samples import stack
-
     if outputs is not None:
-        _save(outputs, stack(runs.outputs, samples.stacked))
+        _save(outputs, samples.stack(runs.outputs))
     if dump_tensors is not None:
-        _save(dump_tensors, dumped(runs.nodes))
+        _save(dump_tensors, dumped(runs.nodes, samples.steps))
 
 
 def _save(path: Path, arrays: dict[str, Any]) -> None:
@@ -267,10 +275,14 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
     replace_file(path, content.getvalue())
 
 
-def _print(info: ModelInfo, results: list[dict[str, Any]], top: int | None) -> None:
+def _print(
+    info: ModelInfo, results: list[dict[str, Any]], steps: int | None, top: int | None
+) -> None:
     quantizations = {port.name: port.type.quantization for port in info.outputs}
     for number, result in enumerate(results):
-        if len(results) > 1:
+        if steps is not None:
+            write(f"sample {number // steps} step {number % steps}")
+        elif len(results) > 1:
             write(f"sample {number}")
         for name, array in result.items():
             low, high = array.min().item(), array.max().item()
@@ -280,9 +292,15 @@ def _print(info: ModelInfo, results: list[dict[str, Any]], top: int | None) -> N
 
 
 def _print_runs(
-    info: ModelInfo, runs: _Runs, top: int | None, unit: str, *, print_time: bool
+    info: ModelInfo,
+    runs: _Runs,
+    samples: SampleBatch,
+    top: int | None,
+    unit: str,
+    *,
+    print_time: bool,
 ) -> None:
-    _print(info, runs.outputs, top)
+    _print(info, runs.outputs, samples.steps, top)
     for nodes in runs.nodes:
         print_nodes(nodes, unit)
     _print_times(runs, print_time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from microtir.config import CompilationConfig
-from microtir.config.enums import ExecutorKind
 from microtir.config.processors import for_processors
 from microtir.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import NodeResult
+    from microtir.device.session import DeviceSession, RemoteRun
     from microtir.host.samples import SampleBatch
     from microtir.ir_module import ModelInfo
     from microtir.projects import Project
@@ -155,25 +155,35 @@ def run_served(
     runs: list[ServedRun] = []
     with project.transport(port, timeout) as session:
         check_models(session, _names(project))
-        for number, sample in enumerate(samples.values):
-            done = [session.run(model, sample) for _ in range(times.repeat * times.number)]
-            last = done[-1]
-            if last.status != 0:
-                raise RunError(
-                    f"the model returned status {last.status} for sample {number}",
-                    where=str(project.folder),
-                )
-            starts = range(0, len(done), times.number)
-            ticks = [sum(r.ticks for r in done[i : i + times.number]) for i in starts]
-            seen = node_results(session, model, sample, last, nodes) if nodes else ()
-            means = tuple(total / times.number for total in ticks)
-            runs.append(ServedRun(dict(last.outputs), means, seen))
+        for number, steps in enumerate(samples.samples()):
+            turns = [_turn(session, model, steps) for _ in range(times.repeat * times.number)]
+            for last in turns[-1]:
+                if last.status != 0:
+                    raise RunError(
+                        f"the model returned status {last.status} for sample {number}",
+                        where=str(project.folder),
+                    )
+            seen = node_results(session, model, steps, turns[-1], nodes) if nodes else ()
+            for step, done in enumerate(zip(*turns, strict=True)):
+                starts = range(0, len(done), times.number)
+                ticks = [sum(r.ticks for r in done[i : i + times.number]) for i in starts]
+                means = tuple(total / times.number for total in ticks)
+                runs.append(ServedRun(dict(done[-1].outputs), means, seen[step] if seen else ()))
     return runs
+
+
+def _turn(
+    session: DeviceSession, model: ModelInfo, steps: Sequence[Mapping[str, Any]]
+) -> list[RemoteRun]:
+    """Run the steps of a sample once, from the state that the model file gives."""
+    if model.states:
+        session.begin(0)
+    return [session.run(model, step) for step in steps]
 
 
 def is_debugged(project: Project) -> bool:
     """Return whether a project's model was built for the executor that reports its nodes."""
-    return _configurations(project)[0].executor.kind is ExecutorKind.DEBUG
+    return _configurations(project)[0].runs_observed()
 
 
 def processors_of(project: Project) -> str:

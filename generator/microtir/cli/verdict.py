@@ -44,7 +44,8 @@ def print_verdict(
 
 def _counts(comparison: Comparison) -> str:
     noun = "sample" if comparison.samples == 1 else "samples"
-    return f"{cell(comparison.samples)} {noun}, {cell(comparison.values)} values"
+    steps = "" if comparison.steps is None else f" of {cell(comparison.steps)} steps"
+    return f"{cell(comparison.samples)} {noun}{steps}, {cell(comparison.values)} values"
 
 
 def _how_equal(comparison: Comparison, model: ModelInfo, tolerance: Tolerance) -> str:
@@ -81,8 +82,8 @@ def _reference_error(comparison: Comparison, tolerance: Tolerance) -> str:
     if tolerance.is_hybrid:
         text += (
             ":\nthe model is hybrid (float activations, int8 weights), and TFLite's kernels round "
-            "the activations of such\nlayers to 8 bits, where microtir computes in float32; two of "
-            "TFLite's own kernels differ by as much"
+            "the activations of such\nlayers to 8 bits, where microtir computes in float32 but "
+            "with --numerics tflite_ref; two of\nTFLite's own kernels differ by as much"
         )
     return text
 
@@ -93,11 +94,11 @@ def _print_differences(comparison: Comparison, processors: str) -> None:
         f"{_samples(comparison)}, by up to {comparison.max_abs_error:.6g}; {processors}\n"
     )
     rows = [_row(difference) for difference in comparison.differences[:_SHOWN]]
-    write_table(
-        ("sample", "output", "differ", "of", "by up to", "first at", "expected", "got"),
-        rows,
-        right=("sample", "differ", "of", "by up to", "expected", "got"),
-    )
+    columns = ["sample", "output", "differ", "of", "by up to", "first at", "expected", "got"]
+    if comparison.steps is not None:
+        columns.insert(1, "step")
+    right = ("sample", "step", "differ", "of", "by up to", "expected", "got")
+    write_table(columns, rows, right=right)
     hidden = len(comparison.differences) - len(rows)
     write(f"... and {cell(hidden)} more rows\n" if hidden else "")
 
@@ -110,6 +111,7 @@ def _samples(comparison: Comparison) -> str:
 def _row(difference: Difference) -> tuple[object, ...]:
     return (
         difference.sample,
+        *([] if difference.step is None else [difference.step]),
         difference.output,
         difference.mismatches,
         difference.values,
@@ -144,7 +146,7 @@ def _layer_text(layer: WrongLayer) -> str:
     return (
         f"first wrong layer: operator {layer.index} {layer.operator} '{layer.name}', "
         f"C function {layer.function}\n"
-        f"  sample {wrong.sample}, tensor '{wrong.output}': {cell(wrong.mismatches)} of "
+        f"  {wrong.place}, tensor '{wrong.output}': {cell(wrong.mismatches)} of "
         f"{cell(wrong.values)} values differ by up to {wrong.max_abs_error:.6g};\n"
         f"  first at {list(wrong.index)}: expected {wrong.expected:.9g}, got {wrong.got:.9g}"
     )

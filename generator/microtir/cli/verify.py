@@ -27,10 +27,12 @@ from microtir.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from microtir.host.oracle import Oracle
     from microtir.host.samples import SampleBatch
+    from microtir.ir_module import ModelInfo
 
 _REFERENCE = "reference"
 _ORACLES = (_REFERENCE, "tflm", "litert", "onnxruntime")
 _SAMPLES = 8
+_STEPS = 8  # of a sample that is a sequence
 
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Changes random inputs.")]
 Sanitize = Annotated[
@@ -45,7 +47,8 @@ Golden = Annotated[
         "--golden",
         metavar="FILE.npz",
         help="Reference outputs: arrays `inputs` and `outputs`, or `inputs.NAME` and "
-        "`outputs.NAME` for several; the first axis counts samples.",
+        "`outputs.NAME` for several; the first axis counts samples, the second one the steps of "
+        "each if the model has a state and they are sequences.",
     ),
 ]
 Count = Annotated[
@@ -55,6 +58,25 @@ Count = Annotated[
         metavar="N",
         min=1,
         help=f"How many random inputs to run without --golden. Default: {_SAMPLES}.",
+    ),
+]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        "--steps",
+        metavar="N",
+        min=1,
+        help="How many runs each made-up sample has, of a model that keeps something from one to "
+        "the next.",
+    ),
+]
+OracleTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--oracle-timeout",
+        metavar="SECONDS",
+        min=0.1,
+        help="How long tflite-micro may take for each sample. Default: 60.",
     ),
 ]
 OracleName = Annotated[
@@ -93,7 +115,9 @@ def verify(
     config: CompilationConfig,
     golden: Golden = None,
     samples: Count = None,
+    steps: Steps = None,
     oracle: OracleName = None,
+    oracle_timeout: OracleTimeout = None,
     seed: Seed = 0,
     rtol: Rtol = None,
     sanitize: Sanitize = False,
@@ -103,12 +127,12 @@ def verify(
     port: Port = None,
     timeout: Timeout = 300.0,
 ) -> ExitCode:
-    """Runs the C of a model and compares every output.
+    """Runs the C of a model and compares every output of every run.
 
     The C is compiled for this machine or for a board and always executed. Exit status 1 means
     that it differs.
     """
-    source = _Source.of(model, golden, samples, oracle, seed)
+    source = _Source.of(model, golden, samples, oracle, seed, steps, oracle_timeout)
     _check_rtol(rtol)
     check_board_options("microtir verify", board, port, sanitize=sanitize)
     from microtir.host.tolerance import tolerance_of
@@ -121,7 +145,7 @@ def verify(
         source.check_has_outputs(config)
         inputs, expected = source.read(built)
         progress.show("compiling and running the C")
-        tolerance = tolerance_of(built.graph, inputs.values, rtol)
+        tolerance = tolerance_of(built.graph, inputs.values, rtol, inputs.steps)
         verdict = verify_on_host(
             built.artifact,
             built.program.graph,
@@ -149,10 +173,18 @@ class _Source:
     oracle: Oracle
     samples: int
     seed: int
+    steps: int | None
+    seconds: float | None
 
     @staticmethod
     def of(
-        model: str, golden: Path | None, samples: int | None, oracle: str | None, seed: int
+        model: str,
+        golden: Path | None,
+        samples: int | None,
+        oracle: str | None,
+        seed: int,
+        steps: int | None,
+        seconds: float | None,
     ) -> _Source:
         """Check the options together.
 
@@ -162,7 +194,7 @@ class _Source:
         """
         from microtir.host.oracle import Oracle, check_oracle
 
-        for option, value in (("samples", samples), ("oracle", oracle)):
+        for option, value in (("samples", samples), ("oracle", oracle), ("steps", steps)):
             check_exclusive(
                 "sources of reference outputs",
                 "microtir verify",
@@ -173,9 +205,14 @@ class _Source:
             check_choice("oracle", oracle, _ORACLES, "--oracle")
         chosen = Oracle(oracle or _REFERENCE)
         check_oracle(chosen)
-        if golden is None and samples is None and oracle is None:
+        if seconds is not None and chosen is not Oracle.TFLM:
+            raise UsageError(
+                "--oracle-timeout is for --oracle tflm", where="microtir verify", fix="leave it out"
+            )
+        if golden is None and samples is None and oracle is None and steps is None:
             golden = golden_path(model)  # an example brings its own
-        return _Source(model_path(model), golden, chosen, samples or _SAMPLES, seed)
+        path, count = model_path(model), samples or _SAMPLES
+        return _Source(path, golden, chosen, count, seed, steps, seconds)
 
     @property
     def text(self) -> str:
@@ -196,15 +233,39 @@ class _Source:
 
     def read(self, built: Built) -> tuple[SampleBatch, SampleBatch]:
         """Return inputs and expected outputs of each sample."""
-        from microtir.host.oracle import expected_outputs
-        from microtir.host.samples import Fill, filled, read_golden
+        from microtir.host.oracle import SAMPLE_SECONDS, expected_outputs
+        from microtir.host.samples import Fill, filled
+        from microtir.host.windows import read_golden_windows
 
         if self.golden is not None:
-            return read_golden(self.golden, built.model)
-        inputs = filled(built.model.inputs, self.samples, Fill.RANDOM, self.seed)
+            return read_golden_windows(self.golden, built.model)
+        steps = made_up_steps(built.model, self.steps, "microtir verify", _STEPS)
+        inputs = filled(built.model.inputs, self.samples, Fill.RANDOM, self.seed, steps)
         model = self.model.read_bytes()
-        name = self.model.name
-        return inputs, expected_outputs(self.oracle, built.graph, model, inputs, file=name)
+        expected = expected_outputs(
+            self.oracle, built.graph, model, inputs,
+            file=self.model.name, seconds=self.seconds or SAMPLE_SECONDS,
+        )  # fmt: skip
+        return inputs, expected
+
+
+def made_up_steps(
+    model: ModelInfo, given: int | None, where: str, default: int | None = None
+) -> int | None:
+    """Return the runs of each made-up sample; None where a sample is one run.
+
+    Raises:
+        UsageError: steps were asked for, and the model keeps nothing between runs.
+    """
+    if model.states:
+        return default if given is None else given
+    if given is not None:
+        raise UsageError(
+            f"'{model.name}' keeps nothing from one run to the next",
+            where=f"{where} --steps",
+            fix="leave it out: each sample is one run",
+        )
+    return None
 
 
 def _check_rtol(rtol: float | None) -> None:

@@ -9,7 +9,7 @@ from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.printer.assembly import assembly_lines
 from microtir.codegen.printer.environment import TemplateError
 from microtir.codegen.source_file import DataFile, SourceFile
-from microtir.compat.microtvm.abi import abi_prefix
+from microtir.compat.microtvm.abi import abi_prefix, params_name
 
 __all__ = [
     "METADATA_FILE",
@@ -24,4 +24,5 @@ __all__ = [
     "joint_workspace_header",
     "joint_workspace_source",
     "measured",
+    "params_name",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from microtir.codegen.interface import state
 from microtir.codegen.interface.constant_pools import constant_pool_data
 from microtir.codegen.interface.entry import exported_name
 from microtir.codegen.interface.parameters import alignment, file_name, file_size
@@ -30,13 +31,15 @@ from microtir.codegen.metadata import (
     PortData,
     QuantizationData,
     StackData,
+    StateData,
+    StateMemberData,
 )
 from microtir.codegen.outputs import output_data
 from microtir.codegen.printer.definitions import definitions
 from microtir.codegen.program import CProgram
 from microtir.decisions import Decision
 from microtir.dtype import DType
-from microtir.ir_module import ModelInfo, Port
+from microtir.ir_module import ModelInfo, Port, StatePort
 from microtir.measure import Figures, StackFrame, Stacks
 from microtir.tir.function import Origin
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
@@ -73,6 +76,8 @@ def metadata_of(program: CProgram, figures: Figures, identity: str = "") -> Meta
         parameters=_parameter_file(program, identity) if program.has_external_params else None,
         devices=tuple(device.name for device in program.devices),
         files=(),
+        state=_state(program),
+        images=program.entry.images if model else 1,
     )
 
 
@@ -121,9 +126,41 @@ def _model(model: ModelInfo) -> ModelData:
     )
 
 
-def _port(port: Port, model: ModelInfo) -> PortData:
+def _state(program: CProgram) -> StateData | None:
+    """Return the struct of a model's state; None for one without."""
+    if not program.states:
+        return None
+    layout = state.layout(program)
+    return StateData(
+        size=layout.size,
+        alignment=layout.alignment,
+        saved_size=state.saved_size(program),
+        identity=state.identity(program),
+        members=tuple(
+            StateMemberData(
+                name=port.name,
+                member=port.c_name,
+                shape=port.type.shape,
+                dtype=port.type.dtype.value,
+                bytes=port.type.bytes,
+                offset=offset,
+                alignment=port.alignment,
+                quantization=_quantization(port),
+            )
+            for port, offset in zip(program.states, layout.offsets, strict=True)
+        ),
+    )
+
+
+def _quantization(port: Port | StatePort) -> QuantizationData | None:
+    """Return the quantisation of a whole tensor; None if it has another, or none."""
     quantization = port.type.quantization
-    whole = quantization is not None and not quantization.is_per_channel
+    if quantization is None or quantization.is_per_channel:
+        return None
+    return QuantizationData(quantization.scale, quantization.zero_point)
+
+
+def _port(port: Port, model: ModelInfo) -> PortData:
     return PortData(
         kind=port.kind.value,
         name=port.name,
@@ -134,11 +171,7 @@ def _port(port: Port, model: ModelInfo) -> PortData:
         offset=port.offset,
         pool=None if port.offset is None else model.memory.pools[port.pool].name,
         row_bytes=port.row_bytes,
-        quantization=(
-            QuantizationData(quantization.scale, quantization.zero_point)
-            if quantization is not None and whole
-            else None
-        ),
+        quantization=_quantization(port),
     )
 
 

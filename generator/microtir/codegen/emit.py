@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from microtir.codegen.description import metadata_of, with_files
 from microtir.codegen.flash import flash_readers
-from microtir.codegen.interface import header
+from microtir.codegen.interface import header, state
 from microtir.codegen.interface.constant_pools import (
     constant_pools,
     constants_struct,
@@ -31,6 +31,8 @@ from microtir.codegen.interface.packed import (
 from microtir.codegen.interface.parameters import file_bytes, file_name, identity
 from microtir.codegen.interface.pools import internal_pools, passed_pools, workspace_pools
 from microtir.codegen.interface.runtime import runtime_files
+from microtir.codegen.interface.steps import step_entries, step_macros
+from microtir.codegen.interface.typed_view import typed_view
 from microtir.codegen.measured import measured
 from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.printer.constants import value_lines
@@ -42,9 +44,10 @@ from microtir.codegen.printer.helpers import with_dependencies
 from microtir.codegen.printer.intrinsics import support_text
 from microtir.codegen.printer.layout import INDENT, WIDTH, block_comment
 from microtir.codegen.printer.rows import is_row_port, row_port_text
-from microtir.codegen.program import CProgram, make_program
+from microtir.codegen.program import STATE_STATUS, CProgram, make_program
+from microtir.codegen.self_contained import self_contained
 from microtir.codegen.source_file import DataFile, SourceFile
-from microtir.compat.microtvm.abi import abi_files, abi_parts
+from microtir.compat.microtvm.abi import abi_files, abi_parameters, abi_parts, params_name
 from microtir.config import Feature
 from microtir.config.enums import Compatibility
 from microtir.errors import UsageError
@@ -101,7 +104,7 @@ def emit(module: IRModule) -> Printed:
     parts = abi_parts(program) if microtvm_abi else ()
     needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
     source = _source(program, bodies, entries, requirements, of_twins, graph, fingerprint)
-    files = (
+    files: tuple[SourceFile, ...] = (
         SourceFile(f"{program.name}.h", _header(program, stacks, fingerprint, number)),
         SourceFile(f"{program.name}.c", source),
         *_weights(program, fingerprint),
@@ -112,8 +115,13 @@ def emit(module: IRModule) -> Printed:
         *microtvm_abi,
         *(runtime_files(parts) if needs_runtime or microtvm_abi else ()),
     )
+    if microtvm_abi:
+        files = self_contained(files)
+        source = next(file.text for file in files if file.path == f"{program.name}.c")
     paths = [*(file.path for file in files), METADATA_FILE]
     paths += [file_name(program)] * program.has_external_params
+    if program.has_external_params and microtvm_abi:
+        paths.append(params_name(program.name))
     paths += [pool_file(program, pool) for pool in passed_constant_pools(program) if pool.size]
     metadata = with_files(metadata, paths, source)
     sources = (*files, SourceFile(METADATA_FILE, metadata.text))
@@ -125,9 +133,13 @@ def _microtvm_abi(program: CProgram, fingerprint: str) -> tuple[SourceFile, ...]
 
     A user's functions are called by no application of others.
     """
-    if program.model is None or program.config.compatibility is Compatibility.NONE:
+    if program.model is None or not _has_microtvm_abi(program):
         return ()
     return abi_files(program, program.model, fingerprint)
+
+
+def _has_microtvm_abi(program: CProgram) -> bool:
+    return program.model is not None and program.config.compatibility is not Compatibility.NONE
 
 
 def _data_files(program: CProgram, metadata: Metadata) -> Iterator[DataFile]:
@@ -135,6 +147,8 @@ def _data_files(program: CProgram, metadata: Metadata) -> Iterator[DataFile]:
     facts = metadata.parameters
     if facts is not None:
         yield DataFile(facts.file, file_bytes(program, facts.identity))
+        if _has_microtvm_abi(program):
+            yield abi_parameters(program)
         return
     for pool, known in zip(constant_pools(program), metadata.constant_pools, strict=True):
         if known.file is not None and known.identity is not None:
@@ -158,7 +172,8 @@ def _entries(program: CProgram, requirements: Requirements) -> list[FunctionText
     if program.model and program.is_graph:
         return graph_entries(program, program.model)
     if program.model:
-        return model_entries(program, program.model, requirements)
+        steps = step_entries(program, program.model, requirements) if program.has_steps else []
+        return [*model_entries(program, program.model, requirements), *steps]
     return [exported_entry(program, function) for function in program.exported]
 
 
@@ -192,11 +207,30 @@ def _has_vectors(program: CProgram) -> bool:
     return any(native is not None and native.needs is Feature.MVE for native in bodies)
 
 
+def _has_floats(program: CProgram) -> bool:
+    """Return whether lists of instructions for the DSP extension take the FPU, too."""
+    natives = (f.kernel.native for f in program.assembly if f.kernel is not None)
+    rescalings = (native.values.get("rescaling") for native in natives if native is not None)
+    return any(isinstance(r, Mapping) and r.get("in_float") is True for r in rescalings)
+
+
 def _structs(program: CProgram) -> list[str]:
     """Return the structs of tensors that the function that runs a model takes."""
     if program.model is None:
         return []
     return header.structs(program, program.model)
+
+
+def _public_structs(program: CProgram) -> list[str]:
+    """Return those that a caller needs: packed arguments are tensors, and bytes of a state."""
+    return (
+        state.struct(program)
+        if program.is_packed
+        else [
+            *_structs(program),
+            *state.struct(program),
+        ]
+    )
 
 
 def _header(program: CProgram, stacks: Stacks, fingerprint: str, number: str) -> str:
@@ -216,13 +250,17 @@ def _header(program: CProgram, stacks: Stacks, fingerprint: str, number: str) ->
         stack_unoptimised=stacks.unoptimised.bytes,
         has_assembly=_has_assembly(program),
         has_vectors=_has_vectors(program),
+        has_floats=_has_floats(program),
         pools=header.pool_macros(program),
         has_sections=any(pool.section for pool in passed_pools(program))
         or any(pool.section for pool in passed_constant_pools(program)),
+        steps=step_macros(program, model) if model and program.has_steps else "",
         statuses=header.status_lines(program),
-        structs=[*devices_struct(program), *([] if program.is_packed else _structs(program))],
+        structs=[*devices_struct(program), *_public_structs(program)],
         functions=header.prototypes(program),
+        has_state=bool(program.states),
         is_packed=program.is_packed,
+        view=typed_view(program, model) if model and not program.is_packed else None,
     )
 
 
@@ -250,6 +288,8 @@ def _source(
         is_packed=program.is_packed,
         graph=graph,
         structs=_structs(program) if program.is_packed else [],
+        state=_state_values(program),
+        status=STATE_STATUS,
         operators=operator_wrappers(program),
         wrappers=entry_wrappers(program) if program.is_packed else [],
         registered=registered(program),
@@ -266,6 +306,7 @@ def _source(
         has_assembly=_has_assembly(program),
         has_shared=any(map(merges, program.functions)),
         has_vectors=_has_vectors(program),
+        has_floats=_has_floats(program),
         intrinsics=support_text(program.assembly, program.name, program.macro)
         if has_bodies
         else "",
@@ -276,6 +317,17 @@ def _source(
             for name, _, text in header.statuses(program)
         ],
     )
+
+
+def _state_values(program: CProgram) -> dict[str, object]:
+    """Return what the functions of a state are printed from; nothing for a model without."""
+    if not program.states:
+        return {}
+    return {
+        "members": state.members(program),
+        "identity": state.identity(program),
+        "version": state.VERSION,
+    }
 
 
 def _weights(program: CProgram, fingerprint: str) -> Iterator[SourceFile]:

@@ -61,6 +61,36 @@ class PortData:
 
 
 @dataclass(frozen=True, slots=True)
+class StateMemberData:
+    """A value that outlives a run: `name` in the model, `member` of the C struct at `offset`."""
+
+    name: Text
+    member: Identifier
+    shape: tuple[Extent, ...]
+    dtype: ElementType
+    bytes: Size
+    offset: Size
+    alignment: Alignment
+    quantization: QuantizationData | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateData:
+    """The struct of what a model keeps from one run to the next, in bytes.
+
+    It is saved as `saved_size` bytes: two numbers of 32 bits, the version of this form and the
+    `identity` of the model, then the values of the members without gaps.  Only a model of the same
+    identity takes them back.
+    """
+
+    size: Size
+    alignment: Alignment
+    saved_size: Size
+    identity: Hexadecimal
+    members: tuple[StateMemberData, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AccumulatorData:
     """The proven range of a layer's sums: each lies in [low, high], in whatever order it is made.
 
@@ -310,7 +340,12 @@ class FunctionData:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """All facts about the generated sources; no time and no path of the machine."""
+    """All facts about the generated sources; no time and no path of the machine.
+
+    A model that keeps nothing between runs has no `state`, and its text does not name it. Of a
+    model that computes several `images` one by one, layers and memory are those of one, and the
+    multiply-accumulates of all; the text does not name a single one.
+    """
 
     metadata_version: int
     generator: Text
@@ -329,6 +364,8 @@ class Metadata:
     parameters: ParameterFileData | None
     devices: tuple[Identifier, ...]
     files: tuple[FilePath, ...]
+    state: StateData | None = None
+    images: Natural = 1
 
     @property
     def text(self) -> str:
@@ -337,4 +374,9 @@ class Metadata:
 
     def as_json(self) -> dict[str, object]:
         """Return the facts as values of JSON, for a file that holds them among others."""
-        return asdict(self)
+        facts = asdict(self)
+        if self.state is None:
+            del facts["state"]
+        if self.images == 1:
+            del facts["images"]
+        return facts

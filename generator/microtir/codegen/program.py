@@ -17,7 +17,7 @@ from microtir.config import CompilationConfig
 from microtir.config.enums import CallingConvention
 from microtir.config.names import macro_name
 from microtir.errors import UsageError
-from microtir.ir_module import IRModule, ModelInfo
+from microtir.ir_module import IRModule, ModelInfo, StatePort
 from microtir.measure import ConstantData, Functions, constants_of
 from microtir.tir.function import RowPort
 from microtir.tir.ir import (
@@ -38,6 +38,9 @@ from microtir.tir.visitor import buffers_read, buffers_written, calls_of, walk
 
 EXTERN_STATUS = "ERROR_EXTERN"
 """End of the macro of the status of a program in which an extern failed."""
+
+STATE_STATUS = "ERROR_STATE"
+"""End of the macro of the status of a program that was given another model's state, or none."""
 
 PARAMETERS_STATUS = "ERROR_PARAMETERS"
 """End of the macro of the status of a program that was given other parameters than its own."""
@@ -111,6 +114,11 @@ class CProgram:
         return self.module.model
 
     @property
+    def states(self) -> tuple[StatePort, ...]:
+        """Return what a model keeps from one run to the next."""
+        return self.model.states if self.model else ()
+
+    @property
     def entry(self) -> PrimFunc:
         return self.module.functions[-1]
 
@@ -123,6 +131,11 @@ class CProgram:
     def kernels(self) -> frozenset[PrimFunc]:
         """Return the functions that are micro-kernels."""
         return frozenset(self.functions) - frozenset(self.module.functions)
+
+    @property
+    def has_steps(self) -> bool:
+        """Return whether an application may run the model step by step."""
+        return self.model is not None and self.config.executor.steps
 
     @property
     def exported(self) -> tuple[PrimFunc, ...]:
@@ -177,7 +190,13 @@ class CProgram:
         """Return identifiers with file scope, which no local name may hide."""
         exported = [f"{f.name}{end}" for f in self.exported for end in ("", "_unpacked")]
         public = ("run", "run_packed", "run_unpacked", "status_text", "module", *exported)
-        public += ("run_activated", "run_unpacked_activated", "run_observed_activated")
+        public += (
+            "step",
+            "step_activated",
+            "run_activated",
+            "run_unpacked_activated",
+            "run_observed_activated",
+        )
         return (
             *(("parameters",) if self.has_external_params else ()),
             *(("constants", "given_constants") if self.given_pools else ()),

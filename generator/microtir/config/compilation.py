@@ -68,6 +68,9 @@ class CompilationConfig(ConfigFields):
         compatibility: whose C interface is generated beside microtir's own.
         external: libraries of kernels of others.
         tuning_records: a file with measured costs of kernels, from `microtir tune`.
+        stateful: whether a run is given one step of a sequence, and recurrent layers keep states.
+        stream_axis: of the input, along which a run is given the newest frames of a window.
+        stream_hop: how many frames that are.
         budget: limits in bytes.
         pass_config: options of single passes.
 
@@ -85,12 +88,15 @@ class CompilationConfig(ConfigFields):
         workspace_pools: Iterable[WorkspacePoolInfo | str | Mapping[str, object]] | None = None,
         constant_pools: Iterable[ConstantPoolInfo | str | Mapping[str, object]] | None = None,
         module_name: str = "default",
-        numerics: Numerics | str = Numerics.TFLM,
+        numerics: Numerics | str = Numerics.MODEL,
         optimize: Optimize | str = Optimize.BALANCED,
         measure: Measure | str = Measure.INSTRUCTIONS,
         compatibility: Compatibility | str = Compatibility.NONE,
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
+        stateful: bool = False,
+        stream_axis: str = "",
+        stream_hop: int = 1,
         budget: Budget | Mapping[str, int | None] | None = None,
         pass_config: PassConfig | Mapping[str, object] | None = None,
     ) -> None:
@@ -111,6 +117,9 @@ class CompilationConfig(ConfigFields):
             compatibility=Compatibility(_option("compatibility", compatibility)),
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
+            stateful=find(Section.CONFIG, "stateful").check(stateful),
+            stream_axis=_option("stream_axis", stream_axis),
+            stream_hop=find(Section.CONFIG, "stream_hop").check(stream_hop),
             budget=_budget(budget),
             pass_config=(
                 pass_config if isinstance(pass_config, PassConfig) else PassConfig(pass_config)
@@ -124,6 +133,8 @@ class CompilationConfig(ConfigFields):
         self._check_workspace_io()
         self._check_compatibility()
         self._check_measure()
+        self._check_stream()
+        self._check_steps()
         check_row_ports(self)
         check_pool_use(self)
 
@@ -182,6 +193,39 @@ class CompilationConfig(ConfigFields):
             fix="leave it out, or name a microcontroller: --target 'c -mcpu=cortex-m4'",
         )
 
+    def _check_steps(self) -> None:
+        if not self.executor.steps:
+            return
+        if self.entry_calling_convention() is not CallingConvention.PACKED:
+            return
+        raise ConfigError(
+            "Executor('aot') option 'steps' got True, which contradicts interface-api 'packed': "
+            "a packed call runs the whole model",
+            where="executor.steps",
+            legal="True with interface-api 'c'",
+            fix="leave one of them out",
+        )
+
+    def _check_stream(self) -> None:
+        if self.stream_hop > 1 and not self.stream_axis:
+            raise ConfigError(
+                f"CompilationConfig field 'stream_hop' got {self.stream_hop}, but 'stream_axis' "
+                "is left out: a run is given whole inputs, and no frames",
+                where="stream_hop",
+                legal="1, or a number of frames with stream_axis",
+                fix="name the axis of time as well, or leave stream_hop out",
+            )
+        if not (self.stateful and self.stream_axis):
+            return
+        raise ConfigError(
+            f"CompilationConfig field 'stream_axis' got '{self.stream_axis}', which contradicts "
+            "'stateful' = True: a run is given a step of a sequence, "
+            "of which nothing is forgotten, or the newest frames of a window",
+            where="stream_axis",
+            legal="an axis without stateful",
+            fix="leave one of them out",
+        )
+
     @staticmethod
     def from_target(
         target: TargetsLike, target_host: TargetLike | None = None
@@ -209,6 +253,10 @@ class CompilationConfig(ConfigFields):
             workspace_pools=[pool.without_limit() for pool in self.workspace_pools],
             constant_pools=[pool.without_limit() for pool in self.constant_pools],
         )
+
+    def without_stream(self) -> CompilationConfig:
+        """Return the configuration for runs of whole windows, without limits."""
+        return self.without_limits().with_(stream_axis="", stream_hop=1)
 
     def input_pools(self) -> tuple[int, ...]:
         """Return positions of the workspace pools that inputs may be placed in."""

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
+from microtir.config.enums import ExecutorKind
 from microtir.config.executor import Executor
 from microtir.config.options import DEFAULT_TARGET
+from microtir.config.runtime import Runtime
 from microtir.errors import ConfigError, Fix, nearest
 from microtir.support.arguments import checked_arguments
 
@@ -48,7 +50,8 @@ def micro(
     Args:
         model: name of a part or board; `unknown` is portable code for any.
         options: more target options, such as ``"-mattr=-fp"``.
-        executor: default is `aot`.
+        executor: default is `aot`. With `graph` the runtime has a system library, in which the
+            program and its operators are found by name.
 
     Raises:
         ConfigError: an unknown model (says the nearest), or an illegal option.
@@ -68,7 +71,9 @@ def micro(
     more = options.split() if isinstance(options, str) else list(options or ())
     words = ["c", MODELS[model], f"-model={model}" if model != "unknown" else "", *more]
     target = " ".join(word for word in words if word)
-    return CompilationConfig(targets=target, executor="aot" if executor is None else executor)
+    config = CompilationConfig(targets=target, executor="aot" if executor is None else executor)
+    is_graph = config.executor.kind is ExecutorKind.GRAPH
+    return config.with_(runtime=Runtime("crt", {"system-lib": is_graph}))
 
 
 def microcontroller() -> CompilationConfig:

@@ -49,6 +49,7 @@ class Compatibility(Spelled):
 class Numerics(Spelled):
     """The reference whose results the generated code reproduces."""
 
+    MODEL = "model"  # what the model was made for: tflite-micro or onnxruntime
     TFLM = "tflm"
     TFLITE_REF = "tflite_ref"
     TFLITE_OPT = "tflite_opt"
@@ -85,3 +86,18 @@ class ExternalLibrary(Spelled):
     """Libraries of kernels that microtir knows how to call."""
 
     CMSIS_NN = "cmsis-nn"  # Arm's, for Cortex-M
+
+
+class EthosUInvoke(Spelled):
+    """The function of Arm's driver that runs a command stream, by its name in C."""
+
+    V3 = "ethosu_invoke_v3"  # from 22.02 on
+    V2 = "ethosu_invoke_v2"  # from 21.02 on; it reserves a driver by itself
+    PLAIN = "ethosu_invoke"  # from 21.05 on
+
+
+class FastScratch(Spelled):
+    """Who has the memory for the fast scratch of an NPU."""
+
+    WORKSPACE = "workspace"
+    DRIVER = "driver"  # what the application gave to ethosu_init()

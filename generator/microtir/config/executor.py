@@ -89,6 +89,11 @@ class Executor(OptionMap):
         return self.kind is ExecutorKind.AOT and self._flag("row-drained-outputs")
 
     @property
+    def steps(self) -> bool:
+        """Return whether the application may run the model step by step."""
+        return self.kind is ExecutorKind.AOT and self._flag("steps")
+
+    @property
     def workspace_byte_alignment(self) -> int | None:
         """Return the alignment in bytes, or None where it follows from the target."""
         return self._number("workspace-byte-alignment") if self.kind is ExecutorKind.AOT else None

@@ -40,6 +40,9 @@ class ConfigFields:
     compatibility: Compatibility
     external: tuple[External, ...]
     tuning_records: str
+    stateful: bool
+    stream_axis: str
+    stream_hop: int
     budget: Budget
     pass_config: PassConfig
 
@@ -70,6 +73,25 @@ class ConfigFields:
         """Return whether a model is printed as a table of calls; others have no executor."""
         return self.executor.kind is not ExecutorKind.AOT
 
+    def runs_observed(self) -> bool:
+        """Return whether a run can tell of each node: names, times and checksums are generated."""
+        return self.executor.kind is ExecutorKind.DEBUG
+
+    def keeps_layouts(self) -> bool:
+        """Return whether all tensors lie in memory as in the model.
+
+        Those of the graph executors are seen by whoever asks for them.
+        """
+        return self.is_graph()
+
+    def splits_images(self) -> bool:
+        """Return whether the entry function may run for each image of a batch.
+
+        It needs pointers to all tensors, whole, and outside of the workspace.
+        """
+        by_rows = self.executor.row_fed_inputs or self.executor.row_drained_outputs
+        return not (self.is_graph() or by_rows or self.pass_config.use_workspace_io)
+
     def has_packed_operators(self) -> bool:
         """Return whether operators take packed arguments."""
         return not self.executor.unpacked_api
@@ -88,9 +110,14 @@ class ConfigFields:
         known = [limit for limit in limits if limit is not None]
         return sum(known) if len(known) == len(limits) else None
 
-    def workspace_limit(self) -> int | None:
-        """Return the bytes that a workspace may take, by budget and pools; None if any number."""
-        limits = (self.budget.ram, self.workspace_room())
+    def workspace_limit(self, state: int = 0) -> int | None:
+        """Return the bytes that a workspace may take, by budget and pools; None if any number.
+
+        Args:
+            state: bytes that the model keeps between runs, which a budget counts, too.
+        """
+        budget = None if self.budget.ram is None else self.budget.ram - state
+        limits = (budget, self.workspace_room())
         return min((limit for limit in limits if limit is not None), default=None)
 
     def has_limits(self) -> bool:

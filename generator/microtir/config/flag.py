@@ -20,6 +20,7 @@ class Flag:
         repeatable: whether it may be given several times.
         choices: all spellings of its value where they can be listed.
         short: another spelling of one dash and one letter, or empty.
+        summary: what it does, without default and legal values; empty where `help` is that.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Flag:
     repeatable: bool = False
     choices: tuple[str, ...] = ()
     short: str = ""
+    summary: str = ""
 
     @property
     def dest(self) -> str:

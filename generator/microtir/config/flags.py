@@ -39,6 +39,7 @@ def _flag_of(option: Option) -> Flag:
         f"{option.help} Legal: {option.legal()}. Default: {option.default_text}.",
         repeatable=option.section in _POOLS or option.name in _MANY,
         choices=choices,
+        summary=option.help,
     )
 
 

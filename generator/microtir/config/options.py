@@ -14,7 +14,9 @@ from microtir.compat.microtvm.legacy_options import LEGACY
 from microtir.config.domains import Choice, Flag, Integer, Structure, Word
 from microtir.config.enums import (
     Compatibility,
+    EthosUInvoke,
     ExecutorKind,
+    FastScratch,
     InterfaceApi,
     Measure,
     Numerics,
@@ -31,6 +33,7 @@ from microtir.config.pool_options import (
     MAX_BYTES,
     POOL_OPTIONS,
 )
+from microtir.config.stream_axis import stream_axis_problem
 from microtir.config.target_options import TARGET_OPTIONS
 from microtir.errors import nearest
 
@@ -124,10 +127,14 @@ _CONFIG = (
         Section.CONFIG,
         "numerics",
         Choice(Numerics),
-        "tflm",
+        "model",
         "Names the reference whose results the code reproduces: tflm is bit-exact with the "
-        "reference kernels of tflite-micro for int8.",
-        pending=pending("use numerics 'tflm'", "tflite_ref", "tflite_opt", "onnxruntime", "float"),
+        "reference kernels of tflite-micro for int8, and onnxruntime with the definition of ONNX's "
+        "quantised operators; model takes the one of the file's format, and tflm for an ONNX file "
+        "rescales layers of int8 in fixed point, at most one step of the output's scale from "
+        "onnxruntime; tflite_ref quantises the inputs of hybrid "
+        "layers, which tflite-micro does not have, as LiteRT's reference kernels do.",
+        pending=pending("use numerics 'tflm'", "tflite_opt", "float"),
     ),
     Option(
         Section.CONFIG,
@@ -179,6 +186,35 @@ _CONFIG = (
         "Ranks kernels by what they were measured to cost, where the records know the operator, "
         "instead of by estimates.",
         derived="none",
+    ),
+    Option(
+        Section.CONFIG,
+        "stateful",
+        Flag(),
+        False,
+        "Computes a model with recurrent layers one step a run: the axis of time of its input is "
+        "1, states go on from run to run, and a run gives what a whole sequence gives for that "
+        "step.",
+    ),
+    Option(
+        Section.CONFIG,
+        "stream_axis",
+        Word(
+            "an axis from 0 to 9, behind the name of an input where there are several: 1, mfcc=1",
+            stream_axis_problem,
+        ),
+        "",
+        "Streams a model of a window of frames along an axis of its input: a run is given the "
+        "newest frames, and gives what the model would give for the window that they end.",
+        derived="none: a run is given whole inputs",
+    ),
+    Option(
+        Section.CONFIG,
+        "stream_hop",
+        Integer(1, 1 << 16),
+        1,
+        "Sets how many frames a run is given where the model is streamed; where rows of layers "
+        "are several frames apart, a multiple of that takes one ring each, and no phases.",
     ),
     Option(
         Section.CONFIG,
@@ -272,6 +308,17 @@ _AOT_ROWS = (
 )
 
 
+_AOT_STEPS = Option(
+    Section.EXECUTOR_AOT,
+    "steps",
+    Flag(),
+    False,
+    "Adds a function that runs the model step by step, an operator or a turn of a loop over rows "
+    "each, between which an application does other work, and the estimated instructions of each "
+    "step as macros.",
+)
+
+
 def _graph_options(section: Section) -> tuple[Option, ...]:
     return (
         Option(
@@ -302,8 +349,9 @@ _BUDGET = (
         "ram",
         _BYTES,
         None,
-        "Takes the best plan whose workspace keeps to so many bytes, and refuses the build if "
-        "there is none; inputs and outputs outside of it and stack are not counted.",
+        "Takes the best plan whose workspace, with the state of the model, keeps to so many bytes, "
+        "and refuses the build if there is none; inputs and outputs outside of it and stack are "
+        "not counted.",
         derived="no limit",
     ),
     Option(
@@ -430,6 +478,33 @@ _PASS = (
         )
         for kind in ("input", "output")
     ),
+    Option(
+        Section.PASS,
+        "ethos_u.invoke",
+        Choice(EthosUInvoke),
+        "ethosu_invoke_v3",
+        "Names the function of Arm's driver that runs what Vela made for an Ethos-U: drivers from "
+        "22.02 on have ethosu_invoke_v3, older ones ethosu_invoke or ethosu_invoke_v2.",
+    ),
+    Option(
+        Section.PASS,
+        "ethos_u.fast_scratch",
+        Choice(FastScratch),
+        "workspace",
+        "Chooses where the fast scratch of an Ethos-U with a memory of its own lies: in the "
+        "workspace, or in the memory that the application gave to ethosu_init().",
+    ),
+    *(
+        Option(
+            Section.PASS,
+            f"ethos_u.{kind}_pool",
+            Word("a workspace pool; empty for any of them", pool_name_problem),
+            "",
+            f"Names the pool that the {kind.replace('_', ' ')} of an Ethos-U lies in.",
+            derived="any",
+        )
+        for kind in ("scratch", "fast_scratch")
+    ),
 )
 
 OPTIONS: tuple[Option, ...] = (
@@ -437,6 +512,7 @@ OPTIONS: tuple[Option, ...] = (
     *TARGET_OPTIONS,
     *_AOT,
     *_AOT_ROWS,
+    _AOT_STEPS,
     *_graph_options(Section.EXECUTOR_GRAPH),
     *_graph_options(Section.EXECUTOR_DEBUG),
     *_CRT,

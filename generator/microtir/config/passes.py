@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from microtir.config.enums import Placement
+from microtir.config.enums import EthosUInvoke, FastScratch, Placement
 from microtir.config.input_ranges import InputRange, input_ranges
 from microtir.config.more_outputs import more_outputs
 from microtir.config.option import Section
@@ -88,6 +88,26 @@ class PassConfig(OptionMap):
     def output_pool(self) -> str:
         """Return the workspace pool for outputs in the workspace; empty for any."""
         return str(self["memory.output_pool"])
+
+    @property
+    def ethos_u_invoke(self) -> EthosUInvoke:
+        """Return the function of the driver of an Ethos-U that is called."""
+        return EthosUInvoke(self["ethos_u.invoke"])
+
+    @property
+    def ethos_u_fast_scratch(self) -> FastScratch:
+        """Return who has memory for the fast scratch of an Ethos-U."""
+        return FastScratch(self["ethos_u.fast_scratch"])
+
+    @property
+    def ethos_u_scratch_pool(self) -> str:
+        """Return the workspace pool for the scratch of an Ethos-U; empty for any."""
+        return str(self["ethos_u.scratch_pool"])
+
+    @property
+    def ethos_u_fast_scratch_pool(self) -> str:
+        """Return the workspace pool for its fast scratch; empty for any."""
+        return str(self["ethos_u.fast_scratch_pool"])
 
     def __repr__(self) -> str:
         return f"PassConfig({self.changed()!r})"

@@ -22,6 +22,12 @@ def check_pool_use(config: ConfigFields) -> None:
     ):
         if name:
             _check_port_pool(config, key, name)
+    for key, name in (
+        ("ethos_u.scratch_pool", passes.ethos_u_scratch_pool),
+        ("ethos_u.fast_scratch_pool", passes.ethos_u_fast_scratch_pool),
+    ):
+        if name:
+            _check_pool_name(config, key, name)
     if passes.use_workspace_io and not config.passed_pools():
         raise ConfigError(
             "pass_config key 'memory.use_workspace_io' got True, which contradicts 'is_internal' "
@@ -92,6 +98,19 @@ def _check_port_pool(config: ConfigFields, key: str, name: str) -> None:
             "application has memory of its own for it",
             where=f"pass_config.{key}",
             fix="set memory.use_workspace_io, too",
+        )
+
+
+def _check_pool_name(config: ConfigFields, key: str, name: str) -> None:
+    names = [pool.pool_name for pool in config.workspace_pools]
+    if name not in names:
+        hint = nearest(name, names)
+        raise ConfigError(
+            f"pass_config key '{key}' got '{name}', which is no workspace pool"
+            f"{': ' + hint if hint else ''}",
+            where=f"pass_config.{key}",
+            legal=", ".join(names),
+            fix="name a pool of workspace_pools",
         )
 
 

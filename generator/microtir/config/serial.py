@@ -30,6 +30,9 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
         "compatibility": str(config.compatibility),
         "external": [str(library) for library in config.external],
         "tuning_records": config.tuning_records,
+        "stateful": config.stateful,
+        "stream_axis": config.stream_axis,
+        "stream_hop": config.stream_hop,
         "budget": config.budget.known(),
         "pass_config": config.pass_config.known(),
     }

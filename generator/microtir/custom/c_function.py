@@ -14,8 +14,8 @@ from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Node, Tensor
 from microtir.operators import OperatorRecord
+from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import Reference, custom_record
-from microtir.operators.record import WrittenFunction
 from microtir.support.arguments import checked_arguments
 from microtir.tir.ir import (
     Buffer,

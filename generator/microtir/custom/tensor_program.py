@@ -10,8 +10,8 @@ from microtir.custom.operands import activations, constant
 from microtir.errors import UsageError
 from microtir.graph.ir import Node
 from microtir.operators import OperatorRecord
+from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import Reference, custom_record
-from microtir.operators.record import WrittenFunction
 from microtir.support.arguments import checked_arguments
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.visitor import substitute

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -12,6 +11,7 @@ from microtir.boards.errors import MissingToolError
 from microtir.boards.toolchain import capture, install_text, require_program
 from microtir.errors import OutputError
 from microtir.support import processes
+from microtir.support.cache_folder import cache_folder
 from microtir.support.scratch import scratch_beside
 
 _TIMEOUT = 600.0  # seconds: a compiler that takes longer hangs
@@ -50,7 +50,7 @@ def tool_path(tool: Tool) -> Path:
     source = _SOURCES / recipe.source
     digest = hashlib.sha256(source.read_bytes() + (_SOURCES / "regions.h").read_bytes())
     digest.update(repr(recipe).encode() + capture([compiler, "-dumpfullversion"]).encode())
-    path = _cache() / f"{source.stem}-{digest.hexdigest()[:16]}"
+    path = cache_folder() / f"{source.stem}-{digest.hexdigest()[:16]}"
     if not path.exists():
         try:
             _compile(compiler, recipe, source, path)
@@ -61,11 +61,6 @@ def tool_path(tool: Tool) -> Path:
                 fix="set XDG_CACHE_HOME to a folder that you may write to",
             ) from None
     return path
-
-
-def _cache() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "microtir"
 
 
 def _compile(compiler: str, recipe: _Recipe, source: Path, path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from microtir.boards.board import Board, Emulator, EmulatorKind
 from microtir.boards.errors import BoardError, EmulatorError
+from microtir.boards.search import emulated_like
 from microtir.boards.toolchain import require_program
 from microtir.device.compiled_tools import Tool, tool_path
 from microtir.support.processes import Child
@@ -61,7 +62,7 @@ def emulator_command(board: Board, program: Path, more: Sequence[str] = ()) -> l
         raise BoardError(
             f"the board '{board.name}' has no emulator",
             where=f"{board.file}: emulator",
-            fix="write the program to a real board",
+            fix=f"write the program to a real board; or {emulated_like(board)}",
         )
     if emulator.kind is EmulatorKind.NATIVE:
         return [str(program.resolve())]

@@ -51,6 +51,7 @@ class Message(IntEnum):
     END = 7
     STEP = 8
     PEEK = 9
+    BEGIN = 10
     REFUSED = 127
 
 
@@ -197,6 +198,16 @@ class DeviceSession:
         for offset in range(0, len(data), step):
             head = struct.pack("<BBI", number, index, offset)
             self._ask(Message.WRITE, head + data[offset : offset + step])
+
+    def begin(self, number: int) -> None:
+        """Make a model forget what it keeps from one run to the next.
+
+        Raises:
+            EmulatorError: the program does not answer, or refuses: the model keeps nothing.
+        """
+        (status,) = self._fields("<i", self._ask(Message.BEGIN, bytes((number,))))
+        if status != 0:
+            raise self._problem(f"the state of model {number} was refused with status {status}")
 
     def start(self, number: int) -> tuple[int, int]:
         """Run a model; gives what its run function returned, and the ticks that it took."""

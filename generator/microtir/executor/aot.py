@@ -1,7 +1,8 @@
 """The ahead-of-time executor: `main` as a PrimFunc that invokes the layer functions in order.
 
-A group with a nest becomes a nest of loops (`executor.nest`); what follows reads loops and calls
-and knows nothing of streaming.
+A group with a nest becomes a nest of loops (`executor.nest`), and what the graph repeats or makes
+conditional becomes loops and branches (`executor.blocks`); what follows reads loops and calls and
+knows nothing of streaming.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from microtir.executor.blocks import Blocks
 from microtir.executor.nest import loops
-from microtir.graph.ir import Node, Tensor
+from microtir.executor.versions import check_versions
+from microtir.graph.ir import Graph, Node, Tensor
+from microtir.operators.control.definition import Control
 from microtir.operators.streaming.definition import WriteRows
 from microtir.plan.ir import Group, Plan, PlannedOperator
 from microtir.tir import build
@@ -22,9 +26,9 @@ from microtir.tir.ir import (
     Expr,
     IntImm,
     Invoke,
+    Load,
     PrimFunc,
     Scope,
-    Seq,
     Stmt,
 )
 
@@ -34,7 +38,9 @@ def main(
     functions: Mapping[PlannedOperator, Sequence[PrimFunc]],
     name: str,
 ) -> PrimFunc:
-    """Return main: model inputs, then outputs as parameters, activations as WORKSPACE buffers.
+    """Return main with the tensors of the caller as parameters, activations as WORKSPACE buffers.
+
+    Parameters are the model's inputs, its outputs, what states hold before a run, and after it.
 
     Args:
         plan: the plan; each of its operators that is not a view has a function.
@@ -45,16 +51,36 @@ def main(
 
     Raises:
         KeyError: an operator that needs a function has none.
+        MemoryPlanError: an operator reads a state or a value of a loop that is overwritten.
     """
-    buffers = _buffers(plan)
+    check_versions(plan)
+    buffers = _buffers(plan, _alignments(plan, functions))
     accumulators = {op: _accumulator(f[1]) for op, f in functions.items() if len(f) > 1}
     calls = _Calls(plan, functions, buffers, accumulators)
-    body = _seq([statement for group in plan.groups for statement in calls.of_group(group)])
+    body = _structured(plan, calls)
     workspace = [b for b in buffers.values() if b.scope is Scope.WORKSPACE]
     for buffer in reversed((*workspace, *accumulators.values())):
         body = Allocate(buffer, body)
-    ports = (*plan.graph.inputs, *plan.graph.outputs)
-    return PrimFunc(name, tuple(buffers[t] for t in ports), body, exported=True)
+    parameters = tuple(buffers[t] for t in ports_of(plan.graph))
+    return PrimFunc(name, parameters, body, exported=True, images=plan.graph.images)
+
+
+def ports_of(graph: Graph) -> tuple[Tensor, ...]:
+    """Return the tensors that main has parameters for, in their order."""
+    kept = (*(s.before for s in graph.states), *(s.after for s in graph.states))
+    return (*graph.arguments, *graph.results, *kept)
+
+
+def _structured(plan: Plan, calls: _Calls) -> Stmt:
+    """Return the calls of all groups in the loops and branches that the graph has."""
+    blocks = Blocks()
+    for group in plan.groups:
+        node = group.operators[0].node
+        if isinstance(node.op, Control):
+            blocks.control(node, calls.flag)
+        else:
+            blocks.add(calls.of_group(group))
+    return blocks.body()
 
 
 def _accumulator(finish: PrimFunc) -> Buffer:
@@ -64,18 +90,28 @@ def _accumulator(finish: PrimFunc) -> Buffer:
     return replace(param, name=f"{finish.name}_sums", scope=Scope.WORKSPACE)
 
 
-def _seq(statements: list[Stmt]) -> Stmt:
-    return Seq(tuple(statements))
+def _alignments(
+    plan: Plan, functions: Mapping[PlannedOperator, Sequence[PrimFunc]]
+) -> Mapping[Tensor, int]:
+    """Return what functions ask of the places of their tensors, in bytes, by storage."""
+    needs: dict[Tensor, int] = {}
+    for operator, (function, *_) in functions.items():
+        tensors = (*operator.inputs, *operator.node.outputs)
+        for tensor, param in zip(tensors, function.params, strict=False):
+            if isinstance(param, Buffer):
+                storage = plan.storage[tensor]
+                needs[storage] = max(needs.get(storage, 1), param.alignment)
+    return needs
 
 
-def _buffers(plan: Plan) -> dict[Tensor, Buffer]:
+def _buffers(plan: Plan, needs: Mapping[Tensor, int]) -> dict[Tensor, Buffer]:
     """Return one buffer per storage: ports first, then in order of production.
 
     They have the number of the operator that fills them first, as its function has: that of the
     model file. What stands beside another of the same number is told apart behind it.
     """
     graph = plan.graph
-    ports = dict.fromkeys((*graph.inputs, *graph.outputs))
+    ports = dict.fromkeys(ports_of(graph))
     producers: dict[Tensor, Node] = {}
     for node in graph.nodes:
         for tensor in node.outputs:
@@ -99,7 +135,7 @@ def _buffers(plan: Plan) -> dict[Tensor, Buffer]:
                 (elements,),
                 dtype,
                 Scope.WORKSPACE,
-                alignment=layout.alignment,
+                alignment=max(layout.alignment, needs.get(tensor, 1)),
             )
     return buffers
 
@@ -156,15 +192,21 @@ class _Calls:
         scratch = replace(param, name=f"{function.name}_scratch", scope=Scope.WORKSPACE)
         return Allocate(scratch, _invoke(function, [*views, _whole(scratch)], rows))
 
+    def flag(self, tensor: Tensor) -> Expr:
+        """Return the truth value that a tensor of one element holds."""
+        buffer = self.buffers[self.plan.storage[tensor]]
+        return Load(buffer, (IntImm(0),) * len(buffer.shape))
+
     def view(self, tensor: Tensor) -> BufferView:
         buffer = self.buffers[self.plan.storage[tensor]]
-        return BufferView(buffer, tensor.shape, self.plan.layouts[tensor].dtype(tensor.type))
+        dtype = self.plan.layouts[tensor].dtype(tensor.type)
+        return BufferView(buffer, tensor.shape, dtype, self.plan.offsets.get(tensor, 0))
 
 
 def _invoke(function: PrimFunc, views: Sequence[BufferView], rows: tuple[Expr, ...]) -> Invoke:
     """Return a call whose views have the shapes of the parameters."""
     shaped = [
-        BufferView(view.buffer, _constant_shape(param), view.dtype)
+        BufferView(view.buffer, _constant_shape(param), view.dtype, view.byte_offset)
         for view, param in zip(views, function.params, strict=False)
         if isinstance(param, Buffer)
     ]

@@ -8,12 +8,13 @@ import numpy as np
 
 from microtir.codegen.printer.environment import render
 from microtir.dtype import DType
-from microtir.external.interface import Code, Library, Match
+from microtir.external.interface import Code, Hooks, Library, Match
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Array
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,
+    Device,
     ExternCall,
     ExternFunction,
     ExternSource,
@@ -54,7 +55,7 @@ def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) 
         sources=(
             ExternSource(
                 f"{prefix}_{stem}.c",
-                _body(code, library),
+                call_body(code.body, library.device, library.hooks),
                 SourceKind.BODY,
                 code.includes,
             ),
@@ -68,13 +69,12 @@ def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) 
     )
 
 
-def _body(code: Code, library: Library) -> str:
+def call_body(body: str, device: Device | None, hooks: Hooks | None = None) -> str:
     """Return the function's statements: the call, between waking a device and releasing it."""
-    device, hooks = library.device, library.hooks
     around = device or hooks
     return render(
         "external/call.c.j2",
-        body=code.body.strip("\n"),
+        body=body.strip("\n"),
         open=around.open if around else "",
         close=around.close if around else "",
         parameter="void *context" if device else "void",

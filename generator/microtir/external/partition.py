@@ -13,9 +13,9 @@ from microtir.external.meaning import evaluated
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import custom_record
 from microtir.operators.custom.definition import Custom
-from microtir.operators.record import WrittenFunction
 
 Cost = Callable[[Node], int]
 _COMMUTATIVE = (Add, Mul)

@@ -2,6 +2,17 @@
 
 from microtir.frontend.causes import Cause, causes
 from microtir.frontend.inspect import inspect
-from microtir.frontend.tflite import check, from_tflite
+from microtir.frontend.model_file import check, read_model
+from microtir.frontend.onnx import from_onnx
+from microtir.frontend.tflite import from_tflite, signatures
 
-__all__ = ["Cause", "causes", "check", "from_tflite", "inspect"]
+__all__ = [
+    "Cause",
+    "causes",
+    "check",
+    "from_onnx",
+    "from_tflite",
+    "inspect",
+    "read_model",
+    "signatures",
+]

@@ -50,14 +50,14 @@ _PYTORCH = FileKind(
 )
 _ONNX = FileKind(
     "an ONNX model",
-    "convert it to TFLite with onnx2tf -i {file} -oiqt -b 1, or export the network it was made from"
-    " to TFLite",
+    "read it with microtir.frontend.from_onnx",
 )
+_MODELS = "a .tflite or .onnx file"
 _OTHER = "pass the .tflite file that the TFLite converter wrote"
 
 _KINDS = {
     "onnx": _ONNX,
-    "ort": FileKind("an ONNX Runtime model", _ONNX.fix.replace("{file}", "the .onnx file")),
+    "ort": FileKind("an ONNX Runtime model", "pass the .onnx file that it was made from"),
     "keras": _KERAS,
     "saved": FileKind(_SAVED.title, _SAVED.fix.replace("{file}", "the folder that holds it")),
     "graph": FileKind(
@@ -131,6 +131,14 @@ def refuse_other_kind(data: bytes, file: str) -> None:
     )
 
 
+def is_onnx(data: bytes, file: str) -> bool:
+    """Return whether a file is an ONNX model, by its content or, if that says nothing, its name."""
+    kind = _by_content(data[:_HEAD])
+    if data[4:8] == b"TFL3":
+        return False
+    return kind == "onnx" or (not kind and Path(file).suffix.lower() == ".onnx")
+
+
 def refuse_folder(path: Path) -> None:
     """Refuse a folder.
 
@@ -140,14 +148,14 @@ def refuse_folder(path: Path) -> None:
     if any((path / name).is_file() for name in ("saved_model.pb", "saved_model.pbtxt")):
         raise _error(str(path), _SAVED, str(path))
     raise ModelFileError(
-        "this is a folder", where=str(path), legal="a .tflite file", fix="pass the model file"
+        "this is a folder", where=str(path), legal=_MODELS, fix="pass the model file"
     )
 
 
 def _error(where: str, kind: FileKind, name: str) -> ModelFileError:
     fix = kind.fix.replace("{file}", name)
     return ModelFileError(
-        f"this is {kind.title}, not a TFLite model", where=where, legal="a .tflite file", fix=fix
+        f"this is {kind.title}, not a TFLite model", where=where, legal=_MODELS, fix=fix
     )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from microtir.frontend.support import READABLE
 from microtir.operators import OPERATORS
+from microtir.operators.common.onnx_operands import MANY, OnnxReader
+from microtir.operators.onnx_readers import ONNX_READERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,31 @@ class OperatorRow:
     types: str
     quantization: str
     limits: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxRow:
+    """One operator of ONNX, with the inputs and attributes that are read."""
+
+    domain: str
+    name: str
+    inputs: str
+    attributes: tuple[str, ...]
+
+
+def onnx_rows() -> tuple[OnnxRow, ...]:
+    """Return one row per operator of ONNX, in the order of the families."""
+    return tuple(
+        OnnxRow(reader.domain or "ai.onnx", reader.name, _inputs(reader), reader.attributes)
+        for reader in ONNX_READERS
+    )
+
+
+def _inputs(reader: OnnxReader) -> str:
+    low, high = reader.inputs
+    if low == high:
+        return str(low)
+    return f"{low} or more" if high == MANY else f"{low} to {high}"
 
 
 def operator_rows() -> tuple[OperatorRow, ...]:

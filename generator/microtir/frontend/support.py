@@ -16,7 +16,8 @@ _EXPORT = "export the model again"
 _REQUANTIZE = "convert the model again with full integer quantisation"
 
 READABLE = (
-    DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL,
+    DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.UINT32, DType.INT64,
+    DType.UINT64, DType.BOOL,
 )  # fmt: skip
 """Scalar types of tensors that are read from model files."""
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from microtir.errors import MicrotirError, ModelFileError
-from microtir.frontend.file_kinds import refuse_folder, refuse_other_kind
+from microtir.frontend.file_kinds import refuse_other_kind
 from microtir.frontend.flatbuffer import FlatBuffer, FlatbufferTable, ScalarType
+from microtir.frontend.model_bytes import ModelBytes
+from microtir.frontend.tflite_metadata import planned_offsets
 from microtir.graph.names import brief
 
 SCHEMA_VERSION = 3
@@ -33,7 +34,6 @@ MAX_TENSOR_BYTES = (1 << 31) - 1
 
 MAX_RANK = 6
 
-_MAX_FILE_BYTES = (1 << 31) - 1  # FlatBuffers' own limit
 _CUSTOM = 32
 _MOST_DAMAGE = 50
 
@@ -84,73 +84,39 @@ class FileOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFile:
-    """A whole file. `subgraphs` counts them; the records are those of the first.
+class FileGraph:
+    """One subgraph of a file: the program itself, a branch, or the body of a loop.
 
     `damage` says what of it cannot be read: a tensor leaves an empty record, an operator none.
     """
 
     file: str
-    sha256: str
-    size: int
-    subgraphs: int
+    name: str
     tensors: tuple[FileTensor, ...]
     operators: tuple[FileOperator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     damage: tuple[MicrotirError, ...] = ()
+    offsets: tuple[int, ...] = ()  # of each tensor in memory, as the file's metadata has it; or -1
 
 
 @dataclass(frozen=True, slots=True)
-class ModelBytes:
-    """The bytes of a model with the file name for messages and the default graph name."""
+class FileSignature:
+    """A name for a subgraph, by which callers ask for it."""
 
-    data: bytes
+    key: str
+    graph: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A whole file; operators name subgraphs by their number."""
+
     file: str
-    stem: str
-
-
-def load(source: str | Path | bytes | bytearray | memoryview) -> ModelBytes:
-    """Read a file, or take bytes as they are.
-
-    Raises:
-        ModelFileError: there is no such file, it is not a regular file, or it cannot be read.
-    """
-    if isinstance(source, bytes | bytearray | memoryview):
-        return ModelBytes(bytes(source), "model", "model")
-    path = Path(source)
-    try:
-        return ModelBytes(_read(path), path.name, path.stem)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ModelFileError(
-            f"the model cannot be read: {reason.lower()}",
-            where=str(path),
-            fix="check the path and its permissions",
-        ) from None
-
-
-def _read(path: Path) -> bytes:
-    if not path.exists():
-        raise ModelFileError(
-            "there is no such file", where=str(path), fix="check the spelling of the path"
-        )
-    # A device or a pipe may never end, and a folder has no bytes.
-    if path.is_dir():
-        refuse_folder(path)
-    if not path.is_file():
-        raise ModelFileError(
-            "this is not a regular file",
-            where=str(path),
-            legal="a .tflite file",
-            fix="pass the model file",
-        )
-    size = path.stat().st_size
-    if size > _MAX_FILE_BYTES:
-        raise ModelFileError(
-            f"the file has {size} bytes", where=str(path), legal=f"at most {_MAX_FILE_BYTES}"
-        )
-    return path.read_bytes()
+    sha256: str
+    size: int
+    graphs: tuple[FileGraph, ...]
+    signatures: tuple[FileSignature, ...] = ()
 
 
 def parse(model: ModelBytes) -> ModelFile:
@@ -180,26 +146,62 @@ def parse(model: ModelBytes) -> ModelFile:
         )
     if not root.count(2):
         raise buffer.malformed("model table", "the model has no subgraph")
-    graph = root.item(2, 0, "subgraph 0")
+    codes = [_code(root, index) for index in range(_count(root, 1, "operator codes"))]
+    numbers = range(_count(root, 2, "subgraphs"))
+    graphs = [_graph(root, index, codes, model.file) for index in numbers]
+    return ModelFile(
+        file=model.file,
+        sha256=hashlib.sha256(model.data).hexdigest(),
+        size=len(model.data),
+        graphs=tuple(_with_offsets(graphs, planned_offsets(root))),
+        signatures=tuple(_signatures(root)),
+    )
+
+
+def _graph(
+    root: FlatbufferTable, index: int, codes: Sequence[tuple[int, str]], file: str
+) -> FileGraph:
+    """Read a subgraph; what is damaged in it matters where it is used."""
+    graph = root.item(2, index, f"subgraph {index}")
     damage: list[MicrotirError] = []
     tensors = tuple(_tensors(root, graph, damage))
-    operators = tuple(_operators(root, graph, len(tensors), damage))
+    operators = tuple(_operators(graph, codes, len(tensors), damage))
     nothing: tuple[int, ...] = ()
     inputs, outputs = (
         _noted(root.buffer, damage, nothing, partial(_indices, graph, slot, noun, len(tensors)))
         for slot, noun in ((1, "inputs"), (2, "outputs"))
     )
-    return ModelFile(
-        file=model.file,
-        sha256=hashlib.sha256(model.data).hexdigest(),
-        size=len(model.data),
-        subgraphs=root.count(2),
+    return FileGraph(
+        file=file,
+        name=graph.string(4),
         tensors=tensors,
         operators=tuple(operator for operator in operators if operator is not None),
         inputs=inputs,
         outputs=outputs,
         damage=tuple(damage),
     )
+
+
+def _with_offsets(graphs: Sequence[FileGraph], offsets: Sequence[int]) -> Iterator[FileGraph]:
+    """Yield subgraphs with the places of their tensors, if there is one for each of the file."""
+    if len(offsets) != sum(len(graph.tensors) for graph in graphs):
+        yield from graphs
+        return
+    at = 0
+    for graph in graphs:
+        yield replace(graph, offsets=tuple(offsets[at : at + len(graph.tensors)]))
+        at += len(graph.tensors)
+
+
+def _signatures(root: FlatbufferTable) -> Iterator[FileSignature]:
+    for index in range(_count(root, 7, "signatures")):
+        table = root.item(7, index, f"signature {index}")
+        graph = table.scalar(4, ScalarType.UINT32)
+        if graph >= root.count(2):
+            raise table.buffer.malformed(
+                table.where, f"it names subgraph {graph}; there are {root.count(2)}"
+            )
+        yield FileSignature(table.string(2), graph)
 
 
 _RecordT = TypeVar("_RecordT")
@@ -326,11 +328,12 @@ def _quantization(table: FlatbufferTable | None) -> FileQuantization:
 
 
 def _operators(
-    root: FlatbufferTable, graph: FlatbufferTable, tensors: int, damage: list[MicrotirError]
-) -> Iterator[FileOperator | None]:
-    codes = [_code(root, index) for index in range(_count(root, 1, "operator codes"))]
+    graph: FlatbufferTable, codes: Sequence[tuple[int, str]], tensors: int,
+    damage: list[MicrotirError],
+) -> Iterator[FileOperator | None]:  # fmt: skip
     for index in range(_count(graph, 3, "operators")):
-        yield _noted(root.buffer, damage, None, partial(_operator, graph, index, codes, tensors))
+        read = partial(_operator, graph, index, codes, tensors)
+        yield _noted(graph.buffer, damage, None, read)
 
 
 def _operator(
@@ -366,57 +369,65 @@ def _code(root: FlatbufferTable, index: int) -> tuple[int, str]:
     return code, table.string(1) if code == _CUSTOM else ""
 
 
-def dataflow_damage(model: ModelFile) -> Iterator[ModelFileError]:
+def dataflow_damage(
+    graph: FileGraph, *, is_model: bool = True, scratch: Collection[int] = ()
+) -> Iterator[ModelFileError]:
     """Yield damage for each tensor that is not made exactly once before it is used.
 
     Nothing is said where parts of the file cannot be read: they may have made the tensor.
+
+    Args:
+        graph: of the file.
+        is_model: whether callers run it, so that it takes and gives something; what only operators
+            run may do without.
+        scratch: tensors that hold nothing before an operator works in them.
     """
-    if model.damage:
+    if graph.damage:
         return
-    known: dict[int, str] = {}
-    for noun, indices in (("input", model.inputs), ("output", model.outputs)):
-        if not indices:
-            yield _disorder(model, f"{noun}s", f"the model has no {noun}s")
-    if len(set(model.inputs)) < len(model.inputs):
-        yield _disorder(model, "inputs", f"a tensor is listed twice in {model.inputs}")
-    for tensor in model.tensors:
+    known: dict[int, str] = dict.fromkeys(scratch, "is scratch memory")
+    for noun, indices in (("input", graph.inputs), ("output", graph.outputs)):
+        if not indices and is_model:
+            yield _disorder(graph, f"{noun}s", f"the model has no {noun}s")
+    if len(set(graph.inputs)) < len(graph.inputs):
+        yield _disorder(graph, "inputs", f"a tensor is listed twice in {graph.inputs}")
+    for tensor in graph.tensors:
         if tensor.data is not None:
             known[tensor.index] = "has stored data"
-    for index in model.inputs:
-        yield from _defined(model, known, index, "inputs", "is an input of the model")
-    for operator in model.operators:
+    for index in graph.inputs:
+        yield from _defined(graph, known, index, "inputs", "is an input of the model")
+    for operator in graph.operators:
         where = f"operator {operator.index}"
         for index in operator.inputs:
-            if index != OPTIONAL and index not in known and not _needs_no_maker(model, index):
-                label = model.tensors[index].label
-                yield _disorder(model, where, f"it uses {label}, which no earlier operator makes")
+            if index != OPTIONAL and index not in known and not _needs_no_maker(graph, index):
+                label = graph.tensors[index].label
+                yield _disorder(graph, where, f"it uses {label}, which no earlier operator makes")
         for index in operator.outputs:
             how = f"is made by operator {operator.index}"
-            yield from _defined(model, known, index, where, how)
-    for index in model.outputs:
+            yield from _defined(graph, known, index, where, how)
+    for index in graph.outputs:
         if index not in known:
-            label = model.tensors[index].label
-            yield _disorder(model, "outputs", f"no operator makes {label}")
+            label = graph.tensors[index].label
+            yield _disorder(graph, "outputs", f"no operator makes {label}")
 
 
 def _defined(
-    model: ModelFile, known: dict[int, str], index: int, where: str, how: str
+    graph: FileGraph, known: dict[int, str], index: int, where: str, how: str
 ) -> Iterator[ModelFileError]:
     if index in known:
-        yield _disorder(model, where, f"{model.tensors[index].label} {known[index]} already")
+        yield _disorder(graph, where, f"{graph.tensors[index].label} {known[index]} already")
     known[index] = how
 
 
-def _needs_no_maker(model: ModelFile, index: int) -> bool:
-    """Return variables, refused later, and empty constants, such as the shape of a scalar."""
-    tensor = model.tensors[index]
+def _needs_no_maker(graph: FileGraph, index: int) -> bool:
+    """Return variables, which hold something from the start, and constants without elements."""
+    tensor = graph.tensors[index]
     return tensor.is_variable or 0 in tensor.shape
 
 
-def _disorder(model: ModelFile, where: str, what: str) -> ModelFileError:
+def _disorder(graph: FileGraph, where: str, what: str) -> ModelFileError:
     return ModelFileError(
         what,
-        where=f"{model.file}: {where}",
+        where=f"{graph.file}: {where}",
         legal="each tensor is made once, and before it is used",
         fix="export the model again",
     )

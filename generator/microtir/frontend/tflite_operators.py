@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from microtir.errors import UsageError
-from microtir.frontend.tflite_shapes import SHAPE_OPTIONS
+from microtir.frontend.tflite_subgraphs import CONTROL_OPTIONS
+from microtir.frontend.tflite_variables import VARIABLE_OPTIONS
 from microtir.operators import OPERATORS, OperatorRecord
 from microtir.operators.common.tflite_operands import TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
@@ -22,7 +23,8 @@ READERS: Readers = MappingProxyType(
 
 OPTIONS_OF: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
     {
-        **SHAPE_OPTIONS,
+        **VARIABLE_OPTIONS,
+        **CONTROL_OPTIONS,
         **{
             reader.code: reader.options
             for reader in READERS.values()
@@ -30,7 +32,7 @@ OPTIONS_OF: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
         },
     }
 )
-"""The table of options of each operator that is read, by itself or for the shapes it computes."""
+"""The table of options of each operator that is read."""
 
 
 def readers_with(operators: Sequence[OperatorRecord]) -> Readers:

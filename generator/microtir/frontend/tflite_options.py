@@ -71,6 +71,8 @@ def _value(
     if get_origin(annotation) is tuple:
         return () if table is None else table.numbers(slot, "i4")
     assert isinstance(annotation, type)
+    if annotation is str:
+        return "" if table is None else table.string(slot)
     if issubclass(annotation, IntEnum):
         number = 0 if table is None else table.scalar(slot, ScalarType.INT8)
         return _member(annotation, number, field.name, where)

@@ -14,40 +14,16 @@ from microtir.frontend.tflite_file import FileOperator
 from microtir.graph.names import brief
 from microtir.operators.common.tflite_schema import BuiltinOperator
 
-_DYNAMIC = "convert the model with a fixed batch and fixed shapes, so that it computes no shapes"
 _STATE = "convert a model without state"
-_RECURRENT = "unroll the recurrent layer, or use convolutions over time"
-_CONTROL = "convert the model without control flow and with a single signature"
+_RECURRENT = "use LSTM layers, or unroll the recurrent layer"
 _HOST = "leave the operator out of the model and do its work in the application"
+
+_EDGE_TPU = "edgetpu-custom-op"
 
 _ADVICE: Mapping[str, str] = MappingProxyType(
     {
-        "ARG_MAX": _HOST,
-        "ARG_MIN": _HOST,
-        "ASSIGN_VARIABLE": _STATE,
-        "BATCH_MATMUL": "use fully connected layers with constant weights",
-        "CALL_ONCE": _CONTROL,
-        "CONV_3D": "use two-dimensional convolutions",
-        "DIV": "multiply by the reciprocal",
-        "ELU": "use RELU, LEAKY_RELU or HARD_SWISH",
-        "FILL": _DYNAMIC,
-        "IF": _CONTROL,
-        "L2_POOL_2D": "use AVERAGE_POOL_2D or MAX_POOL_2D",
-        "MIRROR_PAD": "pad with a constant (PAD)",
-        "PACK": "use EXPAND_DIMS and CONCATENATION; " + _DYNAMIC,
-        "READ_VARIABLE": _STATE,
-        "PRELU": "use RELU or LEAKY_RELU",
-        "REDUCE_MAX": "use MAX_POOL_2D over the whole image",
-        "SHAPE": _DYNAMIC,
-        "SPLIT_V": "use SLICE for unequal parts",
-        "SQUARE": "multiply the tensor by itself (MUL)",
-        "SUM": "use MEAN and a multiplication by the number of elements",
-        "SVDF": "use a depthwise convolution over time",
-        "TRANSPOSE_CONV": "use RESIZE_NEAREST_NEIGHBOR or RESIZE_BILINEAR and a convolution",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT,
-        "UNPACK": "use SPLIT and SQUEEZE",
-        "VAR_HANDLE": _STATE,
-        "WHILE": _CONTROL,
+        "RNN": _RECURRENT,
+        "UNIDIRECTIONAL_SEQUENCE_RNN": _RECURRENT,
     }
 )
 
@@ -86,6 +62,14 @@ def unknown_operator(
     operator: FileOperator, where: str, custom: Sequence[str] = ()
 ) -> UnsupportedModelError:
     """Return the error for an operator that microtir lacks; `custom` are those of the user."""
+    if operator.custom_name == _EDGE_TPU:
+        return UnsupportedModelError(
+            "the model is compiled for an Edge TPU, whose program no other processor runs",
+            where=where,
+            legal="models as they were before Google's edgetpu_compiler",
+            fix="give microtir the file that edgetpu_compiler was given, without '_edgetpu' in its "
+            "name",
+        )
     if operator.custom_name:
         return UnsupportedModelError(
             f"the custom operator {brief(operator.custom_name)!r} is not supported",

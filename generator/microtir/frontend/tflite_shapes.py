@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from microtir.errors import MicrotirError
-from microtir.frontend.tflite_file import OPTIONAL, FileOperator, FileTensor, ModelFile
+from microtir.frontend.stored_integers import INTEGERS, stored_integers
+from microtir.frontend.tflite_file import OPTIONAL, FileGraph, FileOperator, FileTensor
 from microtir.frontend.tflite_options import read_options
 from microtir.graph.ir import Array
 from microtir.operators import OPERATORS
@@ -25,55 +25,24 @@ from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
     Options,
     TfliteActivation,
-    TfliteType,
-    options_without_fields,
 )
+from microtir.operators.indexing.tflite import GatherOptions
 from microtir.operators.movement.tflite import (
     ConcatenationOptions,
+    PackOptions,
     SqueezeOptions,
     StridedSliceOptions,
 )
 from microtir.operators.reduction.tflite import ReducerOptions
 
-
-@dataclass(frozen=True, slots=True)
-class GatherOptions(Options):
-    """Options of GATHER."""
-
-    union_type: ClassVar[int] = 23
-    axis: int = 0
-    batch_dims: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeOptions(Options):
-    """Options of SHAPE; readers take the type from the output."""
-
-    union_type: ClassVar[int] = 55
-    out_type: TfliteType = TfliteType.INT32
-
-
-@dataclass(frozen=True, slots=True)
-class PackOptions(Options):
-    """Options of PACK."""
-
-    union_type: ClassVar[int] = 59
-    values_count: int = 1
-    axis: int = 0
-
-
-FloorDivOptions = options_without_fields("FloorDivOptions", 65)
-
-
-_LARGEST = 64  # numbers; a shape has a few, and weights are not read for this
+LARGEST_SHAPE = 64
+"""Numbers of a tensor whose values are of interest; weights are not read for this."""
 
 _OPTIONS: Mapping[BuiltinOperator | str, type[Options]] = MappingProxyType(
     {reader.code: reader.options for record in OPERATORS for reader in record.tflite}
 )
 
 _Rule: TypeAlias = Callable[[Options, list[Array]], "Array | None"]
-
-_STORED: Mapping[int, str] = MappingProxyType({TfliteType.INT32: "<i4", TfliteType.INT64: "<i8"})
 
 
 def is_free(tensor: FileTensor) -> bool:
@@ -101,12 +70,12 @@ class ShapeValues:
     """Small tensors of integers whose values are known.
 
     Args:
-        model: the file.
+        graph: of the file.
         shape_of: the shape of a tensor, None while it is not known.
     """
 
-    def __init__(self, model: ModelFile, shape_of: Callable[[int], tuple[int, ...] | None]) -> None:
-        self._model = model
+    def __init__(self, graph: FileGraph, shape_of: Callable[[int], tuple[int, ...] | None]) -> None:
+        self._graph = graph
         self._shape_of = shape_of
         self._computed: dict[int, Array] = {}
 
@@ -122,17 +91,17 @@ class ShapeValues:
         rule = _RULES.get(operator.code)
         if rule is None or len(operator.outputs) != 1:
             return False
-        output = self._model.tensors[operator.outputs[0]]
-        if output.type not in _STORED or math.prod(output.shape) > _LARGEST:
+        output = self._graph.tensors[operator.outputs[0]]
+        if output.type not in INTEGERS or math.prod(output.shape) > LARGEST_SHAPE:
             return False
         try:
-            options = read_options(operator, _options_of(BuiltinOperator(operator.code)), "")
+            options = read_options(operator, _OPTIONS[BuiltinOperator(operator.code)], "")
             value = self._result(operator, rule, options)
         except (MicrotirError, ValueError, IndexError):
             return False
         if value is None or value.shape != output.shape or np.abs(value).max(initial=0) >= 1 << 31:
             return False
-        value = value.astype(_STORED[output.type])
+        value = value.astype(INTEGERS[output.type])
         value.flags.writeable = False
         self._computed[output.index] = value
         return True
@@ -149,17 +118,10 @@ class ShapeValues:
         """Return what is known of an input, as int64."""
         if index == OPTIONAL:
             return None
-        tensor = self._model.tensors[index]
-        stored = _STORED.get(tensor.type)
+        tensor = self._graph.tensors[index]
         if index in self._computed:
             return self._computed[index].astype(np.int64)
-        if tensor.data is None or stored is None or math.prod(tensor.shape) > _LARGEST:
-            return None
-        return np.frombuffer(tensor.data, stored).reshape(tensor.shape).astype(np.int64)
-
-
-def _options_of(code: BuiltinOperator) -> type[Options]:
-    return SHAPE_OPTIONS[code] if code in SHAPE_OPTIONS else _OPTIONS[code]
+        return None if math.prod(tensor.shape) > LARGEST_SHAPE else stored_integers(tensor)
 
 
 def _gather(options: Options, inputs: list[Array]) -> Array | None:
@@ -170,11 +132,16 @@ def _gather(options: Options, inputs: list[Array]) -> Array | None:
     return np.take(values, indices, axis=options.axis)
 
 
-def _product(options: Options, inputs: list[Array]) -> Array:
-    assert isinstance(options, ReducerOptions)
-    values, axes = inputs
-    named = tuple(int(axis) for axis in axes.reshape(-1))
-    return np.asarray(values.prod(axis=named, keepdims=options.keep_dims))
+def _reduced(function: Callable[..., Array]) -> _Rule:
+    """Reduce numbers along axes."""
+
+    def apply(options: Options, inputs: list[Array]) -> Array:
+        assert isinstance(options, ReducerOptions)
+        values, axes = inputs
+        named = tuple({int(axis) % max(values.ndim, 1) for axis in axes.reshape(-1)})
+        return np.asarray(function(values, axis=named, keepdims=options.keep_dims))
+
+    return apply
 
 
 def _pack(options: Options, inputs: list[Array]) -> Array:
@@ -244,23 +211,15 @@ def _shape(_options: Options, _inputs: list[Array]) -> Array | None:
 
 _Code = BuiltinOperator
 
-SHAPE_OPTIONS: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
-    {
-        _Code.SHAPE: ShapeOptions,
-        _Code.GATHER: GatherOptions,
-        _Code.PACK: PackOptions,
-        _Code.REDUCE_PROD: ReducerOptions,
-        _Code.FLOOR_DIV: FloorDivOptions,
-    }
-)
-"""Operators that compute shapes, and that are read for nothing else."""
-
 _RULES: Mapping[int, _Rule] = MappingProxyType(
     {
         _Code.SHAPE: _shape,
         _Code.GATHER: _gather,
         _Code.PACK: _pack,
-        _Code.REDUCE_PROD: _product,
+        _Code.REDUCE_PROD: _reduced(np.prod),
+        _Code.REDUCE_MAX: _reduced(np.max),
+        _Code.REDUCE_MIN: _reduced(np.min),
+        _Code.SUM: _reduced(np.sum),
         _Code.FLOOR_DIV: _by(_floor_div),
         _Code.CONCATENATION: _concatenate,
         _Code.STRIDED_SLICE: _strided_slice,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -10,15 +10,17 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend import int4
 from microtir.frontend.quantization import read_quantization
 from microtir.frontend.tflite_file import (
     MAX_TENSOR_BYTES,
     OPTIONAL,
+    FileGraph,
     FileTensor,
-    ModelFile,
 )
 from microtir.frontend.tflite_refusals import type_advice, type_title
 from microtir.frontend.tflite_shapes import is_free
+from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.operators.common.tflite_schema import TfliteType as FileType
 
@@ -29,53 +31,53 @@ _DTYPES: Mapping[int, DType] = MappingProxyType(
         FileType.UINT8: DType.UINT8,
         FileType.INT16: DType.INT16,
         FileType.INT32: DType.INT32,
+        FileType.UINT32: DType.UINT32,
         FileType.INT64: DType.INT64,
+        FileType.UINT64: DType.UINT64,
         FileType.BOOL: DType.BOOL,
     }
 )
 
-
-def unique_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the same names in order; a later one that is taken already gets a number."""
-    taken: set[str] = set()
-    last: dict[str, int] = {}
-    result = []
-    for name in names:
-        unique = name
-        while unique in taken:
-            last[name] = last.get(name, 1) + 1
-            unique = f"{name}_{last[name]}"
-        taken.add(unique)
-        result.append(unique)
-    return tuple(result)
+_WIDENED: Mapping[int, DType] = MappingProxyType(
+    {FileType.INT4: DType.INT8, FileType.FLOAT16: DType.FLOAT32}
+)
+"""What constants of types become that nothing computes in; each value stays what it is."""
 
 
 class Tensors:
     """Tensors by their index in the file.
 
     Args:
-        model: the file.
+        graph: of the file.
         note: called with the problem of each tensor that cannot be made, once.
+        names: of all tensors of the model.
+        scope: what the names of the subgraph's tensors begin with.
     """
 
-    def __init__(self, model: ModelFile, note: Callable[[MicrotirError], None]) -> None:
-        self._model = model
+    def __init__(
+        self,
+        graph: FileGraph,
+        note: Callable[[MicrotirError], None],
+        names: UniqueNames,
+        scope: str = "",
+    ) -> None:
+        self._graph = graph
         self._note = note
+        self._unique = names
         self._converted: dict[int, Tensor | None] = {}
         self._completed: dict[int, tuple[int, ...]] = {}
         self._checked: set[tuple[int, DType]] = set()
-        self._names = self._unique_names()
-        self._copies: list[str] = []
+        self._names = self._unique_names(scope)
 
     def get(self, index: int) -> Tensor | None:
         """Return the tensor; None for an input that is left out, and for one with a problem."""
         if index == OPTIONAL:
             return None
-        if index not in self._converted and not self._model.tensors[index].is_readable:
+        if index not in self._converted and not self._graph.tensors[index].is_readable:
             return None
         if index not in self._converted:
             try:
-                self._converted[index] = self._make(self._model.tensors[index])
+                self._converted[index] = self._make(self._graph.tensors[index])
             except MicrotirError as error:
                 self._note(error)
                 self._converted[index] = None
@@ -83,10 +85,10 @@ class Tensors:
 
     def shape_of(self, index: int) -> tuple[int, ...] | None:
         """Return the shape of a tensor; None while it depends on a batch that is not resolved."""
-        stored = self._model.tensors[index]
+        stored = self._graph.tensors[index]
         if index in self._completed:
             return self._completed[index]
-        is_known = has_fixed_shape(stored) if index in self._model.inputs else not is_free(stored)
+        is_known = has_fixed_shape(stored) if index in self._graph.inputs else not is_free(stored)
         return stored.shape if is_known else None
 
     def complete(self, index: int, shape: tuple[int, ...]) -> Tensor:
@@ -110,15 +112,22 @@ class Tensors:
 
     def copied(self, tensor: Tensor) -> Tensor:
         """Return a tensor for a copy of one, with a name of its own."""
-        names = (*self._names.values(), *self._copies, tensor.name)
-        self._copies.append(unique_names(names)[-1])
-        return Tensor(self._copies[-1], tensor.type)
+        return self.new(tensor.name, tensor.type)
+
+    def new(self, name: str, type_: TensorType) -> Tensor:
+        """Return a tensor that the file does not have, with a name like this of its own."""
+        return Tensor(self._unique.take(name), type_)
+
+    def replace(self, index: int, tensor: Tensor) -> None:
+        """Let an index stand for another tensor: what a variable holds from here on."""
+        self._converted[index] = tensor
+        self._completed[index] = tensor.shape
 
     def model_inputs(self) -> tuple[Tensor, ...]:
         """Return the model's inputs, checked for a fixed shape."""
         inputs = []
-        for index in self._model.inputs:
-            stored = self._model.tensors[index]
+        for index in self._graph.inputs:
+            stored = self._graph.tensors[index]
             if not has_fixed_shape(stored):
                 self._note(self._dynamic(stored))
             tensor = self.get(index)
@@ -128,26 +137,25 @@ class Tensors:
                 inputs.append(tensor)
         return tuple(inputs)
 
-    def _unique_names(self) -> dict[int, str]:
+    def _unique_names(self, scope: str) -> dict[int, str]:
         """Return names by index: inputs and outputs go first, so that they keep theirs."""
-        model = self._model
-        order = dict.fromkeys((*model.inputs, *model.outputs, *range(len(model.tensors))))
-        names = unique_names(model.tensors[i].name or f"tensor_{i}" for i in order)
-        return dict(zip(order, names, strict=True))
+        graph = self._graph
+        # A resource is known by its own name, and not by those of its handles.
+        tensors = [t.index for t in graph.tensors if t.type != FileType.RESOURCE]
+        order = dict.fromkeys((*graph.inputs, *graph.outputs, *tensors))
+        names = {index: graph.tensors[index].name or f"tensor_{index}" for index in order}
+        return {index: self._unique.take(f"{scope}{name}") for index, name in names.items()}
 
     def _make(self, stored: FileTensor) -> Tensor:
         dtype = self._dtype(stored)
-        if stored.is_variable or stored.is_sparse:
-            kind = "a variable" if stored.is_variable else "stored in a sparse form"
+        if stored.is_sparse:
             raise UnsupportedModelError(
-                f"it is {kind}",
+                "it is stored in a sparse form",
                 where=self._where(stored),
                 legal="activations, and constants stored in full",
-                fix="convert a model without state"
-                if stored.is_variable
-                else "convert the model without the sparsity optimisation",
+                fix="convert the model without the sparsity optimisation",
             )
-        quantization = read_quantization(stored, dtype, self._model.file)
+        quantization = read_quantization(stored, dtype, self._graph.file)
         tensor_type = TensorType(stored.shape, dtype, quantization)
         if tensor_type.bytes > MAX_TENSOR_BYTES:
             raise self._broken(stored, f"{tensor_type.bytes} bytes are too many")
@@ -158,6 +166,8 @@ class Tensors:
         dtype = _DTYPES.get(stored.type)
         if dtype is not None:
             return dtype
+        if stored.type in _WIDENED and stored.data is not None:
+            return _WIDENED[stored.type]
         raise UnsupportedModelError(
             f"its type is {type_title(stored.type)}",
             where=self._where(stored),
@@ -170,14 +180,24 @@ class Tensors:
         if view is None and 0 not in stored.shape:
             return None
         view = memoryview(b"") if view is None else view
-        if len(view) != tensor_type.bytes:
+        is_int4 = stored.type == FileType.INT4
+        is_half = stored.type == FileType.FLOAT16
+        kind = np.dtype(np.float16 if is_half else tensor_type.dtype.value).newbyteorder("<")
+        elements = tensor_type.elements
+        expected = int4.packed_bytes(elements) if is_int4 else elements * kind.itemsize
+        if len(view) != expected:
             raise self._broken(
                 stored,
-                f"{len(view)} bytes of data for {tensor_type.dtype.value} of shape {stored.shape}",
-                f"{tensor_type.bytes} bytes",
+                f"{len(view)} bytes of data for {'int4' if is_int4 else kind.name} of shape"
+                f" {stored.shape}",
+                f"{expected} bytes",
             )
-        dtype = np.dtype(tensor_type.dtype.value).newbyteorder("<")
-        data = np.frombuffer(view, dtype=dtype).reshape(stored.shape)
+        if is_int4:
+            return int4.unpacked(view, elements).reshape(stored.shape)
+        data = np.frombuffer(view, dtype=kind).reshape(stored.shape)
+        if is_half:
+            data = data.astype(np.float32)
+            data.setflags(write=False)
         self._check_values(stored, data, tensor_type.dtype)
         return data
 
@@ -201,7 +221,7 @@ class Tensors:
         )
 
     def _where(self, stored: FileTensor) -> str:
-        return f"{self._model.file}: {stored.label}"
+        return f"{self._graph.file}: {stored.label}"
 
     def _broken(self, stored: FileTensor, what: str, legal: str | None = None) -> ModelFileError:
         return ModelFileError(

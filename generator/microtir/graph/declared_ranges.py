@@ -21,7 +21,7 @@ def with_declared_ranges(graph: Graph, ranges: Sequence[InputRange]) -> Graph:
     Raises:
         ConfigError: a name is not that of an int8 input.
     """
-    inputs = {t.name: t for t in graph.inputs if t.dtype is DType.INT8}
+    inputs = {t.name: t for t in graph.arguments if t.dtype is DType.INT8}
     bounds = {t: (r.low, r.high) for r in ranges if not r.name for t in inputs.values()}
     for declared in ranges:
         if declared.name and declared.name not in inputs:

@@ -6,12 +6,13 @@ Vocabulary
     row         outermost step of a tensor: for rank 4 (N, H, W, C) there are N*H rows of W*C
                 elements, for rank 3 (N, W, C) N*W rows of C, for rank 2 (N, C) N rows of C
     real value  scale * (stored value - zero point)
+    state       a value that lives from one run to the next
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -121,8 +122,20 @@ class SourceLocation:
     operator: str  # the file format's own name, e.g. "CONV_2D"
     macs: int = 0  # multiply-accumulates in the file, where a pass has removed some since
     macs_recomputed: int = 0  # of the node, those that another node computes, too
+    subgraph: str = ""  # in which it has `position`; then `index` only tells it from all others
+    position: int = 0
+    images: int = 1  # the node computes one of them
+    turns: int = 1  # of the loops around it, at most
+
+    @property
+    def times(self) -> int:
+        """Return how often a run of the model computes the node, at most."""
+        return self.images * self.turns
 
     def __str__(self) -> str:
+        if self.subgraph:
+            where = f"operator {self.position} of '{self.subgraph}'"
+            return f"{self.file}: {where} {self.operator}"
         return f"{self.file}: operator {self.index} {self.operator}"
 
 
@@ -172,10 +185,81 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """A variable that keeps its value from one run to the next.
+
+    Args:
+        before: the value that a run begins with: an input of the graph that no caller gives.
+        after: the value that it leaves: an output of the graph that no caller takes, in the memory
+            of `before`.
+        initial: the value that the first run begins with.
+        turns: how many such values there are; runs take them in turn.
+    """
+
+    before: Tensor
+    after: Tensor
+    initial: Array
+    turns: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.before.name
+
+    @property
+    def type(self) -> TensorType:
+        return self.before.type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamedLayer:
+    """A layer of a model that is streamed, and what a run computes of it.
+
+    Args:
+        node: of the whole window.
+        rows: along time of its output; 1 if it has none.
+        computed: of these rows, those that a run computes.
+        macs: multiply-accumulates of the whole window.
+        macs_computed: those of a run.
+        is_padded: whether it pads along time, so that rows near that are computed anew.
+    """
+
+    node: Node
+    rows: int
+    computed: int
+    macs: int
+    macs_computed: int
+    is_padded: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """What a graph is that is given the newest frames of a window.
+
+    Args:
+        whole: the graph of the window.
+        input: its argument whose rows are frames.
+        axis: of that argument.
+        hop: the frames of a run.
+        layers: of `whole`, those with multiply-accumulates.
+    """
+
+    whole: Graph
+    input: Tensor
+    axis: int
+    hop: int
+    layers: tuple[StreamedLayer, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """Nodes in an order in which every tensor is produced before it is used.
 
-    `input_ranges` bounds the stored values of inputs, inclusive, where the user declared some.
+    Inputs and outputs are those of one run: beside the caller's `arguments` and `results` they hold
+    what each of the `states` is before and after it.  `input_ranges` bounds the stored values of
+    inputs, inclusive, where the user declared some.
+
+    Of several `images` the graph is what is done with one: callers give and take all of them, one
+    behind the other along the first axes.
     """
 
     name: str
@@ -185,6 +269,28 @@ class Graph:
     source_sha256: str = ""  # of the model file, hex; empty for graphs made in Python
     source_bytes: int = 0
     input_ranges: tuple[tuple[Tensor, tuple[int, int]], ...] = ()
+    states: tuple[State, ...] = ()
+    images: int = 1
+    stream: Stream | None = None  # where a run is given the newest frames of a window
+
+    def type_of_all(self, tensor: Tensor) -> TensorType:
+        """Return the type of an argument or result as callers have it, with all images."""
+        if self.images == 1:
+            return tensor.type
+        first, *rest = tensor.shape
+        return replace(tensor.type, shape=(self.images * first, *rest))
+
+    @property
+    def arguments(self) -> tuple[Tensor, ...]:
+        """Return the inputs that a caller gives."""
+        kept = {state.before for state in self.states}
+        return tuple(tensor for tensor in self.inputs if tensor not in kept)
+
+    @property
+    def results(self) -> tuple[Tensor, ...]:
+        """Return the outputs that a caller takes."""
+        kept = {state.after for state in self.states}
+        return tuple(tensor for tensor in self.outputs if tensor not in kept)
 
     def producers(self) -> dict[Tensor, Node]:
         return {t: node for node in self.nodes for t in node.outputs}

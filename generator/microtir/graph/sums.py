@@ -10,24 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange
 from microtir.operators import record_of
-from microtir.operators.common.sums import ANY_INT8, Interval
+from microtir.operators.common.sums import Interval, any_value
 
 
 def sums_of(node: Node, inputs: Sequence[Interval | None] = ()) -> SumRange | None:
-    """Return bound the sums of an int8 operator; None if it has none.
+    """Return bounds of the sums of an operator on integers; None if it has none.
 
     Args:
         node: of a legalised graph.
-        inputs: what its inputs hold, as far as something is known; all values of int8 otherwise.
+        inputs: what its inputs hold, as far as something is known; all values of their types
+            otherwise.
     """
     rule = record_of(node.op).definition.sums
-    if rule is None or any(t.dtype is not DType.INT8 for t in node.inputs[:1]):
+    if rule is None or not all(tensor.dtype.is_int for tensor in node.inputs[:1]):
         return None
     known = [*inputs, *[None] * (len(node.inputs) - len(inputs))]
-    return rule(node, [ANY_INT8 if interval is None else interval for interval in known])
+    pairs = zip(known, node.inputs, strict=True)
+    return rule(node, [any_value(t.dtype) if held is None else held for held, t in pairs])
 
 
 def fits(node: Node) -> bool:

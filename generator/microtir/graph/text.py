@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
 
-from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, Quantization, State, Tensor, TensorType
 from microtir.graph.names import short_name
 from microtir.graph.operator import Operator
 
@@ -25,7 +25,13 @@ def to_text(graph: Graph) -> str:
     lines += [f"  constant {labels[tensor]}: {type_text(tensor.type)}" for tensor in constants]
     lines += [f"  {_node_text(node, labels)}" for node in graph.nodes]
     lines += [f"  output {labels[tensor]}" for tensor in graph.outputs]
+    lines += [f"  images {graph.images}"] * (graph.images > 1)
+    lines += [f"  state {labels[s.before]} -> {labels[s.after]}{_turns(s)}" for s in graph.states]
     return "\n".join(lines) + "\n"
+
+
+def _turns(state: State) -> str:
+    return f" in {state.turns} turns" if state.turns > 1 else ""
 
 
 def _labels(graph: Graph) -> dict[Tensor, str]:

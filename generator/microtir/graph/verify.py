@@ -65,6 +65,39 @@ def _inputs_are_free(graph: Graph) -> Iterator[GraphError]:
         yield GraphError(f"'{name}' is an output twice", where=graph.name)
 
 
+def _states(graph: Graph) -> Iterator[GraphError]:
+    """Check that every state is an input and an output of its own, with an initial value."""
+    for state in graph.states:
+        where = f"{graph.name}: state '{state.name}'"
+        if state.before not in graph.inputs or state.after not in graph.outputs:
+            yield GraphError("it is no input, or no output", where=where, legal="both")
+        if state.turns < 1:
+            yield GraphError(f"it has {state.turns} values", where=where, legal="1 or more")
+        if state.before.type != state.after.type:
+            yield GraphError("its types before and after a run differ", where=where)
+        data = state.initial
+        if data.shape != state.type.shape or data.dtype != state.type.dtype.value:
+            yield GraphError(
+                f"it begins as {data.dtype} {data.shape}",
+                where=where,
+                legal=f"{state.type.dtype.value} {state.type.shape}",
+            )
+    for name in _repeated(t.name for state in graph.states for t in (state.before, state.after)):
+        yield GraphError(f"'{name}' belongs to two states", where=graph.name)
+
+
+def _images(graph: Graph) -> Iterator[GraphError]:
+    """Check that several images are told apart by the first axes, and keep nothing for later."""
+    if graph.images < 1:
+        yield GraphError(f"it is of {graph.images} images", where=graph.name, legal="1 or more")
+    if graph.images > 1 and graph.states:
+        yield GraphError("images follow each other and share a state", where=graph.name)
+    for tensor in (*graph.inputs, *graph.outputs):
+        if graph.images > 1 and not tensor.shape:
+            where = f"{graph.name}: '{tensor.name}'"
+            yield GraphError("a scalar is one of several images", where=where, legal="an axis")
+
+
 def _order(graph: Graph) -> Iterator[GraphError]:
     """Check that every tensor is produced once, and before it is used."""
     known = set(graph.inputs)
@@ -154,6 +187,8 @@ RULES: Mapping[str, _GraphRule] = MappingProxyType(
     {
         "names are unique": _unique_names,
         "inputs and outputs are distinct": _inputs_are_free,
+        "states are inputs and outputs": _states,
+        "images lie along first axes": _images,
         "tensors are computed once, before they are used": _order,
         "tensors have elements, and data and quantisation that fit": _tensors,
         "operators have the inputs and outputs they take": _each_node(rules.arity),

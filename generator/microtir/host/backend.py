@@ -45,8 +45,17 @@ _GRANULE = 8  # bytes that the address sanitizer knows together: guards end with
 class Backend(Protocol):
     """Calls the C functions of one artifact; arrays are passed as they lie in memory."""
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
-        """Call the entry function of a model, with its pools, and return its status."""
+    def run(
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        *workspace: Array,
+        state: Array | None = None,
+    ) -> int:
+        """Call the entry function of a model, with its state and its pools; return its status."""
+
+    def call_state(self, operation: str, arguments: Sequence[Array | int]) -> int:
+        """Call a function of a model's state, such as `init`, and return its status."""
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
         """Call a function of a user's program and return its status."""
@@ -115,13 +124,23 @@ class SharedLibrary:
             is_reentrant=_is_reentrant(artifact),
         )  # fmt: skip
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
-        call = self.bound(inputs, outputs, *workspace)
+    def run(
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        *workspace: Array,
+        state: Array | None = None,
+    ) -> int:
+        call = self.bound(inputs, outputs, *workspace, state=state)
         with self._turn:
             return call()
 
     def bound(
-        self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        *workspace: Array,
+        state: Array | None = None,
     ) -> Callable[[], int]:
         """Return the entry function with its arguments, to call it often: keep library and arrays.
 
@@ -131,12 +150,16 @@ class SharedLibrary:
         function = f"{self._name}_run"
         memory = (*workspace, *self._interface.extra)
         if self._interface.is_packed:
-            return self._packed(function, [*inputs, *outputs, *memory])
+            kept = [] if state is None else [state]
+            return self._packed(function, [*inputs, *outputs, *kept, *memory])
         structs = [
             self._struct(kind, arrays, alive)
             for kind, arrays in (("inputs", inputs), ("outputs", outputs))
         ]
         pointers = [self._ffi.cast("void *", array.ctypes.data) for array in memory]
+        if state is not None:
+            kind = f"struct {self._name}_state *"
+            pointers.insert(0, self._ffi.cast(kind, state.ctypes.data))
         if self._interface.device_count:
             pointers.append(self._ffi.new(f"struct {self._name}_devices *"))
         return partial(self._run, alive, *structs, *pointers)
@@ -201,6 +224,13 @@ class SharedLibrary:
             call = self._packed(function, arguments)
             with self._turn:
                 return int(call())
+        return self._call(function, arguments)
+
+    def call_state(self, operation: str, arguments: Sequence[Array | int]) -> int:
+        return self._call(f"{self._name}_state_{operation}", arguments)
+
+    def _call(self, function: str, arguments: Sequence[Array | int]) -> int:
+        """Call a function that takes its arguments as they are."""
         callee = getattr(self._library, function)
         types = self._ffi.typeof(callee).args
         values = [
@@ -285,21 +315,31 @@ class Harness:
             for pool in self._pools
         ]
         self._interface = interface_of(artifact)
+        state = artifact.metadata.state
+        self._state_alignment = state.alignment if state else 1
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
+    def run(
+        self,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        *workspace: Array,
+        state: Array | None = None,
+    ) -> int:
         facts = self._artifact.metadata.ports
         ports = zip((*inputs, *outputs), facts, strict=True)
         # What lies in a pool is passed, and comes back, with it.
         separate = [array for array, port in ports if port.pool is None]
-        first = len(separate)
-        arguments = [*separate, *workspace, *self._interface.extra]
-        strict = {n: pool.alignment for n, pool in enumerate(self._pools, first)}
+        kept = [] if state is None else [state]
+        arguments = [*separate, *kept, *workspace, *self._interface.extra]
+        first = len(separate) + len(kept)
+        strict = dict.fromkeys(range(len(separate), first), self._state_alignment)
+        strict |= {n: pool.alignment for n, pool in enumerate(self._pools, first)}
         strict |= enumerate(self._interface.alignments, first + len(workspace))
         guards = dict(enumerate(self._guards, first))
         if self._interface.is_packed:
             packed = _packed_text(f"{self._name}_run", arguments)
             return self._execute(packed, arguments, strict, guards)
-        numbers = iter(range(first))
+        numbers = iter(range(len(separate)))
         places = {pool.name: f"b[{n}]" for n, pool in enumerate(self._pools, first)}
         tensors = [
             _pointer(f"b[{next(numbers)}]", port)
@@ -312,23 +352,22 @@ class Harness:
             f"&(const struct {self._name}_{kind}){{{', '.join(values) or '0'}}}"
             for kind, values in (("inputs", tensors[:split]), ("outputs", tensors[split:]))
         ]
-        given = [*structs, *(f"b[{number}]" for number in range(first, len(arguments)))]
+        rest = range(len(separate), len(arguments))
+        given = [*structs, *(f"b[{number}]" for number in rest)]
         if self._interface.device_count:
             given.append(f"&(const struct {self._name}_devices){{0}}")
         call = f"{self._name}_run({', '.join(given)})"
         return self._execute(call, arguments, strict, guards)
 
+    def call_state(self, operation: str, arguments: Sequence[Array | int]) -> int:
+        call = _call_text(f"{self._name}_state_{operation}", arguments)
+        return self._execute(call, arguments, {0: self._state_alignment})
+
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
-        texts, counts = [], {"b": 0, "n": 0}
-        for argument in arguments:
-            kind = "n" if isinstance(argument, int) else "b"
-            # C++ has no implicit conversion here, but C has: the prototype gives the type.
-            texts.append(f"{kind}[{counts[kind]}]")
-            counts[kind] += 1
         facts = next(f for f in self._artifact.metadata.functions if f.function == function)
         alignments = [p.alignment for p in facts.parameters if p.kind == "buffer"]
         alignments += self._interface.alignments * facts.takes_parameters
-        call = f"{function}({', '.join(texts)})"
+        call = _call_text(function, arguments)
         if self._interface.is_packed:
             call = _packed_text(function, arguments)
         return self._execute(call, arguments, dict(enumerate(alignments)))
@@ -409,6 +448,17 @@ def _pointer(pointer: str, port: PortData) -> str:
     move = "harness_read" if port.kind == "input" else "harness_write"
     rows = f"&(struct harness_rows){{{pointer}, {port.row_bytes}}}"
     return f"{{{move}, {rows}}}"
+
+
+def _call_text(function: str, arguments: Sequence[Array | int]) -> str:
+    """Return a call with tensors b[0], b[1] ... and integers n[0], n[1] ... of the harness."""
+    texts, counts = [], {"b": 0, "n": 0}
+    for argument in arguments:
+        kind = "n" if isinstance(argument, int) else "b"
+        # C++ has no implicit conversion here, but C has: the prototype gives the type.
+        texts.append(f"{kind}[{counts[kind]}]")
+        counts[kind] += 1
+    return f"{function}({', '.join(texts)})"
 
 
 def _packed_text(function: str, arguments: Sequence[Array | int]) -> str:

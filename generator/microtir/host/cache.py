@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from microtir.host.toolchain import Compiler
+from microtir.support.cache_folder import cache_folder
 from microtir.support.scratch import scratch_beside
 
 
@@ -63,9 +64,7 @@ def _key(compiler: Compiler, flags: Sequence[str], files: Mapping[str, str]) -> 
 
 def _root() -> Path:
     """Return the user's cache folder, or a temporary one where that cannot be written."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    home = Path(base) if base else Path("~").expanduser() / ".cache"
-    root = home / "microtir" / "host"
+    root = cache_folder() / "host"
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -18,7 +18,10 @@ from microtir.host.tolerance import Judgement, Tolerance, Values, judge
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one output of one sample differs; `index` is the first wrong element."""
+    """How one output of one run differs; `index` is the first wrong element.
+
+    The run is the step of that number in a sample that is a sequence, and a whole sample else.
+    """
 
     sample: int
     output: str
@@ -28,11 +31,17 @@ class Difference:
     index: tuple[int, ...]
     expected: float
     got: float
+    step: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Return the run in words."""
+        return f"sample {self.sample}" + (f", step {self.step}" if self.step is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Outputs of several samples against a reference.
+    """Outputs of several samples against a reference, each of so many `steps` if of any.
 
     `max_abs_error` is in stored units (quantised integers as they are), NaN if a value that
     differs is not finite. `reference_error` is how far the reference itself is from the exact
@@ -45,19 +54,26 @@ class Comparison:
     max_abs_error: float
     differences: tuple[Difference, ...]
     reference_error: float = 0.0
+    steps: int | None = None
 
     @property
     def equal(self) -> bool:
         return self.mismatches == 0
 
 
-def compare(expected: Sequence[Values], got: Sequence[Values], tolerance: Tolerance) -> Comparison:
+def compare(
+    expected: Sequence[Values],
+    got: Sequence[Values],
+    tolerance: Tolerance,
+    steps: int | None = None,
+) -> Comparison:
     """Compare all outputs of all samples.
 
     Args:
-        expected: per sample the reference outputs by name.
-        got: the same outputs of the same samples.
+        expected: per run the reference outputs by name.
+        got: the same outputs of the same runs.
         tolerance: for floats.
+        steps: how many runs a sample has that is a sequence.
 
     Raises:
         RunError: an output is missing or has another shape or type than the reference.
@@ -65,23 +81,26 @@ def compare(expected: Sequence[Values], got: Sequence[Values], tolerance: Tolera
     values = wrong = 0
     worst = rough = 0.0
     differences = []
-    for sample, (reference, outputs) in enumerate(zip(expected, got, strict=True)):
+    for run, (reference, outputs) in enumerate(zip(expected, got, strict=True)):
+        sample, step = (run, None) if steps is None else divmod(run, steps)
         for name, array in reference.items():
             actual = outputs.get(name)
             if actual is None or actual.shape != array.shape or actual.dtype != array.dtype:
+                of_step = "" if step is None else f"step {step} of "
                 raise RunError(
                     f"got {_described(actual)}, the reference has {_described(array)}",
-                    where=f"output '{name}' of sample {sample}",
+                    where=f"output '{name}' of {of_step}sample {sample}",
                 )
-            judgement = judge(array, actual, tolerance, sample, name)
-            difference = _difference(sample, name, array, actual, judgement)
+            judgement = judge(array, actual, tolerance, run, name)
+            difference = _difference((sample, step), name, array, actual, judgement)
             rough = max(rough, judgement.reference_error)
             values += array.size
             worst = _larger(worst, max_abs_error(array, actual))
             if difference is not None:
                 wrong += difference.mismatches
                 differences.append(difference)
-    return Comparison(len(expected), values, wrong, worst, tuple(differences), rough)
+    samples = len(expected) // (steps or 1)
+    return Comparison(samples, values, wrong, worst, tuple(differences), rough, steps)
 
 
 def max_abs_error(expected: Array, got: Array) -> float:
@@ -97,14 +116,14 @@ def max_abs_error(expected: Array, got: Array) -> float:
 
 
 def _difference(
-    sample: int, name: str, expected: Array, got: Array, judgement: Judgement
+    place: tuple[int, int | None], name: str, expected: Array, got: Array, judgement: Judgement
 ) -> Difference | None:
     differs = judgement.wrong
     if not differs.any():
         return None
     index = tuple(int(i) for i in np.argwhere(differs)[0])
     return Difference(
-        sample=sample,
+        sample=place[0],
         output=name,
         mismatches=int(differs.sum()),
         values=expected.size,
@@ -112,6 +131,7 @@ def _difference(
         index=index,
         expected=expected[index].item(),
         got=got[index].item(),
+        step=place[1],
     )
 
 

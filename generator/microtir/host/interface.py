@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir.artifact import Artifact, Metadata
-from microtir.config.enums import CallingConvention, ExecutorKind
+from microtir.config.enums import CallingConvention
 from microtir.host.tensors import Array, aligned
 
 _ELEMENTS = {"i": 0, "u": 1, "f": 2, "b": 3}  # enum microtir_element, by numpy's kind
@@ -46,7 +46,7 @@ def interface_of(artifact: Artifact) -> Interface:
         extra[-1][:] = np.frombuffer(content, np.uint8)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     is_model = artifact.metadata.model is not None
-    has_nodes = is_model and config.executor.kind is ExecutorKind.DEBUG
+    has_nodes = is_model and config.runs_observed()
     return Interface(
         is_packed=packed,
         extra=tuple(extra),

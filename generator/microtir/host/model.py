@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from microtir.artifact import (
 from microtir.errors import Fix, RunError, UsageError, nearest
 from microtir.host.backend import Backend, SharedLibrary
 from microtir.host.functions import Function
+from microtir.host.instance import Instance
 from microtir.host.interface import interface_of
 from microtir.host.tensors import (
     Array,
@@ -40,7 +41,8 @@ class LayerResult:
     """The tensors that one layer function computed.
 
     `outputs` holds one array per tensor that the function writes, as (rows, elements of a row) in
-    the layout that the layer uses. `index` is the operator's position in the model file.
+    the layout that the layer uses; rows of several images follow each other. `index` is the
+    operator's position in the model file.
     """
 
     name: str
@@ -55,6 +57,10 @@ class Model:
 
     A model is run by `run`; the functions of a user's program are taken by name:
     ``model["matmul"](a, b, c, 16)``. Several threads may call it.
+
+    A model that keeps something from one run to the next is one instance of it: each run goes on
+    where the last one ended, until `reset`. Runs of an instance take turns; `instance` gives
+    another one, which shares code and weights.
     """
 
     def __init__(self, artifact: Artifact, backend: Backend) -> None:
@@ -68,13 +74,50 @@ class Model:
             data.name: Function(data, backend, extra if data.takes_parameters else ())
             for data in self._metadata.functions
         }
+        self._instance = Instance(backend, artifact.metadata.state, artifact.metadata.module_name)
+
+    def instance(self) -> Model:
+        """Return another instance of the model, which has seen nothing."""
+        return Model(self.artifact, self._backend)
+
+    def reset(self) -> None:
+        """Forget what runs have left: the next one is as the first."""
+        self._instance.reset()
+
+    def state_values(self) -> dict[str, Array]:
+        """Return what runs have left, as copies by the members of the C struct."""
+        return self._instance.values()
+
+    def save(self) -> bytes:
+        """Return what runs have left, for `restore`; no bytes for a model that keeps nothing."""
+        return self._instance.save()
 
     @checked_arguments
-    def run(self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON) -> dict[str, Array]:
+    def restore(self, saved: bytes) -> None:
+        """Go on from what `save` gave, here, on a board, or by another compilation of the model.
+
+        Raises:
+            RunError: the bytes are those of another model, or of none; nothing was changed then.
+        """
+        self._instance.restore(saved)
+
+    def __call__(self, inputs: Mapping[str, Array] | Array) -> Array | dict[str, Array]:
+        """Run the model once, as `run`; of one output the array itself comes back."""
+        outputs = self.run(inputs)
+        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    @checked_arguments
+    def run(
+        self,
+        inputs: Mapping[str, Array] | Array,
+        *,
+        fill_workspace: int = POISON,
+    ) -> dict[str, Array]:
         """Run the model once.
 
         Args:
-            inputs: an array per input, by its name in the model or in C.
+            inputs: an array per input, by its name in the model or in C; of a model with one input
+                the array alone.
             fill_workspace: the byte that workspace and outputs hold before the run; results must
                 not depend on it.
 
@@ -107,13 +150,28 @@ class Model:
             array if info.offset is None else info.within(workspace)
             for info, array in zip(self.outputs, results, strict=True)
         ]
-        status = self._backend.run(arrays, results, *workspace.values())
+        with self._instance.used() as state:
+            status = self._backend.run(arrays, results, *workspace.values(), state=state)
         if status != 0:
             raise RunError(
                 f"the model returned status {status}: {self._backend.status_text(status)}",
                 where=f"{self._metadata.module_name}_run",
             )
         return {info.name: array.copy() for info, array in zip(self.outputs, results, strict=True)}
+
+    @checked_arguments
+    def run_sequence(
+        self, steps: Iterable[Mapping[str, Array]], *, fill_workspace: int = POISON
+    ) -> list[dict[str, Array]]:
+        """Run the model once for each of `steps`, and return the outputs of each.
+
+        The first goes on where the last run ended, as `run` does: `reset` it, or take a new
+        `instance`, to begin anew.
+
+        Raises:
+            RunError: as for `run`; the steps before it were run.
+        """
+        return [self.run(step, fill_workspace=fill_workspace) for step in steps]
 
     @checked_arguments
     def run_layers(
@@ -144,10 +202,11 @@ class Model:
 
         with self._backend.hooked(keep):
             outputs = self.run(inputs, fill_workspace=fill_workspace)
+        images = self._metadata.images
         return outputs, tuple(
             LayerResult(
                 layer.name, layer.operator, layer.index, layer.function,
-                tuple(_joined(seen.get((i, o), [])) for o in range(len(layer.outputs))),
+                tuple(_of_all(seen.get((i, o), []), images) for o in range(len(layer.outputs))),
             )
             for i, layer in enumerate(self._metadata.layers)
         )  # fmt: skip
@@ -227,6 +286,12 @@ def _put(info: TensorInfo, array: Array, workspace: Mapping[str, Array]) -> Arra
     place = info.within(workspace)
     np.copyto(place, array)
     return place
+
+
+def _of_all(parts: list[tuple[int, Array]], images: int) -> Array:
+    """Return the rows of all images, for each of which a layer is called as often."""
+    calls = len(parts) // images
+    return np.concatenate([_joined(parts[i * calls : (i + 1) * calls]) for i in range(images)])
 
 
 def _joined(parts: list[tuple[int, Array]]) -> Array:

@@ -7,7 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -47,26 +47,52 @@ class Fill(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SampleBatch:
-    """Several samples: of each its arrays by port name, each of the port's own shape.
+    """Several samples: of each run its arrays by port name, each of the port's own shape.
 
+    A sample is one run or, of a model with a state, a sequence of as many as `steps` says. Its
+    first run begins with the state that the file gives, whatever was run before.
     `stacked` is False where a file held one sample without an axis that counts samples.
     """
 
     values: tuple[Mapping[str, Array], ...]
     stacked: bool = True
+    steps: int | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
+    def samples(self) -> Iterator[tuple[Mapping[str, Array], ...]]:
+        """Yield the runs of each sample."""
+        count = self.steps or 1
+        for first in range(0, len(self.values), count):
+            yield self.values[first : first + count]
 
-def filled(ports: Sequence[Port], count: int, fill: Fill, seed: int = 0) -> SampleBatch:
+    def first(self, samples: int) -> SampleBatch:
+        """Return so many samples of those that there are."""
+        return replace(self, values=self.values[: samples * (self.steps or 1)])
+
+    def stack(self, outputs: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+        """Return the outputs of each run for an `.npz` file by name, with the axes of the file."""
+        if not self.stacked:
+            return dict(outputs[0])
+        arrays = {name: np.stack([run[name] for run in outputs]) for name in outputs[0]}
+        if self.steps is None:
+            return arrays
+        return {n: a.reshape(-1, self.steps, *a.shape[1:]) for n, a in arrays.items()}
+
+
+def filled(
+    ports: Sequence[Port], count: int, fill: Fill, seed: int = 0, steps: int | None = None
+) -> SampleBatch:
     """Make inputs up: the same for the same seed, on every machine.
 
     Random integers cover the whole range of their type; random floats are standard normal.
     """
     generator = np.random.default_rng(seed)
+    runs = range(count * (steps or 1))
     return SampleBatch(
-        tuple({port.name: _filled(port, fill, generator) for port in ports} for _ in range(count))
+        tuple({port.name: _filled(port, fill, generator) for port in ports} for _ in runs),
+        steps=steps,
     )
 
 
@@ -89,28 +115,37 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
 
     Its keys are `inputs` and `outputs`, or `inputs.NAME` and `outputs.NAME` for a model with
     several; NAME is the model's name of the tensor or its name in C.  The first axis counts
-    samples; a leading 1 of the model's shape may be missing after it.  Other keys are not read.
+    samples; of a model with a state a second one may count the steps of each, which is a sequence
+    then; a leading 1 of the model's shape may be missing behind them.  Other keys are not read.
 
     Raises:
         DataFileError: the file is missing, unreadable, or lacks a tensor.
         RunError: a shape or type does not fit the model.
     """
-    arrays = _read(path)
-    inputs = _stacks(path, arrays, model.inputs)
-    outputs = _stacks(path, arrays, model.outputs)
-    if len(inputs) != len(outputs):
+    arrays, has_state = _read(path), bool(model.states)
+    outputs = _stacks(path, arrays, model.outputs, has_state)
+    if not model.inputs:
+        return replace(outputs, values=tuple({} for _ in outputs.values)), outputs
+    inputs = _stacks(path, arrays, model.inputs, has_state)
+    if (len(inputs), inputs.steps or 1) != (len(outputs), outputs.steps or 1):
         raise DataFileError(
-            f"it holds {len(inputs)} samples of inputs and {len(outputs)} of outputs",
+            f"it holds {_counted(inputs)} of inputs and {_counted(outputs)} of outputs",
             where=str(path),
         )
     return inputs, outputs
+
+
+def _counted(given: SampleBatch) -> str:
+    of_steps = f" of {given.steps} steps" if given.steps else ""
+    return f"{len(given) // (given.steps or 1)} samples{of_steps}"
 
 
 def read_inputs(path: Path, model: ModelInfo) -> SampleBatch:
     """Return inputs from an `.npy` file (of the only input) or an `.npz` file.
 
     Keys of an `.npz` file are the names of the inputs, in the model or in C, or those of
-    `read_golden`.  An array has the input's shape, or one axis before it that counts samples.
+    `read_golden`.  An array has the input's shape, or one axis before it that counts samples, or
+    two, as in `read_golden`.
 
     Raises:
         DataFileError: the file is missing, unreadable, or lacks an input.
@@ -122,14 +157,7 @@ def read_inputs(path: Path, model: ModelInfo) -> SampleBatch:
         for port in ports:
             _check_dtype(path, port, inputs[port.name])
         return SampleBatch((inputs,), stacked=False)
-    return _stacks(path, arrays, ports, bare=True)
-
-
-def stack(outputs: Sequence[Mapping[str, Array]], stacked: bool) -> dict[str, Array]:
-    """Return outputs for an `.npz` file by name, samples on the first axis where inputs had it."""
-    if not stacked:
-        return dict(outputs[0])
-    return {name: np.stack([sample[name] for sample in outputs]) for name in outputs[0]}
+    return _stacks(path, arrays, ports, bool(model.states), bare=True)
 
 
 def _read(path: Path) -> dict[str, Array]:
@@ -210,35 +238,53 @@ def _no_arrays(path: Path, why: str) -> DataFileError:
 
 
 def _stacks(
-    path: Path, arrays: Mapping[str, Array], ports: Sequence[Port], bare: bool = False
+    path: Path,
+    arrays: Mapping[str, Array],
+    ports: Sequence[Port],
+    has_state: bool,
+    bare: bool = False,
 ) -> SampleBatch:
-    """Cut arrays whose first axis counts samples into samples."""
+    """Cut arrays whose first axis counts samples, and perhaps the second one steps, into runs."""
     stacks = {port.name: _port_array(path, arrays, port, ports, bare) for port in ports}
-    counts = {name: len(array) if array.ndim else 0 for name, array in stacks.items()}
-    for port in ports:
-        _check_dtype(path, port, stacks[port.name])
-        shape = port.type.shape
-        shapes = (shape, shape[1:]) if shape[:1] == (1,) else (shape,)
-        if counts[port.name] == 0 or stacks[port.name].shape[1:] not in shapes:
-            raise RunError(
-                f"'{port.name}' has the shape {stacks[port.name].shape}",
+    steps = {port.name: _steps(path, port, stacks[port.name], has_state) for port in ports}
+    counts = {name: len(array) for name, array in stacks.items()}
+    for what, numbers in (
+        ("samples", counts),
+        ("steps", {name: number or 1 for name, number in steps.items()}),
+    ):
+        if len(set(numbers.values())) > 1:
+            raise DataFileError(
+                f"the number of {what} differs: "
+                + ", ".join(f"{name} has {count}" for name, count in numbers.items()),
                 where=str(path),
-                legal=f"(samples, {', '.join(map(str, shape))})",
             )
-    if len(set(counts.values())) > 1:
-        raise DataFileError(
-            "the number of samples differs: "
-            + ", ".join(f"{name} has {count}" for name, count in counts.items()),
-            where=str(path),
-        )
+    of_each = max((number for number in steps.values() if number), default=None)
+    runs = min(counts.values(), default=0) * (of_each or 1)
+    cut = {
+        port.name: np.ascontiguousarray(stacks[port.name]).reshape(runs, *port.type.shape)
+        for port in ports
+    }
     return SampleBatch(
-        tuple(
-            {
-                port.name: np.ascontiguousarray(stacks[port.name][sample]).reshape(port.type.shape)
-                for port in ports
-            }
-            for sample in range(min(counts.values(), default=0))
-        )
+        tuple({name: array[run] for name, array in cut.items()} for run in range(runs)),
+        steps=of_each,
+    )
+
+
+def _steps(path: Path, port: Port, array: Array, has_state: bool) -> int | None:
+    """Return the steps of each sample of an array, None where a sample is one run."""
+    _check_dtype(path, port, array)
+    shape = port.type.shape
+    shapes = (shape, shape[1:]) if shape[:1] == (1,) else (shape,)
+    if array.ndim and len(array):
+        if array.shape[1:] in shapes:
+            return None
+        if has_state and array.ndim > 1 and array.shape[1] and array.shape[2:] in shapes:
+            return int(array.shape[1])
+    extents = ", ".join(map(str, shape))
+    raise RunError(
+        f"'{port.name}' has the shape {array.shape}",
+        where=str(path),
+        legal=f"(samples, {extents})" + f" or (samples, steps, {extents})" * has_state,
     )
 
 

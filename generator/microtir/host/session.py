@@ -41,6 +41,7 @@ class Transport(Protocol):
     def start(self, number: int) -> tuple[int, int]: ...
     def read(self, number: int, index: int, size: int) -> bytes: ...
     def step(self, number: int) -> Waits | int: ...
+    def begin(self, number: int) -> None: ...
     def peek(self, number: int, size: int) -> bytes: ...
     def end(self) -> int | None: ...
 
@@ -125,6 +126,15 @@ class Session:
         status, ticks = self._transport.start(self._number)
         self._finish(status)
         return ticks
+
+    def reset(self) -> None:
+        """Forget what runs have left: the next one is as the first.
+
+        A model that keeps nothing from one run to the next needs no such thing.
+        """
+        self._let_go()
+        if self._metadata.state is not None:
+            self._transport.begin(self._number)
 
     def steps(self) -> Iterator[LayerStep]:
         """Run the model, and wait behind every layer while what it computed is looked at.

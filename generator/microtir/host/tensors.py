@@ -34,6 +34,37 @@ class TensorInfo:
     offset: int | None = None
     pool: str | None = None
 
+    def quantise(self, real: npt.ArrayLike) -> Array:
+        """Return real values as the tensor stores them, as TFLite's QUANTIZE gives them.
+
+        Quotients by the scale are rounded, halves away from zero, and saturate; NaN is the least
+        value.  A tensor without a scale has real values, which get its type.
+
+        Raises:
+            RunError: the values do not become the tensor's type, such as texts.
+        """
+        try:
+            values = np.asarray(real, np.float32 if self.scale is not None else self.dtype)
+        except (TypeError, ValueError) as error:
+            raise RunError(f"no real values: {error}", where=f"'{self.name}'") from None
+        if self.scale is None:
+            return values
+        assert self.zero_point is not None, "a scale comes with a zero point"
+        quotient = (values / np.float32(self.scale)).astype(np.float64)
+        limits = np.iinfo(self.dtype)
+        rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient) + self.zero_point
+        finite = np.nan_to_num(rounded, nan=limits.min)
+        return np.asarray(np.clip(finite, limits.min, limits.max), self.dtype)
+
+    def dequantise(self, stored: npt.ArrayLike) -> Array:
+        """Return the real values of stored ones as float32; without a scale they are the same."""
+        values = np.asarray(stored)
+        if self.scale is None:
+            return values
+        assert self.zero_point is not None, "a scale comes with a zero point"
+        centred = (values.astype(np.int64) - self.zero_point).astype(np.float32)
+        return np.asarray(centred * np.float32(self.scale), np.float32)
+
     def within(self, workspace: Mapping[str, Array]) -> Array:
         """Return the tensor's place in one of the pools as an array; `offset` must be known."""
         assert self.offset is not None and self.pool is not None
@@ -65,8 +96,10 @@ def passed_pools(memory: MemoryData) -> list[PoolData]:
     return [pool for pool in memory.pools if not pool.is_internal]
 
 
-def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array]) -> list[Array]:
+def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array] | Array) -> list[Array]:
     """Return the given arrays in the order of the model's inputs, contiguous.
+
+    What is no mapping is the only input.
 
     Raises:
         RunError: a name, shape or type does not fit; says what is legal.
@@ -74,6 +107,11 @@ def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array]) -> list[
     names = {name: info for info in expected for name in (info.member, info.name)}
     legal = ", ".join(_described(info) for info in expected)
     arrays: dict[str, Array] = {}
+    if not isinstance(given, Mapping):
+        if len(expected) != 1:
+            what = f"the model has {len(expected)} inputs, and one array was given"
+            raise RunError(what, where="run(inputs)", legal=f"an array by name: {legal}")
+        return [_checked(expected[0], given)]
     for name, array in given.items():
         if name not in names:
             hint = nearest(name, names)
@@ -98,8 +136,16 @@ def _checked(info: TensorInfo, array: Array) -> Array:
             f"input '{info.name}' got {given.dtype}{list(given.shape)}",
             where="run(inputs)",
             legal=_described(info),
+            fix=_real_values(info, given),
         )
-    return np.ascontiguousarray(given)
+    # numpy makes one dimension of none.
+    return np.ascontiguousarray(given).reshape(info.shape)
+
+
+def _real_values(info: TensorInfo, given: Array) -> str | None:
+    """Return what to do with real values for a quantised input."""
+    is_real = info.scale is not None and given.dtype.kind == "f"
+    return f"model.inputs has quantise(array) for '{info.name}'" if is_real else None
 
 
 def aligned(count: int, alignment: int, fill: int) -> npt.NDArray[np.uint8]:

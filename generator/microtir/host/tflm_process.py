@@ -1,4 +1,8 @@
-"""Runs tflite-micro on samples, as a program: some models end the process that it runs in."""
+"""Runs tflite-micro on samples, as a program: some models end the process that it runs in.
+
+An interpreter runs all steps of a sequence, and the next sequence has another one: `Reset` of
+tflite-micro does not run again what gives variables their first values.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,9 @@ ARENA_BYTES = 1 << 25
 """More than any model for a microcontroller needs; untouched pages cost nothing."""
 
 
-def key(sample: int, index: int) -> str:
+def key(run: int, index: int) -> str:
     """Return the name of an array in INPUTS and OUTPUTS."""
-    return f"{sample}.{index}"
+    return f"{run}.{index}"
 
 
 def save(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -31,17 +35,20 @@ def _run(folder: Path) -> None:
     from tflite_micro import runtime
 
     model = (folder / MODEL).read_bytes()
-    interpreter = runtime.Interpreter.from_bytes(model, arena_size=ARENA_BYTES)
+    interpreter = None
     results: dict[str, Array] = {}
     with np.load(folder / INPUTS) as stored:
         counts = np.asarray(stored["counts"])
-        samples, inputs, outputs = (int(count) for count in counts)
-        for sample in range(samples):
+        # Of a model without a state no run begins a sequence, but for the first.
+        runs, inputs, outputs, steps = (int(count) for count in counts)
+        for run in range(runs):
+            if interpreter is None or (steps and run % steps == 0):
+                interpreter = runtime.Interpreter.from_bytes(model, arena_size=ARENA_BYTES)
             for index in range(inputs):
-                interpreter.set_input(stored[key(sample, index)], index)
+                interpreter.set_input(stored[key(run, index)], index)
             interpreter.invoke()
             for index in range(outputs):
-                results[key(sample, index)] = np.array(interpreter.get_output(index))
+                results[key(run, index)] = np.array(interpreter.get_output(index))
     save(folder / OUTPUTS, results)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -24,9 +24,8 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node
-from microtir.graph.macs import terms
-from microtir.operators import record_of
-from microtir.operators.definition import Trait
+from microtir.graph.macs import macs, terms
+from microtir.operators.hybrid.definition import Hybrid
 
 Values: TypeAlias = Mapping[str, Array]
 """Arrays of one sample by the name of the input or output."""
@@ -56,7 +55,7 @@ class Rounding:
 
     Args:
         terms: n, the length of the longest sum.
-        exact: gives the exact outputs of a sample by its number; asked only where it matters.
+        exact: gives the exact outputs of a run by its number; asked only where it matters.
         is_hybrid: whether a layer has float activations and int8 weights.
     """
 
@@ -87,25 +86,62 @@ class Rounding:
 Tolerance: TypeAlias = RelativeTolerance | Rounding
 
 
-def rounding_of(graph: Graph, inputs: Sequence[Values]) -> Rounding:
-    """Return the tolerance of a model for samples."""
-    longest = max(map(terms, graph.nodes), default=1)
-    return Rounding(
-        longest, lambda sample: reference.execute_exactly(graph, inputs[sample]), is_hybrid(graph)
-    )
+def rounding_of(graph: Graph, inputs: Sequence[Values], steps: int | None = None) -> Rounding:
+    """Return the tolerance of a model for runs.
+
+    Args:
+        graph: the model.
+        inputs: of each run.
+        steps: how many of them, one after another, are a sequence.  The rounding errors of each go
+            into the state, and so into all that follow: a sum goes on over them.
+    """
+    longest = max(map(terms, graph.nodes), default=1) * (steps or 1)
+    return Rounding(longest, ExactRuns(graph, inputs, steps or 1), is_hybrid(graph))
 
 
-def tolerance_of(graph: Graph, inputs: Sequence[Values], rtol: float | None) -> Tolerance:
+def tolerance_of(
+    graph: Graph, inputs: Sequence[Values], rtol: float | None, steps: int | None = None
+) -> Tolerance:
     """Return `rtol` where a user gave one, else the rule."""
-    return rounding_of(graph, inputs) if rtol is None else RelativeTolerance(rtol)
+    return rounding_of(graph, inputs, steps) if rtol is None else RelativeTolerance(rtol)
+
+
+@dataclass(slots=True)
+class ExactRuns:
+    """The exact outputs of runs, by number; those of a sequence are computed up to the one asked.
+
+    By the names of the arguments of `rounding_of`.
+    """
+
+    graph: Graph
+    inputs: Sequence[Values]
+    steps: int
+    _known: dict[int, list[Values]] = field(default_factory=dict)  # of the sequence of each sample
+
+    def __call__(self, run: int) -> Values:
+        """Return the outputs of a run."""
+        sample, step = divmod(run, self.steps)
+        known = self._known.setdefault(sample, [])
+        for number in range(run - step + len(known), run + 1):
+            kept = {
+                s.before.name: known[-s.turns][s.after.name]
+                for s in self.graph.states
+                if len(known) >= s.turns
+            }
+            outputs = reference.execute_exactly(self.graph, {**self.inputs[number], **kept})
+            known.append(outputs)
+        return known[step]
 
 
 def is_hybrid(graph: Graph) -> bool:
     """Return whether a layer has float activations and int8 weights."""
     return any(
-        record_of(node.op).has(Trait.WEIGHTED)
-        and node.inputs[0].dtype is DType.FLOAT32
-        and node.inputs[1].dtype is DType.INT8
+        isinstance(node.op, Hybrid)
+        or (
+            macs(node) > 0
+            and node.inputs[0].dtype is DType.FLOAT32
+            and any(tensor.dtype is DType.INT8 for tensor in node.inputs[1:])
+        )
         for node in graph.nodes
     )
 
@@ -122,8 +158,8 @@ class Judgement:
     reference_error: float = 0.0
 
 
-def judge(expected: Array, got: Array, tolerance: Tolerance, sample: int, name: str) -> Judgement:
-    """Compare an output of a sample with its reference; integers are equal or wrong."""
+def judge(expected: Array, got: Array, tolerance: Tolerance, run: int, name: str) -> Judgement:
+    """Compare an output of a run with its reference; integers are equal or wrong."""
     same = np.asarray(expected == got)
     if expected.dtype.kind != "f":
         return Judgement(~same)
@@ -138,7 +174,7 @@ def judge(expected: Array, got: Array, tolerance: Tolerance, sample: int, name: 
         near = same | (distance <= limit / 2)
         if near.all():
             return Judgement(~near)
-        exact = tolerance.exact(sample)[name].reshape(expected.shape)
+        exact = tolerance.exact(run)[name].reshape(expected.shape)
         theirs = np.abs(expected - exact)
         legal = np.abs(got - exact) <= np.maximum(2 * theirs, limit)
         legal &= distance <= tolerance.plausible * largest
@@ -153,9 +189,9 @@ def largest_share(expected: Sequence[Values], tolerance: Rounding) -> float:
     For programs that have the references only: a device compares with them by one number.
     """
     share = tolerance.share
-    for sample, outputs in enumerate(expected):
+    for run, outputs in enumerate(expected):
         floats = {name: array for name, array in outputs.items() if array.dtype.kind == "f"}
-        exact = tolerance.exact(sample) if floats else {}
+        exact = tolerance.exact(run) if floats else {}
         for name, array in floats.items():
             theirs = np.abs(array - exact[name])
             finite = float(theirs[np.isfinite(theirs)].max(initial=0.0))

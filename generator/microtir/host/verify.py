@@ -14,6 +14,7 @@ from microtir.host import load
 from microtir.host.compare import Comparison, compare
 from microtir.host.layers import WrongLayer, first_wrong_layer
 from microtir.host.samples import SampleBatch
+from microtir.host.sequences import run_samples
 from microtir.host.tolerance import Tolerance, Values
 
 HOST = "host"
@@ -31,18 +32,23 @@ class WrongLayerData(TypedDict):
     index: int
     function: str
     sample: int
+    step: int | None
     element: list[int]
     expected: float | None
     got: float | None
 
 
 class VerificationData(TypedDict):
-    """What `verify --json` writes. A float that is not finite is null: JSON has no NaN."""
+    """What `verify --json` writes. A float that is not finite is null: JSON has no NaN.
+
+    `steps` are the runs of each sample that is a sequence, null where a sample is one run.
+    """
 
     model: str
     targets: list[str]
     board: str
     samples: int
+    steps: int | None
     outputs: int
     mismatches: int
     max_abs_error: float | None
@@ -82,6 +88,7 @@ class Verification:
             "targets": [str(target) for target in self.targets],
             "board": self.board,
             "samples": comparison.samples,
+            "steps": comparison.steps,
             "outputs": comparison.values,
             "mismatches": comparison.mismatches,
             "max_abs_error": _finite(comparison.max_abs_error),
@@ -125,20 +132,16 @@ def verify(
     """
     if run is None:
         model = load(artifact, compiler=compiler, sanitize=sanitize)
-        got: Sequence[Values] = [model.run(sample) for sample in inputs.values]
+        got: Sequence[Values] = run_samples(model, inputs)
     else:
         got = run(inputs)
-    comparison = compare(expected.values, got, tolerance)
-    differing = dict.fromkeys(difference.sample for difference in comparison.differences)
-    suspects = [
-        (number, sample)
-        for number, sample in enumerate(inputs.values)
-        if every_layer or number in differing
-    ]
+    comparison = compare(expected.values, got, tolerance, inputs.steps)
+    differing = {d.sample * (inputs.steps or 1) + (d.step or 0) for d in comparison.differences}
+    suspects = set(range(len(inputs))) if every_layer else differing
     wrong = None
     if suspects:
         debug = load(artifact, compiler=compiler, debug=True)
-        wrong = first_wrong_layer(debug, graph, suspects, tolerance)
+        wrong = first_wrong_layer(debug, graph, inputs, suspects, tolerance)
     model_info = artifact.metadata.model
     return Verification(
         model=model_info.file if model_info else artifact.metadata.module_name,
@@ -157,6 +160,7 @@ def _layer_data(layer: WrongLayer) -> WrongLayerData:
         "index": layer.index,
         "function": layer.function,
         "sample": layer.difference.sample,
+        "step": layer.difference.step,
         "element": list(layer.difference.index),
         "expected": _finite(layer.difference.expected),
         "got": _finite(layer.difference.got),

@@ -7,7 +7,6 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
-from microtir.config.enums import ExecutorKind
 from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.kernels.common.layer import Layer
@@ -41,8 +40,7 @@ def least_cost(node: Node, config: CompilationConfig) -> int:
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
     """Return the kernels that can compute a node on the configured target; emits no TIR."""
     kernels = kernels_of(node, config.primary_target())
-    # Tensors of the graph executors are seen by whoever asks for them: they lie as in the model.
-    if config.executor.kind is not ExecutorKind.AOT:
+    if config.keeps_layouts():
         kernels = tuple(k for k in kernels if k.is_plain)
     return tuple(kernel.candidate(node) for kernel in kernels)
 

@@ -51,7 +51,8 @@ def kernels_of(node: Node, target: Target | None = None) -> tuple[Kernel, ...]:
         node: of a legalised graph.
         target: leaves out what it has no features for; None: whatever a target can do.
     """
-    return tuple(k for k in _offered(node, target) if k.refusal(node) is None)
+    able = (k for k in _offered(node, target) if k.refusal(node) is None)
+    return tuple(k for k in able if target is None or k.suits_node(node, target))
 
 
 def kernel_of(node: Node, candidate: Candidate) -> Kernel:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from microtir.config import CompilationConfig, Family, Feature, Target
-from microtir.config.enums import CallingConvention, ExecutorKind
+from microtir.config.enums import CallingConvention
 from microtir.dtype import DType
 from microtir.measure.functions import Functions, has_intrinsics
 from microtir.tir.ir import (
@@ -45,6 +45,8 @@ _UNOPTIMISED = 2
 # What the deepest helper or routine of the compiler's library takes (64-bit products, memcpy),
 # and what one of <math.h> does where floats are emulated.
 _LIBRARY = 16
+_IMAGES = 4  # of a loop over images: its variable, and pointers that are asked for again
+_POSITION = 2  # of a run step by step: the number of the step, and where it is counted
 _VALUE = 8  # bytes of a union microtir_value
 _VIEW = 8  # struct microtir_tensor
 _EXECUTOR = 8  # struct microtir_graph_executor
@@ -57,7 +59,9 @@ _OBSERVED = (
 _MATH = 64
 
 _MATH_CALLS = frozenset({
-    Intrinsic.EXP, Intrinsic.LOG, Intrinsic.SQRT, Intrinsic.TANH, Intrinsic.FLOOR, Intrinsic.ROUND,
+    Intrinsic.EXP, Intrinsic.LOG, Intrinsic.SQRT, Intrinsic.TANH, Intrinsic.SIN, Intrinsic.COS,
+    Intrinsic.FLOOR, Intrinsic.CEIL, Intrinsic.ROUND, Intrinsic.ROUND_HALF_TO_EVEN,
+    Intrinsic.POW, Intrinsic.ATAN2, Intrinsic.FMOD, Intrinsic.FLOOR_DIVIDE,
 })  # fmt: skip
 
 
@@ -178,8 +182,7 @@ class _Program:
             # The executor and its arrays of pointers; main is then a node.
             size = _FRAME + arguments + _EXECUTOR + self.passed_constants
             yield StackFrame(name, register * size)
-            debug = config.executor.kind is ExecutorKind.DEBUG
-            for function in _OBSERVED if debug else _EXECUTED:
+            for function in _OBSERVED if config.runs_observed() else _EXECUTED:
                 yield StackFrame(function, register * _FRAME)
 
 
@@ -267,7 +270,9 @@ class _Chains:
 
     def _kept(self, function: PrimFunc) -> int:
         """Return the registers that a function's parameters and variables take."""
-        kept = _kept_of(function, is_main=function is self._functions.main)
+        is_main = function is self._functions.main
+        has_steps = is_main and self._program.config.executor.steps
+        kept = _kept_of(function, is_main=is_main, has_steps=has_steps)
         return kept.optimised if self._is_optimised else kept.unoptimised
 
 
@@ -298,16 +303,19 @@ class _Kept:
 
 
 @lru_cache(maxsize=512)
-def _kept_of(function: PrimFunc, *, is_main: bool) -> _Kept:
+def _kept_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _Kept:
     parts = tuple(_outermost(function.body)) if is_main else (function.body,)
     uses = [_uses(part) for part in parts]
     places = [frozenset(place for _, place in some) for some in uses]
     # Main has a pointer for each buffer at a place, which some function fills first.
     pointers = frozenset[Place]().union(*places)
     named = max(_UNOPTIMISED * len(pointers), sum(map(len, uses)))
+    if has_steps:  # each of which has pointers of its own
+        named = _UNOPTIMISED * sum(map(len, uses))
     variables = sum(_is_variable(node) for part in parts for node in walk(part))
     most = max(map(sum, zip(map(_in_scope, parts), _living(places), strict=True)), default=0)
-    parameters = len(function.params)
+    parameters = len(function.params) + (_IMAGES if function.images > 1 else 0)
+    parameters += _POSITION if has_steps else 0
     return _Kept(parameters + most, _UNOPTIMISED * (parameters + variables) + named)
 
 

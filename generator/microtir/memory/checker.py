@@ -24,23 +24,29 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.footprint import Footprints, Span
-from microtir.memory.trace import overwrites_unread, trace
+from microtir.memory.trace import keeps_old_values, overwrites_unread, trace
 from microtir.tir.analysis.bounds import Bounds, declared_range
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
     Allocate,
+    Binary,
+    BinaryOp,
     Buffer,
     BufferView,
+    Expr,
     For,
+    If,
+    IntImm,
     Invoke,
     Let,
+    Load,
     PrimFunc,
     Scope,
     Seq,
     Stmt,
     Var,
 )
-from microtir.tir.visitor import allocations, buffers_read, buffers_written
+from microtir.tir.visitor import allocations, buffers_read, buffers_written, walk
 
 _TENSOR = 1 << 40  # more than the bytes of any tensor
 
@@ -72,7 +78,8 @@ def check(
     Raises:
         MemoryPlanError: names the call, the buffer and the first byte that is wrong.
     """
-    pools = [p for p in placed.params[len(main.params) :] if isinstance(p, Buffer)]
+    added = placed.params[max(len(placed.params) - len(sizes), 0) :]
+    pools = [p for p in added if isinstance(p, Buffer) and p not in main.params]
     given = frozenset(p for p in main.params if isinstance(p, Buffer))
     read_only = frozenset[Buffer]() if results is None else given.difference(results)
     results = results or ()
@@ -90,23 +97,38 @@ def check(
     ports = frozenset((*inputs, *outputs, *results))
     for buffer, (pool, offset) in inputs.items():
         memory.write(_all_of(buffer), _Place(buffer, starts[pool] + offset, 0))
+    _run(main, placed, callees, memory, ports, read_only - ports)
+    found = {buffer: starts[pool] + offset for buffer, (pool, offset) in outputs.items()}
+    found |= zip(results, starts[len(sizes) :], strict=False)
+    for buffer, start in found.items():
+        memory.read(_all_of(buffer), _Place(buffer, start, 0), "the caller")
+
+
+def _run(
+    main: PrimFunc,
+    placed: PrimFunc,
+    callees: Mapping[str, PrimFunc],
+    memory: _Memory,
+    ports: frozenset[Buffer],
+    read_only: frozenset[Buffer],
+) -> None:
+    """Execute both mains call by call; `read_only` is the caller's memory that he only gives."""
     sums = _Sums()
     calls = zip(_calls(main.body, Bounds()), _calls(placed.body, Bounds()), strict=True)
     for step, ((before, scalars), (after, same)) in enumerate(calls):
+        if isinstance(before, Load) or isinstance(after, Load):
+            _check_condition(before, after, memory, step)
+            continue
         if (before.function, len(before.args), scalars) != (after.function, len(after.args), same):
             raise MemoryPlanError(f"placement changed call {step} of {before.function}")
         callee = callees[before.function]
         where = f"call {step} of {before.function}"
         _check_ranges(callee, scalars, where)
         places = _places(callee, before, after, memory, ports, where)
-        _check_inputs(callee, before, read_only - ports, where)
+        _check_inputs(callee, before, read_only, where)
         memory.call(callee, scalars, places, where)
         sums.call(callee, scalars, where)
     sums.end()
-    found = {buffer: starts[pool] + offset for buffer, (pool, offset) in outputs.items()}
-    found |= zip(results, starts[len(sizes) :], strict=False)
-    for buffer, start in found.items():
-        memory.read(_all_of(buffer), _Place(buffer, start, 0), "the caller")
 
 
 def _all_of(buffer: Buffer) -> Span:
@@ -161,9 +183,10 @@ class _Memory:
             whole = replace(_all_of(scratch), is_write=True)
             used.append(whole)
             self.write(whole, places[scratch])
+        old = written if callee.row_range is not None else keeps_old_values(callee, scalars)
         for spans in rows:
             for span in spans:
-                if span.param in written and not span.is_write:
+                if span.param in written & old and not span.is_write:
                     self.read(span, places[span.param], where)
             for span in spans:
                 if span.is_write:
@@ -220,6 +243,8 @@ class _Sums:
             return
         first, stop = scalars[-2:]
         due = self.rows.get(callee, 0)
+        rows = callee.row_range.stop.high if callee.row_range is not None else None
+        due = 0 if due == rows else due  # a loop around begins again
         if first != due:
             raise MemoryPlanError(f"it adds row {first} where row {due} is due", where=where)
         self.rows[callee] = stop
@@ -325,9 +350,8 @@ def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffe
     Any write of a call may come before any read, unless its accesses, one by one, say otherwise.
     """
     near = _near(callee, places)
-    kinds = {p.dtype for p in near.values()} - {DType.INT8, DType.UINT8}
-    if len(kinds) > 1:
-        return False  # a C compiler may take it that objects of two types do not share memory
+    if any(_are_of_two_types(p, q) for p in near.values() for q in _sharing(p, places)):
+        return False  # a C compiler may take it that such objects do not share memory
     try:
         accesses = trace(callee, scalars, near)
     except MemoryPlanError:
@@ -337,24 +361,64 @@ def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffe
     return not overwrites_unread(accesses, starts, sizes)
 
 
+def _are_of_two_types(p: Buffer, q: Buffer) -> bool:
+    """Return whether the elements of two parameters differ; bytes may be those of anything."""
+    return len({p.dtype, q.dtype} - {DType.INT8, DType.UINT8}) > 1
+
+
 def _near(callee: PrimFunc, places: Mapping[Buffer, _Place]) -> dict[int, Buffer]:
     """Return the parameters that share bytes with another one, by position."""
-    ends = {p: place.start + _all_of(p).stop for p, place in places.items()}
     return {
         n: p
         for n, p in enumerate(callee.params)
-        if isinstance(p, Buffer)
-        and p in places
-        and any(
-            places[p].start < ends[other] and place.start < ends[p]
-            for other, place in places.items()
-            if other is not p
-        )
+        if isinstance(p, Buffer) and p in places and next(_sharing(p, places), None) is not None
     }
 
 
-def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:
-    """Yield the invokes in the order of execution, with the values of their integer arguments."""
+def _sharing(param: Buffer, places: Mapping[Buffer, _Place]) -> Iterator[Buffer]:
+    """Yield the other parameters that share bytes with one."""
+    start, stop = places[param].start, places[param].start + _all_of(param).stop
+    for other, place in places.items():
+        if other is not param and start < place.start + _all_of(other).stop and place.start < stop:
+            yield other
+
+
+def _check_condition(
+    before: Invoke | Load, after: Invoke | Load, memory: _Memory, step: int
+) -> None:
+    """Check that a condition is what it was when it is asked for."""
+    where = f"condition before call {step}"
+    if not isinstance(before, Load) or not isinstance(after, Load):
+        raise MemoryPlanError("placement changed it", where=where)
+    if after.buffer not in memory.pools:
+        if after.buffer is not before.buffer:
+            raise MemoryPlanError("it lies in no pool", where=where)
+        return
+    (index, *_) = (*after.indices, IntImm(0))
+    if not isinstance(index, IntImm):
+        raise MemoryPlanError("its place is not known", where=where)
+    start = memory.pools[after.buffer][0] + index.value
+    byte = Span(before.buffer, 0, 1, 0, is_write=False)
+    memory.read(byte, _Place(before.buffer, start, 0), where)
+
+
+def _condition(test: Expr) -> Load:
+    """Return what a condition reads: a truth value, or a byte that is not 0."""
+    match test:
+        case Load():
+            return test
+        case Binary(BinaryOp.NE, Load() as byte, IntImm(0)):
+            return byte
+        case _:
+            raise MemoryPlanError("a condition of main is no stored value")
+
+
+def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke | Load, tuple[int, ...]]]:
+    """Yield the invokes in the order of execution, with the values of their integer arguments.
+
+    Conditions are what they read; of both branches each must find what it needs, so both run, one
+    after the other.  A loop whose turns are all the same has two: nothing new happens in the third.
+    """
     match statement:
         case Invoke(_, args):
             values = [bounds.of(a) for a in args if not isinstance(a, BufferView)]
@@ -370,9 +434,15 @@ def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int,
             first, last = bounds.of(start), bounds.of(stop)
             if not (first.is_point and last.is_point):
                 raise MemoryPlanError(f"the bounds of '{var.name}' do not follow from its loops")
-            for value in range(first.low, last.low):
+            turns = range(first.low, last.low)
+            for value in turns if any(node is var for node in walk(body)) else turns[:2]:
                 bounds.ranges[var] = Interval(value, value)
                 yield from _calls(body, bounds)
+        case If(test, then, otherwise):
+            yield _condition(test), ()
+            yield from _calls(then, bounds)
+            if otherwise is not None:
+                yield from _calls(otherwise, bounds)
         case Let(var, value, body):
             known = bounds.of(value)
             if not known.is_point:

@@ -22,8 +22,10 @@ from microtir.tir.ir import (
     Buffer,
     BufferView,
     For,
+    If,
     Invoke,
     Let,
+    Load,
     PrimFunc,
     Scope,
     Seq,
@@ -150,7 +152,7 @@ def lifetimes(
     for buffer in outputs:
         steps[buffer].append(max(end - 1, 0))
     known = touches(main.body, callees, tuple(steps))
-    needs = _alignments(main, callees)
+    needs = alignments(main, callees)
     found = []
     for buffer, at in steps.items():
         if not at:
@@ -282,7 +284,7 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
     return kept
 
 
-def _alignments(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Mapping[Buffer, int]:
+def alignments(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Mapping[Buffer, int]:
     """Return what the calls that name a buffer need of its address, in bytes."""
     needs: dict[Buffer, int] = {}
     for node in walk(main):
@@ -308,6 +310,10 @@ def _allocated(statement: Stmt) -> Iterator[Buffer]:
                 yield from _allocated(inner)
         case For() | Let():
             yield from _allocated(statement.body)
+        case If(_, then, otherwise):
+            yield from _allocated(then)
+            if otherwise is not None:
+                yield from _allocated(otherwise)
         case _:
             return
 
@@ -329,6 +335,11 @@ def _visit(statement: Stmt, step: int, touched: dict[Buffer, list[int]]) -> int:
                 if any(step <= s < end for s in steps):
                     steps += [step, end - 1]
             return end
+        case If(condition, then, otherwise):
+            if isinstance(condition, Load) and condition.buffer in touched:
+                touched[condition.buffer].append(step)
+            step = _visit(then, step, touched)
+            return step if otherwise is None else _visit(otherwise, step, touched)
         case Invoke(_, args):
             for arg in args:
                 if isinstance(arg, BufferView) and arg.buffer in touched:
@@ -337,5 +348,5 @@ def _visit(statement: Stmt, step: int, touched: dict[Buffer, list[int]]) -> int:
         case _:
             raise MemoryPlanError(
                 f"main holds a {type(statement).__name__}",
-                legal="Allocate, Seq, For, Let and Invoke: computation belongs in layer functions",
+                legal="Allocate, Seq, For, If, Let and Invoke: computation belongs in functions",
             )

@@ -52,7 +52,9 @@ def check_workspace(
     buffers = [f"{p.name}: {p.size} bytes from {layer_text(steps[p.first_step])}" for p in largest]
     fix = f"raise the limit, or make smaller what {layer_text(steps[peak])} needs at one time: "
     if limit.pool is None:
-        what, bound = "the workspace takes", plan.lower_bound
+        state = plan.state_size if limit.counts_state else 0
+        what = "the workspace and the state take" if state else "the workspace takes"
+        bound = plan.lower_bound + state
     else:
         what, bound = "what has room in no other pool takes", plan.pools[limit.pool].lower_bound
         fix = f"{_room(plan, limit.pool)}; {fix}"

@@ -14,14 +14,16 @@ from microtir.tir.ir import (
     Buffer,
     BufferView,
     For,
+    If,
     Invoke,
     Let,
+    Load,
     PrimFunc,
     RowAccess,
     Seq,
     Stmt,
 )
-from microtir.tir.visitor import allocations, buffers_read, buffers_written
+from microtir.tir.visitor import allocations, buffers_read, buffers_written, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,14 @@ def touches(body: Stmt, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffe
     writes = {name: frozenset(buffers_written(f.body)) for name, f in callees.items()}
     made: dict[str, list[_Call]] = {}
     moment = -1
-    for moment, (call, scalars) in enumerate(calls(body, Bounds())):
+    for call, scalars in events(body, Bounds()):
+        if isinstance(call, Load):
+            # A condition is read before the call that comes next.
+            if call.buffer in found:
+                size = call.buffer.dtype.bytes
+                found[call.buffer].append(Touch(moment + 1, 0, size, True, False))
+            continue
+        moment += 1
         callee = callees.get(call.function)
         views: dict[Buffer, BufferView] = {}
         for number, arg in enumerate(call.args):
@@ -131,21 +140,39 @@ def _span(view: BufferView, rows: RowAccess | None, scalars: Sequence[int]) -> t
 
 def calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:
     """Yield the calls in the order of execution, with the values of their integer arguments."""
+    for event, scalars in events(statement, bounds):
+        if isinstance(event, Invoke):
+            yield event, scalars
+
+
+def events(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke | Load, tuple[int, ...]]]:
+    """Yield what main does, in order: calls with the values of their integers, and conditions.
+
+    Both branches of a condition run, one after the other: what either needs must be there.  A loop
+    that does the same in each turn has two: the second finds what the first has left.
+    """
     match statement:
         case Invoke(_, args):
             values = (bounds.of(a).low for a in args if not isinstance(a, BufferView))
             yield statement, tuple(values)
         case Seq(statements):
             for inner in statements:
-                yield from calls(inner, bounds)
+                yield from events(inner, bounds)
         case Allocate():
-            yield from calls(allocations(statement)[1], bounds)
+            yield from events(allocations(statement)[1], bounds)
         case For(var, start, stop, body):
-            for value in range(bounds.of(start).low, bounds.of(stop).high):
+            turns = range(bounds.of(start).low, bounds.of(stop).high)
+            for value in turns if any(node is var for node in walk(body)) else turns[:2]:
                 bounds.ranges[var] = Interval(value, value)
-                yield from calls(body, bounds)
+                yield from events(body, bounds)
         case Let(var, value, body):
             bounds.ranges[var] = bounds.of(value)
-            yield from calls(body, bounds)
+            yield from events(body, bounds)
+        case If(condition, then, otherwise):
+            if isinstance(condition, Load):
+                yield condition, ()
+            yield from events(then, bounds)
+            if otherwise is not None:
+                yield from events(otherwise, bounds)
         case _:
             return

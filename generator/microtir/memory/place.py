@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from microtir.config import CompilationConfig
 from microtir.config.enums import Placement
 from microtir.dtype import DType
 from microtir.memory.checker import check
-from microtir.memory.lifetimes import Lifetime, lifetimes, lower_bound
+from microtir.memory.lifetimes import Lifetime, alignments, lifetimes, lower_bound, size_of
 from microtir.memory.placement import exact_fit, first_fit, guarded_fit, workspace_size
 from microtir.memory.pools import Pool, assigned
 from microtir.memory.residency import Peak, Steps, kept_at, kept_bytes, peak_of, steps_of
 from microtir.memory.solver import optimal_fit
 from microtir.memory.stacking import WORK
 from microtir.memory.traffic import traffic
-from microtir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
+from microtir.memory_plan import (
+    BufferPlacement,
+    KeptBlock,
+    MemoryPlan,
+    PlannedPool,
+    StateLayout,
+)
 from microtir.tir.ir import (
     Allocate,
+    Binary,
+    BinaryOp,
     Buffer,
     BufferView,
+    Expr,
     For,
+    If,
+    IntImm,
     Invoke,
     Let,
+    Load,
     PrimFunc,
     Scope,
     Seq,
     Stmt,
 )
-from microtir.tir.visitor import allocated, allocations
+from microtir.tir.visitor import allocated, allocations, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +49,37 @@ class Ports:
     """Parameters of main that lie in the workspace, too, where inputs may be overwritten.
 
     `pools` has the numbers of the pools in which one must lie, where not any will do; `results`
-    are outputs that lie elsewhere, None if these are not known.
+    are outputs that lie elsewhere, None if these are not known.  `states` are pairs of parameters
+    that have one memory of the caller: what it holds before a run, and after it.
     """
 
     inputs: Sequence[Buffer] = ()
     outputs: Sequence[Buffer] = ()
     pools: Mapping[Buffer, Sequence[int]] = field(default_factory=dict)
     results: Sequence[Buffer] | None = None
+    states: Sequence[tuple[Buffer, Buffer]] = ()
+    turns: Sequence[int] = ()
 
 
-def ports_of(main: PrimFunc, inputs: int, config: CompilationConfig) -> Ports:
-    """Return the parameters of main, of which so many are inputs, in the workspace or not."""
+def ports_of(main: PrimFunc, inputs: int, turns: Sequence[int], config: CompilationConfig) -> Ports:
+    """Return the parameters of main, in the workspace or not.
+
+    Args:
+        main: as the executor made it.
+        inputs: how many of them are inputs, the first.
+        turns: how many values each of the states has that the last ones are, all before and then
+            all after a run.
+        config: says who has memory for inputs and outputs.
+    """
     buffers = tuple(p for p in main.params if isinstance(p, Buffer))
-    read, written = buffers[:inputs], buffers[inputs:]
+    states = len(turns)
+    last = len(buffers) - 2 * states
+    read, written = buffers[:inputs], buffers[inputs:last]
+    kept = tuple(zip(buffers[last : last + states], buffers[last + states :], strict=True))
     if not config.pass_config.use_workspace_io:
-        return Ports(results=written)
+        return Ports(results=written, states=kept, turns=turns)
     pools = {b: config.input_pools() for b in read} | {b: config.output_pools() for b in written}
-    return Ports(read, written, pools, ())
+    return Ports(read, written, pools, (), kept, turns)
 
 
 def place(
@@ -74,9 +100,10 @@ def place(
         ports: inputs and outputs that lie in the workspace.
 
     Returns:
-        main with one more parameter (UINT8) for each pool that holds anything, and the plan, whose
-        first placements are those of `ports`.  These stay parameters, so that the interface keeps
-        its form; the body does not use them.
+        main with one more parameter (UINT8) for each pool that holds anything, then with one for
+        each pair of states in their place, and the plan, whose first placements are those of
+        `ports`.  These stay parameters, so that the interface keeps its form; the body does not use
+        them.
 
     Raises:
         MemoryPlanError: the independent checker found a living byte overwritten.
@@ -90,13 +117,29 @@ def place(
     used = [fit for fit in fits if fit.plan.size]
     blocks = [_block(fit.plan, n, len(pools)) for n, fit in enumerate(fits) if fit in used]
     spots = {b: (n, at) for n, fit in enumerate(used) for b, at in fit.offsets.items()}
-    placed = relocate(main, blocks, spots)
+    sizes = [fit.plan.size for fit in used]
+    kept_in = [_state_block(before, main, callees) for before, _ in ports.states]
+    for (before, after), block in zip(ports.states, kept_in, strict=True):
+        spots[before] = spots[after] = (len(blocks), 0)
+        blocks.append(block)
+        sizes.append(size_of(before))
+    kept = [buffer for pair in ports.states for buffer in pair]
+    placed = relocate(main, blocks, spots, kept)
+    befores, afters = kept[::2], kept[1::2]
     check(
-        main, placed, callees, [fit.plan.size for fit in used],
-        {b: spots[b] for b in ports.inputs}, {b: spots[b] for b in ports.outputs}, ports.results,
+        main, placed, callees, sizes,
+        {b: spots[b] for b in (*ports.inputs, *befores)},
+        {b: spots[b] for b in (*ports.outputs, *afters)}, ports.results,
     )  # fmt: skip
     pools_taken = tuple(fit.plan for fit in fits)
-    return placed, MemoryPlan(pools_taken, tuple(_placements(lives, fits, steps)), verified=True)
+    state = StateLayout.kept(
+        [
+            KeptBlock(block.alignment, size_of(block), turns)
+            for block, turns in zip(kept_in, ports.turns, strict=True)
+        ]
+    )
+    placements = tuple(_placements(lives, fits, steps))
+    return placed, MemoryPlan(pools_taken, placements, verified=True, state_size=state.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,8 +170,25 @@ def _spread(
     if len(pools) == 1:
         return [lives]
     moved = traffic(main, callees, [life.buffer for life in lives])
+    candidates = {**_pinned(main, callees, pools), **ports.pools}
     fit = guarded_fit if placement is Placement.GUARDED else _tried
-    return assigned(lives, pools, moved, ports.pools, fit)
+    return assigned(lives, pools, moved, candidates, fit)
+
+
+def _pinned(
+    main: PrimFunc, callees: Mapping[str, PrimFunc], pools: Sequence[Pool]
+) -> Mapping[Buffer, Sequence[int]]:
+    """Return the pools of buffers that the layer that uses them asks for by name."""
+    numbers = {pool.name: (number,) for number, pool in enumerate(pools)}
+    return {
+        arg.buffer: numbers[callees[call.function].pools[param]]
+        for call in walk(main)
+        if isinstance(call, Invoke) and callees[call.function].pools
+        for arg, param in zip(call.args, callees[call.function].params, strict=True)
+        if isinstance(arg, BufferView)
+        and isinstance(param, Buffer)
+        and param in callees[call.function].pools
+    }
 
 
 def _tried(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
@@ -139,6 +199,12 @@ def _tried(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
 def _block(pool: PlannedPool, number: int, pools: int) -> Buffer:
     name = "workspace" if pools == 1 else f"workspace_{number}"
     return Buffer(name, (pool.size,), DType.UINT8, Scope.PARAMETER, alignment=pool.alignment)
+
+
+def _state_block(before: Buffer, main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Buffer:
+    """Return the memory of a state, aligned as the layers that use it need it."""
+    alignment = max(before.alignment, before.dtype.bytes, alignments(main, callees).get(before, 1))
+    return replace(before, scope=Scope.PARAMETER, alignment=alignment)
 
 
 def _fit(
@@ -175,7 +241,10 @@ def _placements(
 
 
 def relocate(
-    main: PrimFunc, blocks: Sequence[Buffer], spots: Mapping[Buffer, tuple[int, int]]
+    main: PrimFunc,
+    blocks: Sequence[Buffer],
+    spots: Mapping[Buffer, tuple[int, int]],
+    replaced: Collection[Buffer] = (),
 ) -> PrimFunc:
     """Return the main with blocks of bytes as more parameters, and buffers as views of them.
 
@@ -183,6 +252,7 @@ def relocate(
         main: before placement.
         blocks: what the pools are in TIR.
         spots: of each buffer the number of its block, and a byte of that.
+        replaced: parameters that are none any more.
     """
 
     def view(arg: BufferView) -> BufferView:
@@ -190,6 +260,15 @@ def relocate(
             return arg
         block, offset = spots[arg.buffer]
         return BufferView(blocks[block], arg.shape, arg.dtype, offset + arg.byte_offset)
+
+    def condition(test: Expr) -> Expr:
+        if not isinstance(test, Load) or test.buffer not in spots:
+            return test
+        block, offset = spots[test.buffer]
+        if blocks[block].dtype is DType.BOOL:
+            return Load(blocks[block], test.indices)
+        byte = Load(blocks[block], (IntImm(offset),))
+        return Binary(BinaryOp.NE, byte, IntImm(0, DType.UINT8))
 
     def visit(statement: Stmt) -> Stmt:
         match statement:
@@ -201,10 +280,14 @@ def relocate(
                 return Seq(tuple(visit(s) for s in statements))
             case For() | Let():
                 return replace(statement, body=visit(statement.body))
+            case If(test, then, otherwise):
+                other = None if otherwise is None else visit(otherwise)
+                return If(condition(test), visit(then), other)
             case Invoke(function, args):
                 views = tuple(view(a) if isinstance(a, BufferView) else a for a in args)
                 return Invoke(function, views)
             case _:
                 return statement
 
-    return replace(main, params=(*main.params, *blocks), body=visit(main.body))
+    kept = [param for param in main.params if param not in replaced]
+    return replace(main, params=(*kept, *blocks), body=visit(main.body))

@@ -8,9 +8,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import Binary, BinaryOp, Cast, Expr, IntImm, Load, Select, Unary, UnaryOp, Var
+
+_WIDE = (DType.INT64, DType.UINT64)
 
 Values: TypeAlias = npt.NDArray[np.int64]
 Range: TypeAlias = tuple[Values, Values]
@@ -18,7 +21,7 @@ Range: TypeAlias = tuple[Values, Values]
 
 
 class Ranges:
-    """Interval arithmetic.
+    """Interval arithmetic, of values of up to 32 bits: those of 64 bits may be any.
 
     Args:
         known: of variables; another one has the range of its declaration or its type.
@@ -29,6 +32,8 @@ class Ranges:
 
     def of(self, e: Expr) -> Range:
         """Return values that an integer or BOOL expression may have."""
+        if e.dtype in _WIDE:
+            return _range(DType.INT64.min, DType.INT64.max)
         match e:
             case Var():
                 return self._known.get(e) or _range(*_declared(e))
@@ -39,7 +44,7 @@ class Ranges:
             case Unary(op, a) if not a.dtype.is_float:
                 low, high = self.of(a)
                 return (1 - high, 1 - low) if op is UnaryOp.NOT else (-high, -low)
-            case Cast(_, value) if value.dtype.is_int:
+            case Cast(_, value) if value.dtype.is_int and value.dtype not in _WIDE:
                 return self.of(value)
             case Select(condition, then, otherwise):
                 yes = self.may_be(condition, truth=True)
@@ -70,8 +75,12 @@ class Ranges:
             case BinaryOp.SUB:
                 return a - b_high, a_high - b
             case BinaryOp.MUL:
+                if e.dtype is DType.UINT32 and not isinstance(e.b, IntImm):
+                    return _of_type(e)  # the product of the largest ones has 64 bits
                 corners = (a * b, a * b_high, a_high * b, a_high * b_high)
-                return np.minimum.reduce(corners), np.maximum.reduce(corners)
+                # What does not fit its type is no value.
+                low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+                return np.maximum(low, e.dtype.min), np.minimum(high, e.dtype.max)
             case BinaryOp.MIN:
                 return np.minimum(a, b), np.minimum(a_high, b_high)
             case BinaryOp.MAX:

@@ -84,7 +84,8 @@ class Stacking:
         steps = work // (self.step * len(starts) or 1)
         best = min((self.stacked(order) for order in starts), key=lambda stack: stack.size)
         # Of few buffers all orders are looked at: it ends where no other one is lower.
-        bound = max(bound, Orders(self, best.size, bound, work // _PROVING).lowest or bound)
+        orders = Orders(self, best.size, bound, work // _PROVING)
+        bound = max(bound, orders.lowest or bound)
         for start in starts:
             order, now = list(start), self.stacked(start)
             for step in range(steps):
@@ -95,7 +96,9 @@ class Stacking:
                 if stack.size <= now.size or rng.random() < _MOST_WORSE * (1 - step / steps):
                     order, now = tried, stack
                     best = min(best, now, key=lambda stack: stack.size)
-        return best
+        # The search may miss what was seen among all orders, or among those that the work was for.
+        seen = self.stacked(orders.best) if orders.best else best
+        return min(best, seen, key=lambda stack: stack.size)
 
 
 class Orders:
@@ -109,6 +112,9 @@ class Orders:
         size: the known size.
         bound: a size at which it may end.
         work: distances that may be looked at.
+
+    Attributes:
+        best: the order of the lowest stack that was found; empty where none was lower than `size`.
     """
 
     def __init__(self, stacking: Stacking, size: int, bound: int, work: int) -> None:
@@ -117,6 +123,8 @@ class Orders:
         self._size, self._bound, self._work = size, bound, work
         self._seen: set[tuple[int, ...]] = set()
         self._offsets = [-1] * len(self._sizes)
+        self._order: list[int] = []
+        self.best: tuple[int, ...] = ()
         if len(self._sizes) > _PROVEN:
             self._work = -1
         else:
@@ -139,16 +147,18 @@ class Orders:
                     return
                 found.append((at, end, a))
         if not found:
-            self._size = top
+            self._size, self.best = top, tuple(self._order)
         for at, end, a in sorted(found):
             if self._work < 0 or self._size <= self._bound:
                 return
             self._offsets[a] = at
+            self._order.append(a)
             key = tuple(self._offsets)
             if key not in self._seen:
                 self._seen.add(key)
                 self._extend(max(top, end))
             self._offsets[a] = -1
+            self._order.pop()
 
     def _lowest(self, a: int) -> int:
         """Return the offset of a buffer upon those that are there."""

@@ -42,7 +42,7 @@ from microtir.tir.ir import (
     UnaryOp,
     Var,
 )
-from microtir.tir.visitor import buffers_written, children, walk
+from microtir.tir.visitor import buffers_read, buffers_written, children, walk
 
 Access = tuple[bool, int, int, int]
 """Whether it writes, the position of a parameter, its first element and the one behind its last."""
@@ -319,6 +319,39 @@ class _Writer:
 
     def unknown(self, what: str) -> MemoryPlanError:
         return MemoryPlanError(f"the order of accesses of a {what} is not known", where=self.where)
+
+
+def keeps_old_values(function: PrimFunc, scalars: Sequence[int]) -> frozenset[Buffer]:
+    """Return the parameters that a call writes, but of which it reads what was there before.
+
+    What is written on a condition counts as not written, and so does what has no known order.
+    """
+    written, read = set(buffers_written(function.body)), set(buffers_read(function.body))
+    both = {
+        n: p
+        for n, p in enumerate(function.params)
+        if isinstance(p, Buffer) and p in written and p in read
+    }
+    doubtful = {
+        buffer
+        for statement in walk(function.body)
+        if isinstance(statement, If)
+        for buffer in buffers_written(statement)
+    }
+    filled: dict[int, bytearray] = {}
+    old = doubtful & set(both.values())
+    try:
+        accesses = trace(function, scalars, both) if both else []
+    except MemoryPlanError:
+        return frozenset(both.values())
+    for is_write, number, first, stop in accesses:
+        buffer = both[number]
+        flags = filled.setdefault(number, bytearray(elements(buffer)))
+        if is_write:
+            flags[first:stop] = b"\1" * (stop - first)
+        elif flags.find(0, first, stop) >= 0:
+            old.add(buffer)
+    return frozenset(old)
 
 
 def overwrites_unread(

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from microtir.graph.ir import Node, SumRange
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import SlidingWindow
+from microtir.operators.common.images import OneImage, by_first_axis
 from microtir.operators.common.linear import linear_multipliers, linear_sums
 from microtir.operators.common.problem import Rule
 from microtir.operators.common.quantization import EQUAL, QuantizationRule, weights
@@ -27,8 +28,14 @@ class Trait(Enum):
 
     ELEMENTWISE = "element i of the output depends on element i of each input, or on a broadcast"
     TABULATED = "an int8 result of one int8 input is looked up among its 256 values"
+    IN_PLACE = "the output may overwrite input 0: what is there has been read; so of ELEMENTWISE"
+    KEEPS = "outputs behind the first are new values of the inputs of their numbers, in their place"
+    KEEPS_LAST = "the last outputs are new values of the last inputs, in their place"
     MOVES_DATA = "each element of the output is one of the input, or a constant"
+    STATIC = "the output follows from the types of the inputs, whatever they hold"
     WEIGHTED = "input 1 holds weights, input 2 a bias"
+    CONTROL = "it says when others run, or gives a memory its new value: it is never folded"
+    OPAQUE = "what it computes is not known here: it is never evaluated at compile time"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,9 +51,11 @@ class Definition:
         inputs: the fewest and the most inputs.
         outputs: the most outputs; there is one at least.
         multipliers: finds scales of int8 nodes whose ratios have no fixed-point form.
-        sums: bounds the integer sums of an int8 node, given what its inputs hold; None where
+        sums: bounds the sums of a node on integers, given what its inputs hold; None where
             nothing is known.
         window: gives the sliding window of an image operator.
+        one_image: gives the attributes for one of several images; elements of an elementwise
+            operator are kept apart anyway, and another one without it mixes images.
         terms: counts the values that are added up for one element of the output.
         macs: counts multiply-accumulates; by default `terms` for each element of the output of an
             operator with weights, and none for another.
@@ -65,6 +74,7 @@ class Definition:
     multipliers: Rule | None = None
     sums: SumsRule | None = None
     window: Callable[[Node], SlidingWindow] | None = None
+    one_image: OneImage | None = None
     terms: Callable[[Node], int] | None = None
     macs: Callable[[Node], int] | None = None
     traits: frozenset[Trait] = frozenset()
@@ -84,16 +94,20 @@ def moving(
     limits: str = "",
     inputs: tuple[int, int] = (1, 1),
     outputs: int = 1,
+    traits: frozenset[Trait] = frozenset(),
+    types: TypeRule = MOVED,
+    one_image: OneImage | None = None,
 ) -> Definition:
     """Define an operator that computes nothing: all types are legal, and nothing is rescaled."""
     return Definition(
         op,
-        types=MOVED,
+        types=types,
         quantization=EQUAL,
         shapes=shapes,
         inputs=inputs,
         outputs=outputs,
-        traits=frozenset({Trait.MOVES_DATA}),
+        one_image=one_image,
+        traits=frozenset({Trait.MOVES_DATA}) | traits,
         limits=limits,
     )
 
@@ -107,6 +121,7 @@ def weighted(
     sums: SumsRule = linear_sums,
     window: Callable[[Node], SlidingWindow] | None = None,
     macs: Callable[[Node], int] | None = None,
+    types: TypeRule = WEIGHTED,
     limits: str = "constant weights",
 ) -> Definition:
     """Define an operator that multiplies its input by weights, adds a bias, and clamps.
@@ -115,13 +130,14 @@ def weighted(
     """
     return Definition(
         op,
-        types=WEIGHTED,
+        types=types,
         quantization=weights(channel_axis),
         shapes=shapes,
         inputs=(2, 3),
         multipliers=linear_multipliers,
         sums=sums,
         window=window,
+        one_image=by_first_axis,
         terms=terms,
         macs=macs,
         traits=frozenset({Trait.WEIGHTED}),

@@ -9,30 +9,16 @@ compiles operators takes all that it knows of one from its record.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning
-from microtir.operators.common.formula import Formula
+from microtir.operators.common.formula import Formula, WrittenFunction
 from microtir.operators.common.tflite_operands import TfliteReader
 from microtir.operators.definition import Definition, Trait
-from microtir.tir.ir import PrimFunc
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WrittenFunction:
-    """How an operator of the user is computed, if he writes the whole function of a layer.
-
-    Args:
-        build: writes the function of a node, of a given name; parameters are the inputs that are
-            not constant, each once, and then the outputs.
-        scratch_bytes: workspace of one call of `build`'s function, which then has a parameter more.
-    """
-
-    build: Callable[[Node, str], PrimFunc]
-    scratch_bytes: Callable[[Node], int] = lambda _node: 0
+_IN_PLACE = (Trait.ELEMENTWISE, Trait.IN_PLACE, Trait.KEEPS, Trait.KEEPS_LAST)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -45,7 +31,7 @@ class OperatorRecord:
         formula: what computes it on any target; an operator whose results are looked up in a table
             of its meaning needs none for int8, and one that is a view needs none at all.
         tflite: readers of the operators of TFLite files that become this one.
-        function: of an operator of the user: what computes it, if that is written by hand.
+        function: what computes it in the place of a formula, if the whole function is written.
     """
 
     definition: Definition
@@ -68,6 +54,11 @@ class OperatorRecord:
         """Return whether the operator has a trait."""
         return trait in self.definition.traits
 
+    @property
+    def is_in_place(self) -> bool:
+        """Return whether an output may take the place of an input of its type, by the formula."""
+        return any(map(self.has, _IN_PLACE))
+
     def __repr__(self) -> str:
         return self.name
 
@@ -87,16 +78,20 @@ class UserOperator(Operator):
 def join(
     definitions: Sequence[Definition],
     meanings: Mapping[type[Operator], Meaning],
-    formulas: Mapping[type[Operator], Formula],
+    formulas: Mapping[type[Operator], Formula | WrittenFunction],
     tflite: Sequence[TfliteReader] = (),
 ) -> tuple[OperatorRecord, ...]:
     """Return a record for each definition of a family, from what its sibling files say."""
-    return tuple(
-        OperatorRecord(
-            definition,
-            meanings[definition.op],
-            formulas.get(definition.op),
-            tuple(reader for reader in tflite if reader.op is definition.op),
+    records = []
+    for definition in definitions:
+        computed = formulas.get(definition.op)
+        records.append(
+            OperatorRecord(
+                definition,
+                meanings[definition.op],
+                computed if isinstance(computed, Formula) else None,
+                tuple(reader for reader in tflite if reader.op is definition.op),
+                computed if isinstance(computed, WrittenFunction) else None,
+            )
         )
-        for definition in definitions
-    )
+    return tuple(records)

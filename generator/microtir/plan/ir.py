@@ -99,6 +99,7 @@ class Refusal(Enum):
     SIZES = "its instructions do not reach that far"
     FORM = "weights or factors do not fit its packed form"
     SUMS = "sums are not proven to fit 32 bits"
+    RESCALING = "rescales sums in fixed point"
     SHAPES = "takes two activations of one shape"
     SCALES = "scales do not fit its sequence"
     WINDOWS = "takes other windows"
@@ -189,6 +190,7 @@ class Candidate:
     accumulator_bytes: int = 0
     code_bytes: int = 0  # beyond a direct kernel's, though other layers may share them
     is_view: bool = False  # no code: the output is the input's memory
+    in_place: bool = False  # its output may overwrite an input of equal type
     calls: Calls = IN_ONE_CALL  # those that it is taken for
     is_measured: bool = False  # the costs are those of tuning records
     planes: Planes | None = None  # of its input
@@ -345,9 +347,14 @@ class PlanConstraints:
     ignores_code: bool = False
 
     @staticmethod
-    def of(config: CompilationConfig) -> PlanConstraints:
-        """Return what a configuration asks for at first: its goal, and its limit on RAM."""
-        return PlanConstraints(config.optimize, config.measure, config.workspace_limit())
+    def of(config: CompilationConfig, state: int = 0) -> PlanConstraints:
+        """Return what a configuration asks for at first: its goal, and its limit on RAM.
+
+        Args:
+            config: with both.
+            state: bytes that the model keeps between runs, and no plan has for a workspace.
+        """
+        return PlanConstraints(config.optimize, config.measure, config.workspace_limit(state))
 
     @property
     def ranking(self) -> Optimize:
@@ -364,7 +371,8 @@ class Plan:
     """Every decision about a graph.
 
     `layouts` has an entry for each tensor that is not constant; `storage` maps a tensor to the
-    tensor in whose memory it lives, itself unless it is a view. `bytes` is what the workspace
+    tensor in whose memory it lives, itself unless it is a view, and `offsets` to the byte there
+    that it begins at, where that is not the first. `bytes` is what the workspace
     takes as far as planning knows: overlaps count by rows, and gaps between buffers not at all.
     `least` is the smallest limit, in bytes, that planning knows a plan for, where it was asked to
     work that out, and `size` the one that it keeps to. `offered` holds what there was to choose
@@ -382,6 +390,7 @@ class Plan:
         default_factory=lambda: MappingProxyType({})
     )
     constraints: PlanConstraints = PlanConstraints()
+    offsets: Mapping[Tensor, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def operators(self) -> tuple[PlannedOperator, ...]:

@@ -11,6 +11,7 @@ from microtir.plan.nest import histories, nest_of, runs_of
 from microtir.plan.nest_simulations import NestSimulations, tensors_of
 from microtir.plan.ranking import RankedCandidates, RankedKernels
 from microtir.plan.sequence import Demand, Use, best_order, depth_first
+from microtir.plan.states import readers_of_old_values
 from microtir.plan.storage import Overlaps, Storage
 
 
@@ -89,15 +90,24 @@ def _demand(
     def numbers(tensors: Sequence[Tensor]) -> tuple[int, ...]:
         return tuple(dict.fromkeys(buffers[storage.root[t]] for t in tensors))
 
+    readers = readers_of_old_values(graph, storage.root)
     uses = [
         Use(
-            after=sum({1 << makers[t] for t in node.activations if t in makers}),
+            after=sum(
+                {
+                    1 << n
+                    for n in (
+                        *(makers[t] for t in node.activations if t in makers),
+                        *(n for n in readers.get(storage.root[node.outputs[0]], ()) if n != number),
+                    )
+                }
+            ),
             reads=numbers(node.activations),
             writes=numbers(node.outputs),
             scratch=room,
             saved=tuple((buffers[x], buffers[y], n) for (x, y), n in shared.items() if n),
         )
-        for node, room, shared in zip(graph.nodes, scratch, saved, strict=True)
+        for number, (node, room, shared) in enumerate(zip(graph.nodes, scratch, saved, strict=True))
     ]
     return Demand(
         uses,

@@ -18,6 +18,7 @@ from microtir.errors import UnsupportedModelError
 from microtir.graph.columns import Cut
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.macs import macs
+from microtir.operators.control.definition import PutItem, has_control
 from microtir.plan.bands import cuts_worth_planning
 from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, possible, uniform
 from microtir.plan.grouping import Choices, rings
@@ -26,12 +27,13 @@ from microtir.plan.nest_simulations import NestSimulations
 from microtir.plan.orders import orders_worth_planning, whole_peak
 from microtir.plan.prices import cheapest_price
 from microtir.plan.ranking import NO_PRICE, RankedKernels
+from microtir.plan.states import StateWriters
 from microtir.plan.storage import Storage, Views
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
 
-# A balanced plan pays 1 % more instructions for 3 % less memory, inputs and outputs included, and
-# not for less.
+# A balanced plan pays 1 % more instructions for 3 % less memory, inputs, outputs and states
+# included, and not for less.
 _SPEED_OVER_SIZE = 3
 
 # A balanced plan takes at most so much of the least memory, or at least so much, and of the lowest
@@ -99,14 +101,21 @@ def _plan(
     found = [
         Choices(t.ranked, storage, simulations) for t, storage in zip(tasks, lives, strict=True)
     ]
-    ports = dict.fromkeys((*graph.inputs, *graph.outputs))
-    apart = 0 if workspace_io else sum(t.type.bytes for t in ports)
+    apart = _bytes_apart(graph, workspace_io=workspace_io)
     either = _Either(found)
     size = _size(either, ranking, limit, apart)
     number = either.cheapest(size)
     groups, taken = found[number].cheapest(size)
     made = tasks[number].plan(groups, rings(groups, lives[number]))
     return replace(made, bytes=taken, least=either.least, size=size)
+
+
+def _bytes_apart(graph: Graph, *, workspace_io: bool) -> int:
+    """Return the bytes of RAM that no plan changes: states, and ports outside the workspace."""
+    states = sum(state.turns * state.type.bytes for state in graph.states)
+    if workspace_io:
+        return states
+    return states + sum(t.type.bytes for t in dict.fromkeys((*graph.arguments, *graph.results)))
 
 
 def alternatives(
@@ -133,7 +142,7 @@ def alternatives(
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
-    if not reorder and not percent:
+    if (not reorder and not percent) or has_control(graph.nodes):
         return ()
     task = _Task.of(graph, candidates_of, PlanConstraints(goal))
     storage = task.storage(workspace_io=workspace_io)
@@ -162,6 +171,8 @@ class _Task:
     constraints: PlanConstraints
     offered: Mapping[Node, tuple[Candidate, ...]]
     roots: Mapping[Tensor, Tensor]
+    offsets: Mapping[Tensor, int]
+    writers: StateWriters
     edges: Sequence[Edge]
     kinds: Kinds
     ranked: Sequence[RankedKernels]
@@ -172,14 +183,20 @@ class _Task:
         views = Views(graph)
         offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
         roots = {t: views.root(t) for t in graph.tensors() if not t.is_constant}
+        offsets = {t: at for t in roots if (at := views.offset(t))}
+        writers = StateWriters.of(graph, roots)
+        offered = {node: writers.legal(node, legal) for node, legal in offered.items()}
         edges = edges_of(graph, offered)
         offered = {node: possible(node, legal, edges) for node, legal in offered.items()}
-        return _Task(graph, constraints, offered, roots, edges, {}, ()).of_kinds({})
+        task = _Task(graph, constraints, offered, roots, offsets, writers, edges, {}, ())
+        return task.of_kinds({})
 
     def of_kinds(self, kinds: Kinds) -> _Task:
         """Return the same with other layouts."""
         ranked = [
-            _ranked_kernels(node, agreeing(node, legal, kinds), self.constraints)
+            _ranked_kernels(
+                node, agreeing(node, legal, kinds), self.constraints, self.writers.streams(node)
+            )
             for node, legal in self.offered.items()
         ]
         return replace(self, kinds=kinds, ranked=ranked)
@@ -214,8 +231,9 @@ class _Task:
 
     def storage(self, *, workspace_io: bool) -> Storage:
         """Return where tensors live."""
-        ports = (*self.graph.inputs, *self.graph.outputs)
-        caller = () if workspace_io else ports
+        graph = self.graph
+        states = [t for state in graph.states for t in (state.before, state.after)]
+        caller = states if workspace_io else (*graph.inputs, *graph.outputs)
         return Storage.of(self.graph, self.roots, caller, self.layouts())
 
     def whole_peak(self, *, workspace_io: bool) -> int:
@@ -238,6 +256,7 @@ class _Task:
             groups=groups,
             layouts=MappingProxyType(layouts),
             storage=MappingProxyType(self.roots),
+            offsets=MappingProxyType(self.offsets),
             offered=MappingProxyType(self.offered),
             constraints=self.constraints,
         )
@@ -274,13 +293,15 @@ class _Either:
 
 def _legal(node: Node, candidates_of: CandidatesOf, views: Views) -> tuple[Candidate, ...]:
     offered = candidates_of(node)
+    if isinstance(node.op, PutItem):
+        views.share((node.inputs[0], node.output))
     return tuple(c for c in offered if not c.is_view or views.merge(node))
 
 
 def _ranked_kernels(
-    node: Node, legal: Sequence[Candidate], constraints: PlanConstraints
+    node: Node, legal: Sequence[Candidate], constraints: PlanConstraints, streams: bool
 ) -> RankedKernels:
-    ranked = RankedKernels.of(node, legal, constraints)
+    ranked = RankedKernels.of(node, legal, constraints, streams=streams)
     if ranked is None:
         raise UnsupportedModelError(
             f"no kernel can compute this operator '{node.op.name}'", where=str(node.source)
@@ -295,7 +316,7 @@ def _size(choices: _Either, goal: Optimize, limit: int | None, apart: int) -> in
         choices: of the graphs.
         goal: `ram` takes the least memory, `balanced` what is worth its price.
         limit: bytes, or None.
-        apart: bytes of inputs and outputs that lie outside the workspace.
+        apart: bytes that lie outside the workspace.
     """
     least = choices.least
     most = choices.most if limit is None else min(limit, choices.most)

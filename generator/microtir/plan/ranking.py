@@ -12,7 +12,7 @@ import numpy.typing as npt
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
 from microtir.plan.ir import ANY_SPEED, Candidate, PlanConstraints, PlannedOperator
-from microtir.plan.work import work
+from microtir.plan.work import image_work
 
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
 # that runs half a million times pays, for one of ten thousand steps it does not.  With the least
@@ -100,15 +100,26 @@ class RankedKernels:
 
     @staticmethod
     def of(
-        node: Node, candidates: Sequence[Candidate], asked: PlanConstraints
+        node: Node,
+        candidates: Sequence[Candidate],
+        asked: PlanConstraints,
+        *,
+        streams: bool = True,
     ) -> RankedKernels | None:
-        """Return the candidates of a node, sorted; None if none of them computes an output."""
+        """Return the candidates of a node, sorted; None if none of them computes an output.
+
+        Args:
+            node: the operator.
+            candidates: of it.
+            asked: of the plan.
+            streams: it may run row by row, other operators between its rows.
+        """
         price = price_of(asked, node)
         candidates = [c for c in candidates if (node, c.kernel) not in asked.refused]
         whole = [c for c in candidates if not c.accumulates]
-        rows = [c for c in whole if c.takes_row_range]
+        rows = [c for c in whole if c.takes_row_range and streams]
         rows = [c for c in rows if c.windows == rows[0].windows]
-        accumulated = [c for c in candidates if c.accumulates]
+        accumulated = [c for c in candidates if c.accumulates and streams]
         if not whole:
             return None
 
@@ -116,7 +127,9 @@ class RankedKernels:
             if not legal:
                 return None
             return _ranked_candidates(
-                node, legal, lambda c: price(work(node, c, asked.measure, together=together), c)
+                node,
+                legal,
+                lambda c: price(image_work(node, c, asked.measure, together=together), c),
             )
 
         def alone(together: int) -> RankedCandidates | None:
@@ -126,7 +139,7 @@ class RankedKernels:
             whole=_ranked_candidates(
                 node,
                 [c.running_alone(0) for c in whole],
-                lambda c: price(work(node, c, asked.measure), c),
+                lambda c: price(image_work(node, c, asked.measure), c),
             ),
             rows=of(rows, 1),
             accumulated=of(accumulated, 1),

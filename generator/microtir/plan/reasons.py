@@ -145,7 +145,9 @@ class _Choice:
     def _is_better(self, c: Candidate) -> bool:
         """Return whether a candidate would have been chosen if there were room for its scratch."""
         price = price_of(self.plan.constraints, self.operator.node, self.goal)
-        return price(self._work(c), c) < price(self._work(self.chosen), self.chosen)
+        images = self.operator.node.source.images
+        mine, other = self._work(self.chosen) // images, self._work(c) // images
+        return price(other, c) < price(mine, self.chosen)
 
     def _difference(self, c: Candidate) -> str:
         """Return what a candidate costs more than the chosen one, and what less."""

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.graph.ir import Graph, Node, Tensor
+from microtir.operators.control.definition import Control, EndRepeat, Repeat, aliases
+from microtir.operators.state.definition import JoinRows, TakeRows
 from microtir.operators.streaming.definition import JoinColumns
 from microtir.plan.ir import Layout
 from microtir.plan.nest import History
 from microtir.plan.nest_simulations import NestSimulations
+
+
+def loops_of(graph: Graph) -> Iterator[tuple[int, int]]:
+    """Yield where each loop begins and ends, inner ones first."""
+    begun: list[int] = []
+    for number, node in enumerate(graph.nodes):
+        if isinstance(node.op, Repeat):
+            begun.append(number)
+        elif isinstance(node.op, EndRepeat):
+            yield begun.pop(), number
 
 
 class Views:
@@ -20,33 +33,81 @@ class Views:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._parent: dict[Tensor, Tensor] = {}
+        self._parent: dict[Tensor, tuple[Tensor, int]] = {}
         self._fixed = frozenset((*graph.inputs, *graph.outputs))
 
     def root(self, tensor: Tensor) -> Tensor:
         """Return the tensor whose memory this one lies in."""
         while tensor in self._parent:
-            tensor = self._parent[tensor]
+            tensor, _ = self._parent[tensor]
         return tensor
+
+    def offset(self, tensor: Tensor) -> int:
+        """Return the byte of its root at which a tensor begins."""
+        offset = 0
+        while tensor in self._parent:
+            tensor, at = self._parent[tensor]
+            offset += at
+        return offset
 
     def merge(self, node: Node) -> bool:
         """Let the output of a view share its input's memory; False if it must be copied.
 
         Two tensors of the caller (input to output, or two outputs) are different memory, and a
         constant lies in flash: those are copied. What columns are joined from was made for this
-        and lies in the output's memory.
+        and lies in the output's memory, and so do rows where they can.
         """
-        if isinstance(node.op, JoinColumns):
-            self._parent.update(dict.fromkeys(node.inputs, node.output))
+        if isinstance(node.op, Control):
+            for tensors in aliases(node):
+                self.share(tensors)
             return True
+        match node.op:
+            case JoinColumns():
+                self._parent.update(dict.fromkeys(node.inputs, (node.output, 0)))
+                return True
+            case JoinRows():
+                return self._line_up(node)
+            case TakeRows(axis, first):
+                at = first * math.prod(node.output.shape[axis + 1 :]) * node.output.dtype.bytes
+            case _:
+                at = 0
         source, target = self.root(node.inputs[0]), self.root(node.output)
         if source.is_constant or (source in self._fixed and target in self._fixed):
             return False
         if target in self._fixed:
-            self._parent[source] = target
+            if not (self._is_all(node.inputs[0]) and node.output.type.bytes == source.type.bytes):
+                return False
+            self._parent[source] = target, 0
         else:
-            self._parent[target] = source
+            self._parent[target] = source, at + self.offset(node.inputs[0])
         return True
+
+    def share(self, tensors: Sequence[Tensor]) -> None:
+        """Let tensors have one memory: that of the caller's among them, if there is one."""
+        roots = dict.fromkeys(map(self.root, tensors))
+        fixed = [root for root in roots if root in self._fixed]
+        assert len(fixed) < 2, "an Assign gives each memory its value"
+        (root, *_) = (*fixed, *roots)
+        self._parent.update({other: (root, 0) for other in roots if other is not root})
+
+    def _line_up(self, node: Node) -> bool:
+        """Let the inputs lie in the output one after the other, if each has memory of its own."""
+        roots = [self.root(tensor) for tensor in node.inputs]
+        is_free = all(
+            self._is_all(tensor) and not root.is_constant and root not in self._fixed
+            for tensor, root in zip(node.inputs, roots, strict=True)
+        )
+        if not is_free or len(set(roots)) < len(roots):
+            return False
+        at = 0
+        for root in roots:
+            self._parent[root] = node.output, at
+            at += root.type.bytes
+        return True
+
+    def _is_all(self, tensor: Tensor) -> bool:
+        """Return whether a tensor takes all memory of its root."""
+        return self.offset(tensor) == 0 and tensor.type.bytes == self.root(tensor).type.bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +146,9 @@ class Storage:
             for tensor in node.outputs:
                 first.setdefault(root[tensor], number)
                 last[root[tensor]] = number
+        for begin, end in loops_of(graph):
+            # Each turn reads what was there before the loop, so that it stays through all of them.
+            last |= {t: end for t, at in last.items() if begin <= at < end and first[t] < begin}
         last.update({root[tensor]: len(graph.nodes) for tensor in graph.outputs})
         shared = [t for t, r in root.items() if t is not r]
         living: list[list[Tensor]] = [[] for _ in graph.nodes]
@@ -188,8 +252,8 @@ class Overlaps:
             return 0
         (reader,), (writer,) = readers, writers
         size = self._storage.bytes
-        if size(writer) != size(y):
-            return 0  # some columns of y, whose rows are longer
+        if size(writer) != size(y) or size(reader) != size(x):
+            return 0  # some rows, or columns of y, whose rows are longer
         row = self._storage.row_bytes
         distance = self._simulations.distance(
             self._known[reader], self._known[writer], row(reader), row(writer)

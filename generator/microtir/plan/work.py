@@ -13,7 +13,15 @@ _CALL = MappingProxyType({Measure.INSTRUCTIONS: 40, Measure.CYCLES: 60})
 
 
 def work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 0) -> int:
-    """Return what a node costs, the calls included.
+    """Return what a node costs for all images; otherwise as `image_work`."""
+    return image_work(node, candidate, measure, together=together) * node.source.images
+
+
+def image_work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 0) -> int:
+    """Return what a node costs for one image and in all turns of a loop, the calls included.
+
+    Kernels are ranked by it: a byte of code is worth as many instructions of an image whatever the
+    batch, so that a batch is computed by the kernels of one image.
 
     Args:
         node: what is computed.
@@ -25,7 +33,8 @@ def work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 
     if together:
         steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
         calls = -(-steps // together)
-    return candidate.estimate(measure, together) + _CALL[measure] * calls
+    once = candidate.estimate(measure, together) + _CALL[measure] * calls
+    return once * node.source.turns
 
 
 def plan_work(plan: Plan) -> int:

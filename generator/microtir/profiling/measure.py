@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ class FunctionCost:
         layer: the layer that it computes; None for the model's run function, which calls them.
         cycles: exact where the emulator knows them (AVR), else None.
         calls: how often it was entered.
+        code: bytes of its machine code in the program, without what it calls.
     """
 
     function: str
@@ -38,6 +40,7 @@ class FunctionCost:
     instructions: int
     cycles: int | None
     calls: int
+    code: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +201,12 @@ def _costs(text: str, regions: Sequence[_Region], project: Project) -> Iterator[
         for position, count in enumerate(counts):
             sums[position] += int(count)
     layers = {region.function: region.layer for region in regions}
+    code = Counter[str]()
+    for region in regions:
+        code[region.function] += region.end - region.start
     for function, (instructions, cycles, calls) in rows.items():
-        yield FunctionCost(
-            function, layers[function], instructions, cycles if has_cycles else None, calls
-        )
+        known = cycles if has_cycles else None
+        yield FunctionCost(function, layers[function], instructions, known, calls, code[function])
 
 
 def _blocks(text: str, regions: Sequence[_Region]) -> Iterator[BlockCost]:

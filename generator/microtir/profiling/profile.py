@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from typing import Any
 from microtir.artifact import Artifact, Footprint, footprint
 from microtir.boards.board import Board, EmulatorKind, MemoryKind, ProjectType
 from microtir.boards.errors import BoardError
+from microtir.boards.search import emulated_like
+from microtir.boards.toolchain import symbols
 from microtir.device.emulate import DEFAULT_TIMEOUT
 from microtir.instruction_sets import instruction_set
 from microtir.profiling.cycles import estimate
@@ -45,6 +48,7 @@ class LayerCost:
         index: position of the operator in the model file; None for what the file does not have.
         macs_recomputed: of those executed, what another function does, too.
         calls: how often the function was entered.
+        code: bytes of the function in flash, without the micro-kernels that it calls.
     """
 
     name: str
@@ -57,6 +61,7 @@ class LayerCost:
     instructions: int
     cycles: int
     calls: int
+    code: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as values of JSON: those of the layer, not of its C function."""
@@ -66,12 +71,26 @@ class LayerCost:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelCode:
+    """The bytes of a micro-kernel in flash, and the names of the layers that share it."""
+
+    function: str
+    code: int
+    layers: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as values of JSON."""
+        return asdict(self) | {"layers": list(self.layers)}
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """The costs of one inference; `cycles_are_exact` where the emulator knows them.
 
     Args:
         targets: what the model was compiled for.
         code, weights: bytes of flash.
+        kernels: those that are functions of their own in the program.
         ram: its stack is what one inference touched, found by painting.
         stack_bound: what the calls in the machine code can reach.
     """
@@ -81,6 +100,7 @@ class Profile:
     board: str
     compiler: str
     layers: tuple[LayerCost, ...]
+    kernels: tuple[KernelCode, ...]
     cycles_are_exact: bool
     code: int
     weights: int
@@ -126,6 +146,7 @@ class Profile:
             },
             "ram": asdict(self.ram) | {"total": self.ram.total},
             "layers": [layer.to_dict() for layer in self.layers],
+            "kernels": [kernel.to_dict() for kernel in self.kernels],
         }
 
 
@@ -165,7 +186,8 @@ def profile(
         sizes = model_sizes(pieces, _build(empty, options))
         measured = measure(project, timeout=timeout)
         cycles, bound = _from_machine_code(project, measured)
-    return _profile(artifact, board, measured, cycles, sizes, bound)
+        kernels = tuple(_kernels(project, artifact))
+    return _profile(artifact, board, measured, cycles, sizes, bound, kernels)
 
 
 def _check_counting(board: Board) -> None:
@@ -175,7 +197,7 @@ def _check_counting(board: Board) -> None:
             f"instructions cannot be counted on '{board.name}'",
             where=f"{board.file}: emulator",
             legal="a board that QEMU or simavr emulates",
-            fix="`microtir boards` shows the emulator of each",
+            fix=emulated_like(board),
         )
     core = board.target.core
     if kind is EmulatorKind.QEMU and instruction_set(core.family).cpu_costs(core) is None:
@@ -213,6 +235,19 @@ def _from_machine_code(
     return cycles, bound
 
 
+def _kernels(project: Project, artifact: Artifact) -> Iterator[KernelCode]:
+    """Yield the micro-kernels of the program; what a compiler made a part of a layer is none."""
+    sizes, facts = Counter[str](), artifact.metadata
+    for symbol in symbols(project.board.toolchain, project.program_path):
+        if symbol.kind in "tT":
+            sizes[symbol.name.split(".")[0]] += symbol.size
+    names = {layer.function: layer.name for layer in facts.layers}
+    for kernel in facts.kernels:
+        if code := sizes[kernel.function]:
+            callers = tuple(names[f] for f in kernel.layers if f in names)
+            yield KernelCode(kernel.function, code, callers)
+
+
 def _profile(
     artifact: Artifact,
     board: Board,
@@ -220,6 +255,7 @@ def _profile(
     cycles: Mapping[str, int],
     sizes: LinkedSizes,
     bound: StackBound,
+    kernels: tuple[KernelCode, ...],
 ) -> Profile:
     facts = artifact.metadata
     known = {layer.function: layer for layer in facts.layers}
@@ -237,6 +273,7 @@ def _profile(
             instructions=cost.instructions,
             cycles=cycles.get(cost.function, 0),
             calls=cost.calls,
+            code=cost.code,
         )
 
     layers = tuple(map(layer, measured.by_function))
@@ -246,6 +283,7 @@ def _profile(
         board=board.name,
         compiler=measured.compiler,
         layers=layers,
+        kernels=kernels,
         cycles_are_exact=measured.cycles is not None,
         code=sizes.code,
         weights=sizes.weights,

@@ -14,8 +14,8 @@ TIMEOUT = 1800  # seconds: a first Zephyr build compiles the whole kernel
 
 # Where the reason starts: what comes before are the commands of what went well.
 _REASON = re.compile(
-    r"error:|undefined reference|overflowed by|multiple definition|cannot find|No such file"
-    r"|will not fit|Error \d|FAILED|Assertion|assertion"
+    r"error:|CMake Error|undefined reference|overflowed by|multiple definition|cannot find"
+    r"|No such file|will not fit|Error \d|FAILED|Assertion|assertion"
 )
 _SHOWN_LINES = 25
 

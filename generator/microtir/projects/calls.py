@@ -69,9 +69,12 @@ def call_of(
     rest = [pool.argument for pool in constants]
     rest += [f"{name}_parameters"] * is_external + ["&devices"] * bool(facts.devices)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
+    kept = facts.state is not None
+    given = ["&inputs", "&outputs", *[f"&state_of_{name}"] * kept]
+    alone = ["&inputs", "&outputs", *["&state"] * kept]
     return RunCall(
-        c_code(", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest])),
-        c_code(", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest])),
+        c_code(", ".join([*given, *(pool.place for pool in pools), *rest])),
+        c_code(", ".join([*alone, *(pool.argument for pool in pools), *rest])),
         tuple(_packed(facts, ports, pools, constants)) if packed else (),
         is_external,
         bool(facts.devices),
@@ -91,6 +94,8 @@ def _packed(
             c_code(place), len(port.type.shape), c_code(runtime_dtype(port.type.dtype)), shape
         )
     byte = c_code(runtime_dtype(DType.UINT8))
+    if facts.state is not None:
+        yield PackedTensor(c_code(f"&state_of_{name}"), 1, byte, c_code(str(facts.state.size)))
     for pool in pools:
         yield PackedTensor(c_code(pool.place), 1, byte, c_code(str(max(pool.bytes, 1))))
     given = [(pool.argument, pool.bytes) for pool in constants]

@@ -71,6 +71,7 @@ def demand(models: Models, ram: Footprint) -> MemoryDemand:
         Need("workspace", ram.planned - _total(in_sections)),
         *in_sections,
         Need("inputs and outputs", ram.io),
+        *((Need("state", ram.state),) if ram.state else ()),
         Need("stack", ram.stack),
         *((Need("copy of the weights", ram.data),) if ram.data else ()),
         *((Need("reserve of the board", ram.reserve),) if ram.reserve else ()),
@@ -158,7 +159,7 @@ def memory_uses(board: Board, artifact: Artifact, code: int) -> tuple[MemoryUse,
 
 
 def workspace_room(board: Board, config: CompilationConfig, io: int) -> int | None:
-    """Return the bytes that a board has for a workspace, if known before it is made.
+    """Return the bytes that a board has for a workspace and a state, if known before they are made.
 
     It is what `memory_uses` leaves free of the memories that the pools lie in. Where the program or
     its weights are in the same memory nobody knows their size yet. Less than 0 if the rest alone is

@@ -70,9 +70,18 @@ class Framework:
         entries = [f.read_text("utf-8", "replace").strip() for f in folder.iterdir() if f.is_file()]
         return any(Path(entry).is_dir() for entry in entries)
 
-    def missing(self, what: str = "is not on this machine") -> MissingToolError:
+    def missing(self) -> MissingToolError:
         """Return the diagnostic for a framework that is missing."""
+        named = os.environ.get(self.variable)
+        what = "is not on this machine"
+        if named:
+            what = f"is not in '{named}', which the environment names: there is no {self.file}"
         return MissingToolError(f"{self.name} {what}", where=self.variable, fix=self.get)
+
+    def incomplete(self, said: str) -> MissingToolError:
+        """Return the diagnostic for a framework of which a part is missing, as a build said."""
+        what = f"{self.name} is here only in part: {said}"
+        return MissingToolError(what, where=self.variable, fix=self.get)
 
     def explains(self, output: str) -> bool:
         """Return whether a failed build says that a part of it is missing."""

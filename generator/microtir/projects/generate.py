@@ -11,7 +11,7 @@ from microtir.boards.board import Board, Console, EmulatorKind, ProjectSupport, 
 from microtir.boards.errors import ProjectError
 from microtir.boards.search import load_board
 from microtir.config.names import macro_name
-from microtir.errors import nearest
+from microtir.errors import Fix, nearest
 from microtir.projects.calls import byte_lines
 from microtir.projects.capacity import check_fit, demand, project_footprint
 from microtir.projects.folder import write_folder
@@ -172,7 +172,9 @@ def _parameter_files(
     files_of: dict[str, bytes] = {}
     for artifact in artifacts:
         name, parameters = artifact.metadata.module_name, artifact.metadata.parameters
-        for file in artifact.data if parameters is not None else ():
+        for file in artifact.data:
+            if parameters is None or file.path != parameters.file:
+                continue  # a pool, or the same weights in a form for others
             values = {
                 "name": name, "macro": macro_name(name), "lines": byte_lines(file.content),
             }  # fmt: skip
@@ -230,5 +232,10 @@ def _server_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part
             f"a project of type '{support.type.value}' on {console.value} cannot serve",
             where="options.server",
             legal="a bare-metal project with a serial port",
+            fix=Fix(
+                "use project type 'baremetal' and a board with a serial port, or 'host'",
+                "name the platform crt instead, or --project-type baremetal, which the board "
+                "'host' has, and others with a serial port",
+            ),
         )
     return [Part("server", "src"), Part(f"{support.type.value}/server", ".")]

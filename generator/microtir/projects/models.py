@@ -22,7 +22,7 @@ from microtir.artifact import (
 from microtir.boards.errors import ProjectError
 from microtir.config.names import macro_name
 from microtir.errors import nearest
-from microtir.ir_module import Port, PortKind
+from microtir.ir_module import ModelInfo, Port, PortKind
 from microtir.projects.calls import RunCall, call_of
 from microtir.projects.options import ProjectOptions, Samples
 from microtir.projects.pools import (
@@ -38,7 +38,7 @@ from microtir.support.arrays import Array
 from microtir.support.encoding import Encoded, c_code
 
 ELEMENT_BYTES = 8  # of the largest element, and its alignment at most
-MAX_SAMPLES = 65535  # the application counts them in 16 bits
+MAX_RUNS = 65535  # the application counts them in 16 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,8 @@ class ModelValues:
     """The values of one model for templates: names, ports, and sizes in bytes.
 
     `internal` are the workspace pools that are its own arrays, `constants` all constant pools,
-    `places` where its parts of what models share begin.
+    `places` where its parts of what models share begin.  Of `steps` runs each a sample consists, of
+    a model that keeps something from one to the next.
     """
 
     name: str
@@ -102,6 +103,7 @@ class ModelValues:
     inputs: tuple[PortValues, ...]
     outputs: tuple[PortValues, ...]
     sample_count: int
+    steps: int
     pools: tuple[PoolValues, ...]
     internal: tuple[PoolData, ...]
     constants: tuple[ConstantValues, ...]
@@ -113,6 +115,11 @@ class ModelValues:
     call: RunCall
     places: Places
     ram: Footprint
+
+    @property
+    def has_state(self) -> bool:
+        """Return whether it keeps something from one run to the next."""
+        return self.ram.state > 0
 
     @property
     def layer_table(self) -> str:
@@ -188,7 +195,8 @@ class Models:
         # The scratch of one of several lies where others have their workspace.
         scratch = self.models[0].ram.scratch if len(self.models) == 1 else 0
         workspace = self.workspace_bytes - scratch
-        return Footprint(workspace, scratch, self.io_bytes, data, stack, reserve)
+        state = sum(model.ram.state for model in self.models)  # each keeps its own
+        return Footprint(workspace, scratch, self.io_bytes, state, data, stack, reserve)
 
     @property
     def weights_bytes(self) -> int:
@@ -264,18 +272,13 @@ def _model(
     """Return the values of one model, and add the arrays of its samples to `arrays`."""
     facts = artifact.metadata
     name = facts.module_name
-    model = artifact.module.model
-    if model is None:
-        raise ProjectError(
-            f"'{name}' holds functions and no model: there is nothing to run by itself",
-            where="project.generate(artifact)",
-            fix="build it from a model, or use the exported sources in a project of your own",
-        )
+    model = _info(artifact)
     samples = options.samples.get(name)
     if samples is None:
         samples = Samples({}) if options.server else arbitrary_samples(model.inputs)
     inputs = _by_port(samples.inputs, model.inputs, f"inputs of '{name}'")
     outputs = _by_port(samples.outputs, model.outputs, f"outputs of '{name}'")
+    steps = _steps(model, {**inputs, **outputs})
     missing = [port.name for port in model.inputs if port.name not in inputs]
     if missing and not options.server:
         where = f"samples: inputs of '{name}'"
@@ -295,7 +298,7 @@ def _model(
         number = len(ports[port.kind])
         array = None
         if values is not None:
-            array = sample_array(f"{name}_{port.kind.value}{number}_samples", port, values)
+            array = sample_array(f"{name}_{port.kind.value}{number}_samples", port, values, steps)
             arrays.append(array)
         ports[port.kind].append(_port(port, array, samples.rtol, place))
     code = [file for file in artifact.sources if file.path == f"{name}.c"]
@@ -305,7 +308,8 @@ def _model(
         file=model.source_file,
         inputs=tuple(ports[PortKind.INPUT]),
         outputs=tuple(ports[PortKind.OUTPUT]),
-        sample_count=_sample_count(name, [*inputs.values(), *outputs.values()]),
+        sample_count=_sample_count(name, [*inputs.values(), *outputs.values()], steps),
+        steps=steps,
         pools=pools,
         internal=tuple(pool for pool in memory.pools if pool.is_internal),
         constants=constants,
@@ -318,6 +322,23 @@ def _model(
         places=places,
         ram=footprint(facts),
     )
+
+
+def _info(artifact: Artifact) -> ModelInfo:
+    """Return what the interface of a model says.
+
+    Raises:
+        ProjectError: the artifact holds functions of a user.
+    """
+    model = artifact.module.model
+    if model is None:
+        raise ProjectError(
+            f"'{artifact.metadata.module_name}' holds functions and no model: there is nothing to "
+            "run by itself",
+            where="project.generate(artifact)",
+            fix="build it from a model, or use the exported sources in a project of your own",
+        )
+    return model
 
 
 def _by_port(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> dict[str, Array]:
@@ -335,13 +356,32 @@ def _by_port(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> 
     return dict(arrays)
 
 
-def _sample_count(name: str, arrays: list[Array]) -> int:
-    counts = sorted({len(array) if array.ndim else 0 for array in arrays}) or [1]
-    if len(counts) > 1 or not 1 <= counts[0] <= MAX_SAMPLES:
+def _steps(model: ModelInfo, arrays: Mapping[str, Array]) -> int:
+    """Return the runs of each sample: of a model with a state the second axis may count them."""
+    if not model.states:
+        return 1
+    elements = {port.name: port.type.elements for port in model.ports}
+    counted = {
+        array.shape[1] if array.ndim > 1 and array.size != len(array) * elements[name] else 1
+        for name, array in arrays.items()
+    }
+    if len(counted) > 1 or 0 in counted:
         raise ProjectError(
-            f"the arrays hold {' and '.join(map(str, counts))} samples",
+            f"the arrays hold sequences of {' and '.join(map(str, sorted(counted)))} steps",
+            where=f"samples of '{model.name}'",
+            legal="the same number for every input and output, 1 or more",
+        )
+    return max(counted, default=1)
+
+
+def _sample_count(name: str, arrays: list[Array], steps: int) -> int:
+    counts = sorted({len(array) if array.ndim else 0 for array in arrays}) or [1]
+    if len(counts) > 1 or not 1 <= counts[0] * steps <= MAX_RUNS:
+        raise ProjectError(
+            f"the arrays hold {' and '.join(map(str, counts))} samples"
+            + f" of {steps} steps" * (steps > 1),
             where=f"samples of '{name}'",
-            legal=f"the same number for every input and output, 1 to {MAX_SAMPLES}",
+            legal=f"the same number for every input and output, 1 to {MAX_RUNS // steps}",
         )
     return counts[0]
 

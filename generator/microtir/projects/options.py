@@ -22,7 +22,8 @@ class Samples:
     """Inputs that the application runs a model on, and what is expected.
 
     Args:
-        inputs: arrays by the model's name of the input; the first axis counts samples.
+        inputs: arrays by the model's name of the input; the first axis counts samples, and the
+            second one may count the steps of each, of a model that keeps something between them.
         outputs: expected outputs in the same form, or none: then they are only printed.
         rtol: allowed difference of floats, relative to a sample's largest expected magnitude.
     """

@@ -137,7 +137,7 @@ class Project:
                 run_build(self._filled(step.then), self.folder, self.metadata)
         except BuildError as error:
             if step.framework is not None and step.framework.explains(error.what):
-                raise step.framework.missing("is here only in part") from error
+                raise step.framework.incomplete(error.what) from error
             raise
         return program
 
@@ -187,6 +187,13 @@ class Project:
             line = ProcessLink(emulator_command(self.board, program))
         return DeviceSession(line, run_timeout, self.metadata())
 
+    @property
+    def flash_command(self) -> Sequence[str]:
+        """Return the command that writes the program to the board; none if there is no such."""
+        if self.flash_step is not None:
+            return self.flash_step.command
+        return self.board.flasher.command if self.board.flasher is not None else ()
+
     def flash(self, port: str | None = None) -> None:
         """Write the program that was built to the board.
 
@@ -200,8 +207,7 @@ class Project:
         """
         program = self.built_program()
         self._check_is_program(program)
-        flasher = self.board.flasher
-        command = self.flash_step.command if self.flash_step else flasher and flasher.command
+        flasher, command = self.board.flasher, self.flash_command
         if not command:
             raise ProjectError(
                 f"nothing says how a program is written to '{self.board.name}'",

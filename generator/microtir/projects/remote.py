@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from microtir.artifact import Artifact, GraphNode, NodeResult, graph_nodes
+from microtir.artifact import Artifact, GraphNode, NodeResult, NodeTensor, graph_nodes
 from microtir.boards.board import Board, ProjectType
 from microtir.boards.errors import BoardError, ProjectError
+from microtir.boards.search import emulated_like
 from microtir.device.session import RUN_TIMEOUT, DeviceSession, RemoteRun, check_models
 from microtir.errors import RunError
 from microtir.ir_module import ModelInfo
@@ -25,18 +26,21 @@ def run_samples(
     *,
     port: str | None = None,
     timeout: float = RUN_TIMEOUT,
+    steps: int = 1,
 ) -> list[Mapping[str, Array]]:
-    """Run a model on a board, once for each sample.
+    """Run a model on a board, once for each sample, or for each step of one.
 
     Args:
         artifact: a compiled model.
         board: emulated, unless a port is given.
-        samples: inputs by the model's names.
+        samples: inputs of each run, by the model's names.
         port: serial port of the real board, which is flashed first.
         timeout: seconds of one inference.
+        steps: how many runs, one after another, a sample has.  The first begins with the state that
+            the model file gives, if the model has one.
 
     Returns:
-        The outputs of each sample, by the model's names.
+        The outputs of each run, by the model's names.
 
     Raises:
         BoardError: the board has no bare-metal project, or no emulator and no port is given;
@@ -48,8 +52,7 @@ def run_samples(
         RunError: the model returned an error status.
     """
     with _served(artifact, board, port, timeout) as (session, model):
-        done = [_run(session, model, number, sample) for number, sample in enumerate(samples)]
-        return [result.outputs for result in done]
+        return [_run(session, model, n, s, steps).outputs for n, s in enumerate(samples)]
 
 
 def run_nodes(
@@ -59,6 +62,7 @@ def run_nodes(
     *,
     port: str | None = None,
     timeout: float = RUN_TIMEOUT,
+    steps: int = 1,
 ) -> list[tuple[Mapping[str, Array], tuple[NodeResult, ...]]]:
     """Run samples of a graph, and return what its nodes did, too.
 
@@ -71,32 +75,43 @@ def run_nodes(
     nodes = graph_nodes(artifact)
     results = []
     with _served(artifact, board, port, timeout) as (session, model):
-        for number, sample in enumerate(samples):
-            done = _run(session, model, number, sample)
-            results.append((done.outputs, node_results(session, model, sample, done, nodes)))
+        for first in range(0, len(samples), steps):
+            runs = samples[first : first + steps]
+            done = [_run(session, model, n, run, steps) for n, run in enumerate(runs, first)]
+            seen = node_results(session, model, runs, done, nodes)
+            results += [(one.outputs, of_one) for one, of_one in zip(done, seen, strict=True)]
     return results
 
 
 def node_results(
     session: DeviceSession,
     model: ModelInfo,
-    sample: Mapping[str, Array],
-    done: RemoteRun,
+    runs: Sequence[Mapping[str, Array]],
+    done: Sequence[RemoteRun],
     nodes: Sequence[GraphNode],
-) -> tuple[NodeResult, ...]:
-    """Return what the nodes of a program's first model do with a sample.
+) -> list[tuple[NodeResult, ...]]:
+    """Return what the nodes of a program's first model do in the runs of a sample.
 
     Args:
         session: a conversation with the program.
         model: its ports.
-        sample: arrays by the names of the inputs.
-        done: the run of the sample, which has the ticks; another one gives the tensors.
+        runs: of each the arrays by the names of the inputs.
+        done: the same runs, which have the ticks; others give the tensors.
         nodes: those of the model, in their order.
 
     Raises:
         EmulatorError: the program does not answer, or refuses.
     """
-    tensors = session.layer_tensors(model, sample)
+    if model.states:
+        session.begin(0)
+    tensors = [session.layer_tensors(model, run) for run in runs]
+    return [_results(nodes, *of_run) for of_run in zip(done, tensors, strict=True)]
+
+
+def _results(
+    nodes: Sequence[GraphNode], done: RemoteRun, tensors: Mapping[int, tuple[NodeTensor, ...]]
+) -> tuple[NodeResult, ...]:
+    """Return what nodes did in a run: the ticks of their layers, the tensors of the last one."""
     return tuple(
         NodeResult(
             node.name,
@@ -130,12 +145,15 @@ def _served(
 
 
 def _run(
-    session: DeviceSession, model: ModelInfo, number: int, sample: Mapping[str, Array]
+    session: DeviceSession, model: ModelInfo, number: int, sample: Mapping[str, Array], steps: int
 ) -> RemoteRun:
+    if model.states and number % steps == 0:
+        session.begin(0)
     result = session.run(model, sample)
     if result.status != 0:
+        of_step = f", step {number % steps}" if steps > 1 else ""
         raise RunError(
-            f"the model returned status {result.status} for sample {number}",
+            f"the model returned status {result.status} for sample {number // steps}{of_step}",
             where=f"{session.models[0].name}_run",
         )
     return result
@@ -148,6 +166,6 @@ def _check_runs_samples(board: Board) -> None:
         f"samples cannot be run on '{board.name}': it has no project of type 'baremetal'",
         where=f"{board.file}: projects",
         legal="boards with one, which `microtir boards` lists",
-        fix="take an emulated board with the same CPU, or run a project on this one: "
+        fix=f"{emulated_like(board)}; or run a project on this one: "
         f"`microtir micro create-project --board {board.name}`",
     )

@@ -69,13 +69,14 @@ def _scaled(shares: NDArray[np.float64], dtype: DType) -> Array:
     return np.floor(low + shares * (high - low + 1)).astype(dtype.value)
 
 
-def sample_array(name: str, port: Port, values: Array) -> SampleArray:
+def sample_array(name: str, port: Port, values: Array, steps: int = 1) -> SampleArray:
     """Return the array of one tensor.
 
     Args:
         name: of the C array.
         port: the input or output.
-        values: the first axis counts samples.
+        values: the first axis counts samples, the second one steps where there are several.
+        steps: of each sample.
 
     Raises:
         ProjectError: other type or other shape.
@@ -87,11 +88,11 @@ def sample_array(name: str, port: Port, values: Array) -> SampleArray:
             where=f"samples of '{port.name}'",
             legal=dtype.value,
         )
-    if values.ndim == 0 or values.size != len(values) * port.type.elements:
+    if values.ndim == 0 or values.size != len(values) * steps * port.type.elements:
         raise ProjectError(
             f"the samples have the shape {list(values.shape)}",
             where=f"samples of '{port.name}'",
-            legal=f"[samples, {', '.join(map(str, shape))}]",
+            legal=f"[samples, {'steps, ' * (steps > 1)}{', '.join(map(str, shape))}]",
         )
     literals = [_literal(value, dtype) for value in values.reshape(-1)]
     extents = "".join(f"[{extent}]" for extent in shape)
@@ -100,7 +101,8 @@ def sample_array(name: str, port: Port, values: Array) -> SampleArray:
         c_type=C_TYPES[dtype],
         elements=len(literals),
         bytes=len(literals) * dtype.bytes,
-        comment=f"{len(values)} samples of {dtype.value}{extents}",
+        comment=f"{len(values)} samples of {f'{steps} steps of ' * (steps > 1)}"
+        f"{dtype.value}{extents}",
         lines=tuple(map(c_code, _lines(literals))),
     )
 
@@ -111,6 +113,8 @@ def _literal(value: np.generic, dtype: DType) -> str:
     number = int(value)
     if dtype is DType.UINT32:
         return f"{number}ul"
+    if dtype is DType.UINT64:
+        return f"{number}ull"
     if dtype in (DType.INT32, DType.INT64):
         suffix = "l" if dtype is DType.INT32 else "ll"
         # The most negative value has no literal: the minus is applied to what does not fit.

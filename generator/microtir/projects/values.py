@@ -69,6 +69,7 @@ def project_values(
         "together": [", ".join(names) for names in models.concurrent.sorted()],
         "model_count": len(names),
         "has_own_tensors": any(model.own_ports for model in models.models),
+        "has_states": any(model.has_state for model in models.models),
         "has_rows": any(port.by_rows for model in models.models for port in model.ports),
         "uses_math": any(model.uses_math for model in models.models),
         "sample_arrays": models.sample_arrays,
@@ -173,10 +174,12 @@ def _include_folder(header: str, template: Template) -> str:
 
 
 def _memory_table(models: Models, stack: int, reserve: int) -> list[dict[str, object]]:
+    states = sum(model.ram.state for model in models.models)
     rows = [
         ("workspace, shared by all models", models.workspace_bytes),
         ("inputs and outputs, shared, too", models.tensor_bytes),
         ("stack set aside", stack),
+        *([("what models keep from run to run", states)] if states else []),
         *([("reserve of the board", reserve)] if reserve else []),
         ("weights, in flash", models.weights_bytes),
     ]

@@ -15,11 +15,12 @@ from microtir.ir_module import IRModule, ModelInfo
 from microtir.memory_plan import MemoryPlan
 from microtir.program import Program
 from microtir.report import data
-from microtir.report.buffers import make_pools, make_ports
+from microtir.report.buffers import make_pools, make_ports, type_text
 from microtir.report.calls import LayerCalls
 from microtir.report.excesses import with_excesses
 from microtir.report.layers import make_constants, make_layers
 from microtir.report.profile import MeasuredProfile, with_profile
+from microtir.report.pushes import pushes_of
 from microtir.version import __version__
 
 _RAM, _STACK = "budget.ram", "budget.stack"
@@ -88,6 +89,7 @@ def describe(
             raise
         compiled = _compile(module.with_configuration(unlimited), compiler)
     report = _facts(compiled, config, _least(module, config, compiled))
+    report = replace(report, pushes=_pushes(module, config, compiled))
     others = tuple(limits_of(compiled.artifact, compiled.code_bytes)) if limits_of else ()
     report = replace(
         report, limits=(*report.limits, *others), code_is_compiled=compiler is not None
@@ -108,6 +110,21 @@ def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> 
     goal = config.without_limits().with_(optimize=Optimize.RAM)
     lowered = driver.lower(module.with_configuration(goal))
     return lowered.require_program("report").placement.workspace_size
+
+
+def _pushes(
+    module: IRModule, config: CompilationConfig, compiled: _Compiled
+) -> data.ReportedPushes | None:
+    """Return what pushes are beside runs of the whole window; None if nothing is streamed."""
+    graph = compiled.artifact.module.graph
+    assert graph is not None, "a frontend gave the graph"
+    if graph.stream is None:
+        return None
+    whole = _compile(module.with_configuration(config.without_stream()), None)
+    layers = make_layers(LayerCalls.of(whole.program), whole.model.decisions)
+    expected = sum(layer.choice.instructions or 0 for layer in layers if layer.choice)
+    ram = footprint(whole.artifact.metadata).of_model
+    return pushes_of(graph.stream, data.WholeRun(expected, ram))
 
 
 def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.Report:
@@ -143,6 +160,11 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
         least=least,
         profile=None,
         constant_pools=tuple(_constant_pools(config, compiled.artifact.module)),
+        states=tuple(
+            data.ReportedState(state.name, type_text(state.type), state.type.bytes)
+            for state in model.states
+        ),
+        images=compiled.program.graph.images,
     )
 
 
@@ -169,8 +191,9 @@ def _limits(
     facts = compiled.artifact.metadata
     stack = facts.stack.bytes
     code = "estimated" if compiled.code_bytes == facts.code_bytes_estimate else "compiled"
+    what = "workspace and the state" if facts.state is not None else "workspace"
     possible = [
-        (_RAM, "workspace", config.budget.ram, footprint(facts).planned),
+        (_RAM, what, config.budget.ram, footprint(facts).budgeted),
         *(
             (f"pool {info.pool_name}", "workspace", info.size_limit, pool.size)
             for info, pool in zip(config.workspace_pools, memory.pools, strict=True)

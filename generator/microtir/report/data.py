@@ -107,6 +107,15 @@ class ReportedPort:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedState:
+    """A value that the model keeps from one run to the next."""
+
+    name: str
+    type: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class MainCall:
     """A call of main; `label` is its layer's number, with `f` where it finishes the layer."""
 
@@ -203,7 +212,8 @@ class ReportedLimit:
 class ReportedProfile:
     """The figures that a profile measured on a board.
 
-    `elsewhere` is work outside the layers: name, instructions and estimated cycles.
+    `elsewhere` is work outside the layers: name, instructions and estimated cycles.  Beside the
+    pushes of a model that is streamed stands a run of the `whole` window.
     """
 
     board: str
@@ -213,6 +223,58 @@ class ReportedProfile:
     flash: tuple[tuple[str, int], ...]
     ram: tuple[tuple[str, int], ...]
     elsewhere: tuple[tuple[str, int, int], ...]
+    whole: WholeRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PushedLayer:
+    """A layer of a whole window, and what a push computes of it.
+
+    `rows` are those of its output along time, of which a push computes some.  One that is padded
+    has rows near the padding, which are computed anew with every push.
+    """
+
+    number: str
+    name: str
+    operator: str
+    rows: int
+    computed: int
+    macs: int
+    macs_computed: int
+    is_padded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRun:
+    """A run of a whole window: instructions, and bytes of RAM without the stack.
+
+    The instructions are what a profile measured, or what planning expects.
+    """
+
+    instructions: int
+    ram: int
+    is_measured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedPushes:
+    """What a run is of a model that is streamed over time, beside one of the whole window."""
+
+    input: str
+    frames: int
+    window: int
+    layers: tuple[PushedLayer, ...]
+    whole: WholeRun
+
+    @property
+    def macs(self) -> int:
+        """Return the multiply-accumulates of a whole window."""
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def macs_computed(self) -> int:
+        """Return those of a push."""
+        return sum(layer.macs_computed for layer in self.layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +292,8 @@ class Report:
     """All facts of a report on one compiled model.
 
     `least` is the workspace at `--optimize ram`, `tried` what other options came to where a limit
-    is exceeded. `code_is_compiled` tells the bytes of a compiler from an estimate.
+    is exceeded. `code_is_compiled` tells the bytes of a compiler from an estimate. Of several
+    `images`, which are computed one by one, work is that of all, and memory that of one.
     """
 
     generator: str
@@ -256,6 +319,9 @@ class Report:
     constant_pools: tuple[ReportedConstantPool, ...] = ()
     code_is_compiled: bool = False
     tried: tuple[str, ...] = ()
+    states: tuple[ReportedState, ...] = ()
+    images: int = 1
+    pushes: ReportedPushes | None = None
 
     def layer_of(self, step: int) -> str:
         """Return a step as people call it: the number and operator of its layer."""

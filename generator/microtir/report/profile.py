@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from microtir.config.texts import TEXT
 from microtir.errors import DataFileError
-from microtir.report.data import FINISH, Report, ReportedLayer, ReportedProfile
+from microtir.report.data import FINISH, Report, ReportedLayer, ReportedProfile, WholeRun
 from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
 
 _FIX = "profile this model with the options of the report"
@@ -71,6 +71,7 @@ def _measured(file: str, data: Mapping[str, Any]) -> MeasuredProfile:
         flash=_sizes(data["flash"]),
         ram=_sizes(data["ram"]),
         elsewhere=(),
+        whole=_whole(data),
     )
     rows = tuple(
         (
@@ -84,6 +85,16 @@ def _measured(file: str, data: Mapping[str, Any]) -> MeasuredProfile:
     targets = data.get("targets", [])
     check(targets, list[Annotated[str, TEXT]], "targets")
     return MeasuredProfile(file, _text(data, "model"), tuple(targets), totals, rows)
+
+
+def _whole(data: Mapping[str, Any]) -> WholeRun | None:
+    """Return the run of the whole window that stands beside pushes, if there is one."""
+    whole = data.get("whole")
+    if whole is None:
+        return None
+    ram = dict(_sizes(whole["ram"]))
+    kept = ram["total"] - ram.get("stack", 0) - ram.get("reserve", 0)
+    return WholeRun(_count(whole, "instructions"), max(kept, 0), is_measured=True)
 
 
 def _sizes(sizes: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from microtir.config import Target
@@ -17,6 +17,7 @@ from microtir.report.data import (
     ReportedLimit,
     ReportedPool,
 )
+from microtir.report.pushes import push_facts
 
 EXCEEDS = "exceeds"
 """The column of limits that a layer breaks, where one does."""
@@ -48,12 +49,15 @@ def facts(report: Report) -> list[tuple[str, str]]:
     rows = [
         ("model", _model(report)),
         ("compiled", f"--optimize {report.optimize}, {', '.join(report.targets)}"),
+        ("images", f"{report.images}, one by one" if report.images > 1 else ""),
         ("plan", "" if report.fits else "exceeds a limit, the least of all that were found"),
         *((f"pool {pool.name}", _pool(pool)) for pool in report.pools),
         ("weights", f"{number(report.weights_bytes)} bytes of flash"),
         ("code", _code(report)),
         *((f"constants {pool.name}", _constants(pool)) for pool in report.constant_pools),
         ("inputs, outputs", _ports(report)),
+        ("state", _state(report)),
+        *_pushes(report),
         *((limit.option, _limit(limit)) for limit in report.limits),
         ("recomputed", _recomputed(report)),
         *(("peak", peak(report, pool)) for pool in report.pools if pool.buffers),
@@ -119,6 +123,30 @@ def _ports(report: Report) -> str:
     text = f"{number(report.ram.io)} bytes in the caller's memory"
     text += f", {inside} in the workspace" if inside else ""
     return f"{text}, {by_rows} handed over row by row" if by_rows else text
+
+
+def _state(report: Report) -> str:
+    """Return what outlives a run; nothing for a model that keeps nothing."""
+    if not report.states:
+        return ""
+    kept = ", ".join(f"{state.name} {state.type}" for state in report.states)
+    return f"{number(report.ram.state)} bytes of RAM that outlive a run: {kept}"
+
+
+def _pushes(report: Report) -> list[tuple[str, str]]:
+    """Return what a push costs beside a run of the whole window, if the model is streamed."""
+    pushes, profile = report.pushes, report.profile
+    if pushes is None:
+        return []
+    ram = report.ram.of_model
+    if profile is None:
+        expected = sum(_expected(layer) or 0 for layer in report.layers)
+        return push_facts(pushes, expected, ram)
+    if profile.whole is None:
+        return push_facts(pushes, None, ram)
+    measured = dict(profile.ram)
+    ram = measured.get("total", ram) - measured.get("stack", 0) - measured.get("reserve", 0)
+    return push_facts(replace(pushes, whole=profile.whole), profile.instructions, ram)
 
 
 def recomputed(executed: int, again: int) -> str:

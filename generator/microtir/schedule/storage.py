@@ -196,6 +196,13 @@ def _producer(
             f"the elements of '{buffer.name}' are not indexed by its loops alone", where=step,
             legal="a stage stored in the order of its axes, before its loops are split or fused",
         )  # fmt: skip
+    for outer in loops:
+        inside = {n.buffer for n in walk(outer) if isinstance(n, ir.Allocate)}
+        if set(buffers_written(outer)) - inside != {buffer}:
+            raise ScheduleError(
+                f"an element of '{buffer.name}' goes on from the one before it", where=step,
+                legal="a stage whose elements do not depend on each other",
+            )  # fmt: skip
     return _Producer(sequence, nest, store, loops)
 
 

@@ -162,10 +162,10 @@ def _steps(least: int, most: int, count: int) -> Sequence[int]:
 def _workspace(
     module: IRModule, config: CompilationConfig, compiler: driver.Compiler | None
 ) -> int:
-    """Return the bytes of a workspace, also of a program that exceeds other budgets."""
+    """Return what a budget of RAM counts of a program, also of one that exceeds other budgets."""
     configured = module.with_configuration(config)
     lowered = driver.lower(configured, compiler=compiler, best_effort=True)
-    return lowered.require_program("pareto").placement.workspace_size
+    return lowered.require_program("pareto").placement.budgeted
 
 
 def _program(artifact: Artifact) -> str:

@@ -31,7 +31,7 @@ _PLACED_OUTSIDE = "inputs and outputs are the application's then"
 _FED = "the application hands rows over"
 
 RoomOf = Callable[[CompilationConfig], "int | None"]
-"""Bytes that a board has for the workspace of a configuration: ports outside of it take of them."""
+"""Bytes that a board has for the workspace and the state: ports outside of these take of them."""
 
 Clock = Callable[[], float]
 """Seconds from any time on; those of the process, since a machine may have more to do."""
@@ -338,7 +338,10 @@ class _Trials:
         if self._is_ram and len(config.workspace_pools) < 2 and not self.has_other_budgets:
             # What the smallest program takes decides; no search is needed to know that.
             smallest = self.smallest(config)
-            return _workspace(smallest).workspace_size, _again(smallest)
+            placement = _workspace(smallest)
+            is_budget = self.error.resource is Resource.WORKSPACE
+            taken = placement.budgeted if is_budget else placement.workspace_size
+            return taken, _again(smallest)
         module = self.module.with_configuration(config)
         try:
             artifact = driver.build(module, compiler=self.compiler)
@@ -367,6 +370,7 @@ class _Figures:
     """What a program takes of everything that may be limited, in bytes."""
 
     workspace: int
+    ram: int  # that a budget counts
     pools: tuple[int, ...]
     flash: int
     stack: int
@@ -376,18 +380,19 @@ class _Figures:
         memory = _workspace(artifact.module)
         return _Figures(
             memory.workspace_size,
+            memory.budgeted,
             tuple(pool.size for pool in memory.pools),
             artifact.flash(compiler(artifact) if compiler else None).bytes,
             artifact.metadata.stack.bytes,
         )
 
     def of_budget(self, name: str) -> int:
-        return {"ram": self.workspace, "flash": self.flash, "stack": self.stack}[name]
+        return {"ram": self.ram, "flash": self.flash, "stack": self.stack}[name]
 
     def of_resource(self, error: LimitError) -> int:
         match error.resource:
             case Resource.WORKSPACE:
-                return self.workspace
+                return self.ram
             case Resource.POOL:
                 return self.pools[error.pool]
             case Resource.FLASH:

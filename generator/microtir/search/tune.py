@@ -111,8 +111,9 @@ def measure(one: Round, board: str, timeout: float) -> Mapping[Key, Cost]:
     artifact = driver.build(module, records=one.records)
     keys = _keys(artifact.module.require_program("tune").plan)
     names = [layer.function for layer in artifact.metadata.layers]
+    images = artifact.metadata.images  # records are of one
     measured = {
-        layer.function: Cost(layer.instructions, layer.cycles)
+        layer.function: Cost(layer.instructions // images, layer.cycles // images)
         for layer in profile(artifact, load_board(board), timeout=timeout).layers
     }
     costs: dict[Key, Cost] = {}

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import Enum
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -76,8 +77,8 @@ def check(value: object, kind: Any, place: str = "") -> Any:
     Args:
         value: of a JSON text.
         kind: a dataclass, whose fields with a default may be left out; a list, tuple, dict or
-            Mapping of them, str, int, float, bool, None, a union; object for what somebody else
-            checks.
+            Mapping of them, an enum by its values, str, int, float, bool, None, a union; object
+            for what somebody else checks.
         place: where the value is, for messages.
 
     Returns:
@@ -91,6 +92,8 @@ def check(value: object, kind: Any, place: str = "") -> Any:
     if is_dataclass(kind):
         assert isinstance(kind, type), "a kind is no instance"
         return kind(**_checked_fields(value, kind, place))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _member(value, kind, place)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         _check_rules(check(value, arguments[0], place), arguments[1:], place)
@@ -125,6 +128,14 @@ def _checked_fields(value: object, kind: Any, place: str) -> dict[str, Any]:
         for name, type_ in types.items()
         if name in table
     }
+
+
+def _member(value: object, kind: type[Enum], place: str) -> Enum:
+    members = {member.value: member for member in kind}
+    if not isinstance(value, str) or value not in members:
+        what = f"'{place}' is {shown(value)}"
+        raise WrongDataError(what, legal=", ".join(map(str, members)))
+    return members[value]
 
 
 def _one_of(value: object, kinds: tuple[Any, ...], place: str) -> Any:

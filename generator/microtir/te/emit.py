@@ -23,17 +23,11 @@ from microtir.te.expr import (
     Prelude,
     Reduce,
     ReduceAxis,
-    Reduction,
+    Scan,
     Tensor,
 )
 from microtir.tir import build, ir
 from microtir.tir.visitor import Replacement, children, substitute, variables_used
-
-COMBINE: Mapping[Reduction, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
-    Reduction.SUM: build.add,
-    Reduction.MAX: build.maximum,
-    Reduction.MIN: build.minimum,
-}
 
 Values: TypeAlias = Mapping[ir.Param, Replacement]
 Place: TypeAlias = Callable[["LoopScope"], ir.Stmt]
@@ -87,6 +81,7 @@ class _Emitter:
         self.where = f"te.compute '{tensor.name}'"
         self.loop_axes: list[tuple[ir.Var, str]] = []
         self.free: dict[Prelude, frozenset[ir.Var]] = {}
+        self.running: dict[Scan, ir.Buffer] = {}  # of the loops that are being emitted
 
     def emit(self, scope: LoopScope) -> ir.Stmt:
         computation = self.computation
@@ -112,8 +107,11 @@ class _Emitter:
             self.check_defined(defined, axis.start, axis.stop)
             loop = ir.Var(self.names.unique(axis.var.name))
             self.loop_axes.append((loop, axis.var.name))
-            body = self.loops(tuple(rest), roots, defined.define(axis.var, loop), inner)
-            return ir.For(loop, defined.resolve(axis.start), defined.resolve(axis.stop), body)
+            inside = defined.define(axis.var, loop)
+            scans = self.begun(axis.var, roots, inside)
+            body = self.loops(tuple(rest), roots, inside, inner)
+            start, stop = defined.resolve(axis.start), defined.resolve(axis.stop)
+            return self.from_init(scans, defined, ir.For(loop, start, stop, body))
 
         return self.place(self.ready(roots, scope), scope, here)
 
@@ -127,15 +125,47 @@ class _Emitter:
             var = ir.Var(name, prelude.value.dtype)
             body = self.place(rest, scope.define(prelude.var, var), inner)
             return ir.Let(var, scope.resolve(prelude.value), body)
+        if isinstance(prelude, Scan):
+            step, after = self.step(prelude, scope)
+            return build.seq(step, self.place(rest, after, inner))
         accumulator = ir.Buffer(name, (), prelude.value.dtype, ir.Scope.LOCAL)
         reduction = self.reduction(prelude, accumulator, scope)
         after = scope.define(prelude.var, ir.Load(accumulator, ()))
         return ir.Allocate(accumulator, build.seq(reduction, self.place(rest, after, inner)))
 
+    def begun(self, axis: ir.Var, roots: list[Expr], inside: LoopScope) -> list[Scan]:
+        """Give each scan along an axis its accumulator."""
+        scans = [p for p in self.read(roots) if isinstance(p, Scan) and p.along is axis]
+        for scan in scans:
+            if not self.axes_of(scan) <= inside.values.keys():
+                raise TirError(
+                    f"the scan '{scan.var.name}' along '{axis.name}' reads an axis inside that one",
+                    where=self.where,
+                    fix="make the axis of the scan the inner one, and use store",
+                )
+            name = self.names.unique(scan.var.name)
+            self.running[scan] = ir.Buffer(name, (), scan.value.dtype, ir.Scope.LOCAL)
+        return scans
+
+    def from_init(self, scans: list[Scan], scope: LoopScope, loop: ir.Stmt) -> ir.Stmt:
+        """Put what scans begin with in front of their loop."""
+        for scan in reversed(scans):
+            self.check_defined(scope, scan.init)
+            start = ir.Store(self.running[scan], (), scope.resolve(scan.init))
+            loop = ir.Allocate(self.running[scan], build.seq(start, loop))
+        return loop
+
+    def step(self, scan: Scan, scope: LoopScope) -> tuple[ir.Stmt, LoopScope]:
+        """Return the statement that goes on from one step to the next, and what is then known."""
+        self.check_defined(scope, scan.value)
+        so_far = ir.Load(self.running[scan], ())
+        combined = scan.combine(so_far, scope.resolve(scan.value))
+        return ir.Store(so_far.buffer, (), combined), scope.define(scan.var, so_far)
+
     def reduction(self, reduce: Reduce, accumulator: ir.Buffer, scope: LoopScope) -> ir.Stmt:
         def update(inner: LoopScope) -> ir.Stmt:
             self.check_defined(inner, reduce.term)
-            combined = COMBINE[reduce.kind](ir.Load(accumulator, ()), inner.resolve(reduce.value))
+            combined = reduce.combine(ir.Load(accumulator, ()), inner.resolve(reduce.value))
             step = ir.Store(accumulator, (), combined)
             return step if reduce.where is None else ir.If(inner.resolve(reduce.where), step)
 
@@ -144,9 +174,7 @@ class _Emitter:
 
     def ready(self, roots: list[Expr], scope: LoopScope) -> list[Prelude]:
         """Return preludes of `roots`, not yet placed, whose axes are defined; in order of use."""
-        is_lazy: dict[Prelude, bool] = {}
-        for root in roots:
-            self.collect(root, lazy=False, is_lazy=is_lazy)
+        is_lazy = self.read(roots)
         ready = [
             p
             for p in is_lazy
@@ -156,6 +184,13 @@ class _Emitter:
             if is_lazy[prelude]:
                 raise self.refuse_lazy(prelude)
         return ready
+
+    def read(self, roots: list[Expr]) -> dict[Prelude, bool]:
+        """Return the preludes that expressions read, in order of use; True if lazily only."""
+        is_lazy: dict[Prelude, bool] = {}
+        for root in roots:
+            self.collect(root, lazy=False, is_lazy=is_lazy)
+        return is_lazy
 
     def collect(self, value: Expr, *, lazy: bool, is_lazy: dict[Prelude, bool]) -> None:
         """Add the preludes that `value` reads, those they read first; True if read lazily only."""
@@ -174,6 +209,8 @@ class _Emitter:
             used: set[ir.Var] = set()
             for operand in prelude.operands:
                 used |= self.axes_read(operand)
+            if isinstance(prelude, Scan):
+                used.add(prelude.along)
             self.free[prelude] = frozenset(used - {axis.var for axis in prelude.axes})
         return self.free[prelude]
 
@@ -203,7 +240,7 @@ class _Emitter:
                 )
 
     def refuse_lazy(self, prelude: Prelude) -> TirError:
-        kind = "bind" if isinstance(prelude, Bind) else f"te.{prelude.kind.value}"
+        kind = {Bind: "bind", Scan: "scan"}.get(type(prelude), "reduction")
         return TirError(
             f"the {kind} '{prelude.var.name}' is read only in an arm of a select (or on the right"
             " of & or |): it would be computed before the choice, so the condition could not"

@@ -2,7 +2,7 @@
 
 Vocabulary
     handle      an `Expr`: a TIR expression plus what must be computed before it
-    prelude     a value computed before the expression that reads it: a reduction or a bind
+    prelude     a value computed before the expression that reads it: a reduction, a scan or a bind
     needs       the preludes and tensors that an expression depends on
 
 A reduction is an expression to the reader of a kernel, but a loop to the machine.  So a handle
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import TypeAlias
 
 import numpy as np
@@ -28,12 +27,8 @@ from microtir.tir.visitor import Replacement, substitute
 ExprLike: TypeAlias = "Expr | ir.Expr | int | float | np.generic"
 
 
-class Reduction(Enum):
-    """How a reduction combines two values; the value is the name of its accumulator."""
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
+Combine: TypeAlias = Callable[[ir.Expr, ir.Expr], ir.Expr]
+"""What a value so far and the next one make."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,7 +231,7 @@ class Reduce:
     """
 
     var: ir.Var
-    kind: Reduction
+    combine: Combine
     axes: tuple[ReduceAxis, ...]
     value: Expr
     init: Expr
@@ -257,7 +252,29 @@ class Reduce:
         return Expr(guarded, merged(self.where.needs, self.value.needs))
 
 
-Prelude: TypeAlias = Bind | Reduce
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """A value that goes on from one step of a computation's loop `along` to the next.
+
+    It begins with `init`, and every step combines it with `value` before it is read.
+    """
+
+    var: ir.Var
+    combine: Combine
+    along: ir.Var
+    value: Expr
+    init: Expr
+
+    @property
+    def axes(self) -> tuple[ReduceAxis, ...]:
+        return ()
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.init, self.value)
+
+
+Prelude: TypeAlias = Bind | Reduce | Scan
 
 
 def describe(value: Expr) -> str:

@@ -90,13 +90,19 @@ def call(intrinsic: Intrinsic, *args: ExprLike) -> Expr:
     return Expr(node, merged(*(handle.needs for handle in handles)))
 
 
-# --- fixed point, on INT32: gemmlowp's and TFLite's definitions ---------------------------------
+# --- fixed point, on INT32 or, as said, INT64: gemmlowp's and TFLite's definitions --------------
 
 
 @checked_arguments
 def multiply_by_quantized_multiplier(x: ExprLike, multiplier: ExprLike, shift: ExprLike) -> Expr:
     """Return x * multiplier * 2^(shift - 31), rounded twice as TFLite does."""
     return call(Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER, x, multiplier, shift)
+
+
+@checked_arguments
+def multiply_by_reduced_multiplier(x: ExprLike, multiplier: ExprLike, shift: ExprLike) -> Expr:
+    """Return x * multiplier * 2^(shift - 15) of an INT64, rounded once, as TFLite does."""
+    return call(Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER, x, multiplier, shift)
 
 
 def saturating_rounding_doubling_high_mul(a: ExprLike, b: ExprLike) -> Expr:
@@ -119,6 +125,24 @@ def saturating_shift_left(x: ExprLike, count: ExprLike) -> Expr:
 def count_leading_zeros(x: ExprLike) -> Expr:
     """Count the zero bits above the highest set bit of a UINT32, as INT32; 32 for zero."""
     return call(Intrinsic.COUNT_LEADING_ZEROS, x)
+
+
+# --- integers that wrap, on INT64 ---------------------------------------------------------------
+
+
+def wrapping_add(a: ExprLike, b: ExprLike) -> Expr:
+    """Return a + b modulo 2^64."""
+    return call(Intrinsic.WRAPPING_ADD, a, b)
+
+
+def wrapping_sub(a: ExprLike, b: ExprLike) -> Expr:
+    """Return a - b modulo 2^64."""
+    return call(Intrinsic.WRAPPING_SUB, a, b)
+
+
+def wrapping_mul(a: ExprLike, b: ExprLike) -> Expr:
+    """Return a * b modulo 2^64."""
+    return call(Intrinsic.WRAPPING_MUL, a, b)
 
 
 # --- floating point, on FLOAT32 -----------------------------------------------------------------
@@ -144,14 +168,64 @@ def tanh(x: ExprLike) -> Expr:
     return call(Intrinsic.TANH, x)
 
 
+def sin(x: ExprLike) -> Expr:
+    """Return the sine."""
+    return call(Intrinsic.SIN, x)
+
+
+def cos(x: ExprLike) -> Expr:
+    """Return the cosine."""
+    return call(Intrinsic.COS, x)
+
+
 def floor(x: ExprLike) -> Expr:
     """Return the largest whole number that is not above x."""
     return call(Intrinsic.FLOOR, x)
 
 
+def ceil(x: ExprLike) -> Expr:
+    """Return the smallest whole number that is not below x."""
+    return call(Intrinsic.CEIL, x)
+
+
 def round(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give it
     """Return the nearest whole number, ties away from zero, as C's roundf."""
     return call(Intrinsic.ROUND, x)
+
+
+def round_half_to_even(x: ExprLike) -> Expr:
+    """Return the nearest whole number, of two the even one, as Python's round."""
+    return call(Intrinsic.ROUND_HALF_TO_EVEN, x)
+
+
+def round_small(x: ExprLike) -> Expr:
+    """Return `round_half_to_even` of a number whose magnitude is below 2^22, in two sums."""
+    return call(Intrinsic.ROUND_SMALL, x)
+
+
+def float_of_bits(x: ExprLike) -> Expr:
+    """Return the FLOAT32 whose bits an INT32 has."""
+    return call(Intrinsic.FLOAT_OF_BITS, x)
+
+
+def pow(x: ExprLike, y: ExprLike) -> Expr:  # noqa: A001  # the name that C gives it
+    """Return x to the power of y, as C's powf."""
+    return call(Intrinsic.POW, x, y)
+
+
+def atan2(y: ExprLike, x: ExprLike) -> Expr:
+    """Return the angle of the point (x, y), as C's atan2f."""
+    return call(Intrinsic.ATAN2, y, x)
+
+
+def fmod(x: ExprLike, y: ExprLike) -> Expr:
+    """Return the remainder of x / y with the sign of x, as C's fmodf."""
+    return call(Intrinsic.FMOD, x, y)
+
+
+def floor_divide(x: ExprLike, y: ExprLike) -> Expr:
+    """Return the quotient of two FLOAT32, computed in double, rounded to minus infinity."""
+    return call(Intrinsic.FLOOR_DIVIDE, x, y)
 
 
 def no_fp_contract(x: ExprLike) -> Expr:

@@ -1,8 +1,8 @@
-"""Reductions, and named common subexpressions."""
+"""Reductions, scans, and named common subexpressions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,18 +10,20 @@ from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.support.arguments import checked_arguments
 from microtir.te.expr import (
+    NOTHING,
     Bind,
+    Combine,
     Expr,
     ExprLike,
     Needs,
     Reduce,
     ReduceAxis,
-    Reduction,
+    Scan,
     as_expr,
     describe,
     merged,
 )
-from microtir.tir import ir
+from microtir.tir import build, ir
 
 
 @checked_arguments
@@ -54,7 +56,8 @@ def sum(  # noqa: A001  # numpy's name
     The terms are added one by one in the type of `value`: cast int8 products to INT32 first.
     Where the condition `where` does not hold, nothing is added and `value` is not evaluated.
     """
-    return _reduce(Reduction.SUM, value, axis, init, where)
+    number = _arithmetic(value, "te.sum")
+    return _reduce("sum", build.add, number, axis, 0 if init is None else init, where)
 
 
 @checked_arguments
@@ -62,7 +65,9 @@ def max(  # noqa: A001  # numpy's name
     value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
 ) -> Expr:
     """Return the largest `value` over the axes, beginning with `init` (the lowest finite one)."""
-    return _reduce(Reduction.MAX, value, axis, init)
+    number = _arithmetic(value, "te.max")
+    first = _extreme(number.dtype, largest=False) if init is None else init
+    return _reduce("max", build.maximum, number, axis, first)
 
 
 @checked_arguments
@@ -70,7 +75,61 @@ def min(  # noqa: A001  # numpy's name
     value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
 ) -> Expr:
     """Return the smallest `value` over the axes, beginning with `init` (the highest finite one)."""
-    return _reduce(Reduction.MIN, value, axis, init)
+    number = _arithmetic(value, "te.min")
+    first = _extreme(number.dtype, largest=True) if init is None else init
+    return _reduce("min", build.minimum, number, axis, first)
+
+
+@checked_arguments
+def fold(
+    name: str,
+    combine: Callable[[Expr, Expr], ExprLike],
+    value: ExprLike,
+    axis: ReduceAxis | Sequence[ReduceAxis],
+    init: ExprLike,
+) -> Expr:
+    """Return what `combine(so far, value)` makes of the values over the axes, from `init` on.
+
+    `combine` gives what both have: its own type, and nothing but arithmetic.
+    """
+    return _reduce(name, _built(combine, f"te.fold '{name}'"), value, axis, init)
+
+
+@checked_arguments
+def scan(
+    name: str,
+    combine: Callable[[Expr, Expr], ExprLike],
+    value: ExprLike,
+    along: Expr,
+    init: ExprLike,
+) -> Expr:
+    """Return what `combine(so far, value)` makes of the values up to this step of a loop.
+
+    `along` is an axis of the computation that reads the result; before its first step there is
+    `init`. The value depends on no axis inside that one.
+    """
+    where = f"te.scan '{name}'"
+    handle = as_expr(value)
+    first = _of_type(handle, init, where)
+    if not isinstance(along.node, ir.Var):
+        raise TirError(f"{describe(along)} is no axis", where=where, legal="one of te.compute")
+    prelude = Scan(ir.Var(name, handle.dtype), _built(combine, where), along.node, handle, first)
+    return Expr(prelude.var, Needs((prelude,), merged(first.needs, handle.needs).tensors))
+
+
+def _built(combine: Callable[[Expr, Expr], ExprLike], where: str) -> Combine:
+    """Return a function of handles as one of expressions."""
+
+    def apply(so_far: ir.Expr, value: ir.Expr) -> ir.Expr:
+        result = as_expr(combine(Expr(so_far), Expr(value)), so_far.dtype)
+        if result.needs is not NOTHING:
+            raise TirError("it combines two values by a reduction, a bind or a load", where=where)
+        if result.dtype is not so_far.dtype:
+            what = f"two values of {so_far.dtype.value} make one of {result.dtype.value}"
+            raise TirError(what, where=where, fix="convert it with te.cast(dtype, value)")
+        return result.node
+
+    return apply
 
 
 @checked_arguments
@@ -86,21 +145,20 @@ def bind(name: str, value: ExprLike) -> Expr:
 
 
 def _reduce(
-    kind: Reduction,
+    name: str,
+    combine: Combine,
     value: ExprLike,
     axis: ReduceAxis | Sequence[ReduceAxis],
-    init: ExprLike | None,
+    init: ExprLike,
     where: ExprLike | None = None,
 ) -> Expr:
     handle = as_expr(value)
     axes = (axis,) if isinstance(axis, ReduceAxis) else tuple(axis)
-    place = f"te.{kind.value}"
+    place = f"te.{name}"
     if not axes:
         raise TirError("a reduction needs at least one axis", where=place)
     if len({a.var for a in axes}) != len(axes):
         raise TirError("a reduction names an axis twice", where=place)
-    if handle.dtype is DType.BOOL:
-        raise TirError(f"{describe(handle)} is bool", where=place, fix="cast it to an integer type")
     condition = None if where is None else as_expr(where)
     if condition is not None and condition.dtype is not DType.BOOL:
         raise TirError(
@@ -108,26 +166,38 @@ def _reduce(
             where=place,
             fix="compare it with a number",
         )
-    first = _identity(kind, handle.dtype) if init is None else as_expr(init, handle.dtype)
-    if first.dtype is not handle.dtype:
-        raise TirError(
-            f"init {describe(first)} is {first.dtype.value}, the reduced value "
-            f"{describe(handle)} is {handle.dtype.value}",
-            where=place,
-            fix="convert one of them with te.cast(dtype, value)",
-        )
-    prelude = Reduce(ir.Var(kind.value, handle.dtype), kind, axes, handle, first, condition)
+    first = _of_type(handle, init, place)
+    prelude = Reduce(ir.Var(name, handle.dtype), combine, axes, handle, first, condition)
     operands = merged(*(operand.needs for operand in prelude.operands))
     return Expr(prelude.var, Needs((prelude,), operands.tensors))
 
 
-def _identity(kind: Reduction, dtype: DType) -> Expr:
-    """Return the value that an empty reduction gives."""
-    if kind is Reduction.SUM:
-        return as_expr(0, dtype)
+def _of_type(value: Expr, init: ExprLike, where: str) -> Expr:
+    """Return what a reduction of a value begins with, in the type of the value."""
+    first = as_expr(init, value.dtype)
+    if first.dtype is not value.dtype:
+        raise TirError(
+            f"init {describe(first)} is {first.dtype.value}, the reduced value "
+            f"{describe(value)} is {value.dtype.value}",
+            where=where,
+            fix="convert one of them with te.cast(dtype, value)",
+        )
+    return first
+
+
+def _arithmetic(value: ExprLike, where: str) -> Expr:
+    """Return a value that is a number."""
+    handle = as_expr(value)
+    if handle.dtype is DType.BOOL:
+        raise TirError(f"{describe(handle)} is bool", where=where, fix="cast it to an integer type")
+    return handle
+
+
+def _extreme(dtype: DType, *, largest: bool) -> float:
+    """Return the end of a type that every value of it is compared with."""
     if dtype.is_float:
         # TFLite starts at numeric_limits::lowest(), not at minus infinity; C99 has a constant
         # expression for it without math.h.
         highest = float(np.finfo(dtype.value).max)
-        return as_expr(-highest if kind is Reduction.MAX else highest, dtype)
-    return as_expr(dtype.min if kind is Reduction.MAX else dtype.max, dtype)
+        return highest if largest else -highest
+    return dtype.max if largest else dtype.min

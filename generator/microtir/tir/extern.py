@@ -22,7 +22,8 @@ class ExternSource:
     """A C file that a program with an ExternFunction is compiled with.
 
     `path` is relative to the generated sources. Parts that are not whole files share a file if
-    they have the same path; `includes` are the headers, in the quotes of C, that they need.
+    they have the same path; `includes` are the headers that they need, in the quotes of C or, with
+    angle brackets around them, those of the compiler.
     """
 
     path: str

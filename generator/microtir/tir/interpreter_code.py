@@ -372,6 +372,10 @@ class _Coder:
         if b.range is None or 0 in b.range:
             self.line(f"if not {b.code}: S.error({self.sites.add(e)}, 'division by zero')")
         if e.op is ir.BinaryOp.FLOORMOD:
+            if b.range is None or -1 in b.range:
+                # C computes the remainder with the quotient, whose overflow is undefined.
+                overflows = f"{b.code} == -1 and {a.code} == {e.dtype.min}"
+                self.line(f"if {overflows}: S.error({self.sites.add(e)}, 'the quotient overflows')")
             known = None
             if b.range and b.range.low > 0:
                 known = Interval(0, b.range.high - 1)

@@ -32,7 +32,8 @@ from microtir.tir.printer import access_text, expr_text
 # Format characters of memoryview; Any because its type knows them only as literals.
 _FORMATS: Mapping[DType, Any] = MappingProxyType({
     DType.BOOL: "?", DType.INT8: "b", DType.UINT8: "B", DType.INT16: "h", DType.UINT16: "H",
-    DType.INT32: "i", DType.UINT32: "I", DType.INT64: "q", DType.FLOAT32: "f", DType.FLOAT64: "d",
+    DType.INT32: "i", DType.UINT32: "I", DType.INT64: "q", DType.UINT64: "Q",
+    DType.FLOAT32: "f", DType.FLOAT64: "d",
 })  # fmt: skip
 _MASK_FORMATS: Mapping[int, Any] = MappingProxyType({1: "B", 2: "H", 4: "I", 8: "Q"})
 

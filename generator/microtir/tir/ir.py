@@ -93,21 +93,36 @@ class UnaryOp(Enum):
 class Intrinsic(Enum):
     """Scalar functions of the language; `tir.intrinsics` holds signatures and exact meanings.
 
-    The fixed-point ones are gemmlowp's and TFLite's definitions, on INT32.
+    The fixed-point ones are gemmlowp's and TFLite's definitions, on INT32 but where more is said.
     """
 
     SATURATING_ROUNDING_DOUBLING_HIGH_MUL = "saturating_rounding_doubling_high_mul"
     ROUNDING_DIVIDE_BY_POT = "rounding_divide_by_pot"  # (x, exponent): half away from zero
     MULTIPLY_BY_QUANTIZED_MULTIPLIER = "multiply_by_quantized_multiplier"  # (x, m, shift)
+    # (x, m, shift): x is INT64, m has 15 bits; rounded once, ties up
+    MULTIPLY_BY_REDUCED_MULTIPLIER = "multiply_by_reduced_multiplier"
     SATURATING_SHIFT_LEFT = "saturating_shift_left"  # (x, n): clamped to INT32
     COUNT_LEADING_ZEROS = "count_leading_zeros"  # UINT32 -> INT32; 32 for zero
+    WRAPPING_ADD = "wrapping_add"  # these three take and give INT64, modulo 2^64
+    WRAPPING_SUB = "wrapping_sub"
+    WRAPPING_MUL = "wrapping_mul"
     EXP = "exp"  # the float functions take and give FLOAT32
     LOG = "log"
     SQRT = "sqrt"
     TANH = "tanh"
+    SIN = "sin"
+    COS = "cos"
     FLOOR = "floor"
+    CEIL = "ceil"
     ROUND = "round"  # half away from zero, as C's roundf
+    ROUND_HALF_TO_EVEN = "round_half_to_even"
+    ROUND_SMALL = "round_small"  # the same of numbers below 2^22, by two sums
     ABS = "abs"
+    POW = "pow"  # these take two FLOAT32, as C's functions do
+    ATAN2 = "atan2"
+    FMOD = "fmod"
+    FLOOR_DIVIDE = "floor_divide"  # the quotient in double, rounded down
+    FLOAT_OF_BITS = "float_of_bits"  # of an INT32
     POSITIVE_PART = "positive_part"  # x where it is above zero, else 0.0, of NaN too
     # The last two give x itself; their values name functions in generated C.
     NO_FP_CONTRACT = "apart"  # rounded: compilers make no fused multiply-add of it
@@ -339,7 +354,9 @@ class PrimFunc:
     `row_range` are its last two integer parameters, if a call computes some rows only; `rows`
     declares for such a function what each parameter's rows are, and a parameter without a RowAccess
     may be read and written anywhere. `scratch` is a parameter whose contents mean nothing before
-    and after a call.
+    and after a call; `pools` names the workspace pool of parameters that may lie in no other.
+    `images` are those of a model's main: it computes one, and callers of the model pass so many,
+    one behind the other.
     """
 
     name: str
@@ -353,3 +370,5 @@ class PrimFunc:
     row_port: RowPort | None = None
     plane_rows: PlaneRows | None = None  # of the output
     kernel: MicroKernel | None = None
+    images: int = 1
+    pools: Mapping[Buffer, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -59,6 +59,7 @@ class _Header:
     scratch: ir.Buffer | None = None
     row_port: RowPort | None = None
     plane_rows: PlaneRows | None = None
+    images: int = 1
     kernel: MicroKernel | None = None
 
 
@@ -134,6 +135,7 @@ class _Parser:
             header.row_port,
             header.plane_rows,
             header.kernel,
+            header.images,
         )
         self.inside[func] = symbols
         return func
@@ -211,6 +213,8 @@ class _Parser:
             header.row_port = cursor.member(RowPort)
         if cursor := self.clause_of(1, "plane_rows", symbols):
             header.plane_rows = PlaneRows(cursor.integer(), cursor.integer(), cursor.dtype())
+        if cursor := self.clause_of(1, "images", symbols):
+            header.images = cursor.integer()
         if cursor := self.clause_of(1, "kernel", symbols):
             noinline, merges = cursor.accept("noinline"), cursor.accept("merges")
             cursor.end()

@@ -209,6 +209,8 @@ class _FunctionPrinter:
             self.line(1, f"row_port {func.row_port.value}")
         if (planes := func.plane_rows) is not None:
             self.line(1, f"plane_rows {planes.before} {planes.width} {planes.dtype.value}")
+        if func.images > 1:
+            self.line(1, f"images {func.images}")
         if func.kernel is not None:
             self._kernel(func.kernel)
         self.stmt(func.body, 1)

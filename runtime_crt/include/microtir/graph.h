@@ -23,11 +23,12 @@ extern "C" {
 enum microtir_graph_place {
     MICROTIR_GRAPH_INPUT = 0,    /* at a pointer of executor->inputs */
     MICROTIR_GRAPH_OUTPUT = 1,   /* at a pointer of executor->outputs */
-    MICROTIR_GRAPH_WORKSPACE = 2 /* in executor->pools[0]; 3 is in the next, and so on */
+    MICROTIR_GRAPH_STATE = 2,    /* in executor->state */
+    MICROTIR_GRAPH_WORKSPACE = 3 /* in executor->pools[0]; 4 is in the next, and so on */
 };
 
 struct microtir_graph_tensor {
-    uint32_t offset;             /* in its pool, in bytes; else the number of the pointer */
+    uint32_t offset;             /* in its pool or the state, in bytes; else the pointer's number */
     uint32_t bytes;              /* of the tensor as it lies in memory */
     uint8_t place;               /* enum microtir_graph_place */
     struct microtir_dtype dtype; /* of the elements */
@@ -54,6 +55,14 @@ struct microtir_graph_pool {
     uint16_t alignment; /* in bytes */
 };
 
+/* What a model keeps from one run to the next: the struct <name>_state. */
+struct microtir_graph_state {
+    int32_t (*init)(void *state); /* <name>_state_init */
+    uint32_t bytes;
+    uint32_t identity;  /* its first four bytes, once it is initialised */
+    uint16_t alignment; /* in bytes */
+};
+
 struct microtir_graph {
     const struct microtir_graph_node *nodes; /* in the order in which they run */
     const uint16_t *arguments;               /* numbers of tensors */
@@ -61,6 +70,7 @@ struct microtir_graph {
     const struct microtir_tensor_type *ports; /* of the inputs, then of the outputs */
     const char *const *names;                 /* of the nodes; NULL unless built for debugging */
     const struct microtir_graph_pool *pools;  /* the workspace */
+    const struct microtir_graph_state *state; /* NULL where nothing outlives a run */
     uint16_t node_count;
     uint16_t input_count;
     uint16_t output_count;
@@ -80,6 +90,7 @@ struct microtir_graph_executor {
     const void **inputs; /* graph->input_count pointers */
     void **outputs;      /* graph->output_count pointers */
     uint8_t **pools;     /* graph->pool_count pointers */
+    uint8_t *state;      /* struct <name>_state of a model that keeps something, else NULL */
     const uint8_t *parameters;
     const void *constants; /* struct <name>_constants of a model with pools of them, else NULL */
     const void *devices;   /* struct <name>_devices of a model that uses some, else NULL */
@@ -100,6 +111,15 @@ int32_t microtir_graph_set_output(struct microtir_graph_executor *executor, int3
 /* Uses `bytes` bytes at `memory` as a pool of the workspace; 0 is the first one. */
 int32_t microtir_graph_set_pool(struct microtir_graph_executor *executor, int32_t index,
                                 void *memory, uint32_t bytes);
+
+/* Uses the `bytes` bytes at `state`, a struct <name>_state that was initialised, after checking it:
+ * MICROTIR_ERROR_STATE where it is not one of this model. Each run changes it. */
+int32_t microtir_graph_set_state(struct microtir_graph_executor *executor, void *state,
+                                 uint32_t bytes);
+
+/* Makes the state as if it had seen nothing, also one that was not initialised, and uses it. */
+int32_t microtir_graph_reset_state(struct microtir_graph_executor *executor, void *state,
+                                   uint32_t bytes);
 
 /* Uses the file of parameters at `file`, after checking it; see parameters.h. */
 int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, const void *file,

@@ -4,7 +4,7 @@
 
 /* Rises when code that was generated for the last version would no longer work; generated code
  * refuses to be compiled with another version. */
-#define MICROTIR_RUNTIME_VERSION 5
+#define MICROTIR_RUNTIME_VERSION 6
 
 #include "microtir/checksum.h"
 #include "microtir/config.h"

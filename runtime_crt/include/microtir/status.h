@@ -32,7 +32,8 @@ enum microtir_status {
     MICROTIR_ERROR_NOT_SET = -118,            /* an input, output or workspace is missing */
     MICROTIR_ERROR_PARAMETERS = -119,         /* parameters of another model, or damaged */
     MICROTIR_ERROR_DEVICE_STATE = -120,       /* a device function out of order */
-    MICROTIR_ERROR_STEP_COST = -121           /* the next node costs more than a step may */
+    MICROTIR_ERROR_STEP_COST = -121,          /* the next node costs more than a step may */
+    MICROTIR_ERROR_STATE = -122               /* a state of another model, or not initialised */
 };
 
 /* The meaning of a status as a sentence; never NULL. */

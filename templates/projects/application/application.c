@@ -5,6 +5,7 @@
  *   <model> sample <number> <output> equal
  *   <model> sample <number> <output> differs at <index>: <value> instead of <value>
  *   <model> stack <bytes>
+ * Where a sample is a sequence of runs, `step <number>` follows its number.
  */
 #include "application.h"
 
@@ -43,11 +44,11 @@ static union value computed(const struct tensor *tensor, uint32_t index)
     return value;
 }
 
-static union value expected(const struct tensor *tensor, uint16_t sample, uint32_t index)
+static union value expected(const struct tensor *tensor, uint16_t run, uint32_t index)
 {
     union value value;
     uint8_t bytes = element_bytes(tensor->element);
-    uint32_t position = (sample * tensor->elements + index) * bytes;
+    uint32_t position = (run * tensor->elements + index) * bytes;
     platform_copy_constant(value.bytes, offset(tensor->samples, position), bytes);
     return value;
 }
@@ -97,21 +98,32 @@ static void print_value(const struct tensor *tensor, union value value)
     }
 }
 
-static void print_heading(const struct model *model, uint16_t sample, const struct tensor *tensor)
+/* Runs of a sample. */
+static uint16_t steps_of(const struct model *model)
 {
+    return model->steps > 1 ? model->steps : 1;
+}
+
+static void print_heading(const struct model *model, uint16_t run, const struct tensor *tensor)
+{
+    uint16_t steps = steps_of(model);
     text_write(model->name);
     text_write(" sample ");
-    text_unsigned(sample);
+    text_unsigned(run / steps);
+    if (steps > 1) {
+        text_write(" step ");
+        text_unsigned(run % steps);
+    }
     text_write(" ");
     text_write(tensor->name);
 }
 
-/* Allowed difference of the floats of a sample; infinite values say nothing about the scale. */
-static double tolerance(const struct tensor *tensor, uint16_t sample)
+/* Allowed difference of the floats of a run; infinite values say nothing about the scale. */
+static double tolerance(const struct tensor *tensor, uint16_t run)
 {
     double largest = 0.0;
     for (uint32_t i = 0; is_real(tensor) && i < tensor->elements; i++) {
-        double value = real(tensor, expected(tensor, sample, i));
+        double value = real(tensor, expected(tensor, run, i));
         double magnitude = value < 0.0 ? -value : value;
         if (magnitude > largest && magnitude * 0.5 != magnitude) {
             largest = magnitude;
@@ -131,13 +143,13 @@ static int is_equal(const struct tensor *tensor, union value a, union value b, d
     return x == y || (x - y <= allowed && y - x <= allowed);
 }
 
-static int compare(const struct model *model, uint16_t sample, const struct tensor *tensor)
+static int compare(const struct model *model, uint16_t run, const struct tensor *tensor)
 {
-    double allowed = tolerance(tensor, sample);
-    print_heading(model, sample, tensor);
+    double allowed = tolerance(tensor, run);
+    print_heading(model, run, tensor);
     for (uint32_t i = 0; i < tensor->elements; i++) {
         union value value = computed(tensor, i);
-        union value wanted = expected(tensor, sample, i);
+        union value wanted = expected(tensor, run, i);
         if (!is_equal(tensor, value, wanted, allowed)) {
             text_write(" differs at ");
             text_unsigned(i);
@@ -153,9 +165,9 @@ static int compare(const struct model *model, uint16_t sample, const struct tens
     return APPLICATION_OK;
 }
 
-static void print_output(const struct model *model, uint16_t sample, const struct tensor *tensor)
+static void print_output(const struct model *model, uint16_t run, const struct tensor *tensor)
 {
-    print_heading(model, sample, tensor);
+    print_heading(model, run, tensor);
     text_write(" =");
     for (uint32_t i = 0; i < tensor->elements; i++) {
         text_write(" ");
@@ -164,15 +176,27 @@ static void print_output(const struct model *model, uint16_t sample, const struc
     text_write("\n");
 }
 
-static int run_sample(const struct model *model, uint16_t sample, uint32_t *stack)
+/* Runs a model with the values of one run; a sample begins anew. */
+static int32_t run_once(const struct model *model, uint16_t run)
 {
     for (uint8_t i = 0; i < model->input_count; i++) {
         const struct tensor *input = &model->inputs[i];
         uint32_t bytes = input->elements * element_bytes(input->element);
-        platform_copy_constant(input->data, offset(input->samples, sample * bytes), bytes);
+        platform_copy_constant(input->data, offset(input->samples, run * bytes), bytes);
+    }
+    if (model->begin != NULL && run % steps_of(model) == 0) {
+        int32_t status = model->begin();
+        if (status != 0) {
+            return status;
+        }
     }
     platform_paint_stack();
-    int32_t status = model->run();
+    return model->run();
+}
+
+static int check_run(const struct model *model, uint16_t run, uint32_t *stack)
+{
+    int32_t status = run_once(model, run);
     uint32_t used = platform_stack_used();
     *stack = used > *stack ? used : *stack;
     if (status != 0) {
@@ -185,8 +209,8 @@ static int run_sample(const struct model *model, uint16_t sample, uint32_t *stac
     int result = APPLICATION_OK;
     for (uint8_t i = 0; i < model->output_count; i++) {
         const struct tensor *output = &model->outputs[i];
-        print_output(model, sample, output);
-        if (output->samples != NULL && compare(model, sample, output) != APPLICATION_OK) {
+        print_output(model, run, output);
+        if (output->samples != NULL && compare(model, run, output) != APPLICATION_OK) {
             result = APPLICATION_DIFFERS;
         }
     }
@@ -199,8 +223,9 @@ int16_t application_run(void)
     for (uint8_t m = 0; m < model_count; m++) {
         const struct model *model = &models[m];
         uint32_t stack = 0;
-        for (uint16_t sample = 0; sample < model->sample_count; sample++) {
-            int status = run_sample(model, sample, &stack);
+        uint16_t runs = (uint16_t)(model->sample_count * steps_of(model));
+        for (uint16_t run = 0; run < runs; run++) {
+            int status = check_run(model, run, &stack);
             result = status > result ? status : result;
         }
         text_write(model->name);

@@ -21,9 +21,9 @@ enum element {
 /* An input or output.
  *
  *   data       its memory, elements times the size of one
- *   samples    values of all samples, one after another, a PLATFORM_CONSTANT; the expected ones
+ *   samples    values of all runs, one after another, a PLATFORM_CONSTANT; the expected ones
  *              for an output; NULL if there are none
- *   tolerance  allowed difference of floats, a share of the sample's largest expected magnitude
+ *   tolerance  allowed difference of floats, a share of the run's largest expected magnitude
  */
 struct tensor {
     const char *name;
@@ -34,6 +34,13 @@ struct tensor {
     float tolerance;
 };
 
+/* A model, as this program runs it.
+ *
+ *   sample_count  samples for which there are values
+ *   steps         runs of each sample, one after another, of a model that keeps something from one
+ *                 to the next; 0 for others, of which each sample is one run
+ *   begin         makes such a model forget what it has seen; NULL for others
+ */
 struct model {
     const char *name;
     const struct tensor *inputs;
@@ -41,6 +48,8 @@ struct model {
     uint8_t input_count;
     uint8_t output_count;
     uint16_t sample_count;
+    uint16_t steps;
+    int32_t (*begin)(void);
     int32_t (*run)(void);
     const char *(*status_text)(int32_t status);
 };

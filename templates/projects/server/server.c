@@ -104,6 +104,15 @@ static int16_t run(const struct model *model, uint8_t *to)
     return 8;
 }
 
+static int16_t begin(const struct model *model, uint16_t length, uint8_t *to)
+{
+    if (length != 1u || model->begin == NULL) {
+        return -1;
+    }
+    put_u32(to, (uint32_t)model->begin());
+    return 4;
+}
+
 static int16_t read_output(const struct model *model, uint16_t length, uint8_t *to)
 {
     if (length != 8u) {
@@ -161,7 +170,8 @@ static int16_t handle(uint8_t type, uint16_t length, uint8_t *to)
         return -1;
     }
     const struct model *model = &models[frame_payload(&request)[0]];
-    if (steps.data != NULL && (type == MESSAGE_WRITE || type == MESSAGE_RUN)) {
+    if (steps.data != NULL &&
+        (type == MESSAGE_WRITE || type == MESSAGE_RUN || type == MESSAGE_BEGIN)) {
         return -1;
     }
     switch (type) {
@@ -171,6 +181,8 @@ static int16_t handle(uint8_t type, uint16_t length, uint8_t *to)
         return write_input(model, length);
     case MESSAGE_RUN:
         return run(model, to);
+    case MESSAGE_BEGIN:
+        return begin(model, length, to);
     case MESSAGE_READ:
         return read_output(model, length, to);
     case MESSAGE_LAYERS:
@@ -272,6 +284,11 @@ static int16_t run_by_steps(void)
 int16_t server_run(void)
 {
     ticks_start();
+    for (uint8_t m = 0; m < model_count; m++) {
+        if (models[m].begin != NULL) {
+            (void)models[m].begin();
+        }
+    }
     for (;;) {
         next_request();
         if (!is_answered()) {

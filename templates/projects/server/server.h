@@ -20,12 +20,15 @@
  *   STEP     model u8                               1 u8, layer u16, output u8, first i32,
  *                                                   last i32; or 0 u8, status i32
  *   PEEK     model u8, offset u32, count u16        bytes
+ *   BEGIN    model u8                               status i32
  *   REFUSED  (only an answer)                       the type that was asked for
  *
  * STEP starts a run that waits behind every layer, or behind the rows [first, last) of it where
  * layers run row by row, and answers when it waits. The next STEP lets it go on; the last one is
  * answered with the status of the run. While it waits PEEK reads the output of the layer, from its
- * beginning, and WRITE and RUN are refused. HELLO and END let it run to its end.
+ * beginning, and WRITE, RUN and BEGIN are refused. HELLO and END let it run to its end.
+ * BEGIN makes a model forget what it keeps from one run to the next; it is refused by one that keeps
+ * nothing. All models begin so when the program starts.
  */
 enum message {
     MESSAGE_HELLO = 1,
@@ -37,6 +40,7 @@ enum message {
     MESSAGE_END = 7,
     MESSAGE_STEP = 8,
     MESSAGE_PEEK = 9,
+    MESSAGE_BEGIN = 10,
     MESSAGE_REFUSED = 127
 };
 

@@ -167,8 +167,12 @@ int main(void)
     backend();
     EXPECT(TVMModCreateFromCModule(TVMSystemLibEntryPoint(), &module) == 0);
     EXPECT(TVMModGetFunction(module, "tvmgen_default_run", 0, &function) == 0);
-    EXPECT(TVMAotExecutor_Create(module, other, &executor) == kTvmErrorExecutorModuleBadContext);
-    EXPECT(TVMAotExecutor_Create(module, device, &executor) == 0);
+    EXPECT(TVMAotExecutor_Create(module, other, &executor, "default")
+           == kTvmErrorExecutorModuleBadContext);
+    EXPECT(TVMAotExecutor_Create(module, device, &executor, "other") != 0);
+    EXPECT(TVMAotExecutor_Create(module, device, &executor, NULL) == 0);
+    EXPECT(TVMAotExecutor_Release(executor, device) == 0);
+    EXPECT(TVMAotExecutor_Create(module, device, &executor, "default") == 0);
     EXPECT(TVMAotExecutor_GetNumInputs(executor) == 1);
     EXPECT(TVMAotExecutor_GetNumOutputs(executor) == 1 && executor->num_args == 2);
     EXPECT(TVMAotExecutor_GetInputIndex(executor, "picture") == -1);

@@ -5,6 +5,7 @@
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/crt/crt.h>
 #include <tvm/runtime/crt/packed_func.h>
+#include <tvm/runtime/metadata_types.h>
 
 #include "names.h"
 
@@ -64,10 +65,11 @@ static TVMArgs executor_arguments(TVMModuleHandle library)
     return TVMArgs_Create(values, codes, 4);
 #else
     const DLDevice cpu = {kDLCPU, 0};
-    uint32_t codes[2] = {kTVMModuleHandle, kDLDevice};
+    uint32_t codes[3] = {kTVMModuleHandle, kDLDevice, kTVMStr};
     values[0].v_handle = library;
     values[1].v_device = cpu;
-    return TVMArgs_Create(values, codes, 2);
+    values[2].v_str = "default";
+    return TVMArgs_Create(values, codes, 3);
 #endif
 }
 
@@ -108,6 +110,17 @@ int main(void)
     EXPECT(call(executor, "get_input_index", &args, &result) == 0 && result.v_int64 == 1);
     EXPECT(call(executor, "get_input", &args, &result) == 0);
     int8_t *const right = (int8_t *)((DLTensor *)result.v_handle)->data;
+    EXPECT(call(executor, "get_input_info", &args, &result) == 0);
+    const struct TVMTensorInfo *const info = (const struct TVMTensorInfo *)result.v_handle;
+    EXPECT(strcmp(info->name, "serving_default_right:0") == 0 && info->num_shape == 2);
+    EXPECT(info->shape[0] == 1 && info->shape[1] == 6);
+    EXPECT(info->dtype.code == kDLInt && info->dtype.bits == 8 && info->dtype.lanes == 1);
+    args = number(0);
+    EXPECT(call(executor, "get_input_name", &args, &result) == 0);
+    EXPECT(strcmp(result.v_str, "serving_default_left:0") == 0);
+    args = number(2);
+    EXPECT(call(executor, "get_input_info", &args, &result) != 0);
+    EXPECT(call(executor, "get_input_name", &args, &result) != 0);
     args = string("middle");
     EXPECT(call(executor, "get_input", &args, &result) == kTvmErrorExecutorModuleNoSuchInput);
     args = number(2);

@@ -8,8 +8,9 @@ import pytest
 from microtir.dtype import DType
 from microtir.kernels.c_blocks.finish import Activate, Requantise
 from microtir.kernels.c_blocks.kernel import copy
-from microtir.kernels.c_blocks.kernels import Block, Runs, Taps, depthwise, product, turns_of
+from microtir.kernels.c_blocks.kernels import Block, depthwise, product
 from microtir.kernels.common.requantise import Rescaling
+from microtir.kernels.common.runs import Runs, Taps, turns_of
 from microtir.operators.common.attributes import Activation
 from microtir.schedule import KernelDescription
 from microtir.tir.analysis.access import prove_accesses

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from microtir.codegen.interface.constant_pools import given_constants, passed_constant_pools
 from microtir.codegen.interface.devices import activated_name, activation, devices_parameter
 from microtir.codegen.interface.pools import passed_pools, workspace_pools
+from microtir.codegen.interface.state import next_turn, run_checks, state_place
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.main_printer import MainPrinter, label_of
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import parameter_text, pointer_cast
@@ -25,31 +28,111 @@ def model_entries(
     program: CProgram, model: ModelInfo, requirements: Requirements
 ) -> list[FunctionText]:
     """Return function that runs a model, ahead of time; before it, with devices, what they do."""
-    text = _model_entry(program, model, requirements)
-    if not program.devices:
-        return [text]
-    return [text, activating_entry(program, run_name(program), run_parameters(program))]
+    entries = [_model_entry(program, model, requirements)]
+    if program.devices:
+        entries.append(activating_entry(program, run_name(program), run_parameters(program)))
+    if model.stream is not None and not program.is_packed:
+        call = f"return {run_name(program)}({', '.join(names_of(run_parameters(program)))});"
+        entries.append(FunctionText("", "\n".join(push_signature(program)), joined([call])))
+    return entries
 
 
 def activating_entry(program: CProgram, name: str, parameters: list[str]) -> FunctionText:
     """Print the function `name`: it activates the devices, runs what uses them, and ends."""
-    arguments = [re.split(r"[ *]", parameter)[-1] for parameter in parameters]
-    lines = [*null_check(program, ["devices"]), *activation(program, name, arguments)]
+    lines = [*null_check(program, ["devices"]), *activation(program, name, names_of(parameters))]
     head = f"{_storage(program)}int32_t {name}"
     return FunctionText("", "\n".join(signature(head, parameters)), joined(lines))
 
 
-def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements) -> FunctionText:
+def names_of(parameters: Sequence[str]) -> list[str]:
+    """Return the names of parameters that are written with their types."""
+    return [re.split(r"[ *]", parameter)[-1] for parameter in parameters]
+
+
+@dataclass(frozen=True, slots=True)
+class MainFrame:
+    """What a function that runs statements of main has beside them.
+
+    `printer` prints them, and what they use of `local` is declared: the buffers of main, each with
+    its line. Those of `per_image` are one image's of a batch, whose number is called `image`.
+    """
+
+    program: CProgram
+    names: ScopedNames
+    printer: MainPrinter
+    image: str
+    local: tuple[tuple[Buffer, str], ...]
+    per_image: frozenset[Buffer]
+
+    def of_image(self) -> list[str]:
+        """Return the declarations of what is an image's own, after the statements are printed."""
+        return [line for buffer, line in self._used() if buffer in self.per_image]
+
+    def of_all(self) -> list[str]:
+        """Return the other declarations, after the statements are printed."""
+        shared = [line for buffer, line in self._used() if buffer not in self.per_image]
+        return [*given_constants(self.program), *shared]
+
+    def _used(self) -> list[tuple[Buffer, str]]:
+        return [(buffer, line) for buffer, line in self.local if self.names.is_used(buffer)]
+
+
+def main_frame(
+    program: CProgram,
+    model: ModelInfo,
+    requirements: Requirements,
+    reserved: Sequence[str] = (),
+    blocks: Sequence[int] = (),
+) -> MainFrame:
+    """Name what main works on.
+
+    Args:
+        program: the program of the model.
+        model: its facts.
+        requirements: grows by what the statements need from the file.
+        reserved: names of further parameters.
+        blocks: the number of the block of C that each call is in; all are in one if it is empty.
+    """
     names = ScopedNames(program.file_names)
     pools = workspace_pools(program)
     constants = passed_constant_pools(program)
     given = [*(pool.name for pool in pools), *(pool.name for pool in constants)]
-    for taken in ("inputs", "outputs", *given):
+    for taken in ("inputs", "outputs", "state", *given, *reserved):
         names.reserve(taken)
     main = program.entry
     buffers = [p for p in main.params if isinstance(p, Buffer)]
     ports, rest = buffers[: len(model.ports)], buffers[len(model.ports) :]
-    local, row_ports = [], {}
+    kept = [state for state in model.states if not state.is_counter]
+    states, rest = rest[len(rest) - len(kept) :], rest[: len(rest) - len(kept)]
+    image = names.reserve("image") if main.images > 1 else ""
+    local, row_ports = _named_ports(program, model, names, ports, image)
+    filled = [pool for pool in pools if pool.size]
+    for buffer, pool in zip(rest, filled, strict=True):
+        name = names.define(buffer, "memory" if len(filled) == 1 else f"in_{pool.plan.name}")
+        local.append((buffer, f"uint8_t *const {name} = {program.name}_pool({pool.name});"))
+    for buffer, state in zip(states, kept, strict=True):
+        name = names.define(buffer, state.c_name)
+        c_type, place = C_TYPES[buffer.dtype], state_place(state, model)
+        local.append((buffer, f"{c_type} *const {name} = {place};"))
+    views, pointers = _workspace_pointers(program, rest, model, names, blocks)
+    printer = MainPrinter(
+        program, names, requirements, views, row_ports=row_ports, pointers=pointers
+    )
+    per_image = frozenset(ports if image else ())
+    return MainFrame(program, names, printer, image, tuple(local), per_image)
+
+
+def _named_ports(
+    program: CProgram,
+    model: ModelInfo,
+    names: ScopedNames,
+    ports: Sequence[Buffer],
+    image: str,
+) -> tuple[list[tuple[Buffer, str]], dict[Buffer, str]]:
+    """Return the declaration of each tensor of the model, and the text of those by rows."""
+    main = program.entry
+    local: list[tuple[Buffer, str]] = []
+    row_ports = {}
     for buffer, port in zip(ports, model.ports, strict=True):
         if port.row_bytes is not None:
             row_ports[buffer] = f"&{port.kind.value}s->{port.c_name}"
@@ -58,30 +141,40 @@ def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements
         is_written = buffer in program.written[main] or program.config.has_packed_operators()
         pointer = parameter_text(buffer, "", is_written)
         name = names.define(buffer, port.c_name)
-        local.append((buffer, f"{pointer}const {name} = {port.kind.value}s->{port.c_name};"))
-    filled = [pool for pool in pools if pool.size]
-    for buffer, pool in zip(rest, filled, strict=True):
-        name = names.define(buffer, "memory" if len(filled) == 1 else f"in_{pool.plan.name}")
-        local.append((buffer, f"uint8_t *const {name} = {program.name}_pool({pool.name});"))
-    views, pointers = _workspace_pointers(program, rest, model, names)
-    printer = MainPrinter(
-        program, names, requirements, views, row_ports=row_ports, pointers=pointers
-    )
-    body = printer.lines(main.body)
-    used = [line for buffer, line in local if buffer in rest or names.is_used(buffer)]
-    blocks = [
-        model_checks(program, model),
-        [*given_constants(program), *used],
-        [*body, f"return {program.macro}_OK;"],
-    ]
-    spaced = [line for block in blocks if block for line in ("", *block)][1:]
-    # Where the body begins with pointers, their blank line is there already.
-    lines = [line for line, before in zip(spaced, ["", *spaced], strict=False) if line or before]
+        first = f" + {image} * {port.type.elements // main.images}" if image else ""
+        local.append((buffer, f"{pointer}const {name} = {port.kind.value}s->{port.c_name}{first};"))
+    return local, row_ports
+
+
+def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements) -> FunctionText:
+    frame = main_frame(program, model, requirements)
+    body = frame.printer.lines(program.entry.body)
+    if frame.image:
+        each = apart(frame.of_image(), body)
+        body = _for_each_image(frame.image, program.entry.images, each)
+    end = [*body, *next_turn(model), f"return {program.macro}_OK;"]
+    lines = apart(model_checks(program, model), frame.of_all(), end)
     head = model_signature(program)
     if program.devices:
         name = activated_name(run_name(program))
         head = signature(f"static int32_t {name}", run_parameters(program))
     return FunctionText("", "\n".join(head), joined(lines))
+
+
+def apart(*blocks: Sequence[str]) -> list[str]:
+    """Return blocks with a blank line between them, also where one begins with it."""
+    spaced = [line for block in blocks if block for line in ("", *block)][1:]
+    return [line for line, before in zip(spaced, ["", *spaced], strict=False) if line or before]
+
+
+def _for_each_image(image: str, images: int, body: Sequence[str]) -> list[str]:
+    """Return the loop that computes images one by one: no operator mixes them."""
+    return [
+        "/* Each image by itself: no operator mixes them. */",
+        f"for (int32_t {image} = 0; {image} < {images}; {image}++) {{",
+        *indent(body),
+        "}",
+    ]
 
 
 def run_name(program: CProgram) -> str:
@@ -94,11 +187,17 @@ def model_signature(program: CProgram) -> list[str]:
     return signature(f"{_storage(program)}int32_t {run_name(program)}", run_parameters(program))
 
 
+def push_signature(program: CProgram) -> list[str]:
+    """Return the other name of a run that is given the newest frames, with its parameters."""
+    return signature(f"int32_t {program.name}_push", run_parameters(program))
+
+
 def run_parameters(program: CProgram) -> list[str]:
     """Return what a run needs: tensors, memory, and constants that are no arrays of the code."""
     return [
         f"const struct {program.name}_inputs *inputs",
         f"const struct {program.name}_outputs *outputs",
+        *([f"struct {program.name}_state *state"] if program.states else []),
         *(f"void *{pool.name}" for pool in passed_pools(program)),
         *constant_parameters(program),
         *([devices_parameter(program)] if program.devices else []),
@@ -120,7 +219,8 @@ def model_checks(program: CProgram, model: ModelInfo) -> list[str]:
     """Return what is checked before a model runs: pointers, alignments, places."""
     pools = passed_pools(program)
     used = [pool for pool in pools if pool.size]
-    structs = ["inputs", "outputs", *(pool.name for pool in used)]
+    structs = ["inputs", "outputs", *["state"] * bool(program.states)]
+    structs += [pool.name for pool in used]
     structs += _constant_pointers(program)
     members = [_pointer(port) for port in model.ports]
     status = f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"
@@ -138,6 +238,7 @@ def model_checks(program: CProgram, model: ModelInfo) -> list[str]:
         *null_check(program, members),
         *(line for check in aligned for line in check),
         *_place_checks(program, model),
+        *run_checks(program),
         *constant_checks(program),
     ]
 
@@ -206,12 +307,20 @@ def _check(condition: str, status: str) -> list[str]:
 
 
 def _workspace_pointers(
-    program: CProgram, workspace: list[Buffer], model: ModelInfo, names: ScopedNames
+    program: CProgram,
+    workspace: list[Buffer],
+    model: ModelInfo,
+    names: ScopedNames,
+    blocks: Sequence[int],
 ) -> tuple[dict[tuple[int, BufferView, bool], str], dict[int, list[str]]]:
-    """Return the named pointer of each view, and the declarations by the step that needs them."""
+    """Return the named pointer of each view, and the declarations by the step that needs them.
+
+    What several blocks need is declared in each.
+    """
     views: dict[tuple[int, BufferView, bool], str] = {}
     pointers: dict[tuple[str, int, DType], str] = {}
     lines: dict[int, list[str]] = {}
+    declared: set[tuple[int, tuple[str, int, DType]]] = set()
     numbers = [number for number, pool in enumerate(model.memory.pools) if pool.size]
     for step, view, is_written in _views(program):
         if view.buffer not in workspace:
@@ -223,6 +332,9 @@ def _workspace_pointers(
         key = (label, view.byte_offset, view.dtype)
         if key not in pointers:
             pointers[key] = names.reserve(label)
+        place = (blocks[step] if blocks else 0, key)
+        if place not in declared:
+            declared.add(place)
             cast = pointer_cast(base, DType.UINT8, view.dtype, view.byte_offset, False)
             line = f"{C_TYPES[view.dtype]} *const {pointers[key]} = {cast};"
             lines.setdefault(step, []).append(line)

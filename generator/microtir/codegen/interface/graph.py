@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from microtir.codegen.interface import header
+from microtir.codegen.interface.call_table import CallTable, TableTensor, make_table, tensor_of
 from microtir.codegen.interface.constant_pools import (
     constants_struct,
     given_constants,
@@ -20,97 +20,23 @@ from microtir.codegen.interface.entry import (
     model_signature,
     run_parameters,
 )
+from microtir.codegen.interface.graph_nodes import GraphNode, node_graph
 from microtir.codegen.interface.packed import RUNTIME_VERSION
 from microtir.codegen.interface.pools import passed_pools, workspace_pools
+from microtir.codegen.interface.state import identity
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
 from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment, columns
-from microtir.codegen.printer.main_printer import MainPrinter, label_of, views_of
+from microtir.codegen.printer.main_printer import MainPrinter, views_of
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
-from microtir.config.enums import ExecutorKind
 from microtir.dtype import DType
-from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo, PortKind
 from microtir.support.encoding import c_comment, c_string
-from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Seq, Stmt
-from microtir.tir.visitor import walk
-
-MAX_NUMBER = 65535  # of a tensor, node or argument: the runtime counts in 16 bits
-UNKNOWN_COST = 2**32 - 1  # and what is more than the runtime counts
-_PLACES = ("INPUT", "OUTPUT", "WORKSPACE")
-
-
-@dataclass(frozen=True, slots=True)
-class TableTensor:
-    """A tensor of the graph: `offset` is in bytes in the workspace, else its number in its place.
-
-    `elements` are those of the layout that it has in memory, `pool` is the number of its pool of
-    the workspace.
-    """
-
-    place: str
-    offset: int
-    elements: int
-    dtype: DType
-    name: str = field(compare=False)
-    pool: int = 0
-
-    @property
-    def place_text(self) -> str:
-        """Return the tensor's place as C."""
-        return f"MICROTIR_GRAPH_{self.place}{f' + {self.pool}' if self.pool else ''}"
-
-    @property
-    def bytes(self) -> int:
-        return self.elements * self.dtype.bytes
-
-
-@dataclass(frozen=True, slots=True)
-class TableNode:
-    """One statement of main; `outputs`, `inputs` and `scratch` are numbers of tensors.
-
-    Outputs are what it leaves for others, scratch what it writes for itself: rings, sums.
-    """
-
-    name: str
-    layers: tuple[PrimFunc, ...]
-    statement: Stmt
-    first_step: int
-    outputs: tuple[int, ...]
-    inputs: tuple[int, ...]
-    scratch: tuple[int, ...]
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        """Return all of them, in the order in which the node's function takes them."""
-        return (*self.outputs, *self.inputs, *self.scratch)
-
-    def cost(self, model: ModelInfo) -> int:
-        """Return cycles of its layers, estimated or of tuning records.
-
-        `UNKNOWN_COST` without either.
-
-        Who gave a kernel no cycles said how many instructions it takes.
-        """
-        decided = [model.decisions.get(layer.name) for layer in self.layers]
-        known = [d.cycles or d.instructions for d in decided if d is not None]
-        return min(sum(known), UNKNOWN_COST) if len(known) == len(decided) else UNKNOWN_COST
-
-
-@dataclass(frozen=True, slots=True)
-class CallTable:
-    """The nodes and tensors that the generated tables of a graph list."""
-
-    nodes: tuple[TableNode, ...]
-    tensors: tuple[TableTensor, ...]
-
-    def numbered(self, node: TableNode) -> tuple[tuple[int, TableTensor], ...]:
-        """Return the tensors of a node in the order of its arguments, with their numbers."""
-        return tuple((n, self.tensors[n]) for n in node.arguments)
+from microtir.tir.ir import Buffer, BufferView
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,89 +50,9 @@ class GraphText:
     shapes: list[str]
     port_rows: list[str]
     pool_rows: list[str]
+    state: str
     names: list[str]
     fields: list[str]
-
-
-def make_table(program: CProgram, model: ModelInfo) -> CallTable:
-    """Cut main into nodes.
-
-    Raises:
-        UsageError: there are more of something than the runtime counts.
-    """
-    tensors: dict[TableTensor, int] = {}
-    nodes, step = [], 0
-    for statement in _statements(program.entry.body):
-        invokes = [node for node in walk(statement) if isinstance(node, Invoke)]
-        if not invokes:
-            continue
-        views = {
-            view: _tensor(program, model, step + offset, view)
-            for offset, view in views_of(statement)
-        }
-        numbers = {t: tensors.setdefault(t, len(tensors)) for t in views.values()}
-        written = dict.fromkeys(views[v] for i in invokes for v in _written(program, i))
-        left = [views[view] for view in _tensors_written(program, invokes[-1])]
-        outputs = dict.fromkeys(t for t in written if t.place == "OUTPUT" or t in left)
-        parts = (
-            outputs,
-            [t for t in numbers if t not in written],
-            [t for t in written if t not in outputs],
-        )
-        layers = tuple(dict.fromkeys(program.callee(invoke.function) for invoke in invokes))
-        groups = [tuple(numbers[t] for t in part) for part in parts]
-        nodes.append(TableNode(_node_name(layers), layers, statement, step, *groups))
-        step += len(invokes)
-    table = CallTable(tuple(nodes), tuple(tensors))
-    if max(len(tensors), sum(len(node.arguments) for node in nodes)) > MAX_NUMBER:
-        raise UsageError(
-            f"the graph has {len(nodes)} nodes with {len(tensors)} tensors",
-            where="executor",
-            legal=f"at most {MAX_NUMBER} tensors and arguments of nodes",
-            fix="use executor 'aot'",
-        )
-    return table
-
-
-def _statements(body: Stmt) -> Iterator[Stmt]:
-    if isinstance(body, Seq):
-        for statement in body.statements:
-            yield from _statements(statement)
-    else:
-        yield body
-
-
-def _written(program: CProgram, invoke: Invoke) -> Iterator[BufferView]:
-    """Yield what a call writes, scratch and sums included."""
-    written = program.written[program.callee(invoke.function)]
-    yield from (view for parameter, view in program.views(invoke) if parameter in written)
-
-
-def _tensors_written(program: CProgram, invoke: Invoke) -> Iterator[BufferView]:
-    """Yield the tensors of the model among what a call writes."""
-    tensors = program.tensors_written(program.callee(invoke.function))
-    yield from (view for parameter, view in program.views(invoke) if parameter in tensors)
-
-
-def _tensor(program: CProgram, model: ModelInfo, step: int, view: BufferView) -> TableTensor:
-    buffers = [p for p in program.entry.params if isinstance(p, Buffer)]
-    index = buffers.index(view.buffer)
-    elements = math.prod(view.shape)
-    if index >= len(model.ports):
-        filled = [number for number, pool in enumerate(model.memory.pools) if pool.size]
-        pool = filled[index - len(model.ports)]
-        placed = tuple(p for p in model.memory.placements if p.pool == pool)
-        name = label_of(placed, step, view)
-        return TableTensor("WORKSPACE", view.byte_offset, elements, view.dtype, name, pool)
-    port = model.ports[index]
-    ports = model.inputs if port.kind is PortKind.INPUT else model.outputs
-    return TableTensor(port.kind.name, ports.index(port), elements, view.dtype, port.c_name)
-
-
-def _node_name(layers: Sequence[PrimFunc]) -> str:
-    """Return the name of the operator in the model file, of several the first and the last."""
-    names = [layer.origin.node if layer.origin else layer.name for layer in layers]
-    return names[0] if len(set(names)) == 1 else f"{names[0]} ... {names[-1]}"
 
 
 def graph_text(program: CProgram, model: ModelInfo, requirements: Requirements) -> GraphText:
@@ -243,6 +89,7 @@ def graph_text(program: CProgram, model: ModelInfo, requirements: Requirements) 
         shapes=[f"{head} = {{{extents}}};" for head, extents in shapes if extents],
         port_rows=_port_rows(program, model),
         pool_rows=_pool_rows(program),
+        state=_state_row(program),
         names=_node_names(program, table),
         fields=_fields(program, model, len(table.nodes)),
     )  # fmt: skip
@@ -267,9 +114,18 @@ def _pool_rows(program: CProgram) -> list[str]:
     ])  # fmt: skip
 
 
+def _state_row(program: CProgram) -> str:
+    """Return what the table says of the struct of a state; nothing for a model without."""
+    if not program.states:
+        return ""
+    macro = f"{program.macro}_STATE"
+    number = f"UINT32_C({identity(program)})"
+    return f"{program.name}_begin, {macro}_SIZE, {number}, {macro}_ALIGNMENT"
+
+
 def is_debug(program: CProgram) -> bool:
     """Return whether nodes have names, and a run can be observed."""
-    return program.config.executor.kind is ExecutorKind.DEBUG
+    return program.config.runs_observed()
 
 
 def _node_names(program: CProgram, table: CallTable) -> list[str]:
@@ -287,6 +143,7 @@ def _fields(program: CProgram, model: ModelInfo, node_count: int) -> list[str]:
         f"{stem}_ports,",
         f"{stem}_node_names," if is_debug(program) else "NULL, /* names of the nodes */",
         f"{stem}_pools,",
+        f"&{stem}_state_facts," if program.states else "NULL, /* a state */",
         f"{node_count}, /* nodes */",
         f"{len(model.inputs)}, /* inputs */",
         f"{len(model.outputs)}, /* outputs */",
@@ -317,7 +174,7 @@ def _node_function(
     known = {tensor: n for n, tensor in enumerate(table.tensors)}
     for offset, view in views_of(node.statement):
         step = node.first_step + offset
-        views[step, view] = known[_tensor(program, model, step, view)]
+        views[step, view] = known[tensor_of(program, model, step, view)]
     labels = {n: names.reserve(tensor.name) for n, tensor in table.numbered(node)}
     pointers = [
         _pointer(tensor, labels[n], position[n], n in written)
@@ -328,12 +185,21 @@ def _node_function(
         pointers.append(f"{given.type} *{given.name} = executor->{given.name};")
     if any(program.takes_devices(layer) for layer in node.layers):
         pointers.append(f"const {struct_name(program)} *const devices = executor->devices;")
-    texts = {(step, view, True): labels[n] for (step, view), n in views.items()}
+    texts = {
+        (step, view, True): _part(table.tensors[n], view, labels[n])
+        for (step, view), n in views.items()
+    }
     printer = MainPrinter(program, names, requirements, texts, node.first_step)
     lines = [*pointers, "", *printer.lines(node.statement), f"return {program.macro}_OK;"]
     parameters = ["const struct microtir_graph_executor *executor", "const uint16_t *tensors"]
     head = signature(f"static int32_t {program.name}_node_{number}", parameters)
     return FunctionText("", "\n".join(head), joined(lines))
+
+
+def _part(tensor: TableTensor, view: BufferView, name: str) -> str:
+    """Return a pointer to what a call is given of a tensor: a part of what a caller gives."""
+    is_whole = tensor.place not in ("INPUT", "OUTPUT") or not view.byte_offset
+    return name if is_whole else f"{name} + {view.byte_offset // view.dtype.bytes}"
 
 
 def _pointer(tensor: TableTensor, name: str, position: int, is_written: bool) -> str:
@@ -349,7 +215,8 @@ def graph_entries(program: CProgram, model: ModelInfo) -> list[FunctionText]:
     if not is_debug(program):
         body = [*setup, "return microtir_graph_run(&executor);"]
         return _with_devices(program, f"{program.name}_run", run_parameters(program), body)
-    given = ["inputs", "outputs", *(pool.name for pool in passed_pools(program))]
+    given = ["inputs", "outputs", *["state"] * bool(program.states)]
+    given += [pool.name for pool in passed_pools(program)]
     given += [pool.name for pool in passed_constant_pools(program)]
     given += ["parameters"] * program.has_external_params + ["devices"] * bool(program.devices)
     observe = f"{program.name}_run_observed"
@@ -391,8 +258,9 @@ def _executor(program: CProgram, model: ModelInfo) -> list[str]:
     parameters = "parameters" if program.has_external_params else "NULL"
     constants = "constants" if program.given_pools else "NULL"
     devices = "devices" if program.devices else "NULL"
-    values = f"&{program.name}_table, input_pointers, output_pointers, pool_pointers, {parameters}"
-    values += f", {constants}, {devices}"
+    state = "(uint8_t *)state" if program.states else "NULL"
+    values = f"&{program.name}_table, input_pointers, output_pointers, pool_pointers, {state}"
+    values += f", {parameters}, {constants}, {devices}"
     return [
         *given_constants(program),
         f"const void *input_pointers[] = {{{members[PortKind.INPUT] or 'NULL'}}};",
@@ -436,54 +304,37 @@ def graph_files(program: CProgram, model: ModelInfo) -> Iterator[SourceFile]:
 def _json(program: CProgram, model: ModelInfo) -> dict[str, object]:
     """Return the graph in the form of TVM's graph executor; `offset`, `pool` and `place` are ours.
 
-    Inputs come first as nodes without an operator, then the calls; an entry of a node is one of
-    the tensors that it writes. Shapes are those of memory: a layout may be wider than the tensor.
+    Inputs come first as nodes without an operator, and what the last run has left; then the calls.
+    An entry of a node is one of the tensors that it writes. Shapes are those of memory: a layout
+    may be wider than the tensor.
     """
-    table = make_table(program, model)
-    nodes: list[dict[str, object]] = []
-    entries: list[TableTensor] = []
-    produced: dict[TableTensor, list[int]] = {}
-    for tensor in table.tensors:
-        if tensor.place == "INPUT":
-            produced[tensor] = [len(nodes), 0, 0]
-            nodes.append({"op": "null", "name": tensor.name, "inputs": []})
-            entries.append(tensor)
-    input_count = len(nodes)
-    for number, node in enumerate(table.nodes):
-        reads = [table.tensors[n] for n in node.inputs]
-        inputs = [produced[tensor] for tensor in reads if tensor in produced]
-        for index, n in enumerate(node.outputs):
-            produced[table.tensors[n]] = [len(nodes), index, 0]
-            entries.append(table.tensors[n])
-        nodes.append({
-            "op": "tvm_op",
-            "name": node.name,
-            "attrs": {
-                "func_name": f"{program.name}_node_{number}",
-                "layers": [program.names[layer] for layer in node.layers],
-                "num_inputs": str(len(inputs)),
-                "num_outputs": str(len(node.outputs)),
-                "flatten_data": "0",
-            },
-            "inputs": inputs,
-        })  # fmt: skip
-    pointers = [0]
-    for number in range(len(nodes)):
-        is_call = number >= input_count
-        count = len(table.nodes[number - input_count].outputs) if is_call else 1
-        pointers.append(pointers[-1] + count)
-    outputs = [t for t in produced if t.place == "OUTPUT"]
+    graph = node_graph(program, model)
+    unread = len(make_table(program, model).tensors)
     return {
-        "nodes": nodes,
-        "arg_nodes": list(range(input_count)),
-        "heads": [produced[t] for t in sorted(outputs, key=lambda t: t.offset)],
-        "node_row_ptr": pointers,
+        "nodes": [_json_node(node) for node in graph.nodes],
+        "arg_nodes": [n for n, node in enumerate(graph.nodes) if not node.is_call],
+        "heads": [[*head, 0] for head in graph.heads],
+        "node_row_ptr": graph.row_pointers,
         "attrs": {
-            "dltype": ["list_str", [t.dtype.value for t in entries]],
-            "shape": ["list_shape", [[t.elements] for t in entries]],
-            "storage_id": ["list_int", [table.tensors.index(t) for t in entries]],
-            "place": ["list_str", [t.place.lower() for t in entries]],
-            "offset": ["list_int", [t.offset for t in entries]],
-            "pool": ["list_int", [t.pool for t in entries]],
+            "dltype": ["list_str", [t.dtype.value for t in graph.entries]],
+            "shape": ["list_shape", [[t.elements] for t in graph.entries]],
+            "storage_id": ["list_int", [unread if n is None else n for n in graph.numbers]],
+            "place": ["list_str", [t.place.lower() for t in graph.entries]],
+            "offset": ["list_int", [t.offset for t in graph.entries]],
+            "pool": ["list_int", [t.pool for t in graph.entries]],
         },
     }
+
+
+def _json_node(node: GraphNode) -> dict[str, object]:
+    inputs = [[*entry, 0] for entry in node.inputs]
+    if not node.is_call:
+        return {"op": node.kind, "name": node.name, "inputs": inputs}
+    attributes = {
+        "func_name": node.function,
+        "layers": list(node.layers),
+        "num_inputs": str(len(inputs)),
+        "num_outputs": str(node.output_count),
+        "flatten_data": "0",
+    }
+    return {"op": node.kind, "name": node.name, "attrs": attributes, "inputs": inputs}

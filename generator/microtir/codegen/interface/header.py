@@ -12,7 +12,12 @@ from microtir.codegen.interface.constant_pools import (
     passed_constant_pools,
     pool_identity,
 )
-from microtir.codegen.interface.entry import exported_signature, model_signature
+from microtir.codegen.interface.entry import (
+    exported_signature,
+    model_signature,
+    push_signature,
+    run_name,
+)
 from microtir.codegen.interface.parameters import alignment, file_name, file_size
 from microtir.codegen.interface.pools import (
     WorkspacePool,
@@ -20,11 +25,18 @@ from microtir.codegen.interface.pools import (
     passed_pools,
     workspace_pools,
 )
+from microtir.codegen.interface.state import macros as state_macros
+from microtir.codegen.interface.steps import step_prototype
 from microtir.codegen.printer.c_types import float_literal
 from microtir.codegen.printer.layout import WIDTH, block_comment, columns, struct_text, wrap
 from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.printer.statements import parameter_text
-from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, CProgram
+from microtir.codegen.program import (
+    EXTERN_STATUS,
+    PARAMETERS_STATUS,
+    STATE_STATUS,
+    CProgram,
+)
 from microtir.config.names import c_names
 from microtir.dtype import DType
 from microtir.ir_module import ModelInfo, Port, PortKind
@@ -44,6 +56,7 @@ STATUSES: Sequence[tuple[str, int, str]] = (
     ("ERROR_TENSOR_PLACE", -5, "a tensor is not at its place in the workspace"),
     (EXTERN_STATUS, -6, "a C function outside the model reported a failure"),
     (PARAMETERS_STATUS, -7, "constants are misaligned, or not those of this code"),
+    (STATE_STATUS, -8, "the state is misaligned, not initialised, or not of this model"),
 )
 
 
@@ -51,6 +64,7 @@ def statuses(program: CProgram) -> Sequence[tuple[str, int, str]]:
     """Return the statuses that a program may return."""
     possible = {
         EXTERN_STATUS: bool(program.fallible),
+        STATE_STATUS: bool(program.states),
         PARAMETERS_STATUS: program.has_external_params or bool(program.given_pools),
     }
     return [status for status in STATUSES if possible.get(status[0], True)]
@@ -88,16 +102,20 @@ def status_lines(program: CProgram) -> str:
 
 def port_sections(program: CProgram, model: ModelInfo) -> list[str]:
     """Return a heading and macros for each tensor of the model's interface."""
+    return [
+        "\n".join([*block_comment(_port_title(port)), *_port_macros(program, port, stem)])
+        for port, stem in zip(model.ports, port_stems(program, model), strict=True)
+    ]
+
+
+def port_stems(program: CProgram, model: ModelInfo) -> list[str]:
+    """Return what macros of each tensor have between the model's name and their own."""
     # A tensor's ROW_SIZE would be the SIZE of another one that is called like its rows.
     taken = [f"{port.c_name}_row" for port in model.ports if port.row_bytes is not None]
     macros = [pool.macro for pool in workspace_pools(program)]
     macros += [pool.macro for pool in constant_pools(program)]
     taken += [macro.removeprefix(f"{program.macro}_") for macro in macros]
-    stems = c_names([port.c_name for port in model.ports], [*_MACROS, *taken])
-    return [
-        "\n".join([*block_comment(_port_title(port)), *_port_macros(program, port, stem)])
-        for port, stem in zip(model.ports, stems, strict=True)
-    ]
+    return list(c_names([port.c_name for port in model.ports], [*_MACROS, *taken]))
 
 
 def _port_title(port: Port) -> list[str]:
@@ -158,6 +176,7 @@ def memory_lines(program: CProgram, identity: str = "") -> str:
             internal = " /* in the generated code */" * pool.is_internal
             rows.append((f"{stem}_SIZE", f"{pool.size}{internal}"))
             rows.append((f"{stem}_ALIGNMENT", str(pool.plan.alignment)))
+    rows += state_macros(program)
     weights = sum(array.bytes for array in program.constants)
     if program.has_external_params:
         rows.append(("PARAMETERS_SIZE", f"{file_size(program.constants)} /* of the file */"))
@@ -253,17 +272,26 @@ def structs(program: CProgram, model: ModelInfo) -> list[str]:
 
 def _port_struct(program: CProgram, model: ModelInfo, kind: PortKind) -> str:
     """Return the struct of all inputs or of all outputs."""
+    ports = [port for port in model.ports if port.kind is kind]
+    rows = [
+        (f"{member};", f"/* {type_text(port)} */")
+        for port, member in zip(ports, members(program, model, kind), strict=True)
+    ]
+    # C has no empty struct.
+    rows = rows or [("uint8_t none;", f"/* the model has no {kind.value} */")]
+    return struct_text(f"struct {program.name}_{kind.value}s", rows)
+
+
+def members(program: CProgram, model: ModelInfo, kind: PortKind) -> list[str]:
+    """Return the declarations of what the struct of all inputs, or of all outputs, holds."""
     written = program.written[program.entry]
     if program.config.has_packed_operators():  # their tensors have no const
         written |= {p for p in program.entry.params if isinstance(p, Buffer)}
-    members = [
-        (f"{_member(program, port, parameter, written)};", f"/* {type_text(port)} */")
+    return [
+        _member(program, port, parameter, written)
         for port, parameter in zip(model.ports, program.entry.params, strict=False)
         if port.kind is kind
     ]
-    # C has no empty struct.
-    members = members or [("uint8_t none;", f"/* the model has no {kind.value} */")]
-    return struct_text(f"struct {program.name}_{kind.value}s", members)
 
 
 def rows_struct(program: CProgram, model: ModelInfo) -> list[str]:
@@ -294,7 +322,9 @@ def prototypes(program: CProgram) -> list[str]:
     if program.is_packed:
         return []  # packed.h has them
     if program.model:
-        return ["\n".join([_run_comment(program), *_ended(model_signature(program))])]
+        run = "\n".join([_run_comment(program), *_ended(model_signature(program))])
+        steps = [step_prototype(program)] if program.has_steps else []
+        return [run, *_push_prototype(program), *steps]
     return [
         "\n".join([_function_comment(program, f), *_ended(exported_signature(program, f))])
         for f in program.exported
@@ -321,6 +351,8 @@ def _run_comment(program: CProgram) -> str:
         ]
     if any(port.row_bytes is not None for port in model.ports):
         rows.append(("", "a tensor that is handed over row by row needs its `move` set"))
+    if program.states:
+        rows.append(("state", f"what {program.name}_state_init began; each run changes it"))
     for pool in passed_pools(program):
         if pool.size == 0:
             needs = (
@@ -346,7 +378,7 @@ def _run_comment(program: CProgram) -> str:
     return "\n".join(
         block_comment(
             [
-                "Runs the model once.",
+                *textwrap.wrap(_what_runs(model), WIDTH - 4),
                 "",
                 *columns([(f"  {name}", text) for name, text in rows], gap="  "),
                 "",
@@ -354,6 +386,27 @@ def _run_comment(program: CProgram) -> str:
             ]
         )
     )
+
+
+def _what_runs(model: ModelInfo) -> str:
+    """Return what a run does, as a sentence."""
+    stream = model.stream
+    if stream is None:
+        return "Runs the model once."
+    newest = "the newest frame" if stream.frames == 1 else f"the newest {stream.frames} frames"
+    return (
+        f"Runs the model on a window of {stream.window} frames: '{stream.input}' is {newest}, and "
+        "the state holds what stays of those before; it begins with frames of zeros."
+    )
+
+
+def _push_prototype(program: CProgram) -> list[str]:
+    """Return the other name of a run that is given the newest frames; nothing without a stream."""
+    model = program.model
+    if model is None or model.stream is None:
+        return []
+    comment = block_comment([f"The same as {run_name(program)}: pushes frames into the window."])
+    return ["\n".join([*comment, *_ended(push_signature(program))])]
 
 
 def _constant_rows(program: CProgram) -> list[tuple[str, str]]:

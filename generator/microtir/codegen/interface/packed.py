@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from microtir.codegen.interface import header
@@ -20,10 +20,10 @@ from microtir.errors import Fix, UsageError
 from microtir.ir_module import ModelInfo, PortKind
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
-RUNTIME_VERSION = 5  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
+RUNTIME_VERSION = 6  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
 
 _LOCALS = ("args", "kinds", "count", "result", "result_kind", "resource", "status", "inputs",
-           "outputs", "workspace", "parameters", "devices")  # fmt: skip
+           "outputs", "state", "workspace", "parameters", "devices")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +148,12 @@ def _model_wrapper(program: CProgram, model: ModelInfo) -> Wrapper:
         for kind in PortKind
     }
     pools = passed_pools(program)
-    memories = [
-        MemoryArgument(
-            "workspace" if len(pools) == 1 else names.reserve(pool.name),
-            index,
-            f"{pool.macro}_SIZE",
-            f"{pool.macro}_ALIGNMENT",
-        )
-        for index, pool in enumerate(pools, len(tensors))
+    named = [("state", f"{program.macro}_STATE")] * bool(program.states)
+    named += [
+        ("workspace" if len(pools) == 1 else names.reserve(pool.name), pool.macro) for pool in pools
     ]
-    memories += _constant_memories(program, names, len(tensors) + len(pools))
+    named += _constant_memories(program, names)
+    memories = _memories(named, len(tensors))
     arguments = ["&inputs", "&outputs", *(m.name for m in memories)]
     memory = ", ".join([*arguments, *["devices"] * bool(program.devices)])
     call = [
@@ -167,6 +163,7 @@ def _model_wrapper(program: CProgram, model: ModelInfo) -> Wrapper:
         ),
         f"return {run_name(program)}({memory});",
     ]
+    kept = "the state as a uint8 tensor, " * bool(program.states)
     more = ", and the file of parameters likewise" * program.has_external_params
     more += ", and the constant pools likewise" * bool(passed_constant_pools(program))
     if program.devices:
@@ -174,7 +171,7 @@ def _model_wrapper(program: CProgram, model: ModelInfo) -> Wrapper:
     return Wrapper(
         _wrapper_name(program, f"{program.name}_run"),
         f"{program.name}_run",
-        f"Arguments: the inputs, the outputs, and {_workspace_text(len(pools))}{more}",
+        f"Arguments: the inputs, the outputs, {kept}and {_workspace_text(len(pools))}{more}",
         "",
         len(tensors) + len(memories),
         (),
@@ -191,13 +188,19 @@ def _workspace_text(pools: int) -> str:
     return f"{pools} workspace pools as uint8 tensors" if pools else "no workspace, which is inside"
 
 
-def _constant_memories(program: CProgram, names: ScopedNames, first: int) -> list[MemoryArgument]:
-    """Return arguments from the index `first` on.
-
-    The file of constants, or the pools that are passed.
-    """
+def _constant_memories(program: CProgram, names: ScopedNames) -> list[tuple[str, str]]:
+    """Return the file of constants, or the pools that are passed: names, and starts of macros."""
     named = [("parameters", f"{program.macro}_PARAMETERS")] * program.has_external_params
-    named += [(names.reserve(p.name), p.macro) for p in passed_constant_pools(program)]
+    return [*named, *((names.reserve(p.name), p.macro) for p in passed_constant_pools(program))]
+
+
+def _memories(named: Sequence[tuple[str, str]], first: int) -> list[MemoryArgument]:
+    """Return arguments that are plain bytes, from the index `first` on.
+
+    Args:
+        named: their names, and what the macros of their sizes and alignments begin with.
+        first: the index of the first.
+    """
     return [
         MemoryArgument(name, index, f"{macro}_SIZE", f"{macro}_ALIGNMENT")
         for index, (name, macro) in enumerate(named, first)
@@ -216,7 +219,7 @@ def _function_wrapper(program: CProgram, function: PrimFunc) -> Wrapper:
     scalars, tensors, arguments = _arguments(function, names)
     memories = []
     if program.takes_constants(function):
-        memories = _constant_memories(program, names, count)
+        memories = _memories(_constant_memories(program, names), count)
     call = ", ".join([*arguments, *(memory.name for memory in memories)])
     return Wrapper(
         _wrapper_name(program, public),

@@ -62,7 +62,8 @@ def workspace_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
 def run_names(program: CProgram) -> ScopedNames:
     """Return the names of a run's parameters, for those of pools."""
     names = ScopedNames(program.file_names)
-    for taken in ("inputs", "outputs", *(GRAPH_LOCALS if program.is_graph else ())):
+    given = ["inputs", "outputs", *["state"] * bool(program.states)]
+    for taken in (*given, *(GRAPH_LOCALS if program.is_graph else ())):
         names.reserve(taken)
     return names
 

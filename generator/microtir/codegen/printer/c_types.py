@@ -26,6 +26,7 @@ C_TYPES: Mapping[DType, str] = MappingProxyType({
     DType.INT32: "int32_t",
     DType.UINT32: "uint32_t",
     DType.INT64: "int64_t",
+    DType.UINT64: "uint64_t",
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
 })  # fmt: skip
@@ -34,7 +35,7 @@ C_TYPES: Mapping[DType, str] = MappingProxyType({
 _ELEMENTS: Mapping[DType, str] = MappingProxyType({
     DType.BOOL: "BOOL",
     **dict.fromkeys((DType.INT8, DType.INT16, DType.INT32, DType.INT64), "SIGNED"),
-    **dict.fromkeys((DType.UINT8, DType.UINT16, DType.UINT32), "UNSIGNED"),
+    **dict.fromkeys((DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64), "UNSIGNED"),
     **dict.fromkeys((DType.FLOAT32, DType.FLOAT64), "FLOAT"),
 })  # fmt: skip
 
@@ -58,6 +59,8 @@ def integer_literal(value: int, dtype: DType) -> str:
         return f"INT{dtype.bits}_MIN"
     if dtype is DType.UINT32:
         return f"{value}u" if value <= DType.UINT16.max else f"UINT32_C({value})"
+    if dtype is DType.UINT64:
+        return f"{value}u" if value <= DType.UINT16.max else f"UINT64_C({value})"
     if dtype is DType.INT64 and not DType.INT32.min <= value <= DType.INT32.max:
         return f"INT64_C({value})" if value >= 0 else f"-INT64_C({-value})"
     return str(value)

@@ -23,7 +23,7 @@ from microtir.codegen.printer.c_types import (
     needs_math_header,
     wide_literal,
 )
-from microtir.codegen.printer.helpers import MATH_FUNCTIONS, typed_name
+from microtir.codegen.printer.helpers import MATH_FUNCTIONS, MATH_HELPERS, typed_name
 from microtir.codegen.printer.names import ScopedNames
 from microtir.dtype import DType
 from microtir.tir import build
@@ -166,6 +166,9 @@ class ExpressionPrinter:
                 text = float_literal(value, dtype)
                 level = Precedence.UNARY if text[0] == "-" else Precedence.PRIMARY
                 return CText(text, level, dtype)
+            case Load(buffer, indices) if e.dtype is DType.BOOL and buffer.data is None:
+                # A caller may leave any byte where a bool is expected.
+                return CText(f"{self.element(buffer, indices)} != 0", Precedence.EQUALITY)
             case Load(buffer, indices):
                 return CText(self.element(buffer, indices), c_type=e.dtype)
             case Cast(dtype, value):
@@ -203,6 +206,7 @@ class ExpressionPrinter:
             self.requirements.math = True
         else:
             name = self._helper(e.intrinsic.value)
+            self.requirements.math |= e.intrinsic in MATH_HELPERS
         arguments = ", ".join(self.value(a) for a in e.args)
         return CText(f"{name}({arguments})", c_type=e.dtype)
 

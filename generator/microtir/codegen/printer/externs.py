@@ -61,5 +61,7 @@ def _joined(parts: tuple[tuple[ExternFunction, ExternSource], ...]) -> str:
         for extern, source in parts
     ]
     return render(
-        "c/extern.c.j2", includes=list(included), functions=functions,
+        "c/extern.c.j2",
+        includes=[i if i.startswith("<") else f'"{i}"' for i in included],
+        functions=functions,
     )  # fmt: skip

@@ -19,10 +19,19 @@ MATH_FUNCTIONS: Mapping[Intrinsic, str] = MappingProxyType({
     Intrinsic.LOG: "logf",
     Intrinsic.SQRT: "sqrtf",
     Intrinsic.TANH: "tanhf",
+    Intrinsic.SIN: "sinf",
+    Intrinsic.COS: "cosf",
     Intrinsic.FLOOR: "floorf",
+    Intrinsic.CEIL: "ceilf",
     Intrinsic.ROUND: "roundf",
     Intrinsic.ABS: "fabsf",
+    Intrinsic.POW: "powf",
+    Intrinsic.ATAN2: "atan2f",
+    Intrinsic.FMOD: "fmodf",
 })  # fmt: skip
+
+MATH_HELPERS = frozenset({Intrinsic.ROUND_HALF_TO_EVEN, Intrinsic.FLOOR_DIVIDE})
+"""Helpers that call functions of <math.h>."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +44,13 @@ class Helper:
     needs: tuple[str, ...] = ()
     low: str = ""  # lowest value of an integer type
     top_bit: str = ""  # position of its highest bit
+    symbol: str = ""  # the operator of C that it applies
 
 
 _SUFFIXES: Mapping[DType, str] = MappingProxyType({
     DType.INT32: "i32",
     DType.INT64: "i64",
+    DType.UINT64: "u64",
     DType.UINT32: "u32",
     DType.FLOAT32: "f32",
     DType.FLOAT64: "f64",
@@ -60,14 +71,28 @@ _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
         Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL.value,
         Intrinsic.ROUNDING_DIVIDE_BY_POT.value,
     ),
+    Intrinsic.MULTIPLY_BY_REDUCED_MULTIPLIER: ("shift_right_i64",),
     Intrinsic.SATURATING_SHIFT_LEFT: (),
     Intrinsic.COUNT_LEADING_ZEROS: (),
 })  # fmt: skip
 
-_UNCHANGED: Mapping[Intrinsic, DType] = MappingProxyType({
+_WRAPPING: Mapping[Intrinsic, str] = MappingProxyType({
+    Intrinsic.WRAPPING_ADD: "+",
+    Intrinsic.WRAPPING_SUB: "-",
+    Intrinsic.WRAPPING_MUL: "*",
+})  # fmt: skip
+
+_OF_ONE_TYPE: Mapping[Intrinsic, DType] = MappingProxyType({
+    Intrinsic.FLOOR_DIVIDE: DType.FLOAT32,
+    Intrinsic.ROUND_HALF_TO_EVEN: DType.FLOAT32,
     Intrinsic.NO_FP_CONTRACT: DType.FLOAT32,
     Intrinsic.POSITIVE_PART: DType.FLOAT32,
+    Intrinsic.ROUND_SMALL: DType.FLOAT32,
+    Intrinsic.FLOAT_OF_BITS: DType.FLOAT32,
     Intrinsic.COMPILER_BARRIER: DType.INT32,
+})  # fmt: skip
+_CALLED: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
+    Intrinsic.ROUND_SMALL: (Intrinsic.NO_FP_CONTRACT.value,),
 })  # fmt: skip
 
 
@@ -94,8 +119,17 @@ def _table() -> dict[str, Helper]:
         for intrinsic, needs in _FIXED_POINT.items()
     ]
     helpers += [
-        Helper(intrinsic.value, f"c/helpers/{intrinsic.value}.c.j2", C_TYPES[dtype])
-        for intrinsic, dtype in _UNCHANGED.items()
+        Helper(intrinsic.value, "c/helpers/wrapping.c.j2", C_TYPES[DType.INT64], symbol=symbol)
+        for intrinsic, symbol in _WRAPPING.items()
+    ]
+    helpers += [
+        Helper(
+            intrinsic.value,
+            f"c/helpers/{intrinsic.value}.c.j2",
+            C_TYPES[dtype],
+            _CALLED.get(intrinsic, ()),
+        )
+        for intrinsic, dtype in _OF_ONE_TYPE.items()
     ]
     return {helper.name: helper for helper in helpers}
 

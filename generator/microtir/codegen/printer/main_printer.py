@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from microtir.codegen.interface.devices import struct_name
-from microtir.codegen.printer.c_types import runtime_dtype
+from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.layout import block_comment, indent
 from microtir.codegen.printer.names import ScopedNames
@@ -14,7 +14,7 @@ from microtir.codegen.printer.statements import StatementPrinter
 from microtir.codegen.program import CProgram
 from microtir.memory_plan import BufferPlacement
 from microtir.support.encoding import c_comment
-from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Seq, Stmt
+from microtir.tir.ir import Buffer, BufferView, Expr, For, If, IntImm, Invoke, PrimFunc, Seq, Stmt
 from microtir.tir.visitor import walk
 
 
@@ -68,8 +68,30 @@ class MainPrinter(StatementPrinter):
         self._step += 1
         return lines
 
+    def turn_lines(self, s: For, turn: str) -> list[str]:
+        """Return one turn of a loop over rows, in the block that it has for itself.
+
+        Args:
+            s: the outermost loop.
+            turn: the value of its variable, as C.
+        """
+        self._bounds.ranges[s.var] = self._bounds.of(s.start).union(self._bounds.of(s.stop))
+        name = self.names.define(s.var)
+        value = f"const {C_TYPES[s.var.dtype]} {name} = {turn};"
+        callees = [self.program.callee(i.function) for i in walk(s) if isinstance(i, Invoke)]
+        self._is_in_loop = True
+        lines = self.lines(s.body)
+        self._is_in_loop = False
+        return [*_loop_comment(callees), value, *lines]
+
     def _loop_lines(self, s: For) -> list[str]:
-        """Return a loop over rows; the outermost one of several layers says what it does."""
+        """Return a loop of the model, or one over rows.
+
+        Of those over rows, the outermost one of several layers says what it does.
+        """
+        if not any(node is s.var for node in walk(s.body)):
+            most = "At most " * _may_end_before(s)
+            return [f"/* {most}{_text_of(s.stop)} turns. */", *super().lines(s)]
         is_outermost, self._is_in_loop = not self._is_in_loop, True
         lines = super().lines(s)
         if is_outermost:
@@ -146,6 +168,17 @@ class MainPrinter(StatementPrinter):
         if callee.row_range is not None:
             return ", ".join(self.argument(a, False) for a in scalars[-2:])
         return f"0, {view.shape[0] if view.shape else 1}"
+
+
+def _may_end_before(loop: For) -> bool:
+    """Return whether a condition leaves out the rest of a turn: branches have two sides."""
+    last = loop.body.statements[-1] if isinstance(loop.body, Seq) else loop.body
+    return isinstance(last, If) and last.otherwise is None
+
+
+def _text_of(turns: Expr) -> str:
+    assert isinstance(turns, IntImm), "a loop of the model has so many turns"
+    return str(turns.value)
 
 
 def _call_comment(callee: PrimFunc) -> list[str]:

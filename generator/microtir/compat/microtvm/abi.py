@@ -20,12 +20,13 @@ from microtir.codegen.interface.pools import (
     workspace_pools,
 )
 from microtir.codegen.interface.runtime import MicrotvmPart
+from microtir.codegen.interface.state import layout
 from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment, columns, struct_text
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
-from microtir.codegen.source_file import SourceFile
+from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.compat.microtvm.abi_module import (
     PACKED_PARAMETERS,
     has_module,
@@ -35,6 +36,7 @@ from microtir.compat.microtvm.abi_module import (
     tensor_table,
     tensor_table_name,
 )
+from microtir.compat.microtvm.params import to_params
 from microtir.config.names import (
     MAX_C_NAME,
     c_names,
@@ -77,12 +79,21 @@ class _Interface:
         return (_POOLS,) if self.pools or self.constants else ()
 
     @property
+    def has_instance(self) -> bool:
+        """Return whether its callers have no place for a state: then there is one instance.
+
+        Each graph executor has one of its own.
+        """
+        return bool(self.program.states) and not self.program.is_graph
+
+    @property
     def memories(self) -> tuple[str, ...]:
-        """Return what is passed on as workspace, and as pools of constants."""
+        """Return what is passed on: the state, the workspace and pools of constants."""
+        kept = (f"{self.prefix}_begun()",) * self.has_instance
         constants = tuple(_member_of(pool) for pool in self.constants)
         if self.pools is None:
-            return (f"{self.prefix}_workspace", *constants)
-        return (*(_member_of(pool) for pool in self.pools), *constants)
+            return (*kept, f"{self.prefix}_workspace", *constants)
+        return (*kept, *(_member_of(pool) for pool in self.pools), *constants)
 
 
 def _member_of(pool: WorkspacePool | ConstantPool) -> str:
@@ -92,6 +103,17 @@ def _member_of(pool: WorkspacePool | ConstantPool) -> str:
 def abi_prefix(name: str) -> str:
     """Return what names begin with; microTVM spells a module's name in lower case."""
     return f"tvmgen_{name.lower()}"
+
+
+def params_name(name: str) -> str:
+    """Return what the file is called that holds a module's weights as TVM serialises them."""
+    return f"{abi_prefix(name)}.params"
+
+
+def abi_parameters(program: CProgram) -> DataFile:
+    """Return the weights of a program, by their names in C, as TVM serialises parameters."""
+    arrays = {array.name: array.data for array in program.constants}
+    return DataFile(params_name(program.name), to_params(arrays))
 
 
 def abi_files(program: CProgram, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
@@ -118,6 +140,7 @@ def abi_files(program: CProgram, model: ModelInfo, fingerprint: str) -> tuple[So
         "is_graph": program.is_graph,
         "has_module": has_module(program),
         "tensors": tensor_table(model, prefix) if _packed_name(interface) else [],
+        "has_instance": interface.has_instance,
         "functions": list(_functions(interface)),
         "has_constant_pools": any(pool.size for pool in interface.constants),
         "has_workspace": has_workspace,
@@ -180,18 +203,23 @@ def _sizes(interface: _Interface) -> list[str]:
 
 
 def _memory(interface: _Interface) -> list[str]:
-    macro, sizes = macro_name(interface.prefix), [interface.model.memory.workspace_size]
+    macro, sizes = macro_name(interface.prefix), [_declared(interface.model.memory.workspace_size)]
     names = [f"{macro}_WORKSPACE_SIZE"]
     for pool in interface.pools or ():
         stem = workspace_macro(interface.prefix, pool.plan.name, is_alone=False)
         names.append(f"{stem}_SIZE")
-        sizes.append(pool.size)
+        sizes.append(_declared(pool.size))
     rows = [(name, str(size)) for name, size in zip(names, sizes, strict=True)]
     for constants in interface.constants:
         stem = constants_macro(interface.prefix, constants.plan.name)
         rows.append((f"{stem}_SIZE", str(constants.size)))
         rows.append((f"{stem}_DATA", f"{constants.macro}_DATA" if constants.size else "{0}"))
     return columns([(f"#define {name}", text) for name, text in rows])
+
+
+def _declared(size: int) -> int:
+    """Return the bytes of an array that an application declares of a size: C has none of 0."""
+    return max(size, 1)
 
 
 def _structs(interface: _Interface) -> Iterator[str]:
@@ -235,6 +263,8 @@ def _functions(interface: _Interface) -> Iterator[FunctionText]:
         yield from _unpacked_functions(interface)
     if packed:
         yield _packed_run(interface, packed)
+    if interface.has_instance:
+        yield _reset(interface)
     if has_module(interface.program):
         listed = {}
         if packed:
@@ -300,8 +330,14 @@ def _run(interface: _Interface) -> FunctionText:
     lines = ["Runs the model once."]
     if interface.is_mapped:
         lines[0] = "Runs the model once on the tensors in the workspace, and overwrites the inputs."
+    if interface.has_instance:
+        lines.append(
+            f"It goes on where the last run ended; {interface.prefix}_reset() forgets that."
+        )
     if interface.pools is None or internal_pools(interface.program):
         lines.append("Not re-entrant: there is one workspace.")
+    elif interface.has_instance:
+        lines.append("Not re-entrant: there is one state.")
     return _text(
         [*lines, "", f"Returns 0, or a negative status that {name}_status_text() explains."],
         f"int32_t {interface.prefix}_run",
@@ -319,10 +355,10 @@ def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
 def _packed_run(interface: _Interface, function: str) -> FunctionText:
     """Print a packed function: from microTVM's arguments to microtir's."""
     name, count = interface.program.name, len(interface.model.ports)
-    kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * (count + 1))
-    size = max(interface.model.memory.workspace_size, 1)
-    (memory,) = interface.memories  # the configuration refuses declared pools
-    workspace = f"{memory}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, extent, NULL, 0"
+    # The configuration refuses declared pools.
+    memories = _packed_memories(interface)
+    total = count + len(memories)
+    kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * total)
     table = tensor_table_name(interface.model, interface.prefix)
     given = f"args, type_codes, num_args, {count}, {table}, tensors, values"
     called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"
@@ -339,10 +375,10 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
         list(PACKED_PARAMETERS),
         [
             f"static const int32_t kinds[] = {{{kinds}}};",
-            f"static const int64_t extent[] = {{{size}}};",
+            *(f"static const int64_t {m.extent}[] = {{{m.bytes}}};" for m in memories),
             f"struct microtir_tensor tensors[{max(count, 1)}];",
-            f"union microtir_value values[{count + 1}];",
-            f"const struct microtir_tensor memory = {{{workspace}}};",
+            f"union microtir_value values[{total}];",
+            *(f"const struct microtir_tensor {m.name} = {{{m.values}}};" for m in memories),
             "const int32_t status = tvm_packed_arguments(",
             f"        {given});",
             "(void)out_value;",
@@ -353,9 +389,55 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
             "if (status != MICROTIR_OK) {",
             "    return (int)status;",
             "}",
-            f"values[{count}].v_tensor = &memory;",
-            f"return (int){called}(values, kinds, {count + 1}, NULL, NULL, {resource});",
+            *(f"values[{n}].v_tensor = &{m.name};" for n, m in enumerate(memories, count)),
+            f"return (int){called}(values, kinds, {total}, NULL, NULL, {resource});",
         ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PackedMemory:
+    """Memory that a packed function is given as a tensor of bytes.
+
+    Args:
+        name: of the tensor.
+        extent: name of its shape.
+        place: where it lies, as C.
+        bytes: its size.
+    """
+
+    name: str
+    extent: str
+    place: str
+    bytes: int
+
+    @property
+    def values(self) -> str:
+        """Return what the tensor is initialised with."""
+        return f"{self.place}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, {self.extent}, NULL, 0"
+
+
+def _packed_memories(interface: _Interface) -> list[_PackedMemory]:
+    """Return what the packed function takes besides tensors: the state, then the workspace."""
+    *kept, workspace = interface.memories
+    size = max(interface.model.memory.workspace_size, 1)
+    state = [
+        _PackedMemory("state", "state_extent", place, layout(interface.program).size)
+        for place in kept
+    ]
+    return [*state, _PackedMemory("memory", "extent", workspace, size)]
+
+
+def _reset(interface: _Interface) -> FunctionText:
+    """Return `_reset`: what microTVM lacked, since it had no states."""
+    return _text(
+        [
+            "Makes the model forget what it has seen; before its first run it has seen nothing.",
+            "An addition to what microTVM had.",
+        ],
+        f"int32_t {interface.prefix}_reset",
+        ["void"],
+        [f"return {interface.program.name}_state_reset(&instance);"],
     )
 
 

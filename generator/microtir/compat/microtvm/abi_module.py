@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment
 from microtir.codegen.program import CProgram
-from microtir.dtype import DType
+from microtir.compat.microtvm.abi_graph import graph_tables
+from microtir.compat.microtvm.dlpack import dlpack_dtype
 from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo
 from microtir.support.encoding import c_string
@@ -39,6 +40,7 @@ def listed_functions(prefix: str, packed: str) -> dict[str, str]:
         packed: packed,
         f"{prefix}___tvm_main__": packed,
         "get_c_metadata": _metadata_name(prefix),
+        _metadata_name(prefix): _metadata_name(prefix),
     }
 
 
@@ -86,18 +88,12 @@ def tensor_table(model: ModelInfo, prefix: str) -> list[str]:
             shape = f"{prefix}_shape_{number}"
             extents = ", ".join(map(str, port.type.shape))
             lines.append(f"static const int64_t {shape}[] = {{{extents}}};")
-        info = f"{c_string(port.name)}, {shape}, {rank}, {_dlpack_dtype(port.type.dtype)}"
+        info = f"{c_string(port.name)}, {shape}, {rank}, {dlpack_dtype(port.type.dtype)}"
         rows.append(f"    {{{info}}},")
     if rows:
         name = tensor_table_name(model, prefix)
         lines += [f"static const struct TVMTensorInfo {name}[] = {{", *rows, "};"]
     return lines
-
-
-def _dlpack_dtype(dtype: DType) -> str:
-    kinds = {DType.BOOL: "kDLBool", DType.FLOAT32: "kDLFloat", DType.FLOAT64: "kDLFloat"}
-    kind = kinds.get(dtype, "kDLInt" if dtype.is_signed else "kDLUInt")
-    return f"{{{kind}, {dtype.bits}, 1}}"
 
 
 def module_function(
@@ -140,8 +136,6 @@ def _tables(program: CProgram, model: ModelInfo, functions: Mapping[str, str]) -
     yield from (f'        "{text}"{";" * (text is entries[-1])}' for text in entries)
     yield f"static const TVMFuncRegistry registry = {{names, {table}}};"
     if program.is_graph:
-        names = ", ".join(c_string(port.name) for port in model.inputs) or "NULL"
-        yield f"static const char *const inputs[] = {{{names}}};"
-        yield f"static const struct tvm_graph_model graph = {{{program.name}_graph, inputs}};"
+        yield from graph_tables(program, model)
     yield f"static const TVMModule module = {{&registry, {'&graph' * program.is_graph or 'NULL'}}};"
     yield "return &module;"

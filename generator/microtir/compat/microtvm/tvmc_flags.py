@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from microtir.config.flag import Flag
+from microtir.config.flag import Flag, FlagValue
 from microtir.config.option import Section, shown
 from microtir.config.options import find
 from microtir.config.target_text import processor_option
@@ -24,6 +24,9 @@ _CMSIS_NN = "cmsis-nn"
 _OTHERS = ("ethos-u", "ethos-n", "compute-library", "bnns", "vitis-ai", "clml", "llvm", "cuda")
 _NEXT_TARGET = re.compile(rf"\s*,\s*(?=(?:c|{_CMSIS_NN}|{'|'.join(_OTHERS)})(?:\s|,|$))")
 _OPT_LEVEL = "3"
+TVMC_MODULE = "default"
+"""What tvmc calls a module that has no name."""
+
 # Options that a target had until microTVM 0.9, and the flags that have them since.
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -66,6 +69,21 @@ TVMC_FLAGS: tuple[Flag, ...] = (
 )
 
 Texts = dict[str, tuple[object, ...]]
+
+
+def with_tvmc_defaults(texts: Mapping[str, FlagValue]) -> dict[str, FlagValue]:
+    """Return flags with what tvmc means where they say nothing, beside `tvmc_base`.
+
+    The executor `aot` has packed arguments unless a flag says otherwise.
+    """
+    result = dict(texts)
+    words = str(result.get("target"))
+    is_aot = result.get("executor") == "aot" or "-executor=aot" in words
+    names = ("executor_aot_interface_api", "executor_aot_unpacked_api", "config")
+    is_said = any(result.get(name) for name in names) or "-interface-api" in words
+    if is_aot and not is_said and "-unpacked-api" not in words:
+        result["executor_aot_interface_api"] = "packed"
+    return result
 
 
 def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:

@@ -17,8 +17,13 @@ from microtir.dtype import DType
 from microtir.external.interface import Match
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.operators.arithmetic.definition import Add, add_params
-from microtir.operators.common.linear import LinearParams
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.common.linear import LinearParams, rescales_in_float
+from microtir.operators.convolution.definition import (
+    Conv2D,
+    DepthwiseConv2D,
+    conv_params,
+    groups_of,
+)
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.operators.pooling.definition import Pool2D, pool_params
 from microtir.operators.softmax.definition import Softmax, softmax_params
@@ -54,12 +59,15 @@ def _is_linear(match: Match) -> bool:
     types = [tensor.dtype for tensor in node.inputs]
     legal = [DType.INT8, DType.INT8, DType.INT32][: len(types)]
     portable = not match.target.has(Feature.AVR_PROGMEM)
-    return rest and types == legal and node.output.dtype is DType.INT8 and portable
+    is_fixed_point = not rescales_in_float(node)
+    is_legal = types == legal and node.output.dtype is DType.INT8 and is_fixed_point
+    return rest and is_legal and portable
 
 
 def is_convolution(match: Match) -> bool:
-    """Return whether all is int8, weights are constant and there is one image."""
-    return _is_linear(match) and match.output.shape[0] == 1
+    """Return whether all is int8, weights are constant and there are one image and one group."""
+    is_single = match.output.shape[0] == 1 and groups_of(match.first) == 1
+    return _is_linear(match) and is_single
 
 
 def convolution(match: Match) -> LibraryCall:

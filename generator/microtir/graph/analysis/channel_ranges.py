@@ -24,8 +24,13 @@ from microtir.graph.operator import Operator
 from microtir.graph.reference import evaluate
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.fixed_point import INT32_MAX, Ints, multiply_by_quantized_multiplier
-from microtir.operators.common.linear import LinearParams, bias_of
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.common.linear import LinearParams, bias_of, rescaled_in_float
+from microtir.operators.convolution.definition import (
+    Conv2D,
+    DepthwiseConv2D,
+    conv_params,
+    groups_of,
+)
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.operators.movement.definition import Concatenation, Pad, Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
@@ -118,13 +123,21 @@ def convolution_sums(node: Node, x: ChannelRanges) -> ChannelRanges:
         ends = (per_tap * low, per_tap * high)
         tap_low, tap_high = np.minimum(*ends), np.maximum(*ends)
     else:
-        ends = (weights * offset_low, weights * offset_high)
+        groups = groups_of(node)
+        ends = (_by_group(weights, offset_low, groups), _by_group(weights, offset_high, groups))
         tap_low, tap_high = np.minimum(*ends).sum(axis=-1), np.maximum(*ends).sum(axis=-1)
     lows, highs = [], []
     for rows, columns in product(*window_classes(node)):
         lows.append(tap_low[:, rows, columns].sum(axis=(1, 2)))
         highs.append(tap_high[:, rows, columns].sum(axis=(1, 2)))
     return ChannelRanges(bias + np.min(lows, axis=0), bias + np.max(highs, axis=0))
+
+
+def _by_group(weights: Ints, offsets: Ints, groups: int) -> Ints:
+    """Return the products of weights (O, KH, KW, I) with values of the channels of their groups."""
+    by_group = offsets.reshape(groups, 1, 1, 1, -1)
+    products: Ints = weights.reshape(groups, -1, *weights.shape[1:]) * by_group
+    return products.reshape(weights.shape)
 
 
 def window_classes(node: Node) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -172,9 +185,14 @@ def _linear(node: Node) -> tuple[Ints, Ints, LinearParams]:
 
 def _requantised(node: Node, sums: ChannelRanges, params: LinearParams) -> ChannelRanges:
     """Return the outputs of sums; all values where one of them wraps and no order is kept."""
+    largest = np.maximum(~sums.low, sums.high)
+    if params.factors and largest.max(initial=0) <= INT32_MAX:
+        return ChannelRanges(
+            rescaled_in_float(sums.low, params), rescaled_in_float(sums.high, params)
+        )
     multipliers, shifts = params.multiplier_arrays(len(sums.low))
-    largest = np.maximum(~sums.low, sums.high) << np.maximum(shifts, 0)
-    if largest.max(initial=0) > INT32_MAX:
+    largest = largest << np.maximum(shifts, 0)
+    if params.factors or largest.max(initial=0) > INT32_MAX:
         return ChannelRanges.full(node.output.type)
 
     def apply(value: Ints) -> Ints:
@@ -258,7 +276,7 @@ def _reshape(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
 def _pad(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     op, x = node.op, inputs[0]
     assert isinstance(op, Pad)
-    if op.before[-1] or op.after[-1]:
+    if op.before[-1] or op.after[-1] or len(node.inputs) > 1:
         return ChannelRanges.full(node.output.type)
     value = int(op.value)
     return ChannelRanges(np.minimum(x.low, value), np.maximum(x.high, value))

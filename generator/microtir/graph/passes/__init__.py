@@ -1,43 +1,87 @@
-"""Rewrites of the graph. Each keeps every output bit for bit, and is a frozen dataclass."""
+"""Rewrites of the graph. Each is a frozen dataclass.
 
+Every output is kept bit for bit; only FuseLstmLoops adds floats in another order.
+"""
+
+from microtir.config import CompilationConfig
 from microtir.graph.passes.bound_sums import BoundSums
+from microtir.graph.passes.count_turns import CountTurns
 from microtir.graph.passes.cut_columns import CutColumns
 from microtir.graph.passes.drop_redundant_clamps import DropRedundantClamps
 from microtir.graph.passes.fold_constant_channels import FoldConstantChannels
 from microtir.graph.passes.fold_constants import FoldConstants
 from microtir.graph.passes.fold_pad import FoldPad
 from microtir.graph.passes.fuse_activation import FuseActivation
+from microtir.graph.passes.fuse_lstm_loops import FuseLstmLoops
 from microtir.graph.passes.gather_constant_channels import GatherConstantChannels
+from microtir.graph.passes.groups_to_depthwise import GroupsToDepthwise
+from microtir.graph.passes.matmul_to_dense import MatmulToDense
+from microtir.graph.passes.order_assigns import OrderAssigns
+from microtir.graph.passes.place_rows import PlaceRows
+from microtir.graph.passes.push_rows import PushRows
 from microtir.graph.passes.remove_dead_nodes import RemoveDeadNodes
 from microtir.graph.passes.remove_identities import RemoveIdentities
 from microtir.graph.passes.rewrite import GraphPass
 from microtir.graph.passes.row_ports import RowPorts
+from microtir.graph.passes.split_images import SplitImages
+from microtir.graph.passes.transposed_to_convolution import TransposedToConvolution
+from microtir.graph.passes.update_in_place import UpdateInPlace
+from microtir.graph.passes.view_parts import ViewParts
 
 GRAPH_PASSES: tuple[GraphPass, ...] = (
     FoldConstants(),
     RemoveIdentities(),
+    MatmulToDense(),
+    FuseLstmLoops(),
+    TransposedToConvolution(),
+    GroupsToDepthwise(),
     FoldPad(),
     FuseActivation(),
     GatherConstantChannels(),
     FoldConstantChannels(),
+    PushRows(),
+    ViewParts(),
+    PlaceRows(),
     RemoveDeadNodes(),
+    CountTurns(),
     DropRedundantClamps(),
+    SplitImages(),
     BoundSums(),
+    OrderAssigns(),
+    UpdateInPlace(),
 )
 """The passes in the order in which the driver runs them."""
+
+
+def graph_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
+    """Return the passes over the graph that a configuration asks for, in order."""
+    return tuple(p for p in GRAPH_PASSES if p.name != SplitImages.name or config.splits_images())
+
 
 __all__ = [
     "GRAPH_PASSES",
     "BoundSums",
+    "CountTurns",
     "CutColumns",
     "DropRedundantClamps",
     "FoldConstantChannels",
     "FoldConstants",
     "FoldPad",
     "FuseActivation",
+    "FuseLstmLoops",
     "GatherConstantChannels",
     "GraphPass",
+    "GroupsToDepthwise",
+    "MatmulToDense",
+    "OrderAssigns",
+    "PlaceRows",
+    "PushRows",
     "RemoveDeadNodes",
     "RemoveIdentities",
     "RowPorts",
+    "SplitImages",
+    "TransposedToConvolution",
+    "UpdateInPlace",
+    "ViewParts",
+    "graph_passes_of",
 ]

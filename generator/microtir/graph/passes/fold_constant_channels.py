@@ -26,7 +26,7 @@ from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
 from microtir.operators.common.fixed_point import wrap
 from microtir.operators.common.linear import bias_of
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
@@ -114,6 +114,9 @@ def _foldable(node: Node, ranges: Mapping[Tensor, ChannelRanges]) -> Mask:
 
 
 def _is_int8_linear(node: Node) -> bool:
+    """Return whether all is int8, and channels may go: of a group they may not, one by one."""
+    if isinstance(node.op, Conv2D) and groups_of(node) > 1:
+        return False
     image, weights = node.inputs[:2]
     return image.dtype is DType.INT8 and weights.dtype is DType.INT8 and weights.data is not None
 
@@ -139,7 +142,9 @@ def _keeps_channels(
 ) -> Mask:
     """Keep channel c of the input, or c // multiplier, for channel c of the output."""
     mask = needed[node.output]
-    if isinstance(node.op, DepthwiseConv2D) and _is_int8_linear(node):
+    if isinstance(node.op, DepthwiseConv2D):
+        if not _is_int8_linear(node):
+            return np.ones(1, np.bool_)
         return np.asarray(mask.reshape(-1, node.op.depth_multiplier).any(axis=1))
     return mask if node.inputs[0].dtype is DType.INT8 else np.ones_like(mask)
 

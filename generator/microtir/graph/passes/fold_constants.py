@@ -8,9 +8,12 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.passes.rewrite import substitute, with_nodes
-from microtir.graph.reference import evaluate
+from microtir.graph.reference import evaluate, known_inputs
 from microtir.operators import record_of
 from microtir.operators.conversion.definition import Dequantize
+from microtir.operators.definition import Trait
+from microtir.operators.movement.definition import Reshape
+from microtir.operators.state.definition import Assign
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class FoldConstants:
 
     Dequantised weights stay int8: a float operator that reads them gets the int8 constant itself
     and dequantises on the fly, at a quarter of the flash. A graph output stays the result of a
-    node, even if that node's inputs are constant.
+    node, which copies what is known.
     """
 
     name: ClassVar[str] = "fold_constants"
@@ -27,24 +30,35 @@ class FoldConstants:
     def __call__(self, graph: Graph) -> Graph:
         folded: dict[Tensor, Tensor] = {}
         quantized: dict[Tensor, Tensor] = {}
-        nodes = []
+        nodes: list[Node] = []
         for original in graph.nodes:
             node = substitute(_with_int8_weights(original, quantized), folded)
-            values = _constants(node)
-            if values is None or not set(node.outputs).isdisjoint(graph.outputs):
+            values = known_inputs(node, {})
+            is_kept = record_of(node.op).has(Trait.CONTROL)
+            if values is None or is_kept or _is_copied(node, graph):
                 nodes.append(node)
                 continue
             for tensor, value in zip(node.outputs, evaluate(node, values), strict=True):
-                folded[tensor] = replace(tensor, data=value)
+                if tensor in graph.outputs:
+                    nodes.append(_copy(node, tensor, value))
+                else:
+                    folded[tensor] = replace(tensor, data=value)
                 if isinstance(node.op, Dequantize):
                     quantized[tensor] = node.inputs[0]
         return with_nodes(graph, nodes)
 
 
-def _constants(node: Node) -> list[Array] | None:
-    """Return the values of all inputs, None if one of them is not constant."""
-    values = [tensor.data for tensor in node.inputs if tensor.data is not None]
-    return values if len(values) == len(node.inputs) else None
+def _is_copied(node: Node, graph: Graph) -> bool:
+    """Return whether a node does no more than copy what is known to an output of the graph."""
+    return isinstance(node.op, Reshape | Assign) and node.output in graph.outputs
+
+
+def _copy(node: Node, output: Tensor, value: Array) -> Node:
+    """Return what stands for a node in the computation of an output that is known."""
+    known = Tensor(f"{output.name}_known", output.type, value)
+    number = node.outputs.index(output)
+    name = node.name if number == 0 else f"{node.name}_{number}"
+    return replace(node, op=Reshape(), inputs=(known,), outputs=(output,), name=name, sums=None)
 
 
 def _with_int8_weights(node: Node, quantized: dict[Tensor, Tensor]) -> Node:

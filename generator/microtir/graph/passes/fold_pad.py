@@ -47,7 +47,7 @@ def _folded(node: Node, producers: Mapping[Tensor, Node]) -> Node:
 
 def _adds_border(pad: Node) -> bool:
     """Return whether a node surrounds images with the real value 0."""
-    if not isinstance(pad.op, Pad) or len(pad.op.before) != 4:
+    if not isinstance(pad.op, Pad) or len(pad.op.before) != 4 or len(pad.inputs) != 1:
         return False
     source = pad.inputs[0].type
     quant = source.quantization

@@ -14,8 +14,11 @@ from microtir.operators.common.multiplier import activation_range
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import Pool2D
+from microtir.operators.transposed_convolution.definition import TransposeConv
 
-Carrier: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected | Pool2D | BinaryArithmetic
+Carrier: TypeAlias = (
+    Conv2D | DepthwiseConv2D | TransposeConv | FullyConnected | Pool2D | BinaryArithmetic
+)
 """Operators that have an activation."""
 
 

@@ -29,7 +29,12 @@ from microtir.operators.common.fixed_point import (
     multiply_by_quantized_multiplier,
 )
 from microtir.operators.common.linear import LinearParams, bias_of
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.definition import (
+    Conv2D,
+    DepthwiseConv2D,
+    conv_params,
+    groups_of,
+)
 
 # Beyond -127 weights do not fit every packed form.
 _LARGEST_WEIGHT = 127
@@ -65,6 +70,8 @@ class GatherConstantChannels:
 
 def _is_int8(node: Node) -> bool:
     if not isinstance(node.op, Conv2D | DepthwiseConv2D):
+        return False
+    if isinstance(node.op, Conv2D) and groups_of(node) > 1:
         return False
     image, weights = node.inputs[:2]
     return image.dtype is weights.dtype is DType.INT8 and weights.data is not None
@@ -123,6 +130,8 @@ def _bias_of(producer: Node, channel: int, value: int) -> int | None:
     None if none does.
     """
     params = _params(producer)
+    if params.factors:
+        return None
     multipliers, shifts = params.multiplier_arrays(producer.output.shape[-1])
     multiplier, shift = int(multipliers[channel]), int(shifts[channel])
 
@@ -166,5 +175,5 @@ def _making(node: Node, biases: Mapping[int, int]) -> Node:
 
 
 def _with_weights(node: Node, weights: Ints) -> Node:
-    constant = replace(node.inputs[1], data=weights.astype(np.int8))
+    constant = replace(node.inputs[1], data=weights.astype(node.inputs[1].dtype.value))
     return replace(node, inputs=(node.inputs[0], constant, *node.inputs[2:]))

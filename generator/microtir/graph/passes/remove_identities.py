@@ -66,7 +66,9 @@ def _is_identity(node: Node) -> bool:
 
 
 def _as_reshape(node: Node) -> Node:
-    return replace(node, op=Reshape()) if _keeps_all_in_order(node) else node
+    if not _keeps_all_in_order(node):
+        return node
+    return replace(node, op=Reshape(), inputs=node.inputs[:1])
 
 
 def _keeps_all_in_order(node: Node) -> bool:

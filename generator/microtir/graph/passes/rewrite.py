@@ -10,7 +10,10 @@ from microtir.graph.ir import Graph, Node, Tensor
 
 
 class GraphPass(Protocol):
-    """A rewrite: gives an equivalent graph, the same object if there is nothing to do."""
+    """A rewrite: gives an equivalent graph, the same object if there is nothing to do.
+
+    One whose `reorders_sums` is true may add floats in another order.
+    """
 
     name: ClassVar[str]
 

@@ -24,8 +24,8 @@ class RowPorts:
     name: ClassVar[str] = "row_ports"
 
     def __call__(self, graph: Graph) -> Graph:
-        read = [t for t in graph.inputs if self.inputs]
-        written = [t for t in graph.outputs if self.outputs]
+        read = [t for t in graph.arguments if self.inputs]
+        written = [t for t in graph.results if self.outputs]
         tensors, nodes = ({t.name for t in graph.tensors()}, {node.name for node in graph.nodes})
         inner = {t: Tensor(_fresh(f"{t.name}_rows", tensors), t.type) for t in (*read, *written)}
         names = {t: _fresh(t.name, nodes) for t in inner}

@@ -9,8 +9,17 @@ This package knows nothing about how operators are compiled: it is what compiled
 against.
 """
 
-from microtir.graph.reference.evaluate import Observer, evaluate, execute, value_of
+from microtir.graph.reference.evaluate import (
+    Observer,
+    evaluate,
+    execute,
+    execute_steps,
+    known_inputs,
+    known_values,
+    value_of,
+)
 from microtir.graph.reference.exact import evaluate_exactly, execute_exactly
+from microtir.graph.reference.images import one_by_one
 
 __all__ = [
     "Observer",
@@ -18,5 +27,9 @@ __all__ = [
     "evaluate_exactly",
     "execute",
     "execute_exactly",
+    "execute_steps",
+    "known_inputs",
+    "known_values",
+    "one_by_one",
     "value_of",
 ]

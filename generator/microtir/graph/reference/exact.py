@@ -14,7 +14,9 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.reference.evaluate import evaluate, value_of
+from microtir.graph.reference.evaluate import evaluate, initial_states, value_of
+from microtir.graph.reference.images import image_by_image
+from microtir.graph.reference.order import in_order
 from microtir.operators import UserOperator
 
 
@@ -23,10 +25,14 @@ def execute_exactly(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Arra
 
     Args:
         graph: the graph.
-        inputs: an array for each input, by name, of its shape and type.
+        inputs: an array for each input, by name, of its shape and type; states that are left out
+            have their initial values.
     """
-    values: dict[Tensor, Array] = {tensor: inputs[tensor.name] for tensor in graph.inputs}
-    for node in graph.nodes:
+    if graph.images > 1:
+        return image_by_image(graph, inputs, execute_exactly)
+    given = {**initial_states(graph), **inputs}
+    values: dict[Tensor, Array] = {tensor: given[tensor.name] for tensor in graph.inputs}
+    for node in in_order(graph, values):
         operands = [value_of(tensor, values) for tensor in node.inputs]
         values.update(zip(node.outputs, evaluate_exactly(node, operands), strict=True))
     return {tensor.name: value_of(tensor, values) for tensor in graph.outputs}

@@ -26,9 +26,10 @@ _CALL = 20  # instructions for a row, beside those that move its bytes
 
 
 @made_once
-def copy(size: int) -> KernelDescription:
-    """Move `size` bytes; parameters: from, to."""
-    return copying("copy", size, "kernels/copy.j2", _values(size), 16, Feature.DSP)
+def copy(size: int, dtype: DType = DType.INT8) -> KernelDescription:
+    """Move `size` elements; parameters: from, to."""
+    values = _values(size * dtype.bytes)
+    return copying("copy", size, "kernels/copy.j2", values, 16, Feature.DSP, dtype)
 
 
 @made_once

@@ -12,9 +12,10 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.common.dense import dense_rows, rows_of
-from microtir.kernels.common.kernel import SAME_ROW, Kernel
+from microtir.kernels.common.kernel import SAME_ROW
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.made_once import made_once
@@ -33,7 +34,7 @@ from microtir.tir import ir
 _QUAD = 4
 _PASS = 8  # outputs: as many sums as there are registers for
 _QUADS_PER_TURN = 4
-_LARGEST = 0xFFFF  # what MOVW loads
+LARGEST = 0xFFFF  # what MOVW loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def _blocks(outputs: int) -> list[_Block]:
     return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks
 
 
-def _arrange(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+def arranged(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     """Return weights (outputs, K) by what one input word meets: (outputs, K / 4, 2, 2)."""
     quads = weights.reshape(len(weights), -1, 2, 2)
     arranged: npt.NDArray[np.int8] = quads.transpose(0, 1, 3, 2)
@@ -72,7 +73,7 @@ def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
     assert isinstance(op, FullyConnected) and weights is not None
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     params = fully_connected_params(op, *types)
-    packed = pack_linear(weights, _arrange(weights), node, params)
+    packed = pack_linear(weights, arranged(weights), node, params)
     if packed is None:
         return None
     parts = []
@@ -86,7 +87,7 @@ def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
     return parts
 
 
-class Dense(Kernel):
+class Dense(FloatRescaling):
     """Eight outputs a pass, two for each packed weight."""
 
     name = "dense_s8_1x8_dsp"
@@ -108,7 +109,7 @@ class Dense(Kernel):
         outputs, inputs = node.inputs[1].shape
         if outputs == 1:
             return Refusal.FEW_CHANNELS
-        if inputs % _QUAD or max(inputs, outputs) > _LARGEST:
+        if inputs % _QUAD or max(inputs, outputs) > LARGEST:
             return Refusal.SIZES
         return Refusal.FORM if _packed(node) is None else None
 
@@ -142,18 +143,19 @@ def _of_row(inputs: int, block: _Block, rescaling: Rescaling, _rows: int) -> Ker
 
 
 @made_once
-def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelDescription:
+def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling | None) -> KernelDescription:
     """Compute `passes` over `inputs` values (a multiple of 4), each of 2 * `pairs` <= 8 outputs.
 
     Returns:
         Parameters: inputs, weights (passes, inputs / 4, 2, pairs, 2) dual-packed int16, constants
-        (outputs, 4) int32, outputs.
+        (outputs, 4) int32, outputs. Without a rescaling there are no constants, and outputs are the
+        sums.
     """
     quads, outputs = inputs // _QUAD, passes * pairs * 2
     x = ir.Buffer("x", (inputs,), DType.INT8)
     weights = ir.Buffer("weights", (passes, quads, 2, pairs, 2), DType.INT16, alignment=4)
     constants = ir.Buffer("constants", (outputs, WORDS), DType.INT32)
-    y = ir.Buffer("y", (outputs,), DType.INT8)
+    y = ir.Buffer("y", (outputs,), DType.INT32 if rescaling is None else DType.INT8)
     low, high = local_sums(pairs)
 
     def value(turn: te.Expr, quad: te.Expr, byte: int) -> ir.Stmt:
@@ -173,8 +175,10 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelD
 
     def one(turn: te.Expr) -> ir.Stmt:
         def output(sums: ir.Buffer, pair: te.Expr, number: int) -> ir.Stmt:
-            place = (turn * pairs + pair) * 2 + number
-            return store(y, (place,), rescaling.apply(load(sums, pair) * 2, constants, place))
+            place, total = (turn * pairs + pair) * 2 + number, load(sums, pair)
+            if rescaling is not None:
+                total = rescaling.apply(total * 2, constants, place)
+            return store(y, (place,), total)
 
         zero = cleared(pairs, low, high)
         sums = loop(
@@ -183,23 +187,32 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelD
         last = loop("pair", 0, pairs, lambda p: seq(output(low, p, 0), output(high, p, 1)))
         return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, last)))
 
+    name = "sums" if rescaling is None else rescaling.name
     return describe(
-        f"dense_{inputs}x{pairs}x{passes}_{rescaling.name}",
+        f"dense_{inputs}x{pairs}x{passes}_{name}",
         (f"Fully connected: {inputs} inputs, {outputs} outputs, {2 * pairs} at a time",),
-        (x, weights, constants, y),
+        (x, weights, y) if rescaling is None else (x, weights, constants, y),
         (y,),
         loop("turn", 0, passes, one),
         "kernels/dense.j2",
-        {
-            "rescaling": rescaling.values(),
-            "input_bytes": str(inputs),
-            "output_bytes": str(outputs),
-            "outputs": str(2 * pairs),
-            "repeats": str(max(n for n in range(1, _QUADS_PER_TURN + 1) if quads % n == 0)),
-            **_registers(pairs),
-        },
+        _values(inputs, pairs, outputs * y.dtype.bytes, rescaling),
         stack_bytes=60,
     )
+
+
+def _values(
+    inputs: int, pairs: int, output_bytes: int, rescaling: Rescaling | None
+) -> dict[str, object]:
+    """Return what the template is given."""
+    quads = inputs // _QUAD
+    return {
+        "rescaling": None if rescaling is None else rescaling.values(),
+        "input_bytes": str(inputs),
+        "output_bytes": str(output_bytes),
+        "outputs": str(2 * pairs),
+        "repeats": str(max(n for n in range(1, _QUADS_PER_TURN + 1) if quads % n == 0)),
+        **_registers(pairs),
+    }
 
 
 def _registers(pairs: int) -> dict[str, object]:

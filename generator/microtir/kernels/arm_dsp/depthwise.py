@@ -15,6 +15,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import copy
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
@@ -73,7 +74,7 @@ class PackedDepthwise:
         )
 
 
-class Depthwise(DepthwiseKernel):
+class Depthwise(FloatRescaling, DepthwiseKernel):
     """Four channels a word, one pixel or two at a time; one takes half the code."""
 
     needs = Feature.DSP

@@ -24,6 +24,7 @@ from microtir.kernels.arm_dsp.depthwise import (
     uses_of,
     values_of,
 )
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
@@ -149,7 +150,7 @@ def _has_short_borders(geometry: Geometry) -> bool:
     return all(o in ([], [taps[0]], [taps[-1]]) for o in outside)
 
 
-class DepthwiseRows(DepthwiseKernel):
+class DepthwiseRows(FloatRescaling, DepthwiseKernel):
     """Four channels a word from rows where they lie, without scratch."""
 
     name = "dwconv_s8_1x4_dsp_rows"

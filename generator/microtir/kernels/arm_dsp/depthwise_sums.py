@@ -38,6 +38,7 @@ class DepthwiseSums(Kernel):
     name = "dwconv_s8_1x4_dsp_sums"
     operators = (DepthwiseConv2D,)
     needs = Feature.DSP
+    rescales_in_float = True
     cycles = 130
 
     def reject(self, node: Node) -> Refusal | None:

@@ -24,6 +24,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.arm_dsp.outputs import (
     COLUMNS,
@@ -41,7 +42,6 @@ from microtir.kernels.arm_dsp.patch import (
     patch_counts,
 )
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (
     Count,
@@ -70,7 +70,7 @@ _FAR = 1 << 24  # bytes from one channel to another that constants hold
 # Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
 _CODE = {TOGETHER: 350, 1: 230}
 _STEP_CODE = {TOGETHER: 48, 1: 28}
-_APART_CODE = 8  # more where words are loaded one by one
+_SINGLE_LOADS_CODE = 8  # more where words are loaded one by one
 _SHARED_CODE = {TOGETHER: 330, 1: 130}
 _BORDERS_CODE = 60
 STEPS = (1 << 13) - 1  # the most that a kernel is given; MOVW loads their bytes
@@ -78,7 +78,7 @@ CHANNELS = 1 << 12
 PIXELS = 1 << 6
 _STEP_BYTES = 48  # of the instructions of a step for two pixels that loads two words at a time
 _PAIR_BYTES = 56  # of two steps for a single one
-_APART_BYTES = 8  # more where a step for two pixels loads word by word
+_SINGLE_LOADS_BYTES = 8  # more where a step for two pixels loads word by word
 CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
 _CHANNEL_BIT = 8  # of the word with the shift: ASR by a register reads only the byte below
 
@@ -154,7 +154,7 @@ def planes_refusal(node: Node) -> Refusal | None:
     return planar_refusal(output) or refusal(node)
 
 
-class Gemm(Kernel):
+class Gemm(FloatRescaling):
     """Patches of pixels times packed weights of four channels.
 
     Args:
@@ -170,7 +170,7 @@ class Gemm(Kernel):
     def __init__(self, name: str, unroll: Unroll, writes: LayoutKind) -> None:
         self.name, self.unroll, self.writes = name, unroll, writes
         # Less where words are loaded one by one.
-        self.cycles = (112 if unroll.apart else 135) + 2 * self.is_planar
+        self.cycles = (112 if unroll.single_loads else 135) + 2 * self.is_planar
 
     @property
     def is_planar(self) -> bool:
@@ -237,7 +237,7 @@ class Gemm(Kernel):
         borders = _BORDERS_CODE if self.is_planar else 0
         if not self.unroll.is_straight(steps):
             return borders + sum(_SHARED_CODE[count] for count in pixels)
-        loads = _APART_CODE * steps * self.unroll.apart
+        loads = _SINGLE_LOADS_CODE * steps * self.unroll.single_loads
         return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
     def _block(self, geometry: Geometry, pixels: int) -> int:
@@ -248,7 +248,7 @@ class Gemm(Kernel):
         # which takes an odd step alone.
         if pixels == 1:
             return (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60
-        pair = ((12 + 2 * self.unroll.apart) * steps + looped + 55) * quads + 12
+        pair = ((12 + 2 * self.unroll.single_loads) * steps + looped + 55) * quads + 12
         groups = (7 * steps + 30) * pixels // GROUP
         widened = 40 + (groups if pixels > TOGETHER else 8 * steps + 40)
         return pixels // TOGETHER * pair + widened
@@ -432,7 +432,7 @@ class Turn:
 def _unrolled(together: int, steps: int, unroll: Unroll) -> dict[str, str | bool]:
     """Return how sums are unrolled: step by step, or two at a time for a single pixel."""
     if together > 1:
-        return unrolled(steps, unroll, _STEP_BYTES + _APART_BYTES * unroll.apart)
+        return unrolled(steps, unroll, _STEP_BYTES + _SINGLE_LOADS_BYTES * unroll.single_loads)
     pairs = unrolled(-(-steps // 2), unroll.of_pairs(), _PAIR_BYTES)
     return {**pairs, "odd": steps % 2 == 1}
 
@@ -443,7 +443,7 @@ def _name(
     loop = "_odd" if together == 1 and steps % 2 else ""
     special = f"_{steps}" if unroll.is_straight(steps) else loop
     where = f"_planes{planes.dtype.bits}" if planes else ""
-    loads = "_apart" if unroll.apart and together > 1 else ""
+    loads = "_apart" if unroll.single_loads and together > 1 else ""
     return f"gemm{together}{special}_{rescaling.name}{where}{loads}"
 
 

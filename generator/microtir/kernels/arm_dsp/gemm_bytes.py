@@ -17,6 +17,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import gemm
 from microtir.kernels.arm_dsp.copying import copy, fill, fill_spread, spread
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.gemm import (
     CHANNELS,
     CONSTANT_LINES,
@@ -30,7 +31,6 @@ from microtir.kernels.arm_dsp.patch import TOGETHER, patch_counts
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.gather import Gather
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
     Count,
@@ -90,7 +90,7 @@ def _single_packed_of(node: Node) -> gemm.Packed | None:
     return gemm.packed_of(node, together=together, values=_values(geometry))
 
 
-class GemmBytes(Kernel):
+class GemmBytes(FloatRescaling):
     """The input as it is, or windows of bytes, times packed weights.
 
     `pixels`, one or two, are taken at a time; what is left of a row of two is a single one.
@@ -176,8 +176,8 @@ class GemmBytes(Kernel):
         def kernel(pixels: int) -> KernelDescription:
             if self._is_by_octets(geometry):
                 return gemm_bytes_octets(values, channels, packed.rescaling)
-            apart = geometry.pixel_stride if _reads_input(geometry) and pixels > 1 else 0
-            return gemm_bytes(pixels, apart, values, channels, packed.rescaling)
+            distance = geometry.pixel_stride if _reads_input(geometry) and pixels > 1 else 0
+            return gemm_bytes(pixels, distance, values, channels, packed.rescaling)
 
         tile = Tile(self._counts(geometry), (Product(kernel, (at(packed.words, 0, 0, 0),)),))
         sink = Nhwc(layer.output_rows())

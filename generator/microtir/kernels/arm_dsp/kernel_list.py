@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from microtir.config import Feature
 from microtir.dtype import DType
-from microtir.kernels.arm_dsp.copying import CopyWords
+from microtir.kernels.arm_dsp.convolution_s16 import Convolution16
+from microtir.kernels.arm_dsp.copying import CopyWords, copy
 from microtir.kernels.arm_dsp.dense import Dense
+from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_rows import DepthwiseRows
+from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
 from microtir.kernels.arm_dsp.depthwise_sums import DepthwiseSums
 from microtir.kernels.arm_dsp.gemm import Gemm
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.narrow import GemmNarrow
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pooling import WORDS
+from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
 from microtir.kernels.arm_dsp.windows import GemmWindows
 from microtir.kernels.common.kernel import Kernel
-from microtir.kernels.common.micro_kernel import COMPACT, COMPACT_APART, FAST, FAST_APART
+from microtir.kernels.common.micro_kernel import (
+    COMPACT,
+    COMPACT_SINGLE_LOADS,
+    FAST,
+    FAST_SINGLE_LOADS,
+)
+from microtir.kernels.common.move_rows import MOVED, MoveRows
 from microtir.kernels.common.pool_runs import PoolByRuns, PoolRowsByRuns
 from microtir.kernels.common.shifted_add import ShiftedAdd
 from microtir.plan.ir import LayoutKind
@@ -24,8 +35,8 @@ _LAYOUTS = (LayoutKind.NHWC, LayoutKind.PLANES16, LayoutKind.PLANES8)
 _FORMS = (
     ("conv_s8_2x4_dsp", FAST),
     ("conv_s8_2x4_dsp_compact", COMPACT),
-    ("conv_s8_2x4_dsp_single_loads", FAST_APART),
-    ("conv_s8_2x4_dsp_compact_single_loads", COMPACT_APART),
+    ("conv_s8_2x4_dsp_single_loads", FAST_SINGLE_LOADS),
+    ("conv_s8_2x4_dsp_compact_single_loads", COMPACT_SINGLE_LOADS),
 )
 
 KERNELS: tuple[Kernel, ...] = (
@@ -42,8 +53,18 @@ KERNELS: tuple[Kernel, ...] = (
     DepthwisePlanar(LayoutKind.PLANES16, DType.INT16),
     DepthwisePlanar(LayoutKind.PLANES8, DType.INT8),
     Dense(),
+    Convolution16("conv_s16_2x4_dsp", 125),
+    Convolution16("conv_s16_2x2_dsp_wide", 125, wide=True),
+    Depthwise16("dwconv_s16_4x2_dsp", 125),
+    Depthwise16("dwconv_s16_2x2_dsp_wide", 125, wide=True),
+    Dense16("dense_s16_1x8_dsp", 125),
+    Dense16("dense_s16_1x4_dsp_wide", 125, wide=True),
+    Recurrent(),
+    Recurrent16(),
+    Filters(),
     PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
     PoolByRuns("pool_s8_1x4_dsp", WORDS),
     ShiftedAdd("add_s8_1x4_dsp", 15, 106, has_assembly=True),
     CopyWords(),
+    *(MoveRows("copy_s8_1x4_dsp_rows", op, Feature.DSP, copy, 4) for op in MOVED),
 )

@@ -17,9 +17,9 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.outputs import PlaneRow, borders_cost, planes_refusal, sink_of
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Count, Pixel, Product, Source, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
@@ -60,7 +60,7 @@ def _factors(node: Node) -> Requantisation | None:
     return requantised(weights.reshape(len(weights), -1), node, params)
 
 
-class GemmNarrow(Kernel):
+class GemmNarrow(FloatRescaling):
     """Sums of up to 8 values, weights of a channel in registers."""
 
     name = "conv_s8_8x1_dsp"

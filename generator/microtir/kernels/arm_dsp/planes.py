@@ -23,6 +23,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import fill
 from microtir.kernels.arm_dsp.depthwise import IMMEDIATE, factors
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.planes_words import ADJACENT, NEIGHBOURS, SPREAD, Words
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
@@ -93,7 +94,7 @@ class Plane:
         return f"{self.channels}x{self.copied}in{self.columns}at{self.before}"
 
 
-class DepthwisePlanes(DepthwiseKernel):
+class DepthwisePlanes(FloatRescaling, DepthwiseKernel):
     """3x3 taps, two columns a word, from rows that it splits into planes of channels."""
 
     name = "dwconv_s8_4x1_dsp"
@@ -169,7 +170,7 @@ class DepthwisePlanar(DepthwisePlanes):
     depends_on_calls = False
 
     def __init__(self, reads: LayoutKind, dtype: DType) -> None:
-        self.reads, self.dtype = reads, dtype
+        self.reads, self.element = reads, dtype
 
     def planes(self, node: Node) -> Planes:
         """Return how the input is to lie."""
@@ -191,7 +192,7 @@ class DepthwisePlanar(DepthwisePlanes):
         """Return the bytes of a row outside the image."""
         geometry = Geometry.of(node)
         clips = geometry.windows.rows.clips(geometry.output.height)
-        return self._plane(node).elements * self.dtype.bytes if clips else 0
+        return self._plane(node).elements * self.element.bytes if clips else 0
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return the instructions of all rows, whatever the calls."""
@@ -207,7 +208,7 @@ class DepthwisePlanar(DepthwisePlanes):
         return _Planar(layer).function(name)
 
     def _plane(self, node: Node) -> Plane:
-        return Plane.of(Geometry.of(node), self.dtype)
+        return Plane.of(Geometry.of(node), self.element)
 
 
 class _Emitter:

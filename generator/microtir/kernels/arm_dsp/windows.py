@@ -23,6 +23,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import fill
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.arm_dsp.outputs import (
     COLUMNS,
@@ -41,7 +42,6 @@ from microtir.kernels.arm_dsp.windows_rows import (
 )
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.gather import kernel_rows
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Pixel, Product, Source, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once
@@ -154,7 +154,7 @@ def _packed(node: Node, channel_bytes: int = 1) -> tuple[ir.Buffer, Requantisati
     return constant("words", words), factors
 
 
-class GemmWindows(Kernel):
+class GemmWindows(FloatRescaling):
     """Windows are read where they lie, in rows that are widened."""
 
     name = "conv_s8_4x2_dsp"

@@ -86,7 +86,7 @@ def _add(
             -load(words, _SHIFT2),
         )
         both = wide(x1, i, WIDENED - 1, _OFFSET1) + operand
-        result = rescaling.apply(both, load(words, _MULTIPLIER), load(words, _SHIFT))
+        result = rescaling.apply(both, (load(words, _MULTIPLIER), load(words, _SHIFT)))
         return store(y, (i,), result)
 
     steps = f"{int(divides_operand)}{int(divides_sum)}"

@@ -7,13 +7,17 @@ that the full sum of weights folds into the bias.
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy, fill, gather, gather_code
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
-from microtir.kernels.arm_mve.linear import BYTES, PackedLinear, pack_linear
+from microtir.kernels.arm_mve.linear import LinearLayers, lanes_of
+from microtir.kernels.arm_mve.requantise import Form
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.gather import Gather
@@ -31,8 +35,9 @@ from microtir.kernels.common.macro_kernel import (
     macro_kernel,
 )
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
+from microtir.kernels.common.refusals import mixed_refusal, type_refusal
 from microtir.kernels.common.statements import at, let, load, seq, store, when
+from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.operators.convolution.formula import row_window
@@ -44,17 +49,24 @@ _IMMEDIATE = 4095  # largest offset of ADDW
 _LARGEST = 0xFFFF  # what MOVW loads
 _LONGEST_GATHER = 200  # instructions
 _CALL = 16  # instructions around a call of a kernel
-_LEAST_CALL = 5  # bytes that a call moves faster than single loads
+_LEAST_CALL = 5  # elements that a call moves faster than single loads
 _COUNTS = Count(PIXELS, "pair"), Count(1, "pixel")
 
 
-def _packed(node: Node) -> PackedLinear | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, Conv2D | DepthwiseConv2D) and weights is not None
-    if isinstance(op, DepthwiseConv2D):
+def _matrix(node: Node) -> npt.NDArray[np.int8]:
+    """Return weights (channels, K)."""
+    weights = node.inputs[1].data
+    assert weights is not None
+    if isinstance(node.op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
-    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return pack_linear(weights.reshape(len(weights), -1), node, params)
+    matrix: npt.NDArray[np.int8] = weights.reshape(len(weights), -1)
+    return matrix
+
+
+def _params(node: Node) -> LinearParams:
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
 def _is_run(geometry: Geometry) -> bool:
@@ -63,43 +75,56 @@ def _is_run(geometry: Geometry) -> bool:
 
 
 class Gemm(Kernel):
-    """Two pixels by four channels, sixteen products an instruction."""
+    """Two pixels by four channels, sixteen products an instruction, or eight of int16.
 
-    name = "conv_s8_2x4_mve"
+    Args:
+        name: of the kernel.
+        dtype: of inputs and outputs.
+        wide: whether sums have 64 bits.
+    """
+
     operators = (Conv2D, DepthwiseConv2D)
     needs = Feature.MVE
     cycles = 156
     depends_on_calls = True
 
+    def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
+        self.name, self.dtype, self.has_wide_sums = name, dtype, wide
+        self._layers = LinearLayers(_matrix, _params, wide=wide)
+
     def window(self, node: Node) -> RowWindow | None:
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: int8 over one image, factors below 1."""
-        reason = int8_refusal(node) or mixed_refusal(node)
+        """Return what speaks against it: a type, several images, factors that do not fit."""
+        reason = type_refusal(node, self.dtype) or mixed_refusal(node)
         if reason is not None:
             return reason
         geometry = Geometry.of(node)
         if geometry.image.images != 1 and not geometry.is_pointwise:
             return Refusal.IMAGES
-        fits = geometry.output.channels <= _IMMEDIATE and geometry.pixel_stride <= _LARGEST
+        size = self.dtype.bytes
+        fits = geometry.output.channels * size <= _IMMEDIATE
         row = geometry.image.width * geometry.image.channels * geometry.windows.rows.dilation
-        sizes = 0 < geometry.values <= _LARGEST and row <= _LARGEST
+        sizes = (
+            geometry.values > 0
+            and max(geometry.pixel_stride, geometry.values, row) <= _LARGEST // size
+        )
         if not (fits and sizes):
             return Refusal.SIZES
-        return Refusal.FORM if _packed(node) is None else None
+        return Refusal.FORM if self._layers.find(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of the copied windows."""
         geometry = Geometry.of(node)
-        return 0 if _is_run(geometry) else PIXELS * geometry.values
+        return 0 if _is_run(geometry) else PIXELS * geometry.values * self.dtype.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M55; pairs do not span calls."""
         geometry = Geometry.of(node)
         spans_rows = geometry.is_pointwise and not calls.rows
         return sum(
-            number * _line_cost(geometry, pixels)
+            number * _line_cost(geometry, pixels, self._layers.form(node))
             for number, pixels in lines(geometry.output, calls, spans_rows=spans_rows)
         )
 
@@ -108,13 +133,18 @@ class Gemm(Kernel):
         geometry = Geometry.of(node)
         flat = geometry.is_pointwise
         width = geometry.output.width * (geometry.output.height if flat else 1)
-        values = geometry.values
-        return code_size(PIXELS, values) + (code_size(1, values) if width % PIXELS else 0)
+        values, form = geometry.values, self._layers.form(node)
+        single = code_size(1, values, form) if width % PIXELS else 0
+        gathered = 0
+        if self.dtype is DType.INT16 and not _is_run(geometry):
+            rows, size = geometry.windows.rows.taps, geometry.run_values * self.dtype.bytes
+            gathered = 4 * min(gather_code(rows, size, PIXELS), _LONGEST_GATHER)
+        return code_size(PIXELS, values, form) + single + gathered
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: two pixels at a time, then single ones."""
-        geometry, packed, x = Geometry.of(layer.node), _packed(layer.node), layer.input_rows(0)
-        assert packed is not None, "refusal() was asked"
+        node, geometry, x = layer.node, Geometry.of(layer.node), layer.input_rows(0)
+        packed = self._layers.pack(node)
         values, channels = geometry.values, geometry.output.channels
         source: Source = _Windows(x, geometry)
         stride = values
@@ -131,15 +161,15 @@ class Gemm(Kernel):
         return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
 
 
-def _line_cost(geometry: Geometry, pixels: int) -> int:
+def _line_cost(geometry: Geometry, pixels: int, form: Form) -> int:
     """Return the instructions for pixels of a line."""
-    values, channels = geometry.values, geometry.output.channels
+    values, channels, lanes = geometry.values, geometry.output.channels, lanes_of(form.element)
     cost = sum(
-        blocks.times * (instructions(blocks.pixels, values, channels) + _CALL)
+        blocks.times * (instructions(blocks.pixels, values, channels, form) + _CALL)
         for blocks in cut(pixels, _COUNTS)
     )
     if not _is_run(geometry):
-        pieces = -(-geometry.run_values // BYTES) * geometry.runs
+        pieces = -(-geometry.run_values // lanes) * geometry.runs
         cost += pixels * (3 * pieces + 20)
     return cost
 
@@ -151,7 +181,7 @@ class _Windows(Source):
         self.x, self.geometry = x, geometry
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         shape = (1, PIXELS * geometry.values)
-        self.windows = self.scratch = ir.Buffer("scratch", shape, DType.INT8, alignment=4)
+        self.windows = self.scratch = ir.Buffer("scratch", shape, x.buffer.dtype, alignment=4)
         self.copies = _Copies(x, geometry, self.windows)
 
     def at(self, _pixel: Pixel, _count: int) -> ir.BufferArgument:
@@ -161,22 +191,24 @@ class _Windows(Source):
         geometry, windows = self.geometry, self.geometry.windows
         rows, columns = windows.rows, windows.columns
         reach, length = (count - 1) * columns.stride, geometry.run_values
-        is_short = gather_code(rows.taps, length, count) <= _LONGEST_GATHER
+        dtype = self.windows.dtype
+        is_short = gather_code(rows.taps, length * dtype.bytes, count) <= _LONGEST_GATHER
         together = geometry.runs_of_row == 1 and self.x.is_whole and is_short
 
-        def apart() -> ir.Stmt:
+        def one_by_one() -> ir.Stmt:
             return self.copies.windows(pixel.row, pixel.column, count)
 
         if not together or columns.taps + reach > columns.size:
-            return apart()
-        kernel = gather(rows.taps, length, geometry.direct_step, count, geometry.pixel_stride)
+            return one_by_one()
+        step, stride = geometry.direct_step, geometry.pixel_stride
+        kernel = gather(rows.taps, length, step, count, stride, dtype)
 
         def some(top: te.Expr, left: te.Expr) -> ir.Stmt:
             last = top + (rows.taps - 1) * rows.dilation
             gathered = call(kernel, self.x.at(top, left, 0), at(self.windows, 0, 0))
-            in_rows = when((top >= 0) & (last < rows.size), gathered, apart())
+            in_rows = when((top >= 0) & (last < rows.size), gathered, one_by_one())
             # By columns first: the loop over them is split where this changes.
-            return when(self.copies.is_inside(left, reach), in_rows, apart())
+            return when(self.copies.is_inside(left, reach), in_rows, one_by_one())
 
         return let(
             "top", pixel.row * rows.stride - rows.before,
@@ -187,7 +219,7 @@ class _Windows(Source):
 
 
 class _Copies(Gather):
-    """Bytes of windows, copied to `target`."""
+    """Elements of windows, copied to `target`."""
 
     def __init__(self, x: Rows, geometry: Geometry, target: ir.Buffer) -> None:
         super().__init__(x, geometry)
@@ -217,7 +249,7 @@ class _Copies(Gather):
 
     def _copy(self, size: int, source: ir.BufferArgument, place: te.Expr) -> ir.Stmt:
         if size >= _LEAST_CALL:
-            return call(copy(size), source, at(self.target, 0, place))
+            return call(copy(size, self.target.dtype), source, at(self.target, 0, place))
         row, column, _ = map(te.Expr, source.indices)
         steps = (divmod(n, self.geometry.image.channels) for n in range(size))
         return seq(*(
@@ -227,6 +259,7 @@ class _Copies(Gather):
 
     def _fill(self, size: int, place: te.Expr) -> ir.Stmt:
         if size >= _LEAST_CALL:
-            return call(fill(size, self.zero_point), at(self.target, 0, place))
+            kernel = fill(size, self.zero_point, self.target.dtype)
+            return call(kernel, at(self.target, 0, place))
         places = ((0, place + n) for n in range(size))
         return seq(*(store(self.target, index, self.zero_point) for index in places))

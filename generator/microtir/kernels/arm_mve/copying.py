@@ -16,9 +16,10 @@ _UNROLLED = 16  # vectors that are printed one by one
 
 
 @made_once
-def copy(size: int) -> KernelDescription:
-    """Move `size` bytes; parameters: from, to."""
-    return copying("move", size, "kernels/mve/copy.j2", _pieces(size), 8, Feature.MVE)
+def copy(size: int, dtype: DType = DType.INT8) -> KernelDescription:
+    """Move `size` elements; parameters: from, to."""
+    values = _pieces(size * dtype.bytes)
+    return copying("move", size, "kernels/mve/copy.j2", values, 8, Feature.MVE, dtype)
 
 
 @made_once
@@ -30,25 +31,29 @@ def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
 
 
 @made_once
-def gather(rows: int, size: int, step: int, pixels: int, stride: int) -> KernelDescription:
+def gather(
+    rows: int, size: int, step: int, pixels: int, stride: int, dtype: DType = DType.INT8
+) -> KernelDescription:
     """Compute windows of neighbouring pixels, one after another.
 
     Args:
         rows: of a window.
-        size: bytes of each row.
-        step: bytes between its rows.
+        size: elements of each row.
+        step: elements between its rows.
         pixels: how many.
-        stride: bytes between the windows of neighbours.
+        stride: elements between the windows of neighbours.
+        dtype: of the elements.
 
     Returns:
         Parameters: the first window, where the copies begin.
     """
     reach = (rows - 1) * step + (pixels - 1) * stride + size
-    source = ir.Buffer("source", (reach,), DType.INT8)
-    target = ir.Buffer("target", (pixels * rows * size,), DType.INT8)
+    source = ir.Buffer("source", (reach,), dtype)
+    target = ir.Buffer("target", (pixels * rows * size,), dtype)
+    wide, what = ("", "bytes") if dtype is DType.INT8 else (f"_{dtype.value}", "elements")
     return describe(
-        f"gather{pixels}_{rows}x{size}_{step}_{stride}",
-        (f"Copies {pixels} windows of {rows} rows of {size} bytes",),
+        f"gather{pixels}_{rows}x{size}_{step}_{stride}{wide}",
+        (f"Copies {pixels} windows of {rows} rows of {size} {what}",),
         (source, target),
         (target,),
         loop(
@@ -66,10 +71,10 @@ def gather(rows: int, size: int, step: int, pixels: int, stride: int) -> KernelD
         ),
         "kernels/mve/gather.j2",
         {
-            **_pieces(size),
-            "first": [str(p * stride) for p in range(pixels)],
+            **_pieces(size * dtype.bytes),
+            "first": [str(p * stride * dtype.bytes) for p in range(pixels)],
             "rows": str(rows),
-            "step": str(step - size // BYTES * BYTES),
+            "step": str(step * dtype.bytes - size * dtype.bytes // BYTES * BYTES),
         },
         stack_bytes=8,
         needs=Feature.MVE,
@@ -77,7 +82,7 @@ def gather(rows: int, size: int, step: int, pixels: int, stride: int) -> KernelD
 
 
 def gather_code(rows: int, size: int, pixels: int) -> int:
-    """Return the instructions of `gather`, all of which are printed."""
+    """Return the instructions of `gather` for rows of so many bytes, all of which are printed."""
     return pixels * rows * (2 * -(-size // BYTES) + 1)
 
 

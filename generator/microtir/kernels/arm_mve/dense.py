@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
-from microtir.kernels.arm_mve.linear import PackedLinear, pack_linear
+from microtir.kernels.arm_mve.linear import LinearLayers
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.kernel import SAME_ROW, Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
-from microtir.kernels.common.refusals import int8_refusal
+from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.statements import at
+from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.operators.dense.formula import keeps_rows
@@ -24,61 +29,77 @@ _LARGEST = 0xFFFF  # what MOVW loads
 _DIRECT = 170  # bytes of the direct kernel's loops, which are none here
 
 
-def _packed(node: Node) -> PackedLinear | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, FullyConnected) and weights is not None
+def _matrix(node: Node) -> npt.NDArray[np.int8]:
+    weights = node.inputs[1].data
+    assert weights is not None
+    return weights.astype(np.int8)
+
+
+def _params(node: Node) -> LinearParams:
+    op = node.op
+    assert isinstance(op, FullyConnected)
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
-    return pack_linear(weights, node, fully_connected_params(op, *types))
+    return fully_connected_params(op, *types)
 
 
 class Dense(Kernel):
-    """The matrix product of one row of inputs, or of two."""
+    """The matrix product of one row of inputs, or of two.
 
-    name = "dense_s8_2x4_mve"
+    Args:
+        name: of the kernel.
+        dtype: of inputs and outputs.
+        wide: whether sums have 64 bits.
+    """
+
     operators = (FullyConnected,)
     needs = Feature.MVE
     cycles = 145
     depends_on_calls = True
 
+    def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
+        self.name, self.dtype, self.has_wide_sums = name, dtype, wide
+        self._layers = LinearLayers(_matrix, _params, wide=wide)
+
     def window(self, node: Node) -> RowWindow | None:
         return SAME_ROW if keeps_rows(node) else None
 
     def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: int8, factors below 1."""
-        reason = int8_refusal(node)
+        """Return what speaks against it: a type, factors that do not fit."""
+        reason = type_refusal(node, self.dtype)
         if reason is not None:
             return reason
         outputs, inputs = node.inputs[1].shape
-        if not (0 < inputs <= _LARGEST and 0 < outputs <= _IMMEDIATE):
+        size = self.dtype.bytes
+        if not (0 < inputs <= _LARGEST // size and 0 < outputs <= _IMMEDIATE // size):
             return Refusal.SIZES
-        return Refusal.FORM if _packed(node) is None else None
+        return Refusal.FORM if self._layers.find(node) is None else None
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M55.
 
         Calls for few rows pair none.
         """
-        outputs, inputs = node.inputs[1].shape
+        (outputs, inputs), form = node.inputs[1].shape, self._layers.form(node)
+        one = instructions(1, inputs, outputs, form)
         if calls.rows:
-            return rows_of(node) * (instructions(1, inputs, outputs) + 20)
+            return rows_of(node) * (one + 20)
         pairs, single = divmod(rows_of(node), PIXELS)
-        several = pairs * instructions(PIXELS, inputs, outputs)
-        return several + single * instructions(1, inputs, outputs) + 20
+        return pairs * instructions(PIXELS, inputs, outputs, form) + single * one + 20
 
     def code_bytes(self, node: Node) -> int:
         """Return bytes of the kernels for two rows and for one, beyond the direct one.
 
         Layers may share them.
         """
-        inputs, rows = node.inputs[1].shape[1], rows_of(node)
-        pair = code_size(PIXELS, inputs) if rows > 1 else 0
-        return max(code_size(1, inputs) + pair - _DIRECT, 1)
+        inputs, rows, form = node.inputs[1].shape[1], rows_of(node), self._layers.form(node)
+        pair = code_size(PIXELS, inputs, form) if rows > 1 else 0
+        return max(code_size(1, inputs, form) + pair - _DIRECT, 1)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: a call for each two rows of inputs, then for single ones."""
-        packed = _packed(layer.node)
-        assert packed is not None, "reject() was asked"
-        outputs, inputs = layer.node.inputs[1].shape
+        node = layer.node
+        packed = self._layers.pack(node)
+        outputs, inputs = node.inputs[1].shape
         constants = at(packed.weights, 0, 0, 0, 0), at(packed.constants, 0, 0, 0)
 
         def kernel(rows: int) -> KernelDescription:

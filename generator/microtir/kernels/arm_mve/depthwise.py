@@ -1,13 +1,15 @@
-"""Depthwise convolutions: a row of pixels a call, sixteen channels at a time.
+"""Depthwise convolutions: a row of pixels a call, sixteen channels at a time, or eight of int16.
 
-Products of bytes are 16 bits wide, and so is the sum of two of them; pairs of taps are added
-before they are widened.  Bytes with even numbers and those with odd ones are multiplied apart, and
-pair their taps one tap apart, so that one pair at a time waits for its second product.
+Products of int16 are 32 bits wide, and added at once.  Products of bytes are 16 bits wide, and so
+is the sum of two of them; pairs of taps are added before they are widened.  Bytes with even numbers
+and those with odd ones are multiplied apart, and pair their taps one tap apart, so that one pair at
+a time waits for its second product.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +20,15 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy
-from microtir.kernels.arm_mve.linear import BYTES, channel_constants
-from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, Ints, Rescaling
+from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of
+from microtir.kernels.arm_mve.requantise import (
+    BIAS,
+    LANES,
+    MULTIPLIER,
+    SHIFT,
+    Form,
+    Ints,
+)
 from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
@@ -39,40 +48,59 @@ _TAPS = 64  # they are all printed; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads
 _TOGETHER = (1, 2, 4)  # pixels that may share vectors
 _LEAST = np.iinfo(np.int8).min
-_VECTORS = BYTES // LANES
-# Vectors of sums: bytes 0, 4, 8, 12, then 2, 6, 10, 14, then 1, 5, 9, 13, then 3, 7, 11, 15.
-_ORDER = tuple(4 * lane + first for first in (0, 2, 1, 3) for lane in range(LANES))
-_ROWS = 3 * _VECTORS  # biases of all vectors, then multipliers and shifts of one after another
-_IMMEDIATE = 127  # largest offset of a load of bytes
+# Vectors of sums: bytes 0, 4, 8, 12, then 2, 6, 10, 14, then 1, 5, 9, 13, then 3, 7, 11, 15; of
+# int16 those with even numbers, then those with odd ones.
+_FIRSTS = {4: (0, 2, 1, 3), 2: (0, 1)}
+_IMMEDIATE = 127  # largest offset of a load, in elements
 _LARGEST_ADD = 4095
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`count` groups of bytes that are computed alike: of one pixel, or of some neighbours.
+    """`count` groups of elements that are computed alike: of one pixel, or of some neighbours.
 
-    The bytes of a group are whole vectors, of which the second one may begin before the first one
-    ends, or less than one vector.
+    The elements of a group are whole vectors of `lanes`, of which the second one may begin before
+    the first one ends, or less than one vector.
     """
 
     count: int
     size: int
+    lanes: int = BYTES
 
     @property
     def blocks(self) -> int:
-        return -(-self.size // BYTES)
+        return -(-self.size // self.lanes)
+
+    @property
+    def vectors(self) -> int:
+        """Return the vectors of sums of a block."""
+        return self.lanes // LANES
+
+    @property
+    def rows(self) -> int:
+        """Return the vectors of constants.
+
+        Biases of all vectors of sums, then multipliers and shifts of one after another.
+        """
+        return 3 * self.vectors
+
+    @property
+    def order(self) -> list[int]:
+        """Return the elements of a block as sums have them, vector by vector."""
+        firsts = _FIRSTS[self.vectors]
+        return [self.vectors * lane + first for first in firsts for lane in range(LANES)]
 
     @property
     def back(self) -> int:
-        """Return bytes that the second vector shares with the first one.
+        """Return elements that the second vector shares with the first one.
 
         0 if there is one vector.
         """
-        return self.blocks * BYTES - self.size if self.blocks > 1 else 0
+        return self.blocks * self.lanes - self.size if self.blocks > 1 else 0
 
     def starts(self) -> list[int]:
         """Return where the vectors of a group begin."""
-        return [max(block * BYTES - self.back, 0) for block in range(self.blocks)]
+        return [max(block * self.lanes - self.back, 0) for block in range(self.blocks)]
 
 
 def _params(node: Node) -> LinearParams:
@@ -81,53 +109,63 @@ def _params(node: Node) -> LinearParams:
     return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
-def _constants(node: Node) -> Ints | None:
-    """Return constants of the channels; None if they or the weights do not fit."""
+def _found(node: Node) -> tuple[Ints | None, Form]:
+    """Return constants of the channels, None if they or the weights do not fit, and their use."""
     weights = node.inputs[1].data
     assert weights is not None
-    matrix = weights.reshape(-1, weights.shape[-1])
+    matrix = weights.reshape(-1, weights.shape[-1]).astype(np.int8)
+    constants, rescaling = factors_of(matrix.T, node, _params(node))
     # The only sum of two products that 16 bits do not hold is 2 * -128 * -128.
-    if ((matrix[:-1] == _LEAST) & (matrix[1:] == _LEAST)).any():
-        return None
-    return channel_constants(matrix.T, node, _params(node))
+    has_largest = ((matrix[:-1] == _LEAST) & (matrix[1:] == _LEAST)).any()
+    if rescaling.element is DType.INT8 and has_largest:
+        return None, rescaling
+    return constants, rescaling
 
 
-def _together(geometry: Geometry) -> int:
+def _together(geometry: Geometry, lanes: int) -> int:
     """Return how many pixels share vectors: neighbours' windows must be one column apart."""
     channels, width = geometry.image.channels, geometry.output.width
-    if geometry.windows.columns.stride > 1 or channels % BYTES == 0:
+    if geometry.windows.columns.stride > 1 or channels % lanes == 0:
         return 1
     choices = [n for n in _TOGETHER if n <= width]
-    return min(choices, key=lambda n: (Line(1, n * channels).blocks / n, n))
+    return min(choices, key=lambda n: (Line(1, n * channels, lanes).blocks / n, n))
 
 
 class Depthwise(DepthwiseKernel):
-    """Sixteen channels at a time, a row a call."""
+    """A vector of channels at a time, a row a call.
 
-    name = "dwconv_s8_1x16_mve"
+    Args:
+        name: of the kernel.
+        dtype: of inputs and outputs.
+    """
+
     needs = Feature.MVE
     cycles = 157
     depends_on_calls = True
 
+    def __init__(self, name: str, dtype: DType) -> None:
+        self.name, self.dtype = name, dtype
+
     def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
         """Return what speaks against it: taps or rows out of reach of the instructions."""
         taps, channels = _copied_taps(geometry), geometry.image.channels
+        largest = _LARGEST // self.dtype.bytes
         in_reach = (
             taps.count <= _TAPS
-            and _last_column(taps) <= _LARGEST_ADD
-            and taps.row_step <= _LARGEST
-            and taps.stride * channels <= _LARGEST
-            and geometry.output.width * channels <= _LARGEST
-            and 0 < geometry.copied * channels <= _LARGEST
+            and _last_column(taps) <= _LARGEST_ADD // self.dtype.bytes
+            and taps.row_step <= largest
+            and taps.stride * channels <= largest
+            and geometry.output.width * channels <= largest
+            and 0 < geometry.copied * channels <= largest
         )
         return None if in_reach else Refusal.SIZES
 
     def has_form(self, node: Node) -> bool:
-        return _constants(node) is not None
+        return _found(node)[0] is not None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of one window of rows with their borders."""
-        return Geometry.of(node).window_elements
+        return Geometry.of(node).window_elements * self.dtype.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M55.
@@ -135,12 +173,13 @@ class Depthwise(DepthwiseKernel):
         Calls for few rows copy windows.
         """
         by_rows, geometry = calls.rows > 0, Geometry.of(node)
-        channels, together = geometry.image.channels, _together(geometry)
-        line = Line(-(-geometry.output.width // together), together * channels)
-        row = _kernel_cost(line, _copied_taps(geometry), Rescaling.of(_params(node)).corrects_ties)
+        channels, lanes = geometry.image.channels, lanes_of(self.dtype)
+        together = _together(geometry, lanes)
+        line = Line(-(-geometry.output.width // together), together * channels, lanes)
+        row = _kernel_cost(line, _copied_taps(geometry), _found(node)[1].corrects_ties)
         taps = geometry.windows.rows.taps
         if geometry.is_bordered or (by_rows and taps > 1):
-            row += taps * (geometry.copied * channels // BYTES * 3 + 20)
+            row += taps * (geometry.copied * channels // lanes * 3 + 20)
             border = (geometry.padded - geometry.copied) * channels if by_rows else 0
             row += taps * border // 4
         return geometry.output.height * (row + 10)
@@ -148,24 +187,25 @@ class Depthwise(DepthwiseKernel):
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
         geometry = Geometry.of(node)
-        kernels = 1 + (geometry.output.width % _together(geometry) > 0)
+        kernels = 1 + (geometry.output.width % _together(geometry, lanes_of(self.dtype)) > 0)
         return kernels * _kernel_bytes(_copied_taps(geometry))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then a row of pixels."""
         node, geometry = layer.node, Geometry.of(layer.node)
-        constants, rescaling = _constants(node), Rescaling.of(_params(node))
+        (constants, rescaling), lanes = _found(node), lanes_of(self.dtype)
         assert constants is not None, "refusal() was asked"
-        channels, together = geometry.image.channels, _together(geometry)
-        group = Line(1, together * channels)
+        channels, together = geometry.image.channels, _together(geometry, lanes)
+        group = Line(1, together * channels, lanes)
         packed_weights = constant("weights", _arranged_weights(layer.data(1), group))
         packed_constants = constant("constants", _arranged_constants(constants, group))
-        reaches_input = geometry.direct_step <= _LARGEST
-        source = window_rows(layer.input_rows(0), geometry, copy, reaches_input=reaches_input)
+        reaches_input = geometry.direct_step <= _LARGEST // self.dtype.bytes
+        move = partial(copy, dtype=self.dtype)
+        source = window_rows(layer.input_rows(0), geometry, move, reaches_input=reaches_input)
         taps = Taps.of(geometry.windows, channels, source.row_step)
 
         def kernel(count: int) -> KernelDescription:
-            return depthwise(Line(count // together, group.size), taps, rescaling)
+            return depthwise(Line(count // together, group.size, lanes), taps, rescaling)
 
         product = Product(kernel, (at(packed_weights, 0, 0, 0), at(packed_constants, 0, 0, 0)))
         width = geometry.output.width
@@ -178,32 +218,31 @@ def _copied_taps(geometry: Geometry) -> Taps:
     return Taps.of(geometry.windows, geometry.image.channels, geometry.copied_step)
 
 
-def _bytes_of(group: Line, channels: int) -> list[list[int]]:
-    """Return the channel of every byte, block by block; -1 behind the last one."""
+def _channels_of(group: Line, channels: int) -> list[list[int]]:
+    """Return the channel of every element, block by block; -1 behind the last one."""
     return [
-        [(start + n) % channels if start + n < group.size else -1 for n in range(BYTES)]
+        [(start + n) % channels if start + n < group.size else -1 for n in range(group.lanes)]
         for start in group.starts()
     ]
 
 
 def _arranged_weights(weights: npt.NDArray[np.int8], group: Line) -> npt.NDArray[np.int8]:
-    """Return weights (1, KH, KW, C) as (blocks, taps, 16), zeros behind the last channel."""
+    """Return weights (1, KH, KW, C) as (blocks, taps, lanes), zeros behind the last channel."""
     taps = weights.reshape(-1, weights.shape[-1])
     padded = np.pad(taps, ((0, 0), (0, 1)))
-    order = np.array(_bytes_of(group, weights.shape[-1]))
+    order = np.array(_channels_of(group, weights.shape[-1]))
     arranged: npt.NDArray[np.int8] = padded[:, order].transpose(1, 0, 2)
     return arranged
 
 
 def _arranged_constants(constants: Ints, group: Line) -> npt.NDArray[np.int32]:
-    """Return constants (channels, 3) as (blocks, 12, 4), see `depthwise`."""
-    padded = np.pad(constants, ((0, 1), (0, 0)))
-    order = np.array(_bytes_of(group, len(constants)))[:, list(_ORDER)]
-    vectors = padded[order].reshape(len(order), _VECTORS, LANES, -1)
-    rows = [vectors[:, v, :, BIAS] for v in range(_VECTORS)]
-    rows += [vectors[:, v, :, word] for v in range(_VECTORS) for word in (MULTIPLIER, SHIFT)]
+    """Return constants (channels, 3) as (blocks, rows, 4), see `depthwise`."""
+    padded, count = np.pad(constants, ((0, 1), (0, 0))), group.vectors
+    order = np.array(_channels_of(group, len(constants)))[:, group.order]
+    vectors = padded[order].reshape(len(order), count, LANES, -1)
+    rows = [vectors[:, v, :, BIAS] for v in range(count)]
+    rows += [vectors[:, v, :, word] for v in range(count) for word in (MULTIPLIER, SHIFT)]
     arranged: npt.NDArray[np.int32] = np.stack(rows, axis=1).astype(np.int32)
-    assert arranged.shape[1] == _ROWS
     return arranged
 
 
@@ -211,7 +250,7 @@ def _arranged_constants(constants: Ints, group: Line) -> npt.NDArray[np.int32]:
 
 
 @made_once
-def depthwise(line: Line, taps: Taps, rescaling: Rescaling) -> KernelDescription:
+def depthwise(line: Line, taps: Taps, rescaling: Form) -> KernelDescription:
     """Compute all channels of a row of pixels.
 
     Args:
@@ -221,16 +260,16 @@ def depthwise(line: Line, taps: Taps, rescaling: Rescaling) -> KernelDescription
         rescaling: of the sums.
 
     Returns:
-        Parameters: the first tap of the first pixel, weights (blocks, taps, 16) int8, constants
-        (blocks, 12, 4) int32, outputs.  Vectors of constants have the channels in _ORDER.
+        Parameters: the first tap of the first pixel, weights (blocks, taps, lanes) int8, constants
+        (blocks, rows, 4) int32, outputs.  Constants have the channels in the order of the line.
     """
     step = line.size if line.size != taps.channels else taps.stride * taps.channels
     reach = (line.count - 1) * step + line.size + taps.reach(1) - taps.channels
     params = _Params(
-        ir.Buffer("x", (reach,), DType.INT8),
-        ir.Buffer("weights", (line.blocks, taps.count, BYTES), DType.INT8, alignment=4),
-        ir.Buffer("constants", (line.blocks, _ROWS, LANES), DType.INT32),
-        ir.Buffer("y", (line.count * line.size,), DType.INT8),
+        ir.Buffer("x", (reach,), rescaling.element),
+        ir.Buffer("weights", (line.blocks, taps.count, line.lanes), DType.INT8, alignment=4),
+        ir.Buffer("constants", (line.blocks, line.rows, LANES), DType.INT32),
+        ir.Buffer("y", (line.count * line.size,), rescaling.element),
     )
     kernel = f"{taps.rows}x{taps.columns}"
     steps = f"{taps.row_step}_{taps.column_step}_{taps.stride}"
@@ -240,7 +279,7 @@ def depthwise(line: Line, taps: Taps, rescaling: Rescaling) -> KernelDescription
         params,
         (params.y,),
         _meaning(params, line, taps, rescaling, step),
-        "kernels/mve/depthwise.j2",
+        f"kernels/mve/depthwise{'_s16' if rescaling.element is DType.INT16 else ''}.j2",
         _values(line, taps, rescaling, step),
         stack_bytes=100,
         needs=Feature.MVE,
@@ -256,7 +295,7 @@ class _Params(NamedTuple):
     y: ir.Buffer
 
 
-def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Rescaling, step: int) -> ir.Stmt:
+def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Form, step: int) -> ir.Stmt:
     """Emit loops that a kernel stands for; `step` is the distance between groups of the input."""
     x, weights, constants, y = params
 
@@ -270,19 +309,21 @@ def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Rescaling, step
             product = te.cast(DType.INT32, value) * te.cast(DType.INT32, weight)
             return store(total, (), load(total) + product)
 
-        vector = lane % 2 * 2 + lane % 4 // 2
+        count = line.vectors
+        vector = lane % 2 * 2 + lane % 4 // 2 if count > 2 else lane % 2
 
         def word(row: te.Expr) -> te.Expr:
-            return load(constants, block, row, lane // 4)
+            return load(constants, block, row, lane // count)
 
-        factors = word(vector * 2 + _VECTORS), word(vector * 2 + (_VECTORS + 1))
-        result = store(y, (group * line.size + byte,), rescaling.apply(load(total), *factors))
+        kept = rescaling.words - 1
+        factors = [word(vector * kept + (count + n)) for n in range(kept)]
+        result = store(y, (group * line.size + byte,), rescaling.apply(load(total), factors))
         return ir.Allocate(total, seq(store(total, (), word(vector)), taps.each(tap), result))
 
     def lanes(group: te.Expr, block: te.Expr) -> ir.Stmt:
-        first = te.maximum(block * BYTES - line.back, 0)
+        first = te.maximum(block * line.lanes - line.back, 0)
         return loop(
-            "lane", 0, min(line.size, BYTES),
+            "lane", 0, min(line.size, line.lanes),
             lambda lane: output(group, block, lane, first + lane),
         )  # fmt: skip
 
@@ -292,20 +333,21 @@ def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Rescaling, step
     )  # fmt: skip
 
 
-def _values(line: Line, taps: Taps, rescaling: Rescaling, step: int) -> dict[str, object]:
+def _values(line: Line, taps: Taps, rescaling: Form, step: int) -> dict[str, object]:
     """Return what the template is given."""
-    masked = line.size < BYTES
-    jump = step - (0 if masked else line.size)
+    size, masked = rescaling.element.bytes, line.size < line.lanes
+    jump = (step - (0 if masked else line.size)) * size
     return {
         "rescaling": rescaling.values(),
         "count": str(line.count) if line.count > 1 else "",
         "blocks": str(line.blocks) if line.blocks > 1 else "",
-        "first_step": str(BYTES - line.back) if line.back else "",
+        "first_step": str((line.lanes - line.back) * size) if line.back else "",
         "mask": str(line.size) if masked else "",
+        "masked_bytes": str(line.size * size),
         "jump": str(jump) if jump else "",
-        "row_step": str(taps.row_step) if taps.rows > 1 else "",
-        "centre": str(_centre(taps)) if _centre(taps) else "",
-        "taps": [_tap(taps, row, column) for row in range(taps.rows)
+        "row_step": str(taps.row_step * size) if taps.rows > 1 else "",
+        "centre": str(_centre(taps) * size) if _centre(taps) else "",
+        "taps": [_tap(taps, row, column, size) for row in range(taps.rows)
                  for column in range(taps.columns)],
         "waits_for_odd": taps.count % 2 == 0,
     }  # fmt: skip
@@ -320,7 +362,7 @@ def _centre(taps: Taps) -> int:
     return min(max(_last_column(taps) - _IMMEDIATE, 0), _IMMEDIATE)
 
 
-def _tap(taps: Taps, row: int, column: int) -> dict[str, object]:
+def _tap(taps: Taps, row: int, column: int, size: int) -> dict[str, object]:
     """Return how the inputs of a tap are reached, and which products wait before and after it."""
     number = row * taps.columns + column
     offset = column * taps.column_step * taps.channels - _centre(taps)
@@ -330,7 +372,7 @@ def _tap(taps: Taps, row: int, column: int) -> dict[str, object]:
         "next_row": ("r12" if row > 1 else "r0") if row and column == 0 else "",
         "base": "r11" if far else base,
         "far": base if far else "",
-        "offset": str(offset) if offset else "",
+        "offset": str(offset * size) if offset else "",
         "is_first": number == 0,
         "closes_even": number % 2 == 1,
     }
@@ -338,11 +380,11 @@ def _tap(taps: Taps, row: int, column: int) -> dict[str, object]:
 
 def _kernel_cost(line: Line, taps: Taps, corrects_ties: bool) -> int:
     """Return the instructions of one call, from counts of the emulated Cortex-M55."""
-    masks = taps.count + 2 if line.size < BYTES else 0
-    products = taps.count * 9 + taps.rows + masks
+    masks = taps.count + 2 if line.size < line.lanes else 0
+    products = taps.count * (9 if line.lanes == BYTES else 6) + taps.rows + masks
     if _last_column(taps) > 2 * _IMMEDIATE:
         products += taps.count
-    block = products + 36 + 12 * corrects_ties + 2 * (line.back > 0)
+    block = products + 9 * line.vectors + 3 * line.vectors * corrects_ties + 2 * (line.back > 0)
     return line.count * (line.blocks * block + 7) + 26
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
-from microtir.kernels.arm_mve.linear import BYTES, steps_of
-from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, WORDS, Rescaling
+from microtir.kernels.arm_mve.linear import lanes_of, steps_of
+from microtir.kernels.arm_mve.requantise import (
+    BIAS,
+    LANES,
+    MULTIPLIER,
+    Form,
+)
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import Unroll, describe
 from microtir.kernels.common.statements import load, loop, seq, store
@@ -17,18 +23,21 @@ from microtir.tir import ir
 
 PIXELS = 2
 UNROLL = Unroll(12, 6)
+# Turns between which wide sums are cut.  With what is printed around the loop they are 31 steps at
+# most, each of less than 2^25 or that: less than 2^31 beside a lower part of 30 bits.
+_TURNS_OF_PART = 4
 
 
 @made_once
 def gemm(
-    pixels: int, values: int, stride: int, channels: int, rescaling: Rescaling
+    pixels: int, values: int, stride: int, channels: int, rescaling: Form
 ) -> KernelDescription:
     """Compute `pixels` (2 or 1) by four channels a turn.
 
     Args:
         pixels: how many.
         values: of a sum.
-        stride: bytes between the values of both pixels; those of a pixel follow each other.
+        stride: elements between the values of both pixels; those of a pixel follow each other.
         channels: of the output.
         rescaling: of the sums.
 
@@ -36,21 +45,23 @@ def gemm(
         Parameters: the first pixel's values, weights and constants of `PackedLinear`, and the
         outputs of the first pixel.
     """
-    groups, steps = -(-channels // LANES), steps_of(values)
-    x = ir.Buffer("x", ((pixels - 1) * stride + values,), DType.INT8)
-    weights = ir.Buffer("weights", (groups, steps, LANES, BYTES), DType.INT8, alignment=4)
-    constants = ir.Buffer("constants", (groups, WORDS, LANES), DType.INT32)
-    y = ir.Buffer("y", (pixels * channels,), DType.INT8)
+    element, held = rescaling.element, lanes_of(rescaling.element)
+    groups, steps = -(-channels // LANES), steps_of(values, held)
+    x = ir.Buffer("x", ((pixels - 1) * stride + values,), element)
+    weights = ir.Buffer("weights", (groups, steps, LANES, held), DType.INT8, alignment=4)
+    constants = ir.Buffer("constants", (groups, rescaling.words, LANES), DType.INT32)
+    y = ir.Buffer("y", (pixels * channels,), element)
 
     def output(group: te.Expr, pixel: te.Expr, lane: te.Expr) -> ir.Stmt:
-        total = ir.Buffer("total", (), DType.INT32, ir.Scope.LOCAL)
-        sums = _products(values, total, lambda step, first, n: (
+        dtype = DType.INT64 if rescaling.bits else DType.INT32
+        total = ir.Buffer("total", (), dtype, ir.Scope.LOCAL)
+        sums = _products(values, held, total, lambda step, first, n: (
             load(x, pixel * stride + first + n), load(weights, group, step, lane, n)
         ))  # fmt: skip
-        word = [load(constants, group, number, lane) for number in range(WORDS)]
-        result = rescaling.apply(load(total), word[MULTIPLIER], word[SHIFT])
+        word = [load(constants, group, number, lane) for number in range(rescaling.words)]
+        result = rescaling.apply(load(total), word[MULTIPLIER:])
         stored = store(y, (pixel * channels + group * LANES + lane,), result)
-        return ir.Allocate(total, seq(store(total, (), word[BIAS]), sums, stored))
+        return ir.Allocate(total, seq(store(total, (), te.cast(dtype, word[BIAS])), sums, stored))
 
     def lanes(group: te.Expr, pixel: te.Expr) -> ir.Stmt:
         count = te.minimum(channels - group * LANES, LANES) if channels % LANES else LANES
@@ -68,13 +79,14 @@ def gemm(
         ),
         f"kernels/mve/gemm{pixels}.j2",
         _values(values, stride, channels, rescaling),
-        stack_bytes=48 if pixels == PIXELS else 28,
+        stack_bytes=(84 if rescaling.bits else 48) if pixels == PIXELS else 28,
         needs=Feature.MVE,
     )  # fmt: skip
 
 
 def _products(
     values: int,
+    lanes: int,
     total: ir.Buffer,
     operands: Callable[[te.ExprLike, te.ExprLike, te.Expr], tuple[te.Expr, te.Expr]],
 ) -> ir.Stmt:
@@ -82,55 +94,100 @@ def _products(
 
     def step(number: te.ExprLike, first: te.ExprLike, length: int) -> ir.Stmt:
         def product(n: te.Expr) -> ir.Stmt:
-            a, b = (te.cast(DType.INT32, operand) for operand in operands(number, first, n))
+            a, b = (te.cast(total.dtype, operand) for operand in operands(number, first, n))
             return store(total, (), load(total) + a * b)
 
         return loop("n", 0, length, product)
 
-    whole = values // BYTES
-    sums = loop("step", 0, whole, lambda number: step(number, number * BYTES, BYTES))
-    if values % BYTES == 0:
+    whole = values // lanes
+    sums = loop("step", 0, whole, lambda number: step(number, number * lanes, lanes))
+    if values % lanes == 0:
         return sums
-    return seq(sums, step(whole, max(values - BYTES, 0), min(values, BYTES)))
+    return seq(sums, step(whole, max(values - lanes, 0), min(values, lanes)))
 
 
-def _values(values: int, stride: int, channels: int, rescaling: Rescaling) -> dict[str, object]:
+def _values(values: int, stride: int, channels: int, rescaling: Form) -> dict[str, object]:
     """Return what the templates are given."""
-    whole, rest = divmod(values, BYTES)
+    size, lanes = rescaling.element.bytes, lanes_of(rescaling.element)
+    whole, rest = divmod(values, lanes)
     before, loops = (_printed_before(whole, UNROLL), _turns(whole, UNROLL)) if whole else (0, 0)
+    cuts = _cuts(values, rescaling)
     return {
         "rescaling": rescaling.values(),
-        "stride": str(stride),
-        "channels": str(channels),
+        "is_int16": size > 1,
+        "is_wide": rescaling.is_wide,
+        "cuts": str(cuts) if cuts else "",
+        "turns_of_part": str(_TURNS_OF_PART),
+        **_LOADS[rescaling.element],
+        "stride": str(stride * size),
+        "channels": str(channels * size),
         "values": str(values),
         "repeats": str(before) if before else "",
-        "turns": str(loops) if loops else "",
+        "turns": str(loops - cuts * _TURNS_OF_PART) if loops else "",
         "repeats_in_turn": str(UNROLL.turn),
         "has_rest": rest > 0,
         "masks": whole == 0,
-        "back": str(BYTES - rest),
+        "back": str((lanes - rest) * size),
         "partial": channels % LANES != 0,
     }
+
+
+_LOADS: Mapping[DType, Mapping[str, str]] = MappingProxyType(
+    {
+        DType.INT8: {
+            "element": "8",
+            "load_values": "vldrb.8",
+            "load_some": "vldrbt.8",
+            "load_weights": "vldrb.8",
+            "weights": "16",
+            "store": "vstrb.32",
+            "store_some": "vstrbt.32",
+            "stored": "4",
+        },
+        DType.INT16: {
+            "element": "16",
+            "load_values": "vldrh.16",
+            "load_some": "vldrht.16",
+            "load_weights": "vldrb.s16",
+            "weights": "8",
+            "store": "vstrh.32",
+            "store_some": "vstrht.32",
+            "stored": "8",
+        },
+    }
+)
 
 
 def _pixels(count: int) -> str:
     return "1 pixel" if count == 1 else f"{count} pixels"
 
 
-def instructions(pixels: int, values: int, channels: int) -> int:
+def _cuts(values: int, rescaling: Form) -> int:
+    """Return how often what lies above the lower part of a sum moves to the upper one."""
+    turns = _turns(values // lanes_of(rescaling.element), UNROLL) if rescaling.bits else 0
+    return max(-(-turns // _TURNS_OF_PART) - 1, 0)
+
+
+def instructions(pixels: int, values: int, channels: int, rescaling: Form) -> int:
     """Return the instructions of one call, from counts of the emulated Cortex-M55."""
-    groups, steps = -(-channels // LANES), steps_of(values)
-    loops = 2 * _turns(values // BYTES, UNROLL) if values >= BYTES else 4
+    lanes, cuts = lanes_of(rescaling.element), _cuts(values, rescaling)
+    groups, steps = -(-channels // LANES), steps_of(values, lanes)
+    loops = 2 * _turns(values // lanes, UNROLL) if values >= lanes else 4
     if pixels == PIXELS:
-        return groups * (14 * steps + loops + 25) + 20
-    return groups * (9 * steps + loops + 16) + 12
+        wide = 3 * rescaling.is_wide + (22 * cuts + 13 if cuts else 0)
+        return groups * (14 * steps + loops + 25 + wide) + 20
+    wide = 2 * rescaling.is_wide + (13 * cuts + 7 if cuts else 0)
+    return groups * (9 * steps + loops + 16 + wide) + 12
 
 
-def code_size(pixels: int, values: int) -> int:
+def code_size(pixels: int, values: int, rescaling: Form) -> int:
     """Return the bytes of the kernel."""
-    whole = values // BYTES
-    printed_steps = (_printed(whole, UNROLL) if whole else 0) + (values % BYTES > 0)
-    return 150 + 56 * printed_steps if pixels == PIXELS else 110 + 36 * printed_steps
+    lanes, is_cut = lanes_of(rescaling.element), _cuts(values, rescaling) > 0
+    whole = values // lanes
+    printed_steps = (_printed(whole, UNROLL) if whole else 0) + (values % lanes > 0)
+    if pixels == PIXELS:
+        return 150 + 56 * printed_steps + 12 * rescaling.is_wide + 140 * is_cut
+    return 110 + 36 * printed_steps + 8 * rescaling.is_wide + 80 * is_cut
 
 
 def _printed_before(steps: int, unroll: Unroll) -> int:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_mve.requantise import LANES, Ints, Rescaling, by_lanes, constants_of
+from microtir.kernels.arm_mve.requantise import (
+    LANES,
+    Form,
+    Ints,
+    Rescaling,
+    Rescaling16,
+    by_lanes,
+    constants16,
+    constants_of,
+    wide_constants,
+)
+from microtir.kernels.common.finish_s16 import Sums, finish16
+from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.weights import folded_bias, largest_sums
-from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.linear import LinearParams, bias_of
 from microtir.tir import ir
 
 BYTES = 16  # int8 values of a vector
@@ -19,16 +33,24 @@ BYTES = 16  # int8 values of a vector
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedLinear:
-    """Weights (groups of 4 channels, steps, 4, 16) int8 and constants (groups, 3, 4) int32."""
+    """Weights (groups of 4 channels, steps, 4, values) int8 and constants (groups, words, 4) int32.
+
+    A step has the values of a vector: 16, or 8 of int16.
+    """
 
     weights: ir.Buffer
     constants: ir.Buffer
-    rescaling: Rescaling
+    rescaling: Form
 
 
-def steps_of(values: int) -> int:
+def lanes_of(dtype: DType) -> int:
+    """Return how many values of a type a vector holds."""
+    return BYTES // dtype.bytes
+
+
+def steps_of(values: int, lanes: int = BYTES) -> int:
     """Return how many vectors a sum of so many products takes."""
-    return -(-values // BYTES)
+    return -(-values // lanes)
 
 
 def channel_constants(
@@ -41,39 +63,82 @@ def channel_constants(
     return constants_of(params, bias, largest_sums(wide))
 
 
-def pack_linear(
-    matrix: npt.NDArray[np.int8], node: Node, params: LinearParams
-) -> PackedLinear | None:
-    """Pack a layer whose weights are `matrix` (channels, K); None if its factors do not fit.
+class LinearLayers:
+    """Layers of one operator as products of matrices; how sums are rescaled is found once a node.
 
     Args:
-        matrix: in the order of the values that they meet.
-        node: with a bias as third input, or without.
-        params: of the layer.
+        matrix: gives the weights of a node (channels, K), in the order of the values they meet.
+        params: gives what its sums are rescaled by.
+        wide: take sums of 64 bits.
     """
-    constants = channel_constants(matrix, node, params)
-    if constants is None:
-        return None
-    return PackedLinear(
-        constant("weights", _arranged(matrix)),
-        constant("constants", by_lanes(constants)),
-        Rescaling.of(params),
-    )
+
+    def __init__(
+        self,
+        matrix: Callable[[Node], npt.NDArray[np.int8]],
+        params: Callable[[Node], LinearParams],
+        *,
+        wide: bool,
+    ) -> None:
+        self._matrix, self._params, self._wide = matrix, params, wide
+        self.find = of_node(self._find)
+
+    def _find(self, node: Node) -> Form | None:
+        """Return how a node's sums are rescaled; None if its factors do not fit."""
+        constants, form = self._factors(node)
+        return None if constants is None else form
+
+    def form(self, node: Node) -> Form:
+        """Return the same of a node whose factors fit."""
+        found = self.find(node)
+        assert found is not None, "reject() was asked"
+        return found
+
+    def pack(self, node: Node) -> PackedLinear:
+        """Pack a node whose factors fit."""
+        constants, rescaling = self._factors(node)
+        assert constants is not None, "reject() was asked"
+        return PackedLinear(
+            constant("weights", _arranged(self._matrix(node), lanes_of(rescaling.element))),
+            constant("constants", by_lanes(constants)),
+            rescaling,
+        )
+
+    def _factors(self, node: Node) -> tuple[Ints | None, Form]:
+        return factors_of(self._matrix(node), node, self._params(node), wide=self._wide)
 
 
-def _arranged(matrix: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    """Return weights by what one vector meets: (groups, steps, 4, 16).
+def factors_of(
+    matrix: npt.NDArray[np.int8], node: Node, params: LinearParams, *, wide: bool = False
+) -> tuple[Ints | None, Form]:
+    """Return the constants of channels, or None if they do not fit, and how sums are rescaled."""
+    if node.inputs[0].dtype is DType.INT8:
+        return channel_constants(matrix, node, params), Rescaling.of(params)
+    found = finish16(node, params, matrix, wide=wide)
+    if found is None:
+        return None, Rescaling.of(params)
+    finish, words = found
+    if finish.sums is Sums.LONG:
+        return constants16(words), Rescaling16(finish)
+    largest = largest_sums(matrix.astype(np.int64), -DType.INT16.min)
+    if finish.is_wide:
+        constants, bits = wide_constants(words, int(largest.max(initial=0)))
+        return constants, Rescaling16(finish, bits)
+    return constants_of(params, bias_of(node), largest), Rescaling16(finish)
+
+
+def _arranged(matrix: npt.NDArray[np.int8], lanes: int) -> npt.NDArray[np.int8]:
+    """Return weights by what one vector meets: (groups, steps, 4, values of a vector).
 
     The last vector of a sum ends with its last value.  Where it overlaps the one before it meets
     weights of 0, so that nothing behind the values is ever read.
     """
     channels, values = matrix.shape
-    groups, steps = -(-channels // LANES), steps_of(values)
-    padded = np.zeros((groups * LANES, steps * BYTES), np.int8)
-    whole = values // BYTES * BYTES
+    groups, steps = -(-channels // LANES), steps_of(values, lanes)
+    padded = np.zeros((groups * LANES, steps * lanes), np.int8)
+    whole = values // lanes * lanes
     padded[:channels, :whole] = matrix[:, :whole]
     if whole < values:
-        first = (steps * BYTES if values > BYTES else values) - (values - whole)
+        first = (steps * lanes if values > lanes else values) - (values - whole)
         padded[:channels, first : first + values - whole] = matrix[:, whole:]
-    by_group = padded.reshape(groups, LANES, steps, BYTES)
+    by_group = padded.reshape(groups, LANES, steps, lanes)
     return np.ascontiguousarray(by_group.transpose(0, 2, 1, 3))

@@ -11,14 +11,16 @@ the range of the output on the same side.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.kernels.common.finish_s16 import Finish16, Sums
 from microtir.operators.common.linear import LinearParams
 
 Ints = npt.NDArray[np.int64]
@@ -26,8 +28,11 @@ Ints = npt.NDArray[np.int64]
 LANES = 4  # int32 values of a vector
 WORDS = 3
 BIAS, MULTIPLIER, SHIFT = range(WORDS)  # the shift is to the left: never positive
+WIDE_WORDS = WORDS + 1  # and the upper part of the bias, multiplied
 _INT32_LIMIT = 1 << 31
 _LEAST_SHIFT = -31
+_LEAST_BITS, _MOST_BITS = 16, 30  # of the lower part of a wide sum
+_WORD_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,11 @@ class Rescaling:
     zero_point: int
     low: int
     high: int
+
+    element = DType.INT8
+    words = WORDS
+    is_wide = False
+    bits = 0
 
     @staticmethod
     def of(params: LinearParams) -> Rescaling:
@@ -63,11 +73,109 @@ class Rescaling:
             "high": "" if self.high == DType.INT8.max else str(self.high),
         }
 
-    def apply(self, total: te.Expr, multiplier: te.Expr, shift: te.Expr) -> te.Expr:
+    def apply(self, total: te.Expr, factors: Sequence[te.Expr]) -> te.Expr:
         """Return the stored value of an accumulator, bias included."""
+        multiplier, shift = factors
         high = te.saturating_rounding_doubling_high_mul(total, multiplier)
         scaled = te.rounding_divide_by_pot(high, -shift)
         return te.cast(DType.INT8, te.clamp(scaled + self.zero_point, self.low, self.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaling16:
+    """The same of int16, by the sequences of `finish_s16`.
+
+    A long sum takes VMULH, which drops nothing that rounding needs, and VRSHL, which rounds ties
+    up, as tflite-micro does there.
+
+    A wide sum is upper * 2^k + lower, k so large that 2^k * multiplier has no lower word.  So the
+    upper word of the product is that of lower * multiplier, and upper times a few bits of the
+    multiplier, without a carry between them.  Lower parts are added as sums of 32 bits are; the
+    upper one is that of the bias alone, a constant, unless products may leave 32 bits: then
+    `bits` is k, and what lies above it moves to the upper part before that can happen.
+    """
+
+    finish: Finish16
+    bits: int = 0
+
+    element = DType.INT16
+
+    @property
+    def words(self) -> int:
+        """Return the words of a channel."""
+        return WIDE_WORDS if self.is_wide else WORDS
+
+    @property
+    def is_wide(self) -> bool:
+        return self.finish.is_wide
+
+    @property
+    def name(self) -> str:
+        """Distinguish kernels."""
+        return f"s16_{self.finish.name}" + (f"_{self.bits}_bits" if self.bits else "")
+
+    @property
+    def corrects_ties(self) -> bool:
+        return self.finish.corrects_ties
+
+    def values(self) -> Mapping[str, object]:
+        """Return what the assembly templates are given."""
+        return {
+            "is_long": self.finish.sums is not Sums.SHORT,
+            "bits": str(self.bits) if self.bits else "",
+            "upper_bits": str(_WORD_BITS - self.bits),
+            **self.finish.values(),
+        }
+
+    def apply(self, total: te.Expr, factors: Sequence[te.Expr]) -> te.Expr:
+        """Return the stored value of an accumulator, with the bias or its lower part."""
+        multiplier, shift, *upper = factors
+        if self.finish.sums is not Sums.SHORT:
+            product = te.cast(DType.INT64, total) * te.cast(DType.INT64, multiplier)
+            high = te.cast(DType.INT32, product >> _WORD_BITS)
+            for constant in upper:
+                high = high + constant
+            scaled = ((high >> (-1 - shift)) + 1) >> 1
+        else:
+            high = te.saturating_rounding_doubling_high_mul(total, multiplier)
+            scaled = te.rounding_divide_by_pot(high, -shift)
+        clamped = te.clamp(scaled, self.finish.low, self.finish.high)
+        return te.cast(DType.INT16, clamped)
+
+
+Form: TypeAlias = Rescaling | Rescaling16
+"""How sums of a layer are rescaled."""
+
+
+def constants16(words: npt.NDArray[np.int32]) -> Ints:
+    """Return bias, multiplier and shift of channels, given the words of long sums."""
+    wide = words.astype(np.int64)
+    constants: Ints = np.stack([wide[:, 0], wide[:, 1], -wide[:, 3]], axis=1)
+    return constants
+
+
+def wide_constants(words: npt.NDArray[np.int32], largest: int) -> tuple[Ints | None, int]:
+    """Return the constants of channels, given the words of wide sums, and `Rescaling16.bits`.
+
+    Args:
+        words: of the channels, as `finish16` has them.
+        largest: magnitude of a sum of products, without the bias.
+
+    Returns:
+        Lower part of the bias, multiplier, shift, and the upper part, multiplied; None if lower
+        parts have too many bits.
+    """
+    low, high, multiplier, by = words.astype(np.int64).T
+    zeros = [(n & -n).bit_length() - 1 for n in map(int, multiplier) if n]
+    bits = max((_WORD_BITS - n for n in zeros), default=_LEAST_BITS)
+    bits = max(bits, _LEAST_BITS)
+    if bits > _MOST_BITS:
+        return None, 0
+    bias = (high << _WORD_BITS) + (low & ((1 << _WORD_BITS) - 1))
+    upper = (bias >> bits) * (multiplier >> (_WORD_BITS - bits))
+    lower = bias & ((1 << bits) - 1)
+    constants: Ints = np.stack([lower, multiplier, -1 - by, upper], axis=1)
+    return constants, 0 if largest + (1 << bits) < _INT32_LIMIT else bits
 
 
 def _signed(number: int) -> str:
@@ -91,9 +199,9 @@ def constants_of(params: LinearParams, bias: Ints, magnitude: Ints) -> Ints | No
 
 
 def by_lanes(constants: Ints) -> npt.NDArray[np.int32]:
-    """Arrange constants (channels, 3) as (groups, 3, 4), with zeros for missing channels."""
-    groups = -(-len(constants) // LANES)
-    padded = np.zeros((groups * LANES, WORDS), np.int32)
-    padded[: len(constants)] = constants
-    by_group: npt.NDArray[np.int32] = padded.reshape(groups, LANES, WORDS).transpose(0, 2, 1)
+    """Arrange constants (channels, words) as (groups, words, 4), zeros for missing channels."""
+    (channels, words), groups = constants.shape, -(-len(constants) // LANES)
+    padded = np.zeros((groups * LANES, words), np.int32)
+    padded[:channels] = constants
+    by_group: npt.NDArray[np.int32] = padded.reshape(groups, LANES, words).transpose(0, 2, 1)
     return by_group

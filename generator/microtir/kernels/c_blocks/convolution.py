@@ -15,12 +15,11 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
-from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
+from microtir.kernels.c_blocks.kernels import Block, product
 from microtir.kernels.common.bordered_rows import (
     DirectRows,
     WindowRows,
     copy_cost,
-    scratch_bytes,
     window_rows,
 )
 from microtir.kernels.common.convolution_geometry import Geometry
@@ -35,31 +34,28 @@ from microtir.kernels.common.macro_kernel import (
 )
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import float_refusal, int8_refusal, mixed_refusal
+from microtir.kernels.common.refusals import mixed_refusal, type_refusal
+from microtir.kernels.common.runs import Runs, turns_of
 from microtir.kernels.common.statements import at
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
-__all__ = [
-    "code_bytes", "compact_code_bytes", "compact_cost", "compact_row_cost", "cost",
-    "emit", "emit_compact", "refusal_float", "refusal_int8", "row_cost", "scratch_bytes",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Blocks for int8 and for float32, and up to how many elements a run needs no loop.
+    """Blocks for integers and for float32, and up to how many elements a run needs no loop.
 
-    Of floats, products and sums may be `apart`.  Rows are copied `copied` elements at a time.
+    Products and sums of floats may be kept apart (`no_fp_contract`).  Rows are copied `copied`
+    elements at a time.
     Clamps of int8 may be `is_straight`, without a branch.
     """
 
-    int8: Block
+    integers: Block
     float32: Block
     unrolled: int
-    apart: bool = False
+    no_fp_contract: bool = False
     copied: int = 1
     is_straight: bool = False
 
@@ -67,7 +63,7 @@ class Form:
 # 8 sums are what 14 registers hold beside weights, an element and pointers; floats have their own.
 FAST = Form(Block(4, 2, turn=4), Block(4, 4, turn=8), unrolled=12)
 # More instructions than FAST, and fewer cycles where a product that adds waits for itself.
-APART = replace(FAST, apart=True)
+NO_FP_CONTRACT = replace(FAST, no_fp_contract=True)
 # Less code, and no more loads at a time than a compiler for RISC-V schedules without spilling.
 COMPACT = Form(Block(4, 2, turn=2), Block(4, 4, turn=2), unrolled=4)
 # 28 registers hold 16 sums if operands do not come early.  Beside small C libraries, whose memcpy
@@ -96,7 +92,7 @@ def _matrix(node: Node) -> npt.NDArray[np.generic]:
 
 def _most(node: Node, form: Form) -> Block:
     """Return the block where there are enough pixels and channels."""
-    return form.int8 if node.inputs[0].dtype is DType.INT8 else form.float32
+    return form.float32 if node.inputs[0].dtype.is_float else form.integers
 
 
 def _block(node: Node, form: Form) -> Block:
@@ -127,19 +123,19 @@ def finish_of(
     node: Node,
     matrix: npt.NDArray[np.generic],
     *,
-    apart: bool = False,
+    no_fp_contract: bool = False,
     is_straight: bool = False,
 ) -> tuple[Finish, Table | None] | None:
     """Return what the layer does with its sums, and the table that is read for it."""
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
-    if node.inputs[0].dtype is DType.INT8:
+    if not node.inputs[0].dtype.is_float:
         params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
         rows = matrix.reshape(len(matrix), -1).astype(np.int8)
         return requantise(node, params, rows, is_straight=is_straight)
     bias = node.inputs[2].data if len(node.inputs) > 2 else None
     table = None if bias is None else bias.reshape(-1, 1)
-    return Activate(table is not None, op.activation, apart), table
+    return Activate(table is not None, op.activation, no_fp_contract), table
 
 
 def _shape_refusal(node: Node) -> Refusal | None:
@@ -149,21 +145,20 @@ def _shape_refusal(node: Node) -> Refusal | None:
     return mixed_refusal(node)
 
 
-@of_node
-def refusal_int8(node: Node) -> Refusal | None:
+def refusal(node: Node, dtype: DType) -> Refusal | None:
     """Return what speaks against it.
 
-    Int8 over one image, factors that fit the short requantisation.
+    Data of a type over one image; factors of integers that fit the short requantisation.
     """
-    reason = int8_refusal(node) or _shape_refusal(node)
-    if reason is not None:
+    return type_refusal(node, dtype) or _refusal(node)
+
+
+@of_node
+def _refusal(node: Node) -> Refusal | None:
+    reason = _shape_refusal(node)
+    if reason is not None or node.inputs[0].dtype.is_float:
         return reason
     return Refusal.FORM if finish_of(node, _matrix(node)) is None else None
-
-
-def refusal_float(node: Node) -> Refusal | None:
-    """Return what speaks against it: float32 over one image; weights are float32, too."""
-    return float_refusal(node) or _shape_refusal(node)
 
 
 def _counts(block: Block) -> tuple[Count, ...]:
@@ -182,8 +177,7 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     """Return the instructions, from counts of emulated Cortex-M3 and M4."""
     block, runs = _block(node, form), _runs(node, form)
     channels = block.channels
-    found = finish_of(node, _matrix(node), apart=form.apart, is_straight=form.is_straight)
-    assert found is not None, "refusal was asked"
+    found = _finish(node, form)
     turns = len(turns_of(node.output.shape[-1], channels))
     total = copy_cost(node, by_rows=by_rows)
     for count, pixels in _blocks(node, block, by_rows=by_rows):
@@ -195,16 +189,10 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     return total
 
 
-def row_cost(node: Node, form: Form = FAST) -> int:
-    """Return the instructions where every row is a call of its own."""
-    return cost(node, form, by_rows=True)
-
-
 def code_bytes(node: Node, form: Form = FAST) -> int:
     """Return the bytes of the kernels; other layers may use the same."""
     block, runs = _block(node, form), _runs(node, form)
-    found = finish_of(node, _matrix(node), apart=form.apart, is_straight=form.is_straight)
-    assert found is not None, "refusal was asked"
+    found = _finish(node, form)
     printed = min(block.turn + runs.length % block.turn, runs.length)
     size = 0
     for _, pixels in _blocks(node, block):
@@ -235,31 +223,17 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
 
 
-def compact_cost(node: Node) -> int:
-    """Return the instructions of the compact form."""
-    return cost(node, COMPACT)
-
-
-def compact_row_cost(node: Node) -> int:
-    """Return the same where every row is a call of its own."""
-    return cost(node, COMPACT, by_rows=True)
-
-
-def compact_code_bytes(node: Node) -> int:
-    """Return code of the compact form."""
-    return code_bytes(node, COMPACT)
-
-
-def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
-    """Emit the same with less code."""
-    return emit(layer, name, COMPACT)
+def _finish(node: Node, form: Form) -> tuple[Finish, Table | None]:
+    found = finish_of(
+        node, _matrix(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight
+    )
+    assert found is not None, "refusal was asked"
+    return found
 
 
 def _packed(node: Node, form: Form) -> _Packed:
     matrix, block = _matrix(node), _block(node, form)
-    found = finish_of(node, matrix, apart=form.apart, is_straight=form.is_straight)
-    assert found is not None, "refusal was asked"
-    finish, table = found
+    finish, table = _finish(node, form)
     starts = turns_of(len(matrix), block.channels)
     order = [start + n for start in starts for n in range(block.channels)]
     runs = _runs(node, form)

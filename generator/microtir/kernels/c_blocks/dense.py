@@ -9,12 +9,13 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
-from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
+from microtir.kernels.c_blocks.kernels import Block, product
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import float_refusal, int8_refusal
+from microtir.kernels.common.refusals import type_refusal
+from microtir.kernels.common.runs import Runs, turns_of
 from microtir.kernels.common.statements import at
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Refusal
@@ -28,41 +29,36 @@ _TURN = 2  # inputs of a turn: with more, compilers for RISC-V load too many wei
 class Form:
     """How sums are made and become outputs.
 
-    Of floats, products and sums may be `apart`; clamps of int8 may be `is_straight`, without a
-    branch.
+    Products and sums of floats may be kept apart (`no_fp_contract`); clamps of int8 may be
+    `is_straight`, without a branch.
     """
 
-    apart: bool = False
+    no_fp_contract: bool = False
     is_straight: bool = False
 
 
 PLAIN = Form()
-APART = Form(apart=True)
+NO_FP_CONTRACT = Form(no_fp_contract=True)
 
 
 def _finish(node: Node, form: Form = PLAIN) -> tuple[Finish, Table | None] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
-    if node.inputs[0].dtype is DType.INT8:
+    if not node.inputs[0].dtype.is_float:
         types = node.inputs[0].type, node.inputs[1].type, node.output.type
         params = fully_connected_params(op, *types)
         return requantise(node, params, weights.astype(np.int8), is_straight=form.is_straight)
     bias = node.inputs[2].data if len(node.inputs) > 2 else None
     table = None if bias is None else bias.reshape(-1, 1)
-    return Activate(table is not None, op.activation, form.apart), table
+    return Activate(table is not None, op.activation, form.no_fp_contract), table
 
 
-def refusal_int8(node: Node) -> Refusal | None:
-    """Return what speaks against it: int8, factors that fit the short requantisation."""
-    reason = int8_refusal(node)
+def refusal(node: Node, dtype: DType) -> Refusal | None:
+    """Return what speaks against it: a type, factors that fit the short requantisation."""
+    reason = type_refusal(node, dtype)
     if reason is not None:
         return reason
     return Refusal.FORM if _finish(node) is None else None
-
-
-def refusal_float(node: Node) -> Refusal | None:
-    """Return what speaks against it: float32, weights too."""
-    return float_refusal(node)
 
 
 def _turn_cost(inputs: int, together: int, finish: Finish) -> int:

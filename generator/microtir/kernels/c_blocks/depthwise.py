@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.convolution import finish_of
 from microtir.kernels.c_blocks.finish import Finish, Table
 from microtir.kernels.c_blocks.kernel import copy
-from microtir.kernels.c_blocks.kernels import Taps, depthwise
+from microtir.kernels.c_blocks.kernels import depthwise
 from microtir.kernels.common.bordered_rows import (
     copy_cost,
-    scratch_bytes,
     window_rows,
 )
 from microtir.kernels.common.convolution_geometry import Geometry
@@ -19,42 +19,34 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import channelwise_refusal, float_refusal, int8_refusal
+from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
+from microtir.kernels.common.runs import Taps
 from microtir.kernels.common.statements import at
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.ir import Array
 
-__all__ = [
-    "code_bytes",
-    "cost",
-    "emit",
-    "refusal_float",
-    "refusal_int8",
-    "row_cost",
-    "scratch_bytes",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """Most pixels of a block, whose sums stay in registers beside a row of weights.
 
-    Of floats, products and sums may be `apart`.  Operands of each row may be read `in_turn`; rows
-    are copied `copied` elements at a time.  Clamps of int8 may be `is_straight`, without a branch.
+    Products and sums of floats may be kept apart (`no_fp_contract`).  Operands of each row may be
+    read `in_turn`; rows are copied `copied` elements at a time.  Clamps of int8
+    may be `is_straight`, without a branch.
     """
 
     pixels: int
     float_pixels: int
-    apart: bool = False
+    no_fp_contract: bool = False
     in_turn: bool = False
     copied: int = 1
     is_straight: bool = False
 
 
 FAST = Form(4, 6)  # floats have registers of their own
-APART = replace(FAST, apart=True)
+NO_FP_CONTRACT = replace(FAST, no_fp_contract=True)
 WIDE = replace(FAST, pixels=6, in_turn=True, copied=8)  # as that of convolutions
 _UNROLLED = 16  # taps
 
@@ -68,7 +60,9 @@ def _weights(node: Node) -> Array:
 
 
 def _finish(node: Node, form: Form = FAST) -> tuple[Finish, Table | None] | None:
-    return finish_of(node, _weights(node), apart=form.apart, is_straight=form.is_straight)
+    return finish_of(
+        node, _weights(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight
+    )
 
 
 def _shape_refusal(node: Node) -> Refusal | None:
@@ -79,18 +73,17 @@ def _shape_refusal(node: Node) -> Refusal | None:
     return reason
 
 
+def refusal(node: Node, dtype: DType) -> Refusal | None:
+    """Return what speaks against it: a type, factors that fit the short requantisation."""
+    return type_refusal(node, dtype) or _refusal(node)
+
+
 @of_node
-def refusal_int8(node: Node) -> Refusal | None:
-    """Return what speaks against it: int8, factors that fit the short requantisation."""
-    reason = int8_refusal(node) or _shape_refusal(node)
-    if reason is not None:
+def _refusal(node: Node) -> Refusal | None:
+    reason = _shape_refusal(node)
+    if reason is not None or node.inputs[0].dtype.is_float:
         return reason
     return Refusal.FORM if _finish(node) is None else None
-
-
-def refusal_float(node: Node) -> Refusal | None:
-    """Return what speaks against it: float32, weights too."""
-    return float_refusal(node) or _shape_refusal(node)
 
 
 def _taps(geometry: Geometry, row_step: int) -> Taps:
@@ -139,11 +132,6 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     return geometry.output.height * row * geometry.output.channels + copy_cost(
         node, by_rows=by_rows
     )
-
-
-def row_cost(node: Node, form: Form = FAST) -> int:
-    """Return the instructions where every row is a call of its own."""
-    return cost(node, form, by_rows=True)
 
 
 def code_bytes(node: Node, form: Form = FAST) -> int:

@@ -1,4 +1,4 @@
-"""What turns the sum of a channel into its output, for int8 and for float32.
+"""What turns the sum of a channel into its output, for int8, int16 and float32.
 
 int8 shares the exact sequence of `dsp.requantise`, shifted by 128: values are clamped to [0, 255],
 whose ends are immediates of every CPU (one USAT on Arm), and 128 is subtracted in the end.
@@ -15,13 +15,20 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.common.long_requantise import LongRescaling, long_constants
 from microtir.kernels.common.packing import requantised
-from microtir.kernels.common.requantise import WORDS, Rescaling
+from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
+from microtir.kernels.common.weights import folded_bias
 from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
+from microtir.operators.common.weighted import StoredRange, stored_in_float
 
-_OFFSET = 128
+
+def _offset(element: DType) -> int:
+    """Return what is added to outputs before they are clamped."""
+    return 128 if element is DType.INT8 else 0
+
 
 Table = npt.NDArray[np.generic]
 
@@ -35,11 +42,19 @@ class Finish(Protocol):
 
     @property
     def element(self) -> DType:
-        """Return type of inputs, weights and outputs."""
+        """Return type of inputs and outputs."""
+
+    @property
+    def weight(self) -> DType:
+        """Return type of weights."""
 
     @property
     def sum(self) -> DType:
         """Return type of the sums."""
+
+    @property
+    def constant(self) -> DType:
+        """Return type of the table of constants."""
 
     @property
     def words(self) -> int:
@@ -65,7 +80,7 @@ class Finish(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requantise:
-    """int8: bias, factor, zero point, clamp.
+    """Integers whose sums tflite-micro holds in 32 bits: bias, factor, zero point, clamp.
 
     Where clamps take no branch (`is_straight`), the outputs of a block are one run of instructions,
     which GCC for RISC-V mixes until it has no registers left, for the sums of the next turn either.
@@ -74,20 +89,23 @@ class Requantise:
 
     rescaling: Rescaling
     is_straight: bool = False
+    element: DType = DType.INT8
 
-    element = DType.INT8
+    weight = DType.INT8
     sum = DType.INT32
+    constant = DType.INT32
     words = WORDS
     per_product = 1
 
     @property
     def name(self) -> str:
-        r = self.rescaling
+        r, offset = self.rescaling, _offset(self.element)
         shift = "" if r.shift is None else f"_shift{r.shift}"
-        clamp = "" if (r.low, r.high) == (0, 255) else f"_{r.low - _OFFSET}_{r.high - _OFFSET}"
-        clamp = clamp.replace("-", "m")
-        straight = "_straight" * self.is_straight
-        return f"{'linear' if r.corrects_ties else 'relu'}{shift}{clamp}{straight}"
+        low, high = r.low - offset, r.high - offset
+        is_free = (low, high) == (self.element.min, self.element.max)
+        clamp = "" if is_free else f"_{low}_{high}".replace("-", "m")
+        straight, wide = "_straight" * self.is_straight, "_s16" * (self.element is DType.INT16)
+        return f"{'linear' if r.corrects_ties else 'relu'}{shift}{clamp}{straight}{wide}"
 
     @property
     def instructions(self) -> int:
@@ -114,7 +132,38 @@ class Requantise:
         if r.corrects_ties:
             high = high + (high >> 31)
         value = te.clamp((high + rounding) >> shift, r.low, r.high)
-        return te.cast(DType.INT8, value - _OFFSET)
+        return te.cast(self.element, value - _offset(self.element))
+
+
+@dataclass(frozen=True, slots=True)
+class RequantiseLong:
+    """int16 whose sums tflite-micro holds in 64 bits, and which fit 32: factor, clamp."""
+
+    rescaling: LongRescaling
+
+    element = DType.INT16
+    weight = DType.INT8
+    sum = DType.INT32
+    constant = DType.INT32
+    words = WORDS
+    per_product = 1
+    instructions = 9
+
+    @property
+    def name(self) -> str:
+        return self.rescaling.name
+
+    def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
+        return value * weight
+
+    def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
+        return table[channel, BIAS]
+
+    def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
+        # Read before the first output is written: what int16_t points to may be the table.
+        names = ((MULTIPLIER, "factor"), (ROUNDING, "rounding"), (SHIFT, "shift"))
+        factor, rounding, shift = (te.bind(name, table[channel, n]) for n, name in names)
+        return self.rescaling.apply(total, factor, rounding, shift)
 
 
 def _upper_word(product: te.Expr) -> te.Expr:
@@ -134,8 +183,8 @@ def requantise(
     matrix: npt.NDArray[np.int8],
     *,
     is_straight: bool = False,
-) -> tuple[Requantise, Table] | None:
-    """Return finish of an int8 layer and its table, (channels, 4); None if a channel does not fit.
+) -> tuple[Finish, Table] | None:
+    """Return the finish of an integer layer and its table, (channels, 4); None if it has none.
 
     Args:
         node: with a bias as third input, or without.
@@ -143,30 +192,88 @@ def requantise(
         matrix: its weights, (channels, K) in any order of K.
         is_straight: clamps take no branch.
     """
+    if has_long_sums(node):
+        words = long_constants(params, bias_of(node))
+        return None if words is None else (RequantiseLong(LongRescaling.of(params)), words)
+    element = node.output.dtype
+    offset = _offset(element)
     raised = replace(
         params,
-        output_zero_point=params.output_zero_point + _OFFSET,
-        activation_min=params.activation_min + _OFFSET,
-        activation_max=params.activation_max + _OFFSET,
+        output_zero_point=params.output_zero_point + offset,
+        activation_min=params.activation_min + offset,
+        activation_max=params.activation_max + offset,
     )
     made = requantised(matrix, node, raised)
-    return None if made is None else (Requantise(made.rescaling, is_straight), made.constants)
+    if params.factors and (made is None or made.rescaling.in_float):
+        return _in_float(node, params, matrix)
+    if made is None:
+        return None
+    return Requantise(made.rescaling, is_straight, element), made.constants
+
+
+@dataclass(frozen=True, slots=True)
+class RequantiseInFloat:
+    """Integers whose sums become floats, are multiplied, and rounded: bias, factor, clamp."""
+
+    limits: StoredRange
+
+    element = DType.INT8
+    weight = DType.INT8
+    sum = DType.INT32
+    constant = DType.FLOAT32
+    words = 2
+    per_product = 1
+    instructions = 14
+
+    @property
+    def name(self) -> str:
+        ends = self.limits.zero_point, self.limits.low, self.limits.high
+        return "_".join(("float", *map(str, ends))).replace("-", "m")
+
+    def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
+        return value * weight
+
+    def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
+        return te.cast(self.sum, table[channel, 0])
+
+    def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
+        # Read before the first output is written: what int8_t points to may be the table.
+        factor = te.bind("factor", table[channel, 1])
+        return stored_in_float(total, factor, self.limits, self.element)
+
+
+_LARGEST_EXACT = 1 << 24  # of the integers that a float32 holds without gaps
+
+
+def _in_float(
+    node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]
+) -> tuple[Finish, Table] | None:
+    """Return the finish of a layer that rescales in float32; None if a bias is no float32."""
+    given = node.inputs[2].data if len(node.inputs) > 2 else None
+    bias = folded_bias(matrix.astype(np.int64), given, params.input_zero_point)
+    if np.abs(bias).max(initial=0) > _LARGEST_EXACT or node.output.dtype is not DType.INT8:
+        return None
+    factors = params.factors * (len(bias) // len(params.factors))
+    table = np.stack([bias.astype(np.float32), np.array(factors, np.float32)], axis=1)
+    return RequantiseInFloat(StoredRange.of(params)), table
 
 
 @dataclass(frozen=True, slots=True)
 class Activate:
     """float32: bias if there is one, activation.
 
-    Where products and sums are `apart`, each is an instruction: on a Cortex-M4 two cycles, where
-    one that does both takes three.
+    Where products and sums are kept apart (`no_fp_contract`), each is an instruction: on a
+    Cortex-M4 two cycles, where one that does both takes three.
     """
 
     has_bias: bool
     activation: Activation
-    apart: bool = False
+    no_fp_contract: bool = False
 
     element = DType.FLOAT32
+    weight = DType.FLOAT32
     sum = DType.FLOAT32
+    constant = DType.FLOAT32
 
     @property
     def words(self) -> int:
@@ -174,8 +281,8 @@ class Activate:
 
     @property
     def name(self) -> str:
-        apart = "_apart" * self.apart
-        return f"float{apart}{'_bias' * self.has_bias}_{self.activation.value}"
+        contract = "_apart" * self.no_fp_contract
+        return f"float{contract}{'_bias' * self.has_bias}_{self.activation.value}"
 
     @property
     def instructions(self) -> int:
@@ -183,13 +290,55 @@ class Activate:
 
     @property
     def per_product(self) -> int:
-        return 1 + self.apart
+        return 1 + self.no_fp_contract
 
     def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
-        return te.no_fp_contract(value * weight) if self.apart else value * weight
+        return te.no_fp_contract(value * weight) if self.no_fp_contract else value * weight
 
     def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
         return table[channel, 0] if self.has_bias else te.as_expr(0.0, self.sum)
 
     def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
         return activate(total, self.activation)
+
+
+@dataclass(frozen=True, slots=True)
+class RawSums:
+    """Sums as they are, for whoever makes outputs of them.
+
+    Products and sums of floats may be kept apart (`no_fp_contract`), as in `Activate`.
+    """
+
+    element: DType
+    weight: DType
+    no_fp_contract: bool = False
+
+    words = 0
+    instructions = 1
+
+    @property
+    def constant(self) -> DType:
+        return self.sum
+
+    @property
+    def sum(self) -> DType:
+        return self.element if self.element.is_float else DType.INT32
+
+    @property
+    def name(self) -> str:
+        weight = "" if self.weight is self.element else f"_{self.weight.value}"
+        return f"sums_{self.element.value}{weight}{'_apart' * self.no_fp_contract}"
+
+    @property
+    def per_product(self) -> int:
+        is_widened = self.element.is_float and not self.weight.is_float
+        return 1 + self.no_fp_contract + 2 * is_widened
+
+    def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
+        return te.no_fp_contract(value * weight) if self.no_fp_contract else value * weight
+
+    def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
+        return te.as_expr(0.0 if self.element.is_float else 0, self.sum)
+
+    def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
+        return total

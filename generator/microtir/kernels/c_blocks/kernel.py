@@ -8,7 +8,8 @@ from dataclasses import replace
 from microtir import te
 from microtir.dtype import DType
 from microtir.kernels.common.made_once import made_once
-from microtir.schedule import KernelDescription, Loop, Schedule
+from microtir.kernels.common.unrolling import unroll_by
+from microtir.schedule import KernelDescription, Schedule
 from microtir.tir import ir
 from microtir.tir.function import MicroKernel
 
@@ -42,18 +43,6 @@ def portable(
 def _all_of(buffer: ir.Buffer) -> ir.Region:
     extents = tuple(d for d in buffer.shape if isinstance(d, int))
     return ir.Region(buffer, (ir.IntImm(0),) * len(extents), extents)
-
-
-def unroll_by(steps: Schedule, loop: Loop, extent: int, turn: int) -> None:
-    """Unrolls a loop `turn` iterations at a time; copies of what is left stand behind it."""
-    whole = extent - extent % turn
-    if 0 < whole < extent:
-        first, loop = steps.partition(loop, whole)
-        steps.unroll(steps.split(first, turn)[1])
-    elif whole and turn > 1:
-        _, loop = steps.split(loop, turn)
-    if turn > 1:
-        steps.unroll(loop)
 
 
 def unroll_all(steps: Schedule, tensor: te.Tensor, axis: str) -> None:

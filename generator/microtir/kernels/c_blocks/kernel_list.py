@@ -1,4 +1,4 @@
-"""The kernels in plain C: blocks of sums in registers, of int8 and of float32."""
+"""The kernels in plain C: blocks of sums in registers, of int8, int16 and float32."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from typing import Generic, TypeVar
 
 from microtir.config import Feature
 from microtir.config.target import Target
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.instruction_sets import instruction_set
-from microtir.kernels.c_blocks import convolution, dense, depthwise
+from microtir.kernels.c_blocks import convolution, dense, depthwise, recurrent
+from microtir.kernels.c_blocks.finish import RawSums
 from microtir.kernels.common import bordered_rows
 from microtir.kernels.common.kernel import SAME_ROW, Kernel, passes_constants
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.refusals import recurrent_refusal, svdf_refusal
 from microtir.kernels.common.shifted_add import ShiftedAdd
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.convolution.formula import row_window
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.dense.formula import keeps_rows
+from microtir.operators.recurrent.definition import Lstm, Svdf
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
@@ -41,18 +45,18 @@ def _waits_for_products(target: Target) -> bool:
 
 
 class _Blocks(Kernel):
-    """A block of sums in registers, of int8 or of float32.
+    """A block of sums in registers, of integers or of float32.
 
     Args:
         name: of the kernel.
         cycles: of 100 instructions.
         suits: says which targets it is meant for.
-        is_float: whether it computes float32, where there are instructions for that.
+        dtype: of inputs and outputs; float32 only where there are instructions for it.
     """
 
-    def __init__(self, name: str, cycles: int, suits: Suits, *, is_float: bool = False) -> None:
-        self.name, self.cycles, self._suits, self.is_float = name, cycles, suits, is_float
-        self.needs = Feature.FPU if is_float else None
+    def __init__(self, name: str, cycles: int, suits: Suits, *, dtype: DType = DType.INT8) -> None:
+        self.name, self.cycles, self._suits, self.dtype = name, cycles, suits, dtype
+        self.needs = Feature.FPU if dtype.is_float else None
 
     def suits(self, target: Target) -> bool:
         return self._suits(target)
@@ -66,7 +70,7 @@ class _WindowedBlocks(_Blocks, Generic[Form]):
         form: the blocks.
         cycles: of 100 instructions.
         suits: says which targets it is meant for.
-        is_float: whether it computes float32.
+        dtype: of inputs and outputs.
     """
 
     depends_on_calls = True
@@ -78,9 +82,9 @@ class _WindowedBlocks(_Blocks, Generic[Form]):
         cycles: int,
         suits: Suits = passes_constants,
         *,
-        is_float: bool = False,
+        dtype: DType = DType.INT8,
     ) -> None:
-        super().__init__(name, cycles, suits, is_float=is_float)
+        super().__init__(name, cycles, suits, dtype=dtype)
         self.form = form
 
     def window(self, node: Node) -> RowWindow | None:
@@ -94,10 +98,10 @@ class Convolution(_WindowedBlocks[convolution.Form]):
     """Pixels by output channels."""
 
     operators = (Conv2D, DepthwiseConv2D)
+    rescales_in_float = True
 
     def reject(self, node: Node) -> Refusal | None:
-        refusal = convolution.refusal_float if self.is_float else convolution.refusal_int8
-        return refusal(node)
+        return convolution.refusal(node, self.dtype)
 
     def instructions(self, node: Node, calls: Calls) -> int:
         return convolution.cost(node, self.form, by_rows=calls.rows > 0)
@@ -113,10 +117,10 @@ class Depthwise(_WindowedBlocks[depthwise.Form]):
     """Pixels of a channel, whose windows share weights and elements."""
 
     operators = (DepthwiseConv2D,)
+    rescales_in_float = True
 
     def reject(self, node: Node) -> Refusal | None:
-        refusal = depthwise.refusal_float if self.is_float else depthwise.refusal_int8
-        return refusal(node)
+        return depthwise.refusal(node, self.dtype)
 
     def instructions(self, node: Node, calls: Calls) -> int:
         return depthwise.cost(node, self.form, by_rows=calls.rows > 0)
@@ -132,6 +136,7 @@ class Dense(_Blocks):
     """Several outputs for each pass over the inputs."""
 
     operators = (FullyConnected,)
+    rescales_in_float = True
 
     def __init__(
         self,
@@ -139,14 +144,14 @@ class Dense(_Blocks):
         cycles: int,
         suits: Suits = passes_constants,
         *,
-        is_float: bool = False,
+        dtype: DType = DType.INT8,
         form: dense.Form = dense.PLAIN,
     ) -> None:
-        super().__init__(name, cycles, suits, is_float=is_float)
+        super().__init__(name, cycles, suits, dtype=dtype)
         self.form = form
 
     def reject(self, node: Node) -> Refusal | None:
-        return dense.refusal_float(node) if self.is_float else dense.refusal_int8(node)
+        return dense.refusal(node, self.dtype)
 
     def window(self, node: Node) -> RowWindow | None:
         return SAME_ROW if keeps_rows(node) else None
@@ -161,25 +166,125 @@ class Dense(_Blocks):
         return dense.emit(layer, name, self.form)
 
 
+class Recurrent(_Blocks):
+    """The gates of several units for each pass over the input and over the hidden state.
+
+    Args:
+        name: of the kernel.
+        sums: of elements and weights.
+        cycles: of 100 instructions.
+        suits: says which targets it is meant for.
+    """
+
+    operators = (Lstm,)
+    in_place = True
+
+    def __init__(
+        self, name: str, sums: RawSums, cycles: int, suits: Suits = passes_constants
+    ) -> None:
+        super().__init__(name, cycles, suits, dtype=sums.element)
+        self.sums = sums
+
+    def reject(self, node: Node) -> Refusal | None:
+        return recurrent_refusal(node, self.sums.element, self.sums.weight)
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        return recurrent.cost(node, self.sums)
+
+    def code_bytes(self, _node: Node) -> int:
+        return recurrent.code_bytes(self.sums)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        return recurrent.emit(layer, name, self.sums)
+
+
+class Filters(_Blocks):
+    """The features of several filters of an SVDF for each pass over the input.
+
+    Args:
+        name: of the kernel.
+        sums: of elements and weights.
+        cycles: of 100 instructions.
+        suits: says which targets it is meant for.
+    """
+
+    operators = (Svdf,)
+    has_wide_sums = True  # of time; those of features fit
+    in_place = True
+
+    def __init__(
+        self, name: str, sums: RawSums, cycles: int, suits: Suits = passes_constants
+    ) -> None:
+        super().__init__(name, cycles, suits, dtype=sums.element)
+        self.sums = sums
+
+    def reject(self, node: Node) -> Refusal | None:
+        return svdf_refusal(node, self.sums.element, self.sums.weight)
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        return recurrent.svdf_cost(node, self.sums)
+
+    def code_bytes(self, _node: Node) -> int:
+        return recurrent.code_bytes(self.sums) // 2
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        return recurrent.emit_svdf(layer, name, self.sums)
+
+
+_F32, _I8, _I16 = DType.FLOAT32, DType.INT8, DType.INT16
+
 KERNELS: tuple[Kernel, ...] = (
     Convolution("conv_s8_4x2_c", convolution.FAST, 126, _takes_long_turns),
     Convolution("conv_s8_4x2_c_compact", convolution.COMPACT, 128),
     Convolution("conv_s8_4x4_c", convolution.WIDE, 128, _reads_in_turn),
-    Convolution("conv_f32_4x4_c", convolution.FAST, 234, _takes_long_turns, is_float=True),
-    Convolution("conv_f32_4x4_c_compact", convolution.COMPACT, 214, is_float=True),
+    Convolution("conv_f32_4x4_c", convolution.FAST, 234, _takes_long_turns, dtype=DType.FLOAT32),
+    Convolution("conv_f32_4x4_c_compact", convolution.COMPACT, 214, dtype=DType.FLOAT32),
     Convolution(
-        "conv_f32_4x4_c_no_fp_contract", convolution.APART, 115, _waits_for_products, is_float=True
+        "conv_f32_4x4_c_no_fp_contract",
+        convolution.NO_FP_CONTRACT,
+        115,
+        _waits_for_products,
+        dtype=DType.FLOAT32,
     ),
     Depthwise("dwconv_s8_4x1_c", depthwise.FAST, 125, _takes_long_turns),
     Depthwise("dwconv_s8_6x1_c", depthwise.WIDE, 125, _reads_in_turn),
-    Depthwise("dwconv_f32_6x1_c", depthwise.FAST, 176, is_float=True),
+    Depthwise("dwconv_f32_6x1_c", depthwise.FAST, 176, dtype=DType.FLOAT32),
     Depthwise(
-        "dwconv_f32_6x1_c_no_fp_contract", depthwise.APART, 118, _waits_for_products, is_float=True
+        "dwconv_f32_6x1_c_no_fp_contract",
+        depthwise.NO_FP_CONTRACT,
+        118,
+        _waits_for_products,
+        dtype=DType.FLOAT32,
     ),
     Dense("dense_s8_1x8_c", 123),
-    Dense("dense_f32_1x8_c", 190, is_float=True),
+    Dense("dense_f32_1x8_c", 190, dtype=DType.FLOAT32),
     Dense(
-        "dense_f32_1x8_c_no_fp_contract", 116, _waits_for_products, is_float=True, form=dense.APART
+        "dense_f32_1x8_c_no_fp_contract",
+        116,
+        _waits_for_products,
+        dtype=DType.FLOAT32,
+        form=dense.NO_FP_CONTRACT,
     ),
+    Recurrent("lstm_s8_1x8_c", RawSums(_I8, _I8), 130),
+    Recurrent("lstm_s16_1x8_c", RawSums(_I16, _I8), 130),
+    Recurrent("lstm_f32_1x8_c", RawSums(_F32, _F32), 190),
+    Recurrent("lstm_f32_1x8_c_no_fp_contract", RawSums(_F32, _F32, True), 116, _waits_for_products),
+    Recurrent("lstm_f32_s8_1x8_c", RawSums(_F32, _I8), 190),
+    Filters("svdf_s8_1x8_c", RawSums(_I8, _I8), 130),
+    Filters("svdf_f32_1x8_c", RawSums(_F32, _F32), 190),
+    Filters("svdf_f32_1x8_c_no_fp_contract", RawSums(_F32, _F32, True), 116, _waits_for_products),
+    Filters("svdf_f32_s8_1x8_c", RawSums(_F32, _I8), 190),
+    Convolution("conv_s16_4x2_c", convolution.FAST, 126, _takes_long_turns, dtype=DType.INT16),
+    Convolution("conv_s16_4x2_c_compact", convolution.COMPACT, 128, dtype=DType.INT16),
+    Convolution("conv_s16_4x4_c", convolution.WIDE, 128, _reads_in_turn, dtype=DType.INT16),
+    Depthwise("dwconv_s16_4x1_c", depthwise.FAST, 125, _takes_long_turns, dtype=DType.INT16),
+    Depthwise("dwconv_s16_6x1_c", depthwise.WIDE, 125, _reads_in_turn, dtype=DType.INT16),
+    Dense("dense_s16_1x8_c", 123, dtype=DType.INT16),
     ShiftedAdd("add_s8_1x4_c", 27, 118, has_assembly=False),
 )

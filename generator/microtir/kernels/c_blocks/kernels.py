@@ -11,41 +11,11 @@ from math import gcd
 
 from microtir import te
 from microtir.kernels.c_blocks.finish import Finish
-from microtir.kernels.c_blocks.kernel import portable, unroll_all, unroll_by
+from microtir.kernels.c_blocks.kernel import portable, unroll_all
 from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.runs import Runs, Taps, turns_of
+from microtir.kernels.common.unrolling import unroll_by
 from microtir.schedule import KernelDescription, Schedule
-
-
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """What a pixel of a convolution reads: `rows` times `parts` runs of `length` elements.
-
-    `row_step` and `part_step` are elements between the first ones of neighbouring runs,
-    `pixel_step` those between neighbouring pixels.
-    """
-
-    rows: int
-    parts: int
-    length: int
-    row_step: int
-    part_step: int
-    pixel_step: int
-
-    def reach(self, pixels: int) -> int:
-        """Return elements from the first to behind the last one of `pixels` pixels."""
-        last = (self.rows - 1) * self.row_step + (self.parts - 1) * self.part_step
-        return last + (pixels - 1) * self.pixel_step + self.length
-
-    @property
-    def taps(self) -> int:
-        """Return products of one output."""
-        return self.rows * self.parts * self.length
-
-    @property
-    def name(self) -> str:
-        """Distinguish kernels."""
-        steps = f"{self.row_step}_{self.part_step}_{self.pixel_step}"
-        return f"{self.rows}x{self.parts}x{self.length}_{steps}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +37,6 @@ class Block:
         return f"{self.turn}{'_in_turn' * self.in_turn}"
 
 
-def turns_of(channels: int, together: int) -> list[int]:
-    """Return the first channel of each turn of `together` channels; the last turn may overlap."""
-    return [min(first, channels - together) for first in range(0, channels, together)]
-
-
 @made_once
 def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDescription:
     """Compute all `channels` (at least those of the block) of the pixels of a block.
@@ -81,9 +46,9 @@ def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDe
     together, turns = block.channels, len(turns_of(channels, block.channels))
     x = te.placeholder((runs.reach(block.pixels),), finish.element, "x")
     weights = te.placeholder(
-        (turns, runs.rows, runs.parts, runs.length * together), finish.element, "weights"
+        (turns, runs.rows, runs.parts, runs.length * together), finish.weight, "weights"
     )
-    table = te.placeholder((turns * together, finish.words), finish.sum, "table")
+    table = te.placeholder((turns * together, finish.words), finish.constant, "table")
     value = te.compute(x.shape, lambda n: _operand(finish, x[n], block.in_turn), "value")
     weight = te.compute(
         (turns, runs.rows, runs.parts, runs.length, together),
@@ -146,40 +111,6 @@ def _operand(
     return te.select(is_first, te.compiler_barrier(value), value) if in_turn else value
 
 
-@dataclass(frozen=True, slots=True)
-class Taps:
-    """A depthwise window: `columns` of each row are `column_step` elements apart, and so on."""
-
-    rows: int
-    columns: int
-    row_step: int
-    column_step: int
-    pixel_step: int
-
-    def reach(self, pixels: int, channels: int) -> int:
-        """Return elements from the first to behind the last one of `pixels` pixels."""
-        last = (self.rows - 1) * self.row_step + (self.columns - 1) * self.column_step
-        return last + (pixels - 1) * self.pixel_step + channels
-
-    @property
-    def count(self) -> int:
-        return self.rows * self.columns
-
-    @property
-    def name(self) -> str:
-        """Distinguish kernels."""
-        steps = f"{self.row_step}_{self.column_step}_{self.pixel_step}"
-        return f"{self.rows}x{self.columns}_{steps}"
-
-    def loads(self, pixels: int) -> int:
-        """Return elements of a row that the windows of neighbouring pixels share."""
-        return len({
-            pixel * self.pixel_step + column * self.column_step
-            for pixel in range(pixels)
-            for column in range(self.columns)
-        })  # fmt: skip
-
-
 @made_once
 def depthwise(
     pixels: int, taps: Taps, channels: int, finish: Finish, *, rolled: bool, in_turn: bool
@@ -199,8 +130,8 @@ def depthwise(
         in_turn: read the weights of a row behind the products of the row before.
     """
     x = te.placeholder((taps.reach(pixels, channels),), finish.element, "x")
-    weights = te.placeholder((channels, taps.rows, taps.columns), finish.element, "weights")
-    table = te.placeholder((channels, finish.words), finish.sum, "table")
+    weights = te.placeholder((channels, taps.rows, taps.columns), finish.weight, "weights")
+    table = te.placeholder((channels, finish.words), finish.constant, "table")
     value = te.compute(x.shape, lambda n: te.cast(finish.sum, x[n]), "value")
     weight = te.compute(
         weights.shape,

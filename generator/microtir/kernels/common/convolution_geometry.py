@@ -106,5 +106,5 @@ class Geometry:
 
     def copies(self, x: Rows) -> bool:
         """Return whether rows go through scratch."""
-        apart = not x.is_whole and self.windows.rows.taps > 1
-        return self.is_bordered or apart
+        in_ring = not x.is_whole and self.windows.rows.taps > 1
+        return self.is_bordered or in_ring

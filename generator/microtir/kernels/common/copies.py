@@ -19,13 +19,15 @@ def copying(
     values: Mapping[str, object],
     stack_bytes: int,
     needs: Feature,
+    dtype: DType = DType.INT8,
 ) -> KernelDescription:
-    """Describe a kernel that moves `size` bytes; parameters: from, to."""
-    source = ir.Buffer("source", (size,), DType.INT8)
-    target = ir.Buffer("target", (size,), DType.INT8)
+    """Describe a kernel that moves `size` elements; parameters: from, to."""
+    source = ir.Buffer("source", (size,), dtype)
+    target = ir.Buffer("target", (size,), dtype)
+    wide, what = ("", "bytes") if dtype is DType.INT8 else (str(dtype.bits), "elements")
     return describe(
-        f"{name}_{size}",
-        (f"Copies {size} bytes",),
+        f"{name}{wide}_{size}",
+        (f"Copies {size} {what}",),
         (source, target),
         (target,),
         loop("i", 0, size, lambda i: store(target, (i,), load(source, i))),

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
-from microtir.kernels.common.refusals import depthwise_refusal
+from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
 from microtir.kernels.common.statements import loop
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.common.windows import Windows
@@ -21,16 +22,22 @@ from microtir.tir import ir
 
 
 class DepthwiseKernel(Kernel):
-    """A kernel of depthwise convolutions: int8, one image, one output per input channel."""
+    """A kernel of depthwise convolutions: one image, one output per input channel.
+
+    Attributes:
+        dtype: of inputs and outputs.
+    """
 
     operators = (DepthwiseConv2D,)
+    dtype = DType.INT8
 
     def window(self, node: Node) -> RowWindow | None:
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against types, sizes, and factors or weights, in this order."""
-        reason = depthwise_refusal(node) or self.reject_sizes(node, Geometry.of(node))
+        reason = type_refusal(node, self.dtype) or channelwise_refusal(node)
+        reason = reason or self.reject_sizes(node, Geometry.of(node))
         if reason is not None:
             return reason
         return None if self.has_form(node) else Refusal.FORM
@@ -46,18 +53,18 @@ class DepthwiseKernel(Kernel):
 
 @dataclass(frozen=True, slots=True)
 class Taps:
-    """A window in memory where neighbouring columns are `channels` bytes apart."""
+    """A window in memory where neighbouring columns are `channels` elements apart."""
 
     rows: int
     columns: int
-    row_step: int  # bytes between its rows
+    row_step: int  # elements between its rows
     column_step: int  # columns between its taps
     stride: int  # columns between neighbouring windows
     channels: int
 
     @staticmethod
     def of(windows: Windows, channels: int, row_step: int) -> Taps:
-        """Return those of a convolution, with so many bytes between the rows of a window."""
+        """Return those of a convolution, with so many elements between the rows of a window."""
         rows, columns = windows.rows, windows.columns
         return Taps(rows.taps, columns.taps, row_step, columns.dilation, columns.stride, channels)
 
@@ -66,7 +73,7 @@ class Taps:
         return self.rows * self.columns
 
     def offset(self, row: int, column: int, pixel: int) -> int:
-        """Return the bytes from the first tap of pixel 0 to a tap of a pixel."""
+        """Return the elements from the first tap of pixel 0 to a tap of a pixel."""
         return row * self.row_step + self.column(column, pixel) * self.channels
 
     def column(self, column: int, pixel: int) -> int:
@@ -80,5 +87,5 @@ class Taps:
         )  # fmt: skip
 
     def reach(self, pixels: int) -> int:
-        """Return the bytes from the first to behind the last byte of `pixels` windows."""
+        """Return the elements from the first to behind the last one of `pixels` windows."""
         return self.offset(self.rows - 1, self.columns - 1, pixels - 1) + self.channels

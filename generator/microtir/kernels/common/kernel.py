@@ -11,12 +11,16 @@ from abc import ABC, abstractmethod
 
 from microtir.config import Feature
 from microtir.config.target import Target
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
 from microtir.graph.sums import fits
 from microtir.kernels.common.layer import Layer
+from microtir.operators import record_of
+from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.rows import RowWindow
+from microtir.operators.definition import Trait
 from microtir.plan.ir import (
     CALLS,
     IN_ONE_CALL,
@@ -46,7 +50,10 @@ class Kernel(ABC):
         cycles: what 100 of its instructions take on the CPUs that it is meant for.
         depends_on_calls: whether its cost or its scratch differs by how it is called.
         has_wide_sums: whether its accumulators have more than 32 bits where that is needed.
+        has_wide_weights: whether it takes weights of int16, which are such of 8 bits and a number.
+        rescales_in_float: whether it takes layers whose sums are rescaled in float32.
         is_view: whether it has no code, because its output is the memory of its input.
+        in_place: whether its output may overwrite an input of equal type.
     """
 
     name: str
@@ -57,7 +64,10 @@ class Kernel(ABC):
     cycles = 150
     depends_on_calls = False
     has_wide_sums = False
+    has_wide_weights = False
+    rescales_in_float = False
     is_view = False
+    in_place = False
 
     # --- what a kernel says of itself ---------------------------------------------------------
 
@@ -107,9 +117,19 @@ class Kernel(ABC):
         """Return whether a target has what the kernel needs, and should use it."""
         return (self.needs is None or target.has(self.needs)) and self.suits(target)
 
+    def suits_node(self, _node: Node, _target: Target) -> bool:
+        """Return whether a target has what the kernel needs for a node, beside `needs`."""
+        return True
+
     def refusal(self, node: Node) -> Refusal | None:
         """Return what speaks against the kernel for a node, or None."""
-        return self.reject(node) if self.has_wide_sums or fits(node) else Refusal.SUMS
+        if not self.has_wide_sums and not fits(node):
+            return Refusal.SUMS
+        if not self.has_wide_weights and _has_wide_weights(node):
+            return Refusal.TYPES
+        if not self.rescales_in_float and rescales_in_float(node):
+            return Refusal.RESCALING
+        return self.reject(node)
 
     def costs(self, node: Node) -> tuple[Cost, ...]:
         """Return the cost of each of `CALLS`, or one where they make no difference."""
@@ -150,8 +170,14 @@ class Kernel(ABC):
             accumulator_bytes=self.accumulator_bytes(node),
             code_bytes=self.code_bytes(node),
             is_view=self.is_view,
+            in_place=self.in_place,
             planes=self.planes(node),
         )
+
+
+def _has_wide_weights(node: Node) -> bool:
+    weighted = record_of(node.op).has(Trait.WEIGHTED)
+    return weighted and node.inputs[1].dtype is DType.INT16
 
 
 def work(node: Node) -> int:

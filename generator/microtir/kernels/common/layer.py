@@ -11,17 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeVar
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.graph.sums import fits
+from microtir.kernels.common.packed_weights import PackedWeights
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.streaming.definition import PlaceColumns
 from microtir.plan.ir import Layout, LayoutKind
 from microtir.tir import ir
 from microtir.tir.function import RowAccess, RowRange
 from microtir.tir.ir import Array, Buffer, Param
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class Layer:
     y0: te.ScalarVar
     y1: te.ScalarVar
     call_rows: int = 0  # of every call, if these are few
+    packs_weights: bool = False
     _placeholders: dict[Tensor, te.Tensor] = field(default_factory=dict)
     _outputs: list[te.Tensor] = field(default_factory=list)
     _written: list[Buffer] = field(default_factory=list)  # outputs of kernels written in TIR
@@ -127,6 +132,11 @@ class Layer:
     def weights(self) -> te.Tensor:
         """Return input 1 of a linear operator, a constant."""
         return te.constant(self.data(1), "weights")
+
+    @property
+    def packed_weights(self) -> PackedWeights | None:
+        """Return input 1 in four bits each, for a kernel that asks for that."""
+        return PackedWeights.of(self.data(1)) if self.packs_weights else None
 
     @property
     def bias(self) -> te.Tensor | None:
@@ -186,14 +196,35 @@ class Layer:
         return output
 
     def tensor(
-        self, element: Callable[..., te.ExprLike], shape: tuple[int, ...] | None = None
+        self,
+        element: Callable[..., te.ExprLike],
+        shape: tuple[int, ...] | None = None,
+        order: tuple[int, ...] | None = None,
+        place: Callable[..., Sequence[te.ExprLike]] | None = None,
     ) -> te.Tensor:
-        """Return the next output as a whole tensor: `element(i, j, ...)` over its shape."""
+        """Return the next output as a whole tensor: `element(i, j, ...)` over its shape.
+
+        Loops go over the axes in `order`, the first one outermost; by default as they stand.
+        The element of (i, j, ...) lies at `place(i, j, ...)`; by default there.
+        """
         number = len(self._outputs)
         tensor = self.node.outputs[number]
         name = "y" if len(self.node.outputs) == 1 else f"y{number}"
         shape = tensor.shape if shape is None else shape
-        output = te.compute(shape, element, name, axes=_AXES[len(shape)])
+        names = _AXES[len(shape)]
+        axes = tuple(range(len(shape))) if order is None else order
+
+        def in_order(function: Callable[..., _T]) -> Callable[..., _T]:
+            return lambda *at: function(*(at[axes.index(axis)] for axis in range(len(axes))))
+
+        output = te.compute(
+            tuple(shape[axis] for axis in axes),
+            in_order(element),
+            name,
+            axes=tuple(names[axis] for axis in axes),
+            store=in_order(place or (lambda *at: at)),
+            buffer_shape=shape,
+        )
         self._outputs.append(output)
         return output
 
@@ -226,6 +257,14 @@ class Layer:
         type_ = self.node.output.type
         self._written.append(Buffer("y", (shape[0], 1, shape[1]), type_.dtype))
         return Rows(self._written[-1], type_, Layout.whole(type_))
+
+    def output_buffer(self, shape: tuple[int, ...] | None = None) -> Buffer:
+        """Return the next output as a whole tensor, in its own shape or in one of equal size."""
+        number = len(self._written)
+        type_ = self.node.outputs[number].type
+        name = "y" if len(self.node.outputs) == 1 else f"y{number}"
+        self._written.append(Buffer(name, type_.shape if shape is None else shape, type_.dtype))
+        return self._written[-1]
 
     def function(self, name: str, scratch: ir.Buffer | None, body: ir.Stmt) -> ir.PrimFunc:
         """Return the layer function of `body`; `scratch` follows the outputs."""
@@ -263,18 +302,18 @@ class Layer:
         """
         op = self.node.op
         adds = isinstance(op, PlaceColumns) and op.column > 0  # columns are placed left to right
-        found: dict[Buffer, RowAccess] = {}
+        accesses: dict[Buffer, RowAccess] = {}
         for tensor, window in zip(self.node.activations, windows or (), strict=windows is not None):
-            low, high = _apart(tensor.type, self.node.output.type, window.stride)
-            found[self._placeholders[tensor].buffer] = RowAccess(
+            low, high = _image_offsets(tensor.type, self.node.output.type, window.stride)
+            accesses[self._placeholders[tensor].buffer] = RowAccess(
                 window.stride, window.offset + low, window.extent + high - low, tensor.type.rows
             )
         for output in (*(y.buffer for y in self._outputs), *self._written) if windows else ():
-            found[output] = RowAccess(1, 0, 1, self.node.output.type.rows, adds=adds)
-        return MappingProxyType(found)
+            accesses[output] = RowAccess(1, 0, 1, self.node.output.type.rows, adds=adds)
+        return MappingProxyType(accesses)
 
 
-def _apart(x: TensorType, y: TensorType, stride: int) -> tuple[int, int]:
+def _image_offsets(x: TensorType, y: TensorType, stride: int) -> tuple[int, int]:
     """Return the least and the most rows by which an image begins elsewhere than a window says.
 
     A window goes on by `stride` from the last row of an image to the first one of the next, while
@@ -295,4 +334,6 @@ _AXES: dict[int, tuple[str, ...]] = {
     4: ("n", "row", "col", "ch"),
     5: ("i", "n", "row", "col", "ch"),
     6: ("i", "j", "n", "row", "col", "ch"),
+    7: ("h", "i", "j", "n", "row", "col", "ch"),
+    8: ("g", "h", "i", "j", "n", "row", "col", "ch"),
 }

@@ -21,7 +21,7 @@ class Unroll(NamedTuple):
 
     full: int
     turn: int  # a power of two
-    apart: bool = False  # words are loaded one by one: fewer cycles, more instructions
+    single_loads: bool = False  # words are loaded one by one: fewer cycles, more instructions
 
     def is_straight(self, steps: int) -> bool:
         """Return whether such a sum has no loop."""
@@ -32,8 +32,8 @@ class Unroll(NamedTuple):
         return Unroll(self.full // 2, self.turn // 2)
 
 
-FAST, FAST_APART = (Unroll(32, 16, apart) for apart in (False, True))
-COMPACT, COMPACT_APART = (Unroll(0, 16, apart) for apart in (False, True))
+FAST, FAST_SINGLE_LOADS = (Unroll(32, 16, single) for single in (False, True))
+COMPACT, COMPACT_SINGLE_LOADS = (Unroll(0, 16, single) for single in (False, True))
 
 
 class Sizes:
@@ -125,13 +125,17 @@ def unrolled(steps: int, unroll: Unroll, step_bytes: int) -> dict[str, str | boo
     """
     if unroll.is_straight(steps):
         rest = steps - 1
-        return {"straight": str(rest) if rest else "", "turn": "", "apart": unroll.apart}
+        return {
+            "straight": str(rest) if rest else "",
+            "turn": "",
+            "single_loads": unroll.single_loads,
+        }
     return {
         "straight": "",
         "turn": str(unroll.turn),
         "most_left": str(unroll.turn - 1),
         "step_bytes": str(step_bytes),
-        "apart": unroll.apart,
+        "single_loads": unroll.single_loads,
     }
 
 

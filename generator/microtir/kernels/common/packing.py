@@ -59,7 +59,7 @@ def requantised(
     wide = matrix.astype(np.int64)
     given = node.inputs[2].data if len(node.inputs) > 2 else None
     bias = folded_bias(wide, given, params.input_zero_point)
-    return requantisation(params, bias, largest_sums(wide))
+    return requantisation(params, bias, largest_sums(wide, -node.inputs[0].dtype.min))
 
 
 def pack_linear(

@@ -32,9 +32,9 @@ def origin_of(node: Node) -> Origin:
         node=node.name,
         index=node.source.index,
         facts=tuple(facts),
-        macs=node.source.macs or macs(node),
-        macs_executed=macs(node),
-        macs_recomputed=node.source.macs_recomputed,
+        macs=(node.source.macs or macs(node) * node.source.images) * node.source.turns,
+        macs_executed=macs(node) * node.source.times,
+        macs_recomputed=node.source.macs_recomputed * node.source.times,
     )
 
 

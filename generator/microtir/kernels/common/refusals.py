@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.operators.common.sums import any_value
 from microtir.operators.convolution.definition import DepthwiseConv2D
+from microtir.operators.recurrent.definition import GATES, gate_sums, svdf_sums
 from microtir.plan.ir import Refusal
+
+
+def type_refusal(node: Node, dtype: DType) -> Refusal | None:
+    """Refuse a linear operator whose data are not of a type, or whose weights vary."""
+    return _weighted(node, dtype)
 
 
 def int8_refusal(node: Node) -> Refusal | None:
@@ -13,22 +20,19 @@ def int8_refusal(node: Node) -> Refusal | None:
     return _weighted(node, DType.INT8)
 
 
-def float_refusal(node: Node) -> Refusal | None:
-    """Refuse a linear operator that is not of float32, or whose weights vary."""
-    return _weighted(node, DType.FLOAT32)
-
-
 def _weighted(node: Node, dtype: DType) -> Refusal | None:
     image, weights = node.inputs[:2]
-    if image.dtype is not dtype or weights.dtype is not dtype:
+    of_weights = dtype if dtype.is_float else DType.INT8
+    if image.dtype is not dtype or weights.dtype is not of_weights:
         return Refusal.TYPES
     return Refusal.WEIGHTS if weights.data is None else None
 
 
 def mixed_refusal(node: Node) -> Refusal | None:
-    """Refuse a depthwise convolution, unless it has one input channel."""
-    is_depthwise = isinstance(node.op, DepthwiseConv2D) and node.inputs[0].shape[-1] > 1
-    return Refusal.MIXES_CHANNELS if is_depthwise else None
+    """Refuse a convolution in groups and a depthwise one, unless it has one input channel."""
+    channels = node.inputs[0].shape[-1]
+    seen = 1 if isinstance(node.op, DepthwiseConv2D) else node.inputs[1].shape[-1]
+    return None if seen == channels else Refusal.MIXES_CHANNELS
 
 
 def channelwise_refusal(node: Node) -> Refusal | None:
@@ -53,3 +57,31 @@ def activations_refusal(node: Node) -> Refusal | None:
     shape = node.output.shape
     alike = all(t.shape == shape and not t.is_constant for t in node.inputs)
     return None if alike else Refusal.SHAPES
+
+
+def recurrent_refusal(node: Node, element: DType, weight: DType) -> Refusal | None:
+    """Refuse an LSTM of other types, whose weights vary, or whose sums leave 32 bits."""
+    weights = node.inputs[3 : 3 + 2 * GATES]
+    types = {tensor.dtype for tensor in weights}
+    # A hybrid one may multiply the input, or the hidden state, with floats.
+    legal = {weight, element} if element.is_float else {weight}
+    if node.inputs[0].dtype is not element or weight not in types or types - legal:
+        return Refusal.TYPES
+    if not all(tensor.is_constant for tensor in node.inputs[3:]):
+        return Refusal.WEIGHTS
+    if element.is_float:
+        return None
+    sums = gate_sums(node, any_value(element))
+    return None if sums is not None and all(part.fits for part in sums) else Refusal.SUMS
+
+
+def svdf_refusal(node: Node, element: DType, weight: DType) -> Refusal | None:
+    """Refuse an SVDF of other types, whose weights vary, or whose features leave 32 bits."""
+    if node.inputs[0].dtype is not element or node.inputs[2].dtype is not weight:
+        return Refusal.TYPES
+    if not all(tensor.is_constant for tensor in node.inputs[2:]):
+        return Refusal.WEIGHTS
+    if element.is_float:
+        return None
+    sums = svdf_sums(node, any_value(element))
+    return None if sums is not None and sums.features.fits else Refusal.SUMS

@@ -10,6 +10,10 @@ it, and the clamp makes the zero point of both.
 The output's zero point joins the rounding constant as zero_point * 2^e, and SMMLAR adds that to
 the product in the same instruction.  So one channel is four words: twice the bias, multiplier,
 rounding, shift.
+
+Without the correction the sequence is one floor of a line over the sums, because floors of floors
+are one floor.  What onnxruntime computes in float32 is found among these lines, if it is there:
+twice the bias may be odd, and any rounding constant will do.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.kernels.common.float_rescaling import StoredSums, lines_of, shift_of
 from microtir.kernels.common.statements import load
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
@@ -34,6 +39,9 @@ Ints = npt.NDArray[np.int64]
 WORDS = 4
 BIAS, MULTIPLIER, ROUNDING, SHIFT = range(WORDS)
 _INT32_LIMIT = 1 << 31
+_MOST_MOVED = 1 << 15  # of doubled sums
+_LARGEST_ROUNDED = 1 << 21  # of products that two sums round
+_LEAST_FACTOR = 2.0**-100  # whose half has all bits of a float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +50,24 @@ class Rescaling:
 
     `shift` is what all channels shift by, if they agree and it is not 0; otherwise the shift of
     each channel is read.  Results are clamped to [low, high], which is within int8.
+
+    Where it is `in_float`, half the multiplier is a float32, by its bits, the rounding constant is
+    the zero point, and there is no shift: doubled sums are converted, multiplied, and rounded to
+    the nearest integer, of two the even one.
     """
 
     corrects_ties: bool
     shift: int | None
     low: int
     high: int
+    in_float: bool = False
 
     @property
     def instructions(self) -> int:
         """Return the instructions of one value, without the store."""
         clamps = (self.low > DType.INT8.min) + (self.high < DType.INT8.max)
+        if self.in_float:
+            return 9 + 3 * clamps
         return 3 + 2 * self.corrects_ties + (self.shift is None) + 3 * clamps
 
     @property
@@ -60,11 +75,14 @@ class Rescaling:
         """Distinguish kernels."""
         shift = "" if self.shift is None else f"_shift{self.shift}"
         clamp = "" if (self.low, self.high) == (-128, 127) else "_clamped"
+        if self.in_float:
+            return f"float{clamp}"
         return f"{'linear' if self.corrects_ties else 'relu'}{shift}{clamp}"
 
     def values(self) -> Mapping[str, str | bool]:
         """Return what the assembly templates are given."""
         return {
+            "in_float": self.in_float,
             "corrects_ties": self.corrects_ties,
             "shift": "" if self.shift is None else str(self.shift),
             "low": "" if self.low == DType.INT8.min else str(self.low),
@@ -84,6 +102,10 @@ class Rescaling:
         self, doubled: te.Expr, multiplier: te.Expr, rounding: te.Expr, shift: te.Expr
     ) -> te.Expr:
         """Return the stored value of twice a number, with the given constants of its channel."""
+        if self.in_float:
+            real = te.no_fp_contract(te.cast(DType.FLOAT32, doubled) * te.float_of_bits(multiplier))
+            whole = te.cast(DType.INT32, te.round_small(real)) + rounding
+            return te.cast(DType.INT8, te.clamp(whole, self.low, self.high))
         product = te.cast(DType.INT64, doubled) * te.cast(DType.INT64, multiplier)
         high = te.cast(DType.INT32, (product + _INT32_LIMIT) >> 32)
         if self.corrects_ties:
@@ -108,6 +130,8 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
         bias: per output channel, with the input's zero point folded.
         magnitude: largest magnitude of the sum of products per channel, without the bias.
     """
+    if params.factors:
+        return _requantisation_in_float(params, bias, magnitude)
     factors = params.multipliers * (len(bias) // len(params.multipliers))
     clamp = _Clamp(params.output_zero_point, params.activation_min, params.activation_max)
     rows = [
@@ -120,6 +144,80 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
     shifts = {row[SHIFT] for row in found}
     shared = shifts.pop() if len(shifts) == 1 else None
     return Requantisation(clamp.rescaling(shared), np.array(found, np.int64).astype(np.int32))
+
+
+def _requantisation_in_float(
+    params: LinearParams, bias: Ints, magnitude: Ints
+) -> Requantisation | None:
+    """Return the constants of a layer that is rescaled in float32: integers if there are some."""
+    factors = params.factors * (len(bias) // len(params.factors))
+    limits = params.output_zero_point, params.activation_min, params.activation_max
+    channels = [
+        (StoredSums(factor, b - m, b + m, *limits), b)
+        for factor, b, m in zip(factors, bias.tolist(), magnitude.tolist(), strict=True)
+    ]
+    # One shift for all channels saves an instruction of each output.
+    shared = min(shift_of(factor) for factor in factors)
+    rows = [_line(*channel, shared) or _line(*channel) for channel in channels]
+    found = [row for row in rows if row is not None]
+    if len(found) < len(rows):
+        return _by_floats(params, channels)
+    shifts = {row[SHIFT] for row in found}
+    shift = shared or None if shifts == {shared} else None
+    rescaling = Rescaling(False, shift, params.activation_min, params.activation_max)
+    return Requantisation(rescaling, np.array(found, np.int64).astype(np.int32))
+
+
+def _by_floats(
+    params: LinearParams, channels: list[tuple[StoredSums, int]]
+) -> Requantisation | None:
+    """Return the constants by which floats rescale; None if sums or results are too large."""
+    words = np.zeros((len(channels), WORDS), np.int32)
+    for row, (sums, bias) in zip(words, channels, strict=True):
+        largest = max(-sums.lowest, sums.highest)
+        is_small = sums.factor * largest < _LARGEST_ROUNDED and sums.factor > _LEAST_FACTOR
+        if sums.highest - sums.lowest >= _INT32_LIMIT:
+            return None
+        if sums.constant is not None:
+            row[ROUNDING] = sums.constant
+        elif 2 * largest >= _INT32_LIMIT or not is_small:
+            return None
+        else:
+            bits = int(np.float32(sums.factor / 2).view(np.int32))
+            row[:] = 2 * bias, bits, params.output_zero_point, 0
+    limits = params.activation_min, params.activation_max
+    return Requantisation(Rescaling(False, None, *limits, in_float=True), words)
+
+
+# Every family that could compute a layer asks about its channels.
+@lru_cache(maxsize=4096)
+def _line(
+    sums: StoredSums, bias: int, shift: int | None = None
+) -> tuple[int, int, int, int] | None:
+    """Return the words of a channel whose sums are rescaled in float32; None if there are none."""
+    by = shift_of(sums.factor) if shift is None else shift
+    largest = max(-sums.lowest, sums.highest)
+    constant = sums.constant
+    if by < 0 or sums.highest - sums.lowest >= _INT32_LIMIT:
+        return None
+    if constant is not None:  # such channels have huge biases
+        return 0, 0, constant << by, by
+    if 2 * largest + _MOST_MOVED >= _INT32_LIMIT:
+        return None
+    for line in lines_of(sums, by):
+        for most in (_MOST_MOVED >> 6, _MOST_MOVED):
+            # Doubled sums are moved until the offset that is left is words, or nearly.
+            moved = np.arange(-most, most + 1)
+            least = line.first - (1 << 31) - moved * line.multiplier
+            roundings = -(-least >> 32)
+            is_legal = (roundings << 32) - least < line.end - line.first
+            if not is_legal.any():
+                continue
+            place = int(np.where(is_legal, np.abs(moved), most + 1).argmin())
+            rounding, high = int(roundings[place]), 2 * largest * line.multiplier >> 32
+            if abs(rounding) + high + most + 2 < _INT32_LIMIT:
+                return 2 * bias + int(moved[place]), line.multiplier, rounding, by
+    return None
 
 
 def rescaling_of(

@@ -64,7 +64,7 @@ def folded_bias(weights: Ints, bias: Ints | None, zero_point: int) -> Ints:
     return folded
 
 
-def largest_sums(weights: Ints) -> Ints:
-    """Return the largest magnitude of the sum of products per channel, for any int8 input."""
-    sums: Ints = INPUT_MAGNITUDE * np.abs(weights.astype(np.int64)).sum(axis=1)
+def largest_sums(weights: Ints, magnitude: int = INPUT_MAGNITUDE) -> Ints:
+    """Return the largest magnitude of the sum of products per channel, for any input."""
+    sums: Ints = magnitude * np.abs(weights.astype(np.int64)).sum(axis=1)
     return sums

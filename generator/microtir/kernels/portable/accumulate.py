@@ -8,21 +8,23 @@ floats are the same to the bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.ir import Node
+from microtir.graph.ir import Node, TensorType
 from microtir.graph.macs import macs
 from microtir.kernels.common.layer import Edge, Layer
 from microtir.operators.common.arithmetic import summand
+from microtir.operators.common.rows import Extents
+from microtir.operators.common.weighted import stored_weights
 from microtir.operators.convolution import formula as convolution
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.pooling import formula as pooling
 from microtir.operators.pooling.definition import Pool2D
 from microtir.operators.reduction import formula as reduction
-from microtir.operators.reduction.definition import Mean
+from microtir.operators.reduction.definition import Reduction
 from microtir.plan.ir import Refusal
 from microtir.tir.function import RowRange
 from microtir.tir.ir import PrimFunc
@@ -34,27 +36,35 @@ Term = Callable[[te.Expr, te.Expr, te.Expr], tuple[te.Expr, _Axes]]
 """What (row, column, channel) adds, and the axes within the row that it is summed over."""
 
 
+Over = Callable[[te.Expr, Sequence[te.ReduceAxis], te.ExprLike], te.Expr]
+"""What the values over axes make of an accumulator that begins with the last operand."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Reduction:
-    """One operator: what its sums begin with, what a row adds, what they become."""
+class _Accumulation:
+    """One operator: what its accumulators begin with, what a row adds, what they become."""
 
     start: Callable[[te.Expr], te.ExprLike]
     term: Callable[[Edge], Term]
     result: Callable[[te.Expr, te.Expr, te.Expr], te.Expr]  # total, column, channel
+    over: Over = te.sum
 
 
 def refusal(node: Node) -> Refusal | None:
     """Return what speaks against it: one row of output, to which every row of the input adds."""
     x, y, op = node.inputs[0], node.outputs[0], node.op
-    if len(x.shape) != 4 or x.shape[0] != 1:
+    ranks = (3, 4) if isinstance(op, Reduction) else (4,)
+    if len(x.shape) not in ranks or x.shape[0] != 1:
         return Refusal.IMAGES
     if x.shape[1] < 2:
         return Refusal.WINDOWS
-    if isinstance(op, Mean):
-        return None if op.axes == (1, 2) else Refusal.WINDOWS
+    if isinstance(op, Reduction):
+        axes = _reduced_axes(node)
+        keeps_channels = len(x.shape) - 1 not in axes and y.type.channels == x.type.channels
+        return None if 1 in axes and keeps_channels else Refusal.WINDOWS
     if isinstance(op, Conv2D | DepthwiseConv2D):
         rows = convolution.windows_of(node).rows
-        if node.inputs[0].dtype is not DType.INT8:
+        if node.inputs[0].dtype.is_float:
             return Refusal.TYPES
     else:
         assert isinstance(op, Pool2D)
@@ -63,10 +73,16 @@ def refusal(node: Node) -> Refusal | None:
     return None if whole else Refusal.WINDOWS
 
 
+def _reduced_axes(node: Node) -> frozenset[int]:
+    """Return the axes of more than one element that a reduction goes over."""
+    assert isinstance(node.op, Reduction)
+    return frozenset(axis for axis in node.op.axes if node.inputs[0].shape[axis] > 1)
+
+
 def accumulator_bytes(node: Node) -> int:
     """Return the bytes of the accumulators."""
     columns, channels = _extents(node)
-    return columns * channels * DType.INT32.bytes
+    return columns * channels * _accumulator_type(node).bytes
 
 
 def cost(node: Node) -> int:
@@ -79,15 +95,16 @@ def cost(node: Node) -> int:
 def emit(layer: Layer, name: str) -> PrimFunc:
     """Emit the function that adds rows: parameters x, the accumulators, y0 and y1."""
     node, x = layer.node, layer.image(0)
-    reduction, height = _reduction(layer), x.type.rows
+    accumulation, height = _accumulation(layer), x.type.rows
     y0, y1 = te.var("y0", low=0, high=height), te.var("y1", low=0, high=height)
     before = te.placeholder(_extents(node), _accumulator_type(node), "before")
 
     def element(column: te.Expr, channel: te.Expr) -> te.Expr:
         row = te.reduce_axis(y0, y1, "row")
-        value, axes = reduction.term(x)(row, column, channel)
-        start = te.as_expr(reduction.start(channel), before.dtype)
-        return te.sum(value, (row, *axes), te.select(y0 == 0, start, before[column, channel]))
+        value, axes = accumulation.term(x)(row, column, channel)
+        start = te.as_expr(accumulation.start(channel), before.dtype)
+        init = te.select(y0 == 0, start, before[column, channel])
+        return accumulation.over(value, (row, *axes), init)
 
     sums = te.compute(_extents(node), element, "sums", axes=("col", "ch"))
     arguments = (x.storage, before, sums, y0, y1)
@@ -101,47 +118,59 @@ def emit(layer: Layer, name: str) -> PrimFunc:
 def emit_finish(layer: Layer, name: str) -> PrimFunc:
     """Emit the function that turns accumulators into the output: parameters sums and y."""
     node = layer.node
-    reduction = _reduction(layer)
+    accumulation, rows, width = _accumulation(layer), *_image(node.output.type)
     sums = te.placeholder(_extents(node), _accumulator_type(node), "sums")
-    output = layer.rows(
-        lambda _row, column, channel: reduction.result(sums[column, channel], column, channel)
-    )
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        place = column if rows == 1 else row * width + column
+        return accumulation.result(sums[place, channel], place, channel)
+
+    output = layer.rows(element)
     return te.create_schedule(output).primfunc(args=(sums, output), name=name)
 
 
 def _extents(node: Node) -> tuple[int, int]:
     """Return columns and channels of the accumulators."""
-    channels = node.output.shape[-1]
+    channels = node.output.type.channels
     return node.output.type.elements // channels, channels
 
 
+def _image(type_: TensorType) -> tuple[int, int]:
+    return type_.rows, Extents.of(type_).width
+
+
 def _accumulator_type(node: Node) -> DType:
+    if isinstance(node.op, Reduction):
+        return reduction.accumulator_type(node)
     return DType.FLOAT32 if node.inputs[0].dtype.is_float else DType.INT32
 
 
-def _reduction(layer: Layer) -> _Reduction:
-    if isinstance(layer.node.op, Mean):
-        return _mean(layer)
+def _accumulation(layer: Layer) -> _Accumulation:
+    if isinstance(layer.node.op, Reduction):
+        return _reduction(layer)
     if isinstance(layer.node.op, Pool2D):
         return _average(layer)
     return _convolution(layer)
 
 
-def _mean(layer: Layer) -> _Reduction:
-    node = layer.node
+def _reduction(layer: Layer) -> _Accumulation:
+    steps, is_across = reduction.steps_of(layer), 2 in _reduced_axes(layer.node)
 
     def term(x: Edge) -> Term:
-        def of(row: te.Expr, _column: te.Expr, channel: te.Expr) -> tuple[te.Expr, _Axes]:
+        def of(row: te.Expr, column: te.Expr, channel: te.Expr) -> tuple[te.Expr, _Axes]:
+            if not is_across:
+                return x.at(row, column, channel), ()
             kx = te.reduce_axis(0, x.extents.width, "kx")
-            return summand(layer, x.at(row, kx, channel)), (kx,)
+            return x.at(row, kx, channel), (kx,)
 
         return of
 
-    start = reduction.mean_start(node)
-    return _Reduction(lambda _: start, term, lambda total, *_: reduction.mean_of(layer, total))
+    return _Accumulation(
+        lambda _: steps.start, term, lambda total, *_: steps.result(total), steps.over
+    )
 
 
-def _average(layer: Layer) -> _Reduction:
+def _average(layer: Layer) -> _Accumulation:
     node = layer.node
     windows, rows = pooling.windows_of(node), node.inputs[0].type.rows
 
@@ -157,13 +186,13 @@ def _average(layer: Layer) -> _Reduction:
         kx = windows.columns.axis(column, "kx")
         return pooling.averaged(node, total, (kx.stop - kx.start) * rows)
 
-    return _Reduction(lambda _: 0, term, result)
+    return _Accumulation(lambda _: 0, term, result)
 
 
-def _convolution(layer: Layer) -> _Reduction:
+def _convolution(layer: Layer) -> _Accumulation:
     node, windows = layer.node, convolution.windows_of(layer.node)
-    arithmetic = convolution.Int8Arithmetic.of(layer, windows)
-    weights, before = layer.weights, windows.rows.before
+    arithmetic = convolution.arithmetic_of(layer, windows)
+    weights, before = stored_weights(layer), windows.rows.before
 
     def term(x: Edge) -> Term:
         def of(row: te.Expr, column: te.Expr, channel: te.Expr) -> tuple[te.Expr, _Axes]:
@@ -173,12 +202,13 @@ def _convolution(layer: Layer) -> _Reduction:
                 source = channel // node.op.depth_multiplier
                 weight = weights[0, ky, kx, channel]
                 return arithmetic.product(x.at(row, at, source), weight), (kx,)
-            ic = te.reduce_axis(0, x.extents.channels, "ic")
-            return arithmetic.product(x.at(row, at, ic), weights[channel, ky, kx, ic]), (kx, ic)
+            ic = te.reduce_axis(0, node.inputs[1].shape[3], "ic")
+            source = convolution.first_channel(node, channel) + ic
+            return arithmetic.product(x.at(row, at, source), weights[channel, ky, kx, ic]), (kx, ic)
 
         return of
 
-    return _Reduction(
+    return _Accumulation(
         arithmetic.start,
         term,
         lambda total, _column, channel: arithmetic.stored(total, channel),

@@ -8,7 +8,7 @@ from microtir.errors import UsageError
 from microtir.graph.ir import Node, Tensor
 from microtir.kernels.common.layer import Layer
 from microtir.operators import record_of
-from microtir.operators.record import WrittenFunction
+from microtir.operators.common.formula import WrittenFunction
 from microtir.tir.ir import Buffer, Param, PrimFunc
 
 

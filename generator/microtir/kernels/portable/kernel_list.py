@@ -9,22 +9,37 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.portable import accumulate, custom, lookup
-from microtir.operators import OPERATORS, OperatorRecord
+from microtir.kernels.common.packed_weights import fits_four_bits, packed_bytes
+from microtir.kernels.portable import accumulate, custom, lookup, recurrent
+from microtir.operators import OPERATORS, OperatorRecord, UserOperator
 from microtir.operators.common.formula import Formula
 from microtir.operators.common.rows import RowWindow
+from microtir.operators.control.definition import (
+    EndIf,
+    EndRepeat,
+    Guard,
+    Otherwise,
+    Repeat,
+    Then,
+)
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Trait
+from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D
-from microtir.operators.reduction.definition import Mean
+from microtir.operators.recurrent.definition import Lstm
+from microtir.operators.reduction.definition import DEFINITIONS as REDUCTIONS
+from microtir.operators.reduction.definition import Reduction
+from microtir.operators.state.definition import JoinRows, TakeRows
 from microtir.operators.streaming.definition import JoinColumns
 from microtir.operators.tables import has_table
-from microtir.plan.ir import Calls, Refusal
+from microtir.plan.ir import Calls, Candidate, Refusal
 from microtir.tir.ir import PrimFunc
 
 
@@ -34,13 +49,17 @@ class Direct(Kernel):
     Args:
         op: the class of the operator's attributes.
         formula: of its outputs.
+        in_place: whether it reads each element before its output may overwrite it.
     """
 
     name = "direct"
     has_wide_sums = True
+    has_wide_weights = True
+    rescales_in_float = True
 
-    def __init__(self, op: type[Operator], formula: Formula) -> None:
+    def __init__(self, op: type[Operator], formula: Formula, *, in_place: bool = False) -> None:
         self.operators = (op,)
+        self.in_place = in_place
         self._formula = formula
 
     def window(self, node: Node) -> RowWindow | None:
@@ -57,6 +76,43 @@ class Direct(Kernel):
         return replace(function, row_range=layer.row_range)
 
 
+class Nibbles(Direct):
+    """The formula of an operator on weights of four bits: less flash, more instructions."""
+
+    name = "direct_s4"
+    has_wide_weights = False
+
+    def reject(self, node: Node) -> Refusal | None:
+        weights = node.inputs[1]
+        if node.inputs[0].dtype.is_float or weights.dtype is not DType.INT8:
+            return Refusal.TYPES
+        if weights.data is None:
+            return Refusal.WEIGHTS
+        return None if fits_four_bits(weights.data) else Refusal.FORM
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        return super().instructions(node, calls) + _UNPACKING * macs(node)
+
+    def code_bytes(self, _node: Node) -> int:
+        return _UNPACKING_CODE
+
+    def candidate(self, node: Node) -> Candidate:
+        whole, weights = super().candidate(node), node.inputs[1].type
+        saved = weights.bytes - packed_bytes(weights.elements)
+        return replace(whole, weight_bytes=whole.weight_bytes - saved)
+
+    def emit(self, layer: Layer, name: str) -> PrimFunc:
+        layer.packs_weights = True
+        return super().emit(layer, name)
+
+
+_UNPACKING = 7
+"""Instructions for each product beside those of the formula."""
+
+_UNPACKING_CODE = 24
+"""Bytes of code beside those of the formula."""
+
+
 class LookUp(Direct):
     """A table of 256 entries."""
 
@@ -64,7 +120,7 @@ class LookUp(Direct):
     has_wide_sums = False
 
     def __init__(self, op: type[Operator]) -> None:
-        super().__init__(op, Formula(lookup.table, 4))
+        super().__init__(op, Formula(lookup.table, 4), in_place=True)
 
     def reject(self, node: Node) -> Refusal | None:
         return None if _is_table(node) else Refusal.NO_TABLE
@@ -89,10 +145,21 @@ class Copy(Direct):
 
 
 class View(Kernel):
-    """No code: the output is the memory of the input."""
+    """No code: the output is the memory of the input, or of several inputs, or a part of it."""
 
     name = "view"
-    operators = (Reshape, JoinColumns)
+    operators = (
+        Reshape,
+        JoinColumns,
+        TakeRows,
+        JoinRows,
+        Repeat,
+        Guard,
+        EndRepeat,
+        Then,
+        Otherwise,
+        EndIf,
+    )
     is_view = True
 
     def window(self, _node: Node) -> RowWindow | None:
@@ -109,7 +176,14 @@ class Accumulate(Kernel):
     """Input rows go into accumulators; a second function finishes."""
 
     name = "accumulate"
-    operators = (Conv2D, DepthwiseConv2D, AveragePool2D, Mean)
+    has_wide_weights = True
+    rescales_in_float = True
+    operators = (
+        Conv2D,
+        DepthwiseConv2D,
+        AveragePool2D,
+        *(d.op for d in REDUCTIONS if issubclass(d.op, Reduction)),
+    )
 
     def reject(self, node: Node) -> Refusal | None:
         return accumulate.refusal(node)
@@ -127,11 +201,37 @@ class Accumulate(Kernel):
         return accumulate.emit_finish(layer, name)
 
 
-class UserFunction(Kernel):
-    """An operator of the user, computed by a function of the user; its record says so."""
+class Steps(Kernel):
+    """A loop over time around what a step computes."""
 
-    name = "custom"
-    operators = ()
+    name = "steps"
+    operators = (Lstm,)
+    has_wide_sums = True
+    in_place = True
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        return recurrent.cost(node)
+
+    def emit(self, layer: Layer, name: str) -> PrimFunc:
+        return recurrent.emit(layer, name)
+
+
+class WholeFunction(Kernel):
+    """A function that is written in whole, for an operator of the package or of the user.
+
+    Args:
+        name: of the kernel.
+        operators: those of the package; the records of users say that they have one.
+        in_place: whether it reads each element of a state before it overwrites it.
+    """
+
+    def __init__(self, name: str, *operators: type[Operator], in_place: bool = False) -> None:
+        self.name = name
+        self.operators = operators
+        self.in_place = in_place
 
     def window(self, _node: Node) -> RowWindow | None:
         return None
@@ -146,23 +246,32 @@ class UserFunction(Kernel):
         return custom.emit(layer, name)
 
 
-USER_FUNCTION = UserFunction()
+USER_FUNCTION = WholeFunction("custom")
 
 
 def kernels_of_record(record: OperatorRecord) -> tuple[Kernel, ...]:
     """Return the kernels that follow from what an operator is, of the package or of the user."""
     if record.function is not None:
-        return (USER_FUNCTION,)
+        is_own = issubclass(record.op, UserOperator)
+        written = WholeFunction("written", record.op, in_place=record.is_in_place)
+        return (USER_FUNCTION if is_own else written,)
     has_tables = record.has(Trait.TABULATED)
     tables = (LookUp(record.op),) if has_tables else ()
     if record.formula is None:
         return tables
     if record.has(Trait.MOVES_DATA):
-        return (*tables, Copy(record.op, record.formula))
-    return (*tables, (Untabled if has_tables else Direct)(record.op, record.formula))
+        return (*tables, Copy(record.op, record.formula, in_place=record.is_in_place))
+    direct = Untabled if has_tables else Direct
+    return (*tables, direct(record.op, record.formula, in_place=record.is_in_place))
 
 
 DERIVED: tuple[Kernel, ...] = tuple(
     kernel for record in OPERATORS for kernel in kernels_of_record(record)
 )
-KERNELS: tuple[Kernel, ...] = (*DERIVED, View(), Accumulate(), USER_FUNCTION)
+_NIBBLES = tuple(
+    Nibbles(record.op, record.formula)
+    for record in OPERATORS
+    if record.op in (Conv2D, DepthwiseConv2D, FullyConnected)
+    if isinstance(record.formula, Formula)
+)
+KERNELS: tuple[Kernel, ...] = (*DERIVED, *_NIBBLES, View(), Accumulate(), Steps(), USER_FUNCTION)

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.fixed_point import INT16_MAX
 from microtir.operators.common.multiplier import (
+    MAX_INT16_SHIFT,
+    MAX_SHIFT,
     QuantizedMultiplier,
     activation_range,
     check_shift,
@@ -20,8 +23,20 @@ from microtir.operators.common.multiplier import (
     quantize_value,
 )
 from microtir.operators.common.problem import Problem, Rule
-from microtir.operators.common.quantization import OWN, QuantizationRule, fixed
-from microtir.operators.common.types import COMPUTED
+from microtir.operators.common.quantization import (
+    OWN,
+    OWN_SYMMETRIC_INT16,
+    FixedOutput,
+    QuantizationRule,
+    fixed,
+)
+from microtir.operators.common.shapes import broadcast_shape
+from microtir.operators.common.sigmoid_table import (
+    SigmoidScaling,
+    check_scaling,
+    sigmoid_scaling,
+)
+from microtir.operators.common.types import COMPUTED, COMPUTED_16, TypeRule, TypeSignature
 from microtir.operators.definition import Definition, Trait
 
 
@@ -37,6 +52,20 @@ class Relu(Operator):
 class LeakyRelu(Operator):
     name: ClassVar[str] = "leaky_relu"
     alpha: float = 0.0  # a float32 value
+
+
+@dataclass(frozen=True, slots=True)
+class Prelu(Operator):
+    """x from 0 on, else x times the element of input 1, which broadcasts, at its place."""
+
+    name: ClassVar[str] = "prelu"
+
+
+@dataclass(frozen=True, slots=True)
+class Elu(Operator):
+    """x from 0 on, else exp(x) - 1."""
+
+    name: ClassVar[str] = "elu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +107,7 @@ class ReluParams:
 
 
 def relu_params(op: Relu, input_type: TensorType, output: TensorType) -> ReluParams:
-    """Derive the parameters of int8 RELU, RELU6 and RELU_N1_TO_1, computed in double.
+    """Derive the parameters of integer RELU, RELU6 and RELU_N1_TO_1, computed in double.
 
     RELU_N1_TO_1 is not in tflite-micro; it is defined as RELU with another clamp.
     """
@@ -115,7 +144,7 @@ class LeakyReluParams:
 
 
 def leaky_relu_params(op: LeakyRelu, input_type: TensorType, output: TensorType) -> LeakyReluParams:
-    """Derive the parameters of int8 LEAKY_RELU, computed in double."""
+    """Derive the parameters of integer LEAKY_RELU, computed in double."""
     scale = input_type.quant.scale
     return LeakyReluParams(
         input_zero_point=input_type.quant.zero_point,
@@ -124,6 +153,29 @@ def leaky_relu_params(op: LeakyRelu, input_type: TensorType, output: TensorType)
         alpha=quantize_multiplier(scale * op.alpha / output.quant.scale),
         minimum=output.dtype.min,
         maximum=output.dtype.max,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PreluParams:
+    """Parameters of PRELU: `identity` for values from zero on, `product` below for alpha * x."""
+
+    input_zero_point: int
+    alpha_zero_point: int
+    output_zero_point: int
+    identity: QuantizedMultiplier
+    product: QuantizedMultiplier
+
+
+def prelu_params(input_type: TensorType, alpha: TensorType, output: TensorType) -> PreluParams:
+    """Derive the parameters of integer PRELU, computed in double."""
+    scale = input_type.quant.scale
+    return PreluParams(
+        input_zero_point=input_type.quant.zero_point,
+        alpha_zero_point=alpha.quant.zero_point,
+        output_zero_point=output.quant.zero_point,
+        identity=quantize_multiplier(scale / output.quant.scale),
+        product=quantize_multiplier(scale * alpha.quant.scale / output.quant.scale),
     )
 
 
@@ -187,18 +239,48 @@ def sigmoid_params(input_type: TensorType) -> SigmoidParams:
     )
 
 
+LOGISTIC_SHIFTS, TANH_SHIFTS = (0,), (0, 1)
+"""Int16 scales 2^(shift - 12) that have an exact scaling; of LOGISTIC and of TANH."""
+
+
+def table_scaling(op: Logistic | Tanh, input_type: TensorType) -> SigmoidScaling:
+    """Derive what takes an int16 input of LOGISTIC or TANH to the table of sigmoids."""
+    shifts = LOGISTIC_SHIFTS if isinstance(op, Logistic) else TANH_SHIFTS
+    return sigmoid_scaling(input_type.quant.scale, shifts)
+
+
+def _table_multipliers(node: Node) -> Iterator[Problem]:
+    op, x = node.op, node.inputs[0].type
+    assert isinstance(op, Logistic | Tanh)
+    if x.dtype is DType.INT16:
+        yield from check_scaling(table_scaling(op, x))
+
+
+def _shift_limit(node: Node) -> int:
+    """Return the largest left shift; of int16 values it may not leave an int32."""
+    return MAX_SHIFT if node.inputs[0].dtype is DType.INT8 else MAX_INT16_SHIFT
+
+
 def _relu_multipliers(node: Node) -> Iterator[Problem]:
     assert isinstance(node.op, Relu)
     multiplier = relu_params(node.op, node.inputs[0].type, node.output.type).multiplier
     if multiplier is not None:
-        yield from check_shift(multiplier)
+        yield from check_shift(multiplier, _shift_limit(node))
 
 
 def _leaky_relu_multipliers(node: Node) -> Iterator[Problem]:
     assert isinstance(node.op, LeakyRelu)
     params = leaky_relu_params(node.op, node.inputs[0].type, node.output.type)
-    yield from check_shift(params.identity)
-    yield from check_shift(params.alpha)
+    yield from check_shift(params.identity, _shift_limit(node))
+    yield from check_shift(params.alpha, _shift_limit(node))
+
+
+def _prelu_multipliers(node: Node) -> Iterator[Problem]:
+    x, alpha = (tensor.type for tensor in node.inputs)
+    params = prelu_params(x, alpha, node.output.type)
+    centred_bits = x.dtype.bits + 1
+    yield from check_shift(params.identity, DType.INT32.bits - centred_bits)
+    yield from check_shift(params.product, DType.INT32.bits - centred_bits - alpha.dtype.bits)
 
 
 def _hard_swish_multipliers(node: Node) -> Iterator[Problem]:
@@ -208,22 +290,49 @@ def _hard_swish_multipliers(node: Node) -> Iterator[Problem]:
 
 
 def _function(
-    op: type[Operator], quantization: QuantizationRule = OWN, multipliers: Rule | None = None
+    op: type[Operator],
+    quantization: QuantizationRule = OWN,
+    multipliers: Rule | None = None,
+    types: TypeRule = COMPUTED,
 ) -> Definition:
     return Definition(
         op,
-        types=COMPUTED,
+        types=types,
         quantization=quantization,
         multipliers=multipliers,
         traits=frozenset({Trait.ELEMENTWISE, Trait.TABULATED}),
     )
 
 
+def _fixed(scale: Fraction, zero_point: int) -> QuantizationRule:
+    """Fix the quantisation of an int8 output as given, and that of an int16 one."""
+    return fixed(
+        FixedOutput(DType.INT8, DType.INT8, scale, zero_point),
+        FixedOutput(DType.INT16, DType.INT16, Fraction(1, 1 << 15), 0),
+    )
+
+
 DEFINITIONS = (
-    _function(Relu, multipliers=_relu_multipliers),
-    _function(LeakyRelu, multipliers=_leaky_relu_multipliers),
+    _function(Relu, OWN_SYMMETRIC_INT16, _relu_multipliers, COMPUTED_16),
+    _function(LeakyRelu, OWN_SYMMETRIC_INT16, _leaky_relu_multipliers, COMPUTED_16),
+    Definition(
+        Prelu,
+        types=TypeRule(
+            (
+                TypeSignature((DType.FLOAT32, DType.FLOAT32), DType.FLOAT32),
+                TypeSignature((DType.INT8, DType.INT8), DType.INT8),
+                TypeSignature((DType.INT16, DType.INT8), DType.INT16),
+            )
+        ),
+        quantization=OWN_SYMMETRIC_INT16,
+        shapes=broadcast_shape,
+        inputs=(2, 2),
+        multipliers=_prelu_multipliers,
+        traits=frozenset({Trait.ELEMENTWISE}),
+    ),
+    _function(Elu),
     _function(HardSwish, multipliers=_hard_swish_multipliers),
-    _function(Logistic, fixed(Fraction(1, 256), -128)),
-    _function(Tanh, fixed(Fraction(1, 128), 0)),
+    _function(Logistic, _fixed(Fraction(1, 256), -128), _table_multipliers, COMPUTED_16),
+    _function(Tanh, _fixed(Fraction(1, 128), 0), _table_multipliers, COMPUTED_16),
     _function(Gelu),
 )

@@ -1,33 +1,60 @@
-"""Compute activations on float32; those on int8 are tables of their meaning."""
+"""Compute activations on float32 and int16; those on int8 are tables of their meaning."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TypeAlias
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import (
+    Elu,
     Gelu,
     HardSwish,
     LeakyRelu,
     Logistic,
+    Prelu,
     Relu,
     Tanh,
+    leaky_relu_params,
+    prelu_params,
+    relu_params,
+    table_scaling,
 )
-from microtir.operators.common.arithmetic import activate
+from microtir.operators.common.arithmetic import activate, centred, requantise, stored, wide
 from microtir.operators.common.attributes import Activation
+from microtir.operators.common.broadcast import ROWS, elementwise
+from microtir.operators.common.erfc_formula import erfc
 from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.sigmoid_table_formula import SigmoidTable
+
+Scalar: TypeAlias = Callable[[te.Expr], te.Expr]
 
 
-def _of_float(function: Callable[[Operator, te.Expr], te.Expr], cost: int = 20) -> Formula:
-    """Compute a function of one element, at a cost each; the argument is evaluated once."""
+def _function(
+    of_float: Callable[[Operator, te.Expr], te.Expr],
+    of_int16: Callable[[Node], Scalar] | None = None,
+    cost: int = 20,
+) -> Formula:
+    """Compute a function of one element, at a cost each; the argument is evaluated once.
+
+    Args:
+        of_float: the function of an operator.
+        of_int16: gives the function of a node on stored values, an INT32 within int16.
+        cost: of an element.
+    """
 
     def compute(layer: FormulaContext) -> None:
-        op, x = layer.node.op, layer.image(0)
-        layer.rows(lambda *at: function(op, te.bind("value", x.at(*at))))
+        node, x = layer.node, layer.image(0)
+        if node.output.dtype is DType.INT16 and of_int16 is not None:
+            function = of_int16(node)
+            layer.rows(lambda *at: te.cast(DType.INT16, function(te.bind("value", x.at(*at)))))
+        else:
+            layer.rows(lambda *at: of_float(node.op, te.bind("value", x.at(*at))))
 
     return Formula(compute, cost)
 
@@ -42,6 +69,76 @@ def _leaky_relu(op: Operator, x: te.Expr) -> te.Expr:
     return te.select(x > 0.0, x, x * op.alpha)
 
 
+def _relu_of_int16(node: Node) -> Scalar:
+    op, source, output = node.op, node.inputs[0].type, node.output.type
+    assert isinstance(op, Relu)
+    params = relu_params(op, source, output)
+
+    def function(x: te.Expr) -> te.Expr:
+        value = wide(x)
+        if params.multiplier is not None:
+            value = requantise(value - params.input_zero_point, params.multiplier)
+            value = te.bind("scaled", value + params.output_zero_point)
+        return te.clamp(value, params.activation_min, params.activation_max)
+
+    return function
+
+
+def _leaky_relu_of_int16(node: Node) -> Scalar:
+    op, source, output = node.op, node.inputs[0].type, node.output.type
+    assert isinstance(op, LeakyRelu)
+    params = leaky_relu_params(op, source, output)
+    sign = -1 if params.alpha.multiplier < 0 else 1
+    slope = params.alpha._replace(multiplier=abs(params.alpha.multiplier))
+
+    def function(x: te.Expr) -> te.Expr:
+        value = te.bind("centred", centred(x, params.input_zero_point))
+        above, below = requantise(value, params.identity), requantise(value, slope) * sign
+        scaled = te.select(value >= 0, above, below) + params.output_zero_point
+        return te.clamp(te.bind("scaled", scaled), params.minimum, params.maximum)
+
+    return function
+
+
+def prelu(layer: FormulaContext) -> None:
+    """Give PRELU of float32 or integers."""
+    node = layer.node
+    if node.output.dtype.is_float:
+        elementwise(layer, lambda x, alpha: te.select(x >= 0.0, x, x * alpha))
+        return
+    output = node.output.type
+    params = prelu_params(node.inputs[0].type, node.inputs[1].type, output)
+
+    def element(x: te.Expr, alpha: te.Expr) -> te.Expr:
+        value = te.bind("centred", centred(x, params.input_zero_point))
+        product = value * centred(alpha, params.alpha_zero_point)
+        above, below = requantise(value, params.identity), requantise(product, params.product)
+        chosen = te.select(value >= 0, above, below)
+        low, high = output.dtype.min, output.dtype.max
+        return stored(chosen, params.output_zero_point, low, high, output.dtype)
+
+    elementwise(layer, element)
+
+
+def _logistic_of_int16(node: Node) -> Scalar:
+    assert isinstance(node.op, Logistic)
+    table, scaling = SigmoidTable(), table_scaling(node.op, node.inputs[0].type)
+    return lambda x: table.logistic(x, scaling)
+
+
+def _tanh_of_int16(node: Node) -> Scalar:
+    assert isinstance(node.op, Tanh)
+    table, scaling = SigmoidTable(), table_scaling(node.op, node.inputs[0].type)
+    return lambda x: table.tanh(x, scaling)
+
+
+def _elu(_op: Operator, x: te.Expr) -> te.Expr:
+    # exp(x) - 1 by its half-angle form, which keeps what x has below 1; C99's expm1f is not
+    # in every C library.
+    half = te.tanh(x * 0.5)
+    return te.select(x < 0.0, half * 2.0 / (te.const(1.0, DType.FLOAT32) - half), x)
+
+
 def _hard_swish(_op: Operator, x: te.Expr) -> te.Expr:
     return x * activate(x + 3.0, Activation.RELU6) / 6.0
 
@@ -54,14 +151,6 @@ def _tanh(_op: Operator, x: te.Expr) -> te.Expr:
     return te.tanh(x)
 
 
-# Coefficients of a polynomial in t = 1 / (1 + z / 2): log(erfc(z) / t) + z^2, fitted at Chebyshev
-# nodes for z from 0 to 12; float32 arithmetic adds more than what the fit leaves, 6e-8.
-_ERFC_COEFFICIENTS = (
-    -1.2654823, 0.9993481, 0.38035414, 0.065232605, -0.09025552,
-    0.09432117, -0.9097404, 1.3186527, -0.7501815, 0.157751,
-)  # fmt: skip
-
-
 def _gelu(op: Operator, x: te.Expr) -> te.Expr:
     assert isinstance(op, Gelu)
     if op.approximate:
@@ -70,26 +159,18 @@ def _gelu(op: Operator, x: te.Expr) -> te.Expr:
     # erfc(-z) is 2 - erfc(z): half of |x| times what is left of the normal distribution behind |x|
     # is missing from a RELU on either side.
     size = te.bind("magnitude", te.abs(x))
-    return te.maximum(x, 0.0) - size * 0.5 * _erfc(size * math.sqrt(0.5))
-
-
-def _erfc(z: te.Expr) -> te.Expr:
-    """Return erfc(z) of z >= 0, which C libraries of small targets leave out."""
-    z = te.bind("z", z)
-    t = te.bind("t", te.const(1.0, DType.FLOAT32) / (z * 0.5 + 1.0))
-    polynomial = te.const(_ERFC_COEFFICIENTS[-1], DType.FLOAT32)
-    for coefficient in reversed(_ERFC_COEFFICIENTS[:-1]):
-        polynomial = polynomial * t + coefficient
-    return t * te.exp(polynomial - z * z)
+    return te.maximum(x, 0.0) - size * 0.5 * erfc(size * math.sqrt(0.5))
 
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        Relu: _of_float(_relu),
-        LeakyRelu: _of_float(_leaky_relu),
-        HardSwish: _of_float(_hard_swish),
-        Logistic: _of_float(_logistic),
-        Tanh: _of_float(_tanh),
-        Gelu: _of_float(_gelu, 60),
+        Relu: _function(_relu, _relu_of_int16),
+        LeakyRelu: _function(_leaky_relu, _leaky_relu_of_int16),
+        Prelu: Formula(prelu, 20, ROWS),
+        Elu: _function(_elu, cost=60),
+        HardSwish: _function(_hard_swish),
+        Logistic: _function(_logistic, _logistic_of_int16),
+        Tanh: _function(_tanh, _tanh_of_int16),
+        Gelu: _function(_gelu, cost=60),
     }
 )

@@ -13,19 +13,23 @@ from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import (
     SIGMOID_INTEGER_BITS,
+    Elu,
     Gelu,
     HardSwish,
     LeakyRelu,
     Logistic,
+    Prelu,
     Relu,
     Tanh,
     hard_swish_params,
     leaky_relu_params,
+    prelu_params,
     relu_params,
     sigmoid_params,
+    table_scaling,
 )
 from microtir.operators.common import fixed_point
-from microtir.operators.common.arrays import Meaning, activate, as_output, dequantized, stored
+from microtir.operators.common.arrays import Meaning, activate, as_output, stored
 from microtir.operators.common.fixed_point import (
     Ints,
     multiply_by_quantized_multiplier,
@@ -35,6 +39,8 @@ from microtir.operators.common.fixed_point import (
     truncating_shift_right,
     wrap,
 )
+from microtir.operators.common.lookup import Affine, Floats, table_of_int8
+from microtir.operators.common.sigmoid_table_meaning import logistic_of_int16, tanh_of_int16
 
 
 def relu(op: Relu, node: Node, x: Array) -> Array:
@@ -51,6 +57,36 @@ def leaky_relu(op: LeakyRelu, node: Node, x: Array) -> Array:
     if output.dtype.is_float:
         return as_output(np.where(x > 0, x, x * np.float32(op.alpha)), output)
     return as_output(quantized_leaky_relu(op, stored(x), source, output), output)
+
+
+def prelu(_op: Prelu, node: Node, x: Array, alpha: Array) -> Array:
+    """Compute PRELU: x where x >= 0, else alpha * x, with broadcasting."""
+    output = node.output.type
+    if output.dtype.is_float:
+        return as_output(np.where(x >= 0, x, x * alpha), output)
+    params = prelu_params(node.inputs[0].type, node.inputs[1].type, output)
+    centred = stored(x) - params.input_zero_point
+    below = centred * (stored(alpha) - params.alpha_zero_point)
+    below = multiply_by_quantized_multiplier(below, *params.product)
+    above = multiply_by_quantized_multiplier(centred, *params.identity)
+    result = np.where(centred >= 0, above, below) + params.output_zero_point
+    return as_output(np.clip(result, output.dtype.min, output.dtype.max), output)
+
+
+def elu(_op: Elu, node: Node, x: Array) -> Array:
+    """Compute ELU: x where x >= 0, else exp(x) - 1."""
+    source, output = node.inputs[0].type, node.output.type
+    if output.dtype.is_float:
+        below = np.expm1(np.minimum(x, 0.0).astype(np.float64))
+        return as_output(np.where(x < 0, below, x), output)
+    table = table_of_int8(_elu_of_table, Affine.of(source), Affine.of(output))
+    return table[stored(x) - DType.INT8.min]
+
+
+def _elu_of_table(x: Floats) -> Floats:
+    """Return ELU as tables have it: exponential and difference are both rounded to float32."""
+    power = np.exp(np.minimum(x, 0.0).astype(np.float64)).astype(np.float32)
+    return np.where(x < 0, power - np.float32(1.0), x)
 
 
 def hard_swish(op: HardSwish, node: Node, x: Array) -> Array:
@@ -72,6 +108,8 @@ def logistic(op: Logistic, node: Node, x: Array) -> Array:
     if output.dtype.is_float:
         magnitude = np.exp(-np.abs(x.astype(np.float64)))
         return as_output(np.where(x < 0, magnitude, 1.0) / (1.0 + magnitude), output)
+    if output.dtype is DType.INT16:
+        return as_output(logistic_of_int16(stored(x), table_scaling(op, source)), output)
     return as_output(quantized_logistic(op, stored(x), source, output), output)
 
 
@@ -80,6 +118,8 @@ def tanh(op: Tanh, node: Node, x: Array) -> Array:
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
         return as_output(np.tanh(x.astype(np.float64)), output)
+    if output.dtype is DType.INT16:
+        return as_output(tanh_of_int16(stored(x), table_scaling(op, source)), output)
     return as_output(quantized_tanh(op, stored(x), source, output), output)
 
 
@@ -183,26 +223,26 @@ def gelu(op: Gelu, node: Node, x: Array) -> Array:
 
 def quantized_gelu(op: Gelu, input_type: TensorType, output: TensorType) -> Array:
     """Compute GELU of all 256 stored values, as LiteRT: each step is rounded to float32."""
-    values = np.arange(DType.INT8.min, DType.INT8.max + 1)
-    x = dequantized(values, input_type)
-    one, half = np.float32(1.0), np.float32(0.5)
-    if op.approximate:
-        inner = np.float32(_TANH_FACTOR) * (x + np.float32(0.044715) * x * x * x)
-        factor = one + np.tanh(inner.astype(np.float64)).astype(np.float32)
-    else:
-        argument = (x * np.float32(-math.sqrt(0.5))).astype(np.float64)
-        factor = np.asarray(_ERFC(argument), np.float64).astype(np.float32)
-    quant = output.quant
-    quotient = (half * x * factor * (one / np.float32(quant.scale))).astype(np.float64)
-    rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
-    shifted = (rounded.astype(np.float32) + np.float32(quant.zero_point)).astype(np.float64)
-    return as_output(np.clip(shifted, output.dtype.min, output.dtype.max), output)
+
+    def function(x: Floats) -> Floats:
+        one, half = np.float32(1.0), np.float32(0.5)
+        if op.approximate:
+            inner = np.float32(_TANH_FACTOR) * (x + np.float32(0.044715) * x * x * x)
+            factor = one + np.tanh(inner.astype(np.float64)).astype(np.float32)
+        else:
+            argument = (x * np.float32(-math.sqrt(0.5))).astype(np.float64)
+            factor = np.asarray(_ERFC(argument), np.float64).astype(np.float32)
+        return np.asarray(half * x * factor, np.float32)
+
+    return table_of_int8(function, Affine.of(input_type), Affine.of(output))
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
         Relu: relu,
         LeakyRelu: leaky_relu,
+        Prelu: prelu,
+        Elu: elu,
         HardSwish: hard_swish,
         Logistic: logistic,
         Tanh: tanh,

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.operators.activations.definition import (
+    Elu,
     Gelu,
     HardSwish,
     LeakyRelu,
     Logistic,
+    Prelu,
     Relu,
     Tanh,
 )
@@ -62,6 +64,8 @@ READERS = (
     TfliteReader(Relu, _Code.RELU6, without_attributes(Relu(FusedActivation.RELU6))),
     TfliteReader(Relu, _Code.RELU_N1_TO_1, without_attributes(Relu(FusedActivation.RELU_N1_TO_1))),
     TfliteReader(LeakyRelu, _Code.LEAKY_RELU, leaky_relu, LeakyReluOptions),
+    TfliteReader(Prelu, _Code.PRELU, without_attributes(Prelu()), inputs=(2, 2)),
+    TfliteReader(Elu, _Code.ELU, without_attributes(Elu())),
     TfliteReader(HardSwish, _Code.HARD_SWISH, without_attributes(HardSwish()), HardSwishOptions),
     TfliteReader(Logistic, _Code.LOGISTIC, without_attributes(Logistic())),
     TfliteReader(Tanh, _Code.TANH, without_attributes(Tanh())),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import Activation
+from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
@@ -19,15 +21,27 @@ from microtir.operators.common.multiplier import (
     quantize_multiplier,
 )
 from microtir.operators.common.problem import Problem, Rule
-from microtir.operators.common.quantization import EQUAL, OWN, QuantizationRule
-from microtir.operators.common.shapes import broadcast_shape
+from microtir.operators.common.quantization import (
+    EQUAL_INPUTS_IF_NARROW,
+    OWN_IF_NARROW,
+    OWN_IF_NARROW_SYMMETRIC_INT16,
+    UNUSED,
+    QuantizationRule,
+)
+from microtir.operators.common.shapes import Shape, broadcast_shape, require, same_shape
 from microtir.operators.common.sums import Interval, joined
-from microtir.operators.common.types import COMPUTED
+from microtir.operators.common.tflite_operands import MANY
+from microtir.operators.common.types import QUANTISED, TypeRule, equal_types
 from microtir.operators.definition import ACTIVATIONS, Definition, SumsRule, Trait
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryArithmetic(Operator):
+class BinaryArithmetic(RescaledOperator):
+    """An operator on two numbers.
+
+    Rescaled in float32 it is what DequantizeLinear of both, the operator and QuantizeLinear are.
+    """
+
     activation: Activation = Activation.NONE
 
 
@@ -48,19 +62,43 @@ class Mul(BinaryArithmetic):
 
 @dataclass(frozen=True, slots=True)
 class Minimum(Operator):
-    """Never rescales: input and output quantisations are equal."""
+    """Compares stored values, whatever their scales are."""
 
     name: ClassVar[str] = "minimum"
 
 
 @dataclass(frozen=True, slots=True)
 class Maximum(Operator):
-    """Never rescales: input and output quantisations are equal."""
+    """Compares stored values, whatever their scales are."""
 
     name: ClassVar[str] = "maximum"
 
 
-ADD_LEFT_SHIFT = 20
+@dataclass(frozen=True, slots=True)
+class SquaredDifference(Operator):
+    name: ClassVar[str] = "squared_difference"
+
+
+@dataclass(frozen=True, slots=True)
+class AddN(Operator):
+    """Adds two inputs or more, of one shape and one quantisation."""
+
+    name: ClassVar[str] = "add_n"
+
+
+@dataclass(frozen=True, slots=True)
+class Pow(Operator):
+    name: ClassVar[str] = "pow"
+
+
+@dataclass(frozen=True, slots=True)
+class Atan2(Operator):
+    """Gives the angle of the point (input 1, input 0)."""
+
+    name: ClassVar[str] = "atan2"
+
+
+ADD_LEFT_SHIFTS: Mapping[DType, int] = MappingProxyType({DType.INT8: 20, DType.INT16: 15})
 """Both operands of ADD and SUB are widened by this many bits before they are rescaled."""
 
 
@@ -86,13 +124,14 @@ class AddParams:
 def add_params(
     op: Add | Sub, input1: TensorType, input2: TensorType, output: TensorType
 ) -> AddParams:
-    """Derive the parameters of int8 ADD and SUB, computed in double."""
+    """Derive the parameters of int8 and int16 ADD and SUB, computed in double."""
+    left_shift = ADD_LEFT_SHIFTS[output.dtype]
     scale1, scale2 = input1.quant.scale, input2.quant.scale
     twice_max = 2.0 * max(scale1, scale2)
-    widened = (1 << ADD_LEFT_SHIFT) * output.quant.scale
+    widened = (1 << left_shift) * output.quant.scale
     low, high = activation_range(op.activation, output)
     return AddParams(
-        left_shift=ADD_LEFT_SHIFT,
+        left_shift=left_shift,
         input1_zero_point=input1.quant.zero_point,
         input2_zero_point=input2.quant.zero_point,
         output_zero_point=output.quant.zero_point,
@@ -101,6 +140,32 @@ def add_params(
         output=quantize_multiplier(twice_max / widened),
         activation_min=low,
         activation_max=high,
+    )
+
+
+DIFFERENCE_LEFT_SHIFTS: Mapping[DType, int] = MappingProxyType({DType.INT8: 7, DType.INT16: 0})
+"""Both operands of SQUARED_DIFFERENCE are widened by this many bits before they are rescaled."""
+
+
+def difference_params(input1: TensorType, input2: TensorType, output: TensorType) -> AddParams:
+    """Derive the parameters of int8 and int16 SQUARED_DIFFERENCE, computed in double.
+
+    They are used as those of SUB, but that `output` multiplies the square of the difference.
+    """
+    left_shift = DIFFERENCE_LEFT_SHIFTS[output.dtype]
+    scale1, scale2 = input1.quant.scale, input2.quant.scale
+    twice_max = 2.0 * max(scale1, scale2)
+    widened = (1 << 2 * left_shift) * output.quant.scale
+    return AddParams(
+        left_shift=left_shift,
+        input1_zero_point=input1.quant.zero_point,
+        input2_zero_point=input2.quant.zero_point,
+        output_zero_point=output.quant.zero_point,
+        input1=quantize_multiplier(scale1 / twice_max),
+        input2=quantize_multiplier(scale2 / twice_max),
+        output=quantize_multiplier(twice_max * twice_max / widened),
+        activation_min=output.dtype.min,
+        activation_max=output.dtype.max,
     )
 
 
@@ -117,7 +182,7 @@ class MulParams:
 
 
 def mul_params(op: Mul, input1: TensorType, input2: TensorType, output: TensorType) -> MulParams:
-    """Derive the parameters of int8 MUL, computed in double."""
+    """Derive the parameters of int8 and int16 MUL, computed in double."""
     low, high = activation_range(op.activation, output)
     factor = input1.quant.scale * input2.quant.scale / output.quant.scale
     return MulParams(
@@ -130,22 +195,64 @@ def mul_params(op: Mul, input1: TensorType, input2: TensorType, output: TensorTy
     )
 
 
+def whole_range(op: BinaryArithmetic, dtype: DType) -> tuple[int, int]:
+    """Return the inclusive clamp of an int32 or int64 result; ADD of int32 has no activation."""
+    minimum, maximum = dtype.min, dtype.max
+    if isinstance(op, Add) and dtype is DType.INT32:
+        return minimum, maximum
+    low, high = op.activation.real_range
+    return int(max(minimum, low)), int(min(maximum, high))
+
+
 def _add_multipliers(node: Node) -> Iterator[Problem]:
     assert isinstance(node.op, Add | Sub)
+    if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+        return
     first, second = node.inputs[0].type, node.inputs[1].type
     yield from check_shift(add_params(node.op, first, second, node.output.type).output, 0)
 
 
 def _mul_multipliers(node: Node) -> Iterator[Problem]:
     assert isinstance(node.op, Mul)
+    if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+        return
     first, second = node.inputs[0].type, node.inputs[1].type
     yield from check_shift(mul_params(node.op, first, second, node.output.type).multiplier)
 
 
-def _add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+def _difference_multipliers(node: Node) -> Iterator[Problem]:
+    if node.output.dtype in QUANTISED:
+        first, second = node.inputs[0].type, node.inputs[1].type
+        yield from check_shift(difference_params(first, second, node.output.type).output)
+
+
+def add_n_params(node: Node) -> AddParams:
+    """Derive the parameters of int8 ADD_N: those of ADD, of inputs that have one scale."""
+    first = node.inputs[0].type
+    return add_params(Add(), first, first, node.output.type)
+
+
+MOST_ADDED = 14
+"""As many rescaled operands of int8, and a zero point, add up to less than 2^31."""
+
+
+def _add_n_multipliers(node: Node) -> Iterator[Problem]:
+    if node.output.dtype in QUANTISED:
+        yield from check_shift(add_n_params(node).output, 0)
+
+
+def _add_n_shape(node: Node) -> tuple[Shape, ...]:
+    shapes = {tensor.shape for tensor in node.inputs}
+    require(len(shapes) == 1, f"shapes {', '.join(map(str, sorted(shapes)))}", "equal ones")
+    return same_shape(node)
+
+
+def _add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     """Bound the widened operands, rescaled and not, and their sum or difference."""
     op = node.op
     assert isinstance(op, Add | Sub)
+    if node.output.dtype not in QUANTISED or op.rescaling is Rescaling.FLOAT32:
+        return None
     params = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     zero_points = params.input1_zero_point, params.input2_zero_point
     factors = params.input1, params.input2
@@ -162,8 +269,11 @@ def _add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
     return joined(*ranges, total, SumRange(0, 0))
 
 
-def _mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+def _mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     """Bound one product of two centred operands."""
+    assert isinstance(node.op, Mul)
+    if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+        return None
     ends = [
         (int(low.min()) - t.type.quant.zero_point, int(high.max()) - t.type.quant.zero_point)
         for t, (low, high) in zip(node.inputs, inputs, strict=True)
@@ -172,16 +282,21 @@ def _mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
     return SumRange(min(*products, 0), max(*products, 0))
 
 
+_NUMBERS = equal_types(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
+_RAW = "stored values are compared, whatever their scales"
+
+
 def _binary(
     op: type[Operator],
     quantization: QuantizationRule,
     multipliers: Rule | None = None,
     sums: SumsRule | None = None,
     limits: str = "",
+    types: TypeRule = _NUMBERS,
 ) -> Definition:
     return Definition(
         op,
-        types=COMPUTED,
+        types=types,
         quantization=quantization,
         shapes=broadcast_shape,
         inputs=(2, 2),
@@ -192,10 +307,29 @@ def _binary(
     )
 
 
+_ADD_N = Definition(
+    AddN,
+    types=equal_types(DType.FLOAT32, DType.INT8, DType.INT32),
+    quantization=EQUAL_INPUTS_IF_NARROW,
+    shapes=_add_n_shape,
+    inputs=(2, MANY),
+    multipliers=_add_n_multipliers,
+    traits=frozenset({Trait.ELEMENTWISE}),
+)
+
 DEFINITIONS = (
-    _binary(Add, OWN, _add_multipliers, _add_sums, ACTIVATIONS),
-    _binary(Sub, OWN, _add_multipliers, _add_sums, ACTIVATIONS),
-    _binary(Mul, OWN, _mul_multipliers, _mul_sums, ACTIVATIONS),
-    _binary(Minimum, EQUAL),
-    _binary(Maximum, EQUAL),
+    _binary(Add, OWN_IF_NARROW, _add_multipliers, _add_sums, f"{ACTIVATIONS}; none in int32"),
+    _binary(Sub, OWN_IF_NARROW, _add_multipliers, _add_sums, ACTIVATIONS),
+    _binary(Mul, OWN_IF_NARROW_SYMMETRIC_INT16, _mul_multipliers, _mul_sums, ACTIVATIONS),
+    _binary(
+        SquaredDifference,
+        OWN_IF_NARROW_SYMMETRIC_INT16,
+        _difference_multipliers,
+        types=equal_types(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32),
+    ),
+    _ADD_N,
+    _binary(Minimum, UNUSED, limits=_RAW),
+    _binary(Maximum, UNUSED, limits=_RAW),
+    _binary(Pow, UNUSED, types=equal_types(DType.FLOAT32)),
+    _binary(Atan2, UNUSED, types=equal_types(DType.FLOAT32)),
 )

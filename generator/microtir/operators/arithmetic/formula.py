@@ -2,137 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
+from microtir.operators.arithmetic import float_formula
 from microtir.operators.arithmetic.definition import (
+    MOST_ADDED,
     Add,
+    AddN,
+    AddParams,
+    Atan2,
     BinaryArithmetic,
     Maximum,
     Minimum,
     Mul,
+    Pow,
+    SquaredDifference,
     Sub,
+    add_n_params,
     add_params,
+    difference_params,
     mul_params,
+    whole_range,
 )
-from microtir.operators.common.arithmetic import activate, centred, requantise, stored
+from microtir.operators.common.arithmetic import (
+    activate,
+    centred,
+    long,
+    requantise,
+    stored,
+    wrapped_int32,
+)
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
+from microtir.operators.common.broadcast import ROWS, ScalarFunction, elementwise
+from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
+from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.linear import rescales_in_float
+from microtir.operators.common.types import QUANTISED
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 
 
 def cost(node: Node) -> int:
     """Estimate instructions, from emulated Cortex-M3 and M4: int8 is rescaled three times."""
-    return node.output.type.elements * (12 if node.output.dtype.is_float else 45)
+    if rescales_in_float(node):
+        return node.output.type.elements * float_formula.instructions(node)
+    return node.output.type.elements * (45 if node.output.dtype in QUANTISED else 12)
 
 
-def keeps_rows(node: Node) -> bool:
-    """Return whether output element i depends on element i of each activation only."""
-    shape = node.output.shape
-    return all(t.is_constant or t.shape == shape for t in node.inputs)
+def _added_cost(node: Node) -> int:
+    return cost(node) * (len(node.inputs) - 1)
 
 
-def binary(layer: FormulaContext) -> None:
-    """Emit ADD, SUB, MUL, MINIMUM or MAXIMUM with numpy broadcasting."""
-    combine = _combiner(layer.node)
-    if layer.takes_row_range:
-        a, b = _rows_reader(layer, 0), _rows_reader(layer, 1)
-        layer.rows(lambda *at: combine(a(at), b(at)))
+def compute(layer: FormulaContext) -> None:
+    """Give the output of an operator of two inputs."""
+    node = layer.node
+    if isinstance(node.op, BinaryArithmetic):
+        elementwise(layer, _arithmetic(node, node.op))
     else:
-        left, right = _reader(layer, 0), _reader(layer, 1)
-        layer.tensor(lambda *at: combine(left(at), right(at)))
+        elementwise(layer, _EXTREMA[type(node.op)])
 
 
-Reader = Callable[[tuple[te.Expr, ...]], te.Expr]
-
-
-def _rows_reader(layer: FormulaContext, position: int) -> Reader:
-    tensor = layer.node.inputs[position]
-    if tensor.shape == layer.node.output.shape:
-        edge = layer.image(position)
-        return lambda at: edge.at(*at)
-    # A constant that is broadcast: address it by the coordinates behind (row, column, channel).
-    read, shape = _reader(layer, position), layer.node.output.shape
-    return lambda at: read(_coordinates(at, shape))
-
-
-def _coordinates(at: tuple[te.Expr, ...], shape: tuple[int, ...]) -> tuple[te.Expr, ...]:
-    row, column, channel = at
-    match len(shape):
-        case 4:
-            if shape[0] == 1:
-                return (te.as_expr(0), row, column, channel)
-            return (row // shape[1], row % shape[1], column, channel)
-        case 3:
-            return (row // shape[1], row % shape[1], channel)
-        case 2:
-            return (row, channel)
-        case _:
-            return (channel,)[: len(shape)]
-
-
-def _reader(layer: FormulaContext, position: int) -> Reader:
-    """Read an input at an output position: axes of extent 1 repeat, leading ones are absent."""
-    shape, rank = layer.node.inputs[position].shape, len(layer.node.output.shape)
-    tensor = layer.whole(position)
-
-    def read(at: tuple[te.Expr, ...]) -> te.Expr:
-        own = at[rank - len(shape) :]
-        zero = te.as_expr(0)
-        return tensor[tuple(zero if n == 1 else i for n, i in zip(shape, own, strict=True))]
-
-    return read
-
-
-def _combiner(node: Node) -> Scalars:
-    op = node.op
-    if isinstance(op, Minimum):
-        return te.minimum
-    if isinstance(op, Maximum):
-        return te.maximum
-    assert isinstance(op, BinaryArithmetic)
-    if node.output.dtype is not DType.INT8:
-        return _plain(op)
-    if isinstance(op, Mul):
-        return _mul_int8(node, op)
-    assert isinstance(op, Add | Sub)
-    return _add_int8(node, op)
-
-
-_SYMBOLS: Mapping[type[Operator], Scalars] = MappingProxyType(
-    {Add: lambda a, b: a + b, Sub: lambda a, b: a - b, Mul: lambda a, b: a * b}
+_EXTREMA: Mapping[type[Operator], ScalarFunction] = MappingProxyType(
+    {Minimum: te.minimum, Maximum: te.maximum}
 )
 
 
-def _plain(op: BinaryArithmetic) -> Scalars:
-    function = _SYMBOLS[type(op)]
+def _arithmetic(node: Node, op: BinaryArithmetic) -> Scalars:
+    dtype = node.output.dtype
+    if rescales_in_float(node):
+        return float_formula.in_float(node)
+    if dtype in QUANTISED:
+        return _product(node, op) if isinstance(op, Mul) else _sum(node, op)
+    if not dtype.is_float:
+        return _whole(op, dtype)
+    function = _EXACT[type(op)]
     if op.activation is Activation.NONE:
         return function
     return lambda a, b: activate(function(a, b), op.activation)
 
 
-def _add_int8(node: Node, op: Add | Sub) -> Scalars:
-    a_type, b_type = (t.type for t in node.inputs)
-    params = add_params(op, a_type, b_type, node.output.type)
-    function = _SYMBOLS[type(op)]
-    factor = 1 << params.left_shift
+_EXACT: Mapping[type[Operator], Scalars] = MappingProxyType(
+    {Add: operator.add, Sub: operator.sub, Mul: operator.mul}
+)
+_WRAPPING: Mapping[type[Operator], Scalars] = MappingProxyType(
+    {Add: te.wrapping_add, Sub: te.wrapping_sub, Mul: te.wrapping_mul}
+)
+
+
+def _whole(op: BinaryArithmetic, dtype: DType) -> Scalars:
+    """Return the function of integers without a scale, which wraps."""
+    low, high = whole_range(op, dtype)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
-        left = requantise(centred(a, params.input1_zero_point) * factor, params.input1)
-        right = requantise(centred(b, params.input2_zero_point) * factor, params.input2)
-        total = requantise(function(left, right), params.output)
-        low, high = params.activation_min, params.activation_max
-        return stored(total, params.output_zero_point, low, high, DType.INT8)
+        if dtype is DType.INT32:
+            value = wrapped_int32(_EXACT[type(op)](long(a), long(b)))
+        else:
+            value = _WRAPPING[type(op)](a, b)
+        if low > dtype.min:
+            value = te.maximum(value, low)
+        return te.minimum(value, high) if high < dtype.max else value
 
     return combine
 
 
-def _mul_int8(node: Node, op: Mul) -> Scalars:
+def _sum(node: Node, op: BinaryArithmetic) -> Scalars:
+    """Return quantised ADD and SUB."""
+    assert isinstance(op, Add | Sub)
+    a_type, b_type = (t.type for t in node.inputs)
+    params = add_params(op, a_type, b_type, node.output.type)
+    function = _EXACT[type(op)]
+
+    def combine(a: te.Expr, b: te.Expr) -> te.Expr:
+        total = requantise(function(*_rescaled(params, a, b)), params.output)
+        low, high = params.activation_min, params.activation_max
+        return stored(total, params.output_zero_point, low, high, node.output.dtype)
+
+    return combine
+
+
+def _rescaled(params: AddParams, a: te.Expr, b: te.Expr) -> tuple[te.Expr, te.Expr]:
+    """Return both operands centred, widened and rescaled."""
+    factor = 1 << params.left_shift
+    return (
+        requantise(centred(a, params.input1_zero_point) * factor, params.input1),
+        requantise(centred(b, params.input2_zero_point) * factor, params.input2),
+    )
+
+
+def _product(node: Node, op: Mul) -> Scalars:
+    """Return quantised MUL."""
     a_type, b_type = (t.type for t in node.inputs)
     params = mul_params(op, a_type, b_type, node.output.type)
 
@@ -140,12 +145,84 @@ def _mul_int8(node: Node, op: Mul) -> Scalars:
         product = centred(a, params.input1_zero_point) * centred(b, params.input2_zero_point)
         total = requantise(product, params.multiplier)
         low, high = params.activation_min, params.activation_max
-        return stored(total, params.output_zero_point, low, high, DType.INT8)
+        return stored(total, params.output_zero_point, low, high, node.output.dtype)
 
     return combine
 
 
-_BINARY = Formula(binary, cost, same_row_if(keeps_rows))
+def squared_difference(layer: FormulaContext) -> None:
+    """Give the output of SQUARED_DIFFERENCE."""
+    dtype = layer.node.output.dtype
+    if dtype in QUANTISED:
+        elementwise(layer, _quantised_difference(layer.node))
+    elif dtype is DType.INT32:
+        elementwise(layer, _wrapping_difference)
+    else:
+        elementwise(layer, _difference)
+
+
+def _difference(a: te.Expr, b: te.Expr) -> te.Expr:
+    difference = te.bind("difference", a - b)
+    return difference * difference
+
+
+def _wrapping_difference(a: te.Expr, b: te.Expr) -> te.Expr:
+    difference = te.bind("difference", long(wrapped_int32(long(a) - long(b))))
+    return wrapped_int32(difference * difference)
+
+
+def _quantised_difference(node: Node) -> Scalars:
+    first, second = (tensor.type for tensor in node.inputs)
+    params = difference_params(first, second, node.output.type)
+    low, high = params.activation_min, params.activation_max
+
+    def combine(a: te.Expr, b: te.Expr) -> te.Expr:
+        left, right = _rescaled(params, a, b)
+        difference = te.bind("difference", left - right)
+        total = requantise(difference * difference, params.output)
+        return stored(total, params.output_zero_point, low, high, node.output.dtype)
+
+    return combine
+
+
+def add_n(layer: FormulaContext) -> None:
+    """Give the output of ADD_N."""
+    node = layer.node
+    if node.output.dtype is DType.INT8:
+        elementwise(layer, _quantised_total(node))
+    elif node.output.dtype is DType.INT32:
+        elementwise(layer, lambda *values: wrapped_int32(_total(map(long, values))))
+    else:
+        elementwise(layer, lambda *values: _total(values))
+
+
+def _total(values: Iterable[te.Expr]) -> te.Expr:
+    return functools.reduce(operator.add, values)
+
+
+def _quantised_total(node: Node) -> ScalarFunction:
+    """Return int8 ADD_N, which begins with what the zero point stands for."""
+    params = add_n_params(node)
+    factor = 1 << params.left_shift
+    zero = -params.input1_zero_point * factor
+    start = int(multiply_by_quantized_multiplier(zero, *params.input1))
+    low, high = params.activation_min, params.activation_max
+    is_wide = len(node.inputs) > MOST_ADDED
+
+    def combine(*values: te.Expr) -> te.Expr:
+        centres = (centred(value, params.input1_zero_point) * factor for value in values)
+        terms = [requantise(value, params.input1) for value in centres]
+        if is_wide:
+            total = wrapped_int32(_total(map(long, terms)) + start)
+        else:
+            total = _total(terms) + start
+        scaled = requantise(te.bind("total", total), params.output)
+        return stored(scaled, params.output_zero_point, low, high, DType.INT8)
+
+    return combine
+
+
+_BINARY = Formula(compute, cost, ROWS)
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
@@ -154,5 +231,9 @@ FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
         Mul: _BINARY,
         Minimum: _BINARY,
         Maximum: _BINARY,
+        SquaredDifference: Formula(squared_difference, cost, ROWS),
+        AddN: Formula(add_n, _added_cost, ROWS),
+        Pow: Formula(lambda layer: elementwise(layer, te.pow), 150, ROWS),
+        Atan2: Formula(lambda layer: elementwise(layer, te.atan2), 150, ROWS),
     }
 )

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import (
     Add,
+    AddN,
+    Atan2,
     BinaryArithmetic,
     Maximum,
     Minimum,
     Mul,
+    Pow,
+    SquaredDifference,
     Sub,
 )
 from microtir.operators.common.tflite_operands import (
+    MANY,
     Converted,
     Operands,
     TfliteReader,
@@ -58,6 +64,10 @@ class MulOptions(BinaryOptions):
 
 
 MaximumMinimumOptions = options_without_fields("MaximumMinimumOptions", 39)
+SquaredDifferenceOptions = options_without_fields("SquaredDifferenceOptions", 76)
+AddNOptions = options_without_fields("AddNOptions", 82)
+PowOptions = options_without_fields("PowOptions", 56)
+Atan2Options = options_without_fields("ATan2Options", 122)
 
 
 def _arithmetic(
@@ -70,14 +80,21 @@ def _arithmetic(
     return TfliteReader(op, code, read, options, (2, 2))
 
 
-def _extremum(op: Minimum | Maximum, code: BuiltinOperator) -> TfliteReader:
-    return TfliteReader(type(op), code, without_attributes(op), MaximumMinimumOptions, (2, 2))
+def _reader(
+    op: Operator, code: BuiltinOperator, options: type[Options], most: int = 2
+) -> TfliteReader:
+    """Return the reader of an operator without attributes."""
+    return TfliteReader(type(op), code, without_attributes(op), options, (2, most))
 
 
 READERS = (
     _arithmetic(Add, BuiltinOperator.ADD, AddOptions),
     _arithmetic(Sub, BuiltinOperator.SUB, SubOptions),
     _arithmetic(Mul, BuiltinOperator.MUL, MulOptions),
-    _extremum(Minimum(), BuiltinOperator.MINIMUM),
-    _extremum(Maximum(), BuiltinOperator.MAXIMUM),
+    _reader(SquaredDifference(), BuiltinOperator.SQUARED_DIFFERENCE, SquaredDifferenceOptions),
+    _reader(AddN(), BuiltinOperator.ADD_N, AddNOptions, MANY),
+    _reader(Minimum(), BuiltinOperator.MINIMUM, MaximumMinimumOptions),
+    _reader(Maximum(), BuiltinOperator.MAXIMUM, MaximumMinimumOptions),
+    _reader(Pow(), BuiltinOperator.POW, PowOptions),
+    _reader(Atan2(), BuiltinOperator.ATAN2, Atan2Options),
 )

@@ -10,8 +10,9 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.operators.common.attributes import Activation
+from microtir.operators.common.fixed_point import INT32_MAX
 from microtir.operators.common.formula import FormulaContext
-from microtir.operators.common.multiplier import QuantizedMultiplier
+from microtir.operators.common.multiplier import QuantizedMultiplier, reduced
 from microtir.tir.ir import Array
 
 
@@ -20,35 +21,51 @@ def wide(value: te.ExprLike) -> te.Expr:
     return te.cast(DType.INT32, value)
 
 
+def long(value: te.ExprLike) -> te.Expr:
+    """Return an integer as INT64: its sums and products with others of 32 bits fit that."""
+    return te.cast(DType.INT64, value)
+
+
+def wrapped_int32(value: te.Expr) -> te.Expr:
+    """Return an INT64 value reduced modulo 2^32, as INT32.
+
+    Reference kernels overflow where they add and multiply in int32, and compiled they wrap; a
+    formula computes with `long` what they compute, and wraps the result.  `fixed_point.wrap` says
+    the same of numbers.
+    """
+    half = te.const(1 << 31, DType.INT64)
+    return te.cast(DType.INT32, ((value + half) & ((1 << 32) - 1)) - half)
+
+
 @dataclass(frozen=True, slots=True)
 class Accumulator:
     """How a layer adds integers.
 
-    In INT32 where no input makes a sum leave that; otherwise in INT64, of which `total` takes the
-    lower half, as the sums of tflite-micro's compiled kernels wrap.
+    In INT32 where no input makes a sum leave that; otherwise in INT64.  Where tflite-micro adds in
+    32 bits, `total` takes the lower half, as the sums of its compiled kernels wrap; where it adds
+    in 64 bits, the sum itself counts.
     """
 
     is_wide: bool
+    wraps: bool = True
 
     @staticmethod
-    def of(layer: FormulaContext) -> Accumulator:
-        return Accumulator(not layer.sums_fit)
+    def of(layer: FormulaContext, wraps: bool = True) -> Accumulator:
+        return Accumulator(not layer.sums_fit, wraps)
 
     @property
     def dtype(self) -> DType:
         return DType.INT64 if self.is_wide else DType.INT32
 
     def term(self, value: te.ExprLike) -> te.Expr:
-        """Return a value to add, from INT32 or less."""
+        """Return a value to add."""
         return te.cast(self.dtype, value)
 
     def total(self, sum_: te.Expr) -> te.Expr:
-        """Return a sum as INT32."""
-        if not self.is_wide:
+        """Return a sum as INT32, or as INT64 where it may need that."""
+        if not (self.is_wide and self.wraps):
             return sum_
-        half = te.const(1 << 31, DType.INT64)
-        wrapped = ((sum_ + half) & ((1 << 32) - 1)) - half
-        return te.bind("wrapped", te.cast(DType.INT32, wrapped))
+        return te.bind("wrapped", wrapped_int32(sum_))
 
 
 def summand(layer: FormulaContext, value: te.Expr) -> te.Expr:
@@ -64,6 +81,60 @@ def centred(value: te.ExprLike, zero_point: int) -> te.Expr:
 def requantise(value: te.Expr, factor: QuantizedMultiplier) -> te.Expr:
     """Multiply by a real factor, rounding twice as TFLite's reference kernels do."""
     return te.multiply_by_quantized_multiplier(value, factor.multiplier, factor.shift)
+
+
+def requantise_wrapping(value: te.Expr, factor: QuantizedMultiplier, bits: int) -> te.Expr:
+    """Requantise an INT32 of so many bits, which wraps where its left shift leaves int32."""
+    if factor.shift <= 0 or bits + factor.shift <= DType.INT32.bits:
+        return requantise(value, factor)
+    shifted = te.bind("shifted", wrapped_int32(long(value) * (1 << factor.shift)))
+    return requantise(shifted, factor._replace(shift=0))
+
+
+@dataclass(frozen=True, slots=True)
+class ShortRequantisation:
+    """What `requantise` does, in fewer instructions where values are known to be small.
+
+    The value is given times `scale`, so that the upper word of a product is what counts.
+    """
+
+    factor: QuantizedMultiplier
+    scale: int
+
+    @staticmethod
+    def of(factor: QuantizedMultiplier, largest: int) -> ShortRequantisation | None:
+        """Return the way to rescale values of a magnitude of at most `largest`, if there is one."""
+        scale = 2 << max(factor.shift, 0)
+        if largest * scale > INT32_MAX or factor.multiplier < 0:
+            return None
+        return ShortRequantisation(factor, scale // 2 if _is_shift(factor) else scale)
+
+    def apply(self, scaled: te.Expr) -> te.Expr:
+        """Return a value times the factor, given the value times `scale`."""
+        multiplier, shift = self.factor
+        if _is_shift(self.factor):
+            high = (scaled + 1) >> 1
+        else:
+            half = te.const(1 << 31, DType.INT64)
+            high = te.cast(DType.INT32, (long(scaled) * multiplier + half) >> 32)
+        if shift >= 0:
+            return high
+        # Halves away from zero: a negative value has less to go to the half below it.
+        high = te.bind("high", high)
+        return (high + (high >> 31) + (1 << (-shift - 1))) >> -shift
+
+
+def requantise_small(value: te.Expr, factor: QuantizedMultiplier, largest: int) -> te.Expr:
+    """Return what `requantise` does to a value of a magnitude of at most `largest`."""
+    short = ShortRequantisation.of(factor, largest)
+    if short is None:
+        return requantise(value, factor)
+    return short.apply(value * short.scale)
+
+
+def _is_shift(factor: QuantizedMultiplier) -> bool:
+    """Return whether a factor is a power of two."""
+    return factor.multiplier == 1 << 30
 
 
 def stored(value: te.Expr, zero_point: int, low: int, high: int, dtype: DType) -> te.Expr:
@@ -83,6 +154,45 @@ class ChannelMultipliers:
         return te.multiply_by_quantized_multiplier(
             value, _entry(self._multiplier, channel), _entry(self._shift, channel)
         )
+
+
+class ReducedMultipliers:
+    """Factors of the output channels for sums of 64 bits, which are rounded once.
+
+    A sum that fits INT32 is multiplied in one instruction of 32 by 32 bits: with the multiplier in
+    the upper half of a word, the upper half of the product lacks none of the bits that rounding
+    looks at, if the factor is below 1/4.
+    """
+
+    def __init__(self, factors: tuple[QuantizedMultiplier, ...], accumulator: Accumulator) -> None:
+        small = [reduced(factor) for factor in factors]
+        shifts = [f.shift if f.multiplier else -2 for f in small]  # whatever a 0 is shifted by
+        self._takes_high_half = not accumulator.is_wide and max(shifts) <= -2
+        if self._takes_high_half:
+            self._multiplier = _table([f.multiplier << 16 for f in small], "multipliers")
+            self._shift = _table([-2 - shift for shift in shifts], "shifts")
+        else:
+            self._multiplier = _table([f.multiplier for f in small], "multipliers")
+            self._shift = _table(shifts, "shifts")
+
+    def apply(self, value: te.Expr, channel: te.Expr) -> te.Expr:
+        """Multiply a sum by the factor of its channel."""
+        multiplier, shift = _entry(self._multiplier, channel), _entry(self._shift, channel)
+        if not self._takes_high_half:
+            return te.multiply_by_reduced_multiplier(long(value), multiplier, shift)
+        product = long(value) * long(te.as_expr(multiplier, DType.INT32))
+        high = te.cast(DType.INT32, product >> 32)
+        # Half of what the last bit is worth, added with a shift less.
+        return ((high >> shift) + 1) >> 1
+
+
+def sum_multipliers(
+    factors: tuple[QuantizedMultiplier, ...], accumulator: Accumulator
+) -> ChannelMultipliers | ReducedMultipliers:
+    """Return what rescales the sums of an accumulator."""
+    if accumulator.wraps:
+        return ChannelMultipliers(factors)
+    return ReducedMultipliers(factors, accumulator)
 
 
 def _table(values: list[int], name: str) -> te.Tensor | int:

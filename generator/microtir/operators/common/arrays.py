@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -51,6 +51,12 @@ def dequantized(values: Array, type_: TensorType) -> npt.NDArray[np.float32]:
     scales = np.array(quant.scales, np.float64).reshape(shape)
     zero_points = np.array(quant.zero_points, np.int64).reshape(shape)
     return np.asarray(scales * (stored(values) - zero_points), np.float32)
+
+
+def part_from(x: Array, extent: Sequence[int], begin: Array) -> tuple[slice, ...]:
+    """Return the part of an array that begins as near to `begin` as it fits."""
+    starts = np.clip(begin, 0, np.array(x.shape, np.int64) - extent)
+    return tuple(slice(start, start + size) for start, size in zip(starts, extent, strict=True))
 
 
 def taps(

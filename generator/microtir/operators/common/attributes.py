@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from microtir.graph.operator import Operator
 
 
 class Activation(Enum):
@@ -24,6 +26,25 @@ class Activation(Enum):
             Activation.RELU6: (0.0, 6.0),
             Activation.RELU_N1_TO_1: (-1.0, 1.0),
         }[self]
+
+
+class Rescaling(Enum):
+    """How sums of stored integers become stored integers of another scale.
+
+    FIXED_POINT is TFLite's: a multiplier of 31 bits and a shift.  FLOAT32 is that of ONNX's QLinear
+    operators as onnxruntime computes them: the sum as a float32 times a float32, rounded to the
+    nearest integer, of two the even one.
+    """
+
+    FIXED_POINT = "fixed_point"
+    FLOAT32 = "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class RescaledOperator(Operator):
+    """An operator whose results on integers are rescaled in one of two ways."""
+
+    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

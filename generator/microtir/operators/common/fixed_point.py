@@ -23,6 +23,12 @@ INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 UINT32_MAX = (1 << 32) - 1
 
+INVERSE_ROOT_HALF_THREE = (1 << 28) + (1 << 27)
+"""3/2 in Q3, of the steps to an inverse square root."""
+
+INVERSE_ROOT_HALF_ROOT_TWO = 1_518_500_250
+"""sqrt(2) / 2 in Q0."""
+
 
 def constant(value: float, integer_bits: int = 0) -> int:
     """Return the real `value` in Q(integer_bits), rounded to nearest and saturated."""
@@ -89,6 +95,17 @@ def multiply_by_quantized_multiplier(
     shifted = wrap(np.asarray(value, np.int64) << np.maximum(exponent, 0))
     high = saturating_rounding_doubling_high_mul(shifted, multiplier)
     return rounding_divide_by_pot(high, np.maximum(-exponent, 0))
+
+
+def multiply_by_reduced_multiplier(value: IntsLike, multiplier: IntsLike, shift: IntsLike) -> Ints:
+    """Return value * multiplier * 2^(shift - 15), rounded once, ties up, as sums of 64 bits are.
+
+    The value has 48 bits, the multiplier 15.  A result that leaves int32 wraps, as it does in the
+    compiled kernels.
+    """
+    right = 15 - np.asarray(shift, np.int64)
+    product = np.asarray(value, np.int64) * np.asarray(multiplier, np.int64)
+    return wrap((product + (np.int64(1) << (right - 1))) >> right)
 
 
 def rescale(value: IntsLike, from_bits: int, to_bits: int) -> Ints:
@@ -180,6 +197,28 @@ def reciprocal(value: IntsLike, integer_bits: int) -> tuple[Ints, Ints]:
     headroom = count_leading_zeros(array)
     normalised = (array << headroom) - (1 << 31)
     return one_over_one_plus_x(normalised), integer_bits - headroom
+
+
+def inverse_square_root(value: IntsLike) -> tuple[Ints, Ints]:
+    """Return 1 / sqrt(value) of an integer from 0 on: a Q0 multiplier, and a shift to the left.
+
+    Of 0 it is that of 1.  The value is normalised to [1/4, 1) in Q3 by pairs of bits; five steps of
+    Newton and Raphson begin at 1.
+    """
+    mul = saturating_rounding_doubling_high_mul
+    array = np.maximum(np.asarray(value, np.int64), 2)
+    large = array >= 1 << 29
+    array = np.where(large, array >> 2, array)
+    pairs = (count_leading_zeros(array) - 1) // 2 - 1
+    right = 11 + large - pairs
+    half_input = rounding_divide_by_pot((array << (2 * pairs)) >> 1, 1)
+    x = np.full_like(array, 1 << 28)
+    for _ in range(5):
+        cube = rescale(mul(mul(x, x), x), 9, 3)
+        x = rescale(mul(INVERSE_ROOT_HALF_THREE, x) - mul(half_input, cube), 6, 3)
+    x = mul(x, INVERSE_ROOT_HALF_ROOT_TWO) << np.maximum(-right, 0)
+    is_one = np.asarray(value) <= 1
+    return np.where(is_one, INT32_MAX, x), np.where(is_one, 0, -np.maximum(right, 0))
 
 
 def log_of_value_above_one(value: IntsLike, integer_bits: int, result_bits: int) -> Ints:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from microtir import te
 from microtir.graph.ir import Array, Node
 from microtir.operators.common.rows import Extents, RowWindow
+from microtir.tir.ir import PrimFunc
 
 Windows: TypeAlias = Callable[[Node], RowWindow | None]
 """The input rows behind an output row; None if the formula gives all of its output at once."""
@@ -23,6 +24,12 @@ class InputRows(Protocol):
 
     def at(self, row: te.ExprLike, column: te.ExprLike, channel: te.ExprLike) -> te.Expr:
         """Return the stored element of a row of the tensor."""
+
+
+class Elements(Protocol):
+    """Values that are read by their places: of a tensor, or unpacked where they are read."""
+
+    def __getitem__(self, indices: te.ExprLike | tuple[te.ExprLike, ...]) -> te.Expr: ...
 
 
 class FormulaContext(Protocol):
@@ -49,6 +56,10 @@ class FormulaContext(Protocol):
         """Return input 1, a constant."""
 
     @property
+    def packed_weights(self) -> Elements | None:
+        """Return input 1 where the kernel keeps it in fewer bits."""
+
+    @property
     def bias(self) -> te.Tensor | None:
         """Return input 2, a constant, if there is one."""
 
@@ -70,9 +81,17 @@ class FormulaContext(Protocol):
         """Give the output as `rows` does, from a column on of an image of `width` columns."""
 
     def tensor(
-        self, element: Callable[..., te.ExprLike], shape: tuple[int, ...] | None = None
+        self,
+        element: Callable[..., te.ExprLike],
+        shape: tuple[int, ...] | None = None,
+        order: tuple[int, ...] | None = None,
+        place: Callable[..., Sequence[te.ExprLike]] | None = None,
     ) -> te.Tensor:
-        """Give the next output as a whole tensor: `element(i, j, ...)` over its shape."""
+        """Give the next output as a whole tensor: `element(i, j, ...)` over its shape.
+
+        Loops go over the axes in `order`, the first one outermost; by default as they stand.
+        The element of (i, j, ...) lies at `place(i, j, ...)`; by default there.
+        """
 
 
 def whole(_node: Node) -> RowWindow | None:
@@ -103,3 +122,17 @@ class Formula:
     compute: Callable[[FormulaContext], None]
     cost: int | Callable[[Node], int]
     rows: Windows = same_row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenFunction:
+    """How an operator is computed whose function is written in whole, by a user or in TIR.
+
+    Args:
+        build: writes the function of a node, of a given name; parameters are the inputs that are
+            not constant, each once, and then the outputs.
+        scratch_bytes: workspace of one call of `build`'s function, which then has a parameter more.
+    """
+
+    build: Callable[[Node, str], PrimFunc]
+    scratch_bytes: Callable[[Node], int] = lambda _node: 0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from microtir.graph.ir import Node, SumRange, TensorType
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.fixed_point import Ints
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Node, SumRange, TensorType
+from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
+from microtir.operators.common.fixed_point import Ints, wrap
 from microtir.operators.common.multiplier import (
+    MAX_REDUCED_SHIFT,
+    MAX_SHIFT,
     QuantizedMultiplier,
     activation_range,
     check_shift,
@@ -19,13 +22,27 @@ from microtir.operators.common.multiplier import (
 from microtir.operators.common.problem import Problem
 from microtir.operators.common.sums import Interval, joined
 
+_LARGEST_PRODUCT = 1 << 22  # of an int16 and an int8
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedOperator(RescaledOperator):
+    """An operator of weighted sums."""
+
+
+def rescales_in_float(node: Node) -> bool:
+    """Return whether a node rescales integers in float32."""
+    op = node.op
+    return isinstance(op, RescaledOperator) and op.rescaling is Rescaling.FLOAT32
+
 
 @dataclass(frozen=True, slots=True)
 class LinearParams:
     """y = clamp(requantise(sum of w * (x - input_zero_point) + bias) + output_zero_point).
 
     `multipliers` has one entry for all output channels, or one for each.  Weights have the
-    zero point 0; padding counts as the input's zero point, that is, adds nothing.
+    zero point 0; padding counts as the input's zero point, that is, adds nothing.  Where there are
+    `factors`, as many, sums are rescaled in float32 by them, and not by the multipliers.
     """
 
     input_zero_point: int
@@ -33,6 +50,7 @@ class LinearParams:
     multipliers: tuple[QuantizedMultiplier, ...]
     activation_min: int
     activation_max: int
+    factors: tuple[float, ...] = ()
 
     @property
     def is_per_channel(self) -> bool:
@@ -40,11 +58,26 @@ class LinearParams:
 
     def multiplier_arrays(self, channels: int) -> tuple[Ints, Ints]:
         """Return the multipliers and shifts, one per output channel."""
-        pairs = self.multipliers * (channels // len(self.multipliers))
-        return (
-            np.array([pair.multiplier for pair in pairs], np.int64),
-            np.array([pair.shift for pair in pairs], np.int64),
-        )
+        return multiplier_arrays(self.multipliers, channels)
+
+
+def multiplier_arrays(factors: tuple[QuantizedMultiplier, ...], channels: int) -> tuple[Ints, Ints]:
+    """Return the multipliers and shifts of factors, one per output channel."""
+    pairs = factors * (channels // len(factors))
+    return (
+        np.array([pair.multiplier for pair in pairs], np.int64),
+        np.array([pair.shift for pair in pairs], np.int64),
+    )
+
+
+def has_long_sums(node: Node) -> bool:
+    """Return whether a node adds products in 64 bits, and rescales sums with one rounding.
+
+    So do operators on int16, as tflite-micro computes them, unless they have a bias of int32.
+    """
+    return node.inputs[0].dtype is DType.INT16 and all(
+        tensor.dtype is not DType.INT32 for tensor in node.inputs[2:]
+    )
 
 
 def linear_params(
@@ -53,7 +86,7 @@ def linear_params(
     output: TensorType,
     multipliers: tuple[QuantizedMultiplier, ...],
 ) -> LinearParams:
-    """Derive the parameters of an int8 operator from its types and multipliers."""
+    """Derive the parameters of an integer operator from its types and multipliers."""
     low, high = activation_range(activation, output)
     return LinearParams(
         input_zero_point=features.quant.zero_point,
@@ -62,6 +95,51 @@ def linear_params(
         activation_min=low,
         activation_max=high,
     )
+
+
+def weighted_params(
+    activation: Activation,
+    rescaling: Rescaling,
+    features: TensorType,
+    weights: TensorType,
+    output: TensorType,
+) -> LinearParams:
+    """Derive the parameters of a layer with weights; multipliers are computed in double."""
+    multipliers = per_channel_multipliers(features, weights, output)
+    params = linear_params(activation, features, output, multipliers)
+    if rescaling is Rescaling.FIXED_POINT:
+        return params
+    low, high = _float_range(activation, output)
+    factors = _float_factors(features, weights, output)
+    return replace(params, activation_min=low, activation_max=high, factors=factors)
+
+
+def _float_range(activation: Activation, output: TensorType) -> tuple[int, int]:
+    """Return the stored ends of an activation, which ONNX quantises as all floats: ties to even."""
+    ends = np.array(activation.real_range, np.float32) / np.float32(output.quant.scale)
+    stored = np.rint(ends) + output.quant.zero_point
+    low, high = np.clip(stored, output.dtype.min, output.dtype.max).tolist()
+    return int(low), int(high)
+
+
+def _float_factors(
+    features: TensorType, weights: TensorType, output: TensorType
+) -> tuple[float, ...]:
+    """Return the factors of sums, every step rounded to float32 as onnxruntime does it."""
+    products = np.float32(features.quant.scale) * np.array(weights.quant.scales, np.float32)
+    return tuple((products / np.float32(output.quant.scale)).tolist())
+
+
+def rescaled_in_float(sums: Ints, params: LinearParams) -> Ints:
+    """Return what sums of int32, channels last, are stored as: times float32 factors, to nearest.
+
+    Factors are those of `params`; sums that leave int32 wrap.
+    """
+    channels = sums.shape[-1]
+    by_channel = np.array(params.factors * (channels // len(params.factors)), np.float32)
+    scaled = np.rint(wrap(sums).astype(np.float32) * by_channel)
+    shifted: Ints = scaled.astype(np.int64) + params.output_zero_point
+    return np.clip(shifted, params.activation_min, params.activation_max)
 
 
 def _extent(start: Ints, lows: Ints, highs: Ints) -> SumRange:
@@ -95,14 +173,27 @@ def sums_of_products(node: Node, weights: Ints, low: Ints, high: Ints) -> SumRan
         low: least stored values of the first input, as they are multiplied with the weights.
         high: largest ones.
     """
-    bias = bias_of(node)
     zero_point = node.inputs[0].type.quant.zero_point
-    shares = zero_point * weights.reshape(len(weights), -1).sum(axis=1)
+    return sums_of_rows(weights, bias_of(node), zero_point, (low, high))
+
+
+def sums_of_rows(weights: Array, bias: Array | None, zero_point: int, inputs: Interval) -> SumRange:
+    """Bound the sums of each row of `weights` times inputs, and its bias.
+
+    Args:
+        weights: output channels first.
+        bias: of each channel, if there is one.
+        zero_point: of the inputs.
+        inputs: least and largest stored values, as they are multiplied with the weights.
+    """
+    factors, (low, high) = weights.astype(np.int64), inputs
+    start = np.zeros(len(factors), np.int64) if bias is None else bias.astype(np.int64)
+    shares = zero_point * factors.reshape(len(factors), -1).sum(axis=1)
     # Outside the image stands the zero point.
     stored = np.minimum(low, zero_point), np.maximum(high, zero_point)
     return joined(
-        _products(bias, weights, (low - zero_point, high - zero_point)),
-        _products(bias - shares, weights, stored),
+        _products(start, factors, (low - zero_point, high - zero_point)),
+        _products(start - shares, factors, stored),
     )
 
 
@@ -121,7 +212,26 @@ def bias_of(node: Node) -> Ints:
 
 
 def linear_multipliers(node: Node) -> Iterator[Problem]:
-    """Check the factors that int8 sums are rescaled by."""
+    """Check the factors that integer sums are rescaled by, and sums of 64 bits."""
+    yield from factor_problems(node)
+    if has_long_sums(node):
+        terms = node.inputs[1].type.elements // max(node.output.type.channels, 1)
+        bias = node.inputs[2].data if len(node.inputs) > 2 else None
+        yield from check_long_sums(terms, bias)
+
+
+def factor_problems(node: Node) -> Iterator[Problem]:
+    """Find factors of sums of products of the first two inputs that are too large."""
     types = (node.inputs[0].type, node.inputs[1].type, node.output.type)
+    limit = MAX_REDUCED_SHIFT if has_long_sums(node) else MAX_SHIFT
     for multiplier in per_channel_multipliers(*types):
-        yield from check_shift(multiplier)
+        yield from check_shift(multiplier, limit)
+
+
+def check_long_sums(terms: int, bias: Array | None) -> Iterator[Problem]:
+    """Find sums of products of int16 and int8 that may leave the 48 bits that rescaling takes."""
+    largest = terms * _LARGEST_PRODUCT
+    if bias is not None:
+        largest += max(abs(int(bias.min(initial=0))), abs(int(bias.max(initial=0))))
+    if largest >= 1 << 47:
+        yield Problem("its sums may take more than 48 bits", "a bias below 2^46")

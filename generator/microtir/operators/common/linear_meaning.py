@@ -9,8 +9,18 @@ import numpy as np
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.operators.common.arrays import Doubles, activate, as_output, real_weights, stored
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier
-from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.fixed_point import (
+    Ints,
+    multiply_by_quantized_multiplier,
+    multiply_by_reduced_multiplier,
+)
+from microtir.operators.common.linear import (
+    LinearParams,
+    has_long_sums,
+    multiplier_arrays,
+    rescaled_in_float,
+)
+from microtir.operators.common.multiplier import reduced
 
 
 def linear(
@@ -46,13 +56,18 @@ def linear(
     total = sums(centred.astype(np.float64), weights.astype(np.float64)).astype(np.int64)
     if bias is not None:
         total = total + bias
-    return as_output(_requantize(total, params), output)
+    return as_output(requantized(total, params, has_long_sums(node)), output)
 
 
-def _requantize(accumulators: Ints, params: LinearParams) -> Ints:
+def requantized(accumulators: Ints, params: LinearParams, is_long: bool) -> Ints:
     """Return scale accumulators (channels last) to stored outputs and clamp them."""
-    multipliers, shifts = params.multiplier_arrays(accumulators.shape[-1])
-    scaled = multiply_by_quantized_multiplier(accumulators, multipliers, shifts)
+    if params.factors:
+        return rescaled_in_float(accumulators, params)
+    scale, factors = multiply_by_quantized_multiplier, params.multipliers
+    if is_long:
+        scale, factors = multiply_by_reduced_multiplier, tuple(map(reduced, factors))
+    multipliers, shifts = multiplier_arrays(factors, accumulators.shape[-1])
+    scaled = scale(accumulators, multipliers, shifts)
     shifted = scaled + params.output_zero_point
     return np.clip(shifted, params.activation_min, params.activation_max)
 

@@ -40,6 +40,20 @@ def quantize_multiplier(real: float) -> QuantizedMultiplier:
     return QuantizedMultiplier(multiplier, shift)
 
 
+MAX_REDUCED_SHIFT = 7
+_REDUCED_MAX = (1 << 15) - 1
+
+
+def reduced(factor: QuantizedMultiplier) -> QuantizedMultiplier:
+    """Return a factor with a multiplier of 15 bits: multiplier * 2^(shift - 15).
+
+    That is what sums of 64 bits are multiplied by: with 48 bits of them the product fits an int64.
+    """
+    return QuantizedMultiplier(
+        min((factor.multiplier + (1 << 15)) >> 16, _REDUCED_MAX), factor.shift
+    )
+
+
 def quantize_value(real: float, scale: float, zero_point: int) -> int:
     """Return the stored value of a float32 `real`, not clamped; the quotient is a float32.
 
@@ -78,6 +92,9 @@ def input_radius(integer_bits: int, left_shift: int) -> int:
 
 
 MAX_SHIFT = 30
+
+MAX_INT16_SHIFT = 15
+"""Centred values of int16, shifted left by so much, fit an int32."""
 
 
 def check_shift(multiplier: QuantizedMultiplier, limit: int = MAX_SHIFT) -> Iterator[Problem]:

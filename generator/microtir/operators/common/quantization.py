@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, Tensor
 from microtir.operators.common.problem import Problem, Rule
+from microtir.operators.common.types import QUANTISED
 
 
 def _per_tensor(tensor: Tensor) -> Iterator[Problem]:
@@ -26,13 +29,55 @@ def _own(node: Node) -> Iterator[Problem]:
         yield from _per_tensor(tensor)
 
 
+def _symmetric_int16(tensor: Tensor) -> Iterator[Problem]:
+    """Find a zero point of an int16 tensor, which tflite-micro does not look at."""
+    quant = tensor.type.quantization
+    if tensor.dtype is DType.INT16 and quant is not None and any(quant.zero_points):
+        yield Problem("it has a zero point that is not 0", "0 for int16", tensor)
+
+
+def _own_symmetric_int16(node: Node) -> Iterator[Problem]:
+    for tensor in (*node.inputs, *node.outputs):
+        yield from _per_tensor(tensor)
+        yield from _symmetric_int16(tensor)
+
+
+def _own_if_narrow(node: Node) -> Iterator[Problem]:
+    """Check that every int8 and int16 tensor has its own scale and zero point."""
+    for tensor in (*node.inputs, *node.outputs):
+        if tensor.dtype in QUANTISED:
+            yield from _per_tensor(tensor)
+
+
+def _own_if_narrow_symmetric_int16(node: Node) -> Iterator[Problem]:
+    yield from _own_if_narrow(node)
+    for tensor in (*node.inputs, *node.outputs):
+        yield from _symmetric_int16(tensor)
+
+
+def _quantized_or_not_int16(node: Node) -> Iterator[Problem]:
+    """Check what is quantised: int8 is, int16 may be, int32 is not."""
+    tensors = (*node.inputs, *node.outputs)
+    is_quantized = any(tensor.type.quantization is not None for tensor in tensors)
+    dtype = tensors[0].dtype
+    if dtype is DType.INT8 or (dtype is DType.INT16 and is_quantized):
+        yield from _own_symmetric_int16(node)
+
+
+def _equal_inputs_if_narrow(node: Node) -> Iterator[Problem]:
+    yield from _own_if_narrow(node)
+    if node.inputs[0].dtype in QUANTISED:
+        yield from _equal(Node(node.op, node.inputs, (), node.name, node.source))
+
+
 def _equal(node: Node) -> Iterator[Problem]:
-    """Check that nothing is rescaled: all tensors have one quantisation, or none."""
+    """Check that nothing is rescaled: data have one quantisation, or none; indices are no data."""
     first = node.inputs[0]
     if first.dtype.bytes >= 4:
         return  # wide integers are counts and indices, whatever scales a converter left there
     for tensor in (*node.inputs[1:], *node.outputs):
-        if tensor.type.quantization != first.type.quantization:
+        same = tensor.type.quantization == first.type.quantization
+        if tensor.dtype is first.dtype and not same:
             yield Problem(
                 "its quantisation differs from that of the first input",
                 f"{_text(first.type.quantization)}, not {_text(tensor.type.quantization)}",
@@ -59,8 +104,16 @@ def _text(quant: Quantization | None) -> str:
 
 def _dequantized(node: Node) -> Iterator[Problem]:
     source = node.inputs[0]
-    if source.type.quantization is None:
+    if source.dtype.is_int and source.type.quantization is None:
         yield Problem("it is not quantised", "a quantised tensor", source)
+
+
+def _symmetric(node: Node) -> Iterator[Problem]:
+    source = node.inputs[0]
+    yield from _per_tensor(source)
+    quant = source.type.quantization
+    if quant is not None and any(quant.zero_points):
+        yield Problem("it has a zero point that is not 0", "0", source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,12 +130,43 @@ class QuantizationRule:
 
 UNUSED = QuantizationRule(_unused, "not used")
 OWN = QuantizationRule(_own, "each tensor its own")
+OWN_SYMMETRIC_INT16 = QuantizationRule(
+    _own_symmetric_int16, "each tensor its own; int16 with zero point 0"
+)
+
+
+OWN_IF_NARROW = QuantizationRule(_own_if_narrow, f"{OWN.words}; not used in int32 and int64")
+OWN_IF_NARROW_SYMMETRIC_INT16 = QuantizationRule(
+    _own_if_narrow_symmetric_int16, f"{OWN_SYMMETRIC_INT16.words}; not used in int32 and int64"
+)
+QUANTIZED_OR_NOT_INT16 = QuantizationRule(
+    _quantized_or_not_int16, "each tensor its own; int16 with zero point 0, or none; int32 unused"
+)
+EQUAL_INPUTS_IF_NARROW = QuantizationRule(
+    _equal_inputs_if_narrow, f"{OWN.words}, one for all inputs; not used in int32 and int64"
+)
 EQUAL = QuantizationRule(_equal, "equal for inputs and outputs")
 EQUAL_AND_OWN = QuantizationRule(_equal_and_own, EQUAL.words)
 """As EQUAL, and none may be without."""
 
+
+def _symmetric_weights(node: Node) -> Iterator[Problem]:
+    yield from _own_if_narrow_symmetric_int16(node)
+    for tensor in node.inputs:
+        quant = tensor.type.quantization
+        if tensor.is_constant and quant is not None and any(quant.zero_points):
+            yield Problem("it has a zero point that is not 0", "0 for constants", tensor)
+
+
+SYMMETRIC_WEIGHTS = QuantizationRule(
+    _symmetric_weights, "each tensor its own; constants and int16 with zero point 0"
+)
+
 DEQUANTIZED = QuantizationRule(_dequantized, OWN.words)
 """The input is quantised, per tensor or per channel."""
+
+SYMMETRIC = QuantizationRule(_symmetric, "one scale, zero point 0")
+"""The first input is quantised, with zero point 0."""
 
 
 def weights(axis: int) -> QuantizationRule:
@@ -91,6 +175,7 @@ def weights(axis: int) -> QuantizationRule:
     def check(node: Node) -> Iterator[Problem]:
         for tensor in (node.inputs[0], *node.outputs):
             yield from _per_tensor(tensor)
+            yield from _symmetric_int16(tensor)
         factors = node.inputs[1]
         quant = factors.type.quantization
         if factors.dtype.is_float:
@@ -103,18 +188,37 @@ def weights(axis: int) -> QuantizationRule:
         if any(quant.zero_points):
             yield Problem("it has a zero point that is not 0", "0", factors)
 
-    words = "activations their own; weights per tensor or channel, zero point 0"
+    words = "activations their own, int16 with zero point 0;"
+    words += " weights per tensor or channel, zero point 0"
     return QuantizationRule(check, words, axis)
 
 
-def fixed(scale: Fraction, zero_point: int) -> QuantizationRule:
-    """Fix the quantisation of an int8 output: the range of the result decides it."""
-    expected = Quantization((float(scale),), (zero_point,))
+class FixedOutput(NamedTuple):
+    """The quantisation that an output has because the range of the result decides it."""
+
+    source: DType
+    output: DType
+    scale: Fraction
+    zero_point: int
+
+
+def fixed(*outputs: FixedOutput) -> QuantizationRule:
+    """Fix the quantisation of integer outputs; int16 inputs are symmetric."""
+    expected = {
+        (source, output): Quantization((float(scale),), (zero_point,))
+        for source, output, scale, zero_point in outputs
+    }
 
     def check(node: Node) -> Iterator[Problem]:
         yield from _own(node)
+        yield from _symmetric_int16(node.inputs[0])
         quant = node.output.type.quantization
-        if node.output.dtype.is_int and quant != expected:
-            yield Problem(f"it has {_text(quant)}", _text(expected), node.output)
+        legal = expected.get((node.inputs[0].dtype, node.output.dtype))
+        if legal is not None and quant != legal:
+            yield Problem(f"it has {_text(quant)}", _text(legal), node.output)
 
-    return QuantizationRule(check, f"input its own; output scale {scale}, zero point {zero_point}")
+    words = "; ".join(
+        f"output {output.value} scale {scale}, zero point {zero_point}"
+        for _, output, scale, zero_point in outputs
+    )
+    return QuantizationRule(check, f"input its own; {words}")

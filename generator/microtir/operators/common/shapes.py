@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TypeAlias
 
 from microtir.errors import GraphError
@@ -24,7 +25,7 @@ def input_shape(node: Node, index: int, rank: int) -> Shape:
     return shape
 
 
-def _positions(size: int, window: int, stride: int, dilation: int, before: int, after: int) -> int:
+def positions(size: int, window: int, stride: int, dilation: int, before: int, after: int) -> int:
     """Count the positions of a window along an axis with padding."""
     legal = "window, stride and dilation from 1, padding from 0"
     require(min(window, stride, dilation) >= 1 and min(before, after) >= 0, "attributes", legal)
@@ -38,8 +39,8 @@ def windowed_shape(image: Shape, window: SlidingWindow, channels: int) -> Shape:
     """Return the shape of what a window gives that slides over an image."""
     p, (taps_h, taps_w) = window.padding, window.taps
     (stride_h, stride_w), (dilation_h, dilation_w) = window.strides, window.dilations
-    rows = _positions(image[1], taps_h, stride_h, dilation_h, p.top, p.bottom)
-    columns = _positions(image[2], taps_w, stride_w, dilation_w, p.left, p.right)
+    rows = positions(image[1], taps_h, stride_h, dilation_h, p.top, p.bottom)
+    columns = positions(image[2], taps_w, stride_w, dilation_w, p.left, p.right)
     return image[0], rows, columns, channels
 
 
@@ -62,8 +63,16 @@ def same_rows(node: Node) -> tuple[Shape, ...]:
 
 
 def broadcast_shape(node: Node) -> tuple[Shape, ...]:
-    """Give the output the shape that both inputs have after numpy's broadcasting."""
-    first, second = (tensor.shape for tensor in node.inputs)
+    """Give the output the shape that all inputs have after numpy's broadcasting."""
+    return (broadcast_of(*(tensor.shape for tensor in node.inputs)),)
+
+
+def broadcast_of(*shapes: Shape) -> Shape:
+    """Return the shape that arrays of these shapes have after numpy's broadcasting."""
+    return functools.reduce(_broadcast, shapes)
+
+
+def _broadcast(first: Shape, second: Shape) -> Shape:
     rank = max(len(first), len(second))
     pairs = list(
         zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second, strict=True)
@@ -73,7 +82,7 @@ def broadcast_shape(node: Node) -> tuple[Shape, ...]:
         f"shapes {first} and {second}",
         "equal extents, or 1, counted from the last dimension",
     )
-    return (tuple(max(pair) for pair in pairs),)
+    return tuple(a if b == 1 else b for a, b in pairs)
 
 
 def declared_shapes(node: Node) -> tuple[Shape, ...]:

@@ -14,7 +14,10 @@ from microtir.operators.common.fixed_point import Ints
 Interval: TypeAlias = tuple[Ints, Ints]
 """Lowest and highest stored value, one each per index of the last axis, or one for all."""
 
-ANY_INT8: Interval = (np.array([DType.INT8.min], np.int64), np.array([DType.INT8.max], np.int64))
+
+def any_value(dtype: DType) -> Interval:
+    """Return all values of an integer type."""
+    return np.array([dtype.min], np.int64), np.array([dtype.max], np.int64)
 
 
 def joined(*ranges: SumRange) -> SumRange:

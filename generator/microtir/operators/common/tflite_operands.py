@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from microtir.dtype import DType
 from microtir.errors import ModelFileError, UnsupportedModelError
-from microtir.graph.ir import Tensor
+from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
 
 OptionsT = TypeVar("OptionsT", bound=Options)
@@ -27,19 +29,41 @@ _ACTIVATIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """What an operator of the file remembers from one run to the next, without a tensor for it.
+
+    Its old value becomes one more input of the node, and its new value one more output.
+    """
+
+    label: str  # part of its name
+    type: TensorType
+    initial: Array
+
+
 @dataclass(frozen=True, slots=True)
 class Converted:
     """What a reader makes of an operator.
 
+    Of variable tensors among the inputs the new values become more outputs of the node, in their
+    order; of those among the outputs the old values become more inputs. `memory` comes last.
+
     `shape` is what the output must have by inputs that are no inputs of the node any more; None
     where the shape follows from the node, and `graph.rules` checks it.  `free` is what it has where
     the stored shape depends on the batch; None where it is `shape`, or follows from the node.
+
+    An operator with a `kept_output` makes its first output of what that held before, input 0 of
+    the node, even if the file does not call it a variable tensor.  With a `period` all operators
+    of the file behind it run in every run of that number only.
     """
 
     op: Operator
     inputs: tuple[Tensor, ...]
     shape: tuple[int, ...] | None = None
     free: tuple[int, ...] | None = None
+    memory: tuple[Memory, ...] = ()
+    kept_output: bool = False
+    period: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +77,8 @@ class Operands:
     outputs: tuple[Tensor, ...]
     is_computable: Callable[[Tensor], bool]  # true for constants and what is made of them alone
     custom_options: bytes = b""  # of a custom operator
+    variables: frozenset[int] = frozenset()  # positions of inputs that keep their values
+    offsets: tuple[int, ...] = ()  # where the file places inputs, then outputs, in memory; or -1
 
     def table(self, kind: type[OptionsT]) -> OptionsT:
         """Return the options, known to be of this kind by the table of readers."""
@@ -64,6 +90,16 @@ class Operands:
         tensor = self.inputs[index]
         if tensor is None:
             raise self.malformed(f"input {index} is left out", "only a bias may be left out")
+        return tensor
+
+    def variable(self, index: int) -> Tensor:
+        """Return an input that keeps its value from one run to the next."""
+        tensor = self.input(index)
+        if index not in self.variables:
+            raise self.malformed(
+                f"input {index} {brief(tensor.name)!r} does not keep its value",
+                "a variable tensor that no caller gives",
+            )
         return tensor
 
     def optional(self, index: int) -> Tensor | None:
@@ -79,6 +115,14 @@ class Operands:
     def output(self) -> Tensor:
         """Return the first output."""
         return self.outputs[0]
+
+    @property
+    def stored_zero(self) -> float:
+        """Return the real number 0 as the first output stores it."""
+        quantization = self.output.type.quantization
+        if quantization is None or quantization.is_per_channel:
+            return 0.0
+        return float(quantization.zero_point)
 
     def malformed(self, what: str, legal: str | None = None) -> ModelFileError:
         """Return the error for an operator that contradicts itself or its tensors."""
@@ -147,6 +191,32 @@ class Operands:
             raise self.malformed(f"{what} has {len(numbers)} numbers", "1")
         return numbers[0]
 
+    def number(self, index: int, what: str) -> float:
+        """Return the only number of an input, an integer or a float.
+
+        Raises:
+            UnsupportedModelError: the input is not a constant.
+            ModelFileError: it is not one number.
+        """
+        tensor = self.input(index)
+        if tensor.data is None:
+            raise self.unsupported(
+                f"the model computes {what} (input {index} {brief(tensor.name)!r})",
+                "a constant",
+                "convert the model with fixed input shapes, including a batch of 1",
+            )
+        if tensor.type.elements != 1:
+            raise self.malformed(f"{what} has {tensor.type.elements} numbers", "1")
+        number: float = tensor.data.reshape(()).item()
+        return number
+
+    def paddings(self, index: int, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return how many elements an input adds before and after each of `rank` axes."""
+        paddings = self.integers(index, "the paddings")
+        if len(paddings) != 2 * rank:
+            raise self.malformed(f"the paddings are {paddings}", f"{rank} pairs of numbers")
+        return paddings[0::2], paddings[1::2]
+
     def axis(self, axis: int, rank: int) -> int:
         """Return a dimension counted from the front; negative ones count from the end."""
         if not -rank <= axis < rank:
@@ -165,12 +235,24 @@ class Operands:
             )
         return tensor
 
-    def with_weights(self) -> tuple[Tensor, ...]:
-        """Return data, weights and, if there is one, the bias."""
+    def with_weights(self, bias_type: TfliteType = TfliteType.FLOAT32) -> tuple[Tensor, ...]:
+        """Return data, weights and, if there is one, the bias.
+
+        Args:
+            bias_type: the option of that name.  It counts where there is no bias: sums of int16
+                products are 32 bits wide with a bias of int32, of zeros then.
+        """
         inputs = (self.input(0), self.require_computable(1, "the weights"))
         if self.optional(2) is None:
+            if inputs[0].dtype is DType.INT16 and bias_type is TfliteType.INT32:
+                return (*inputs, self._no_bias())
             return inputs
         return (*inputs, self.require_computable(2, "the bias"))
+
+    def _no_bias(self) -> Tensor:
+        shape = self.output.shape[-1:]
+        data = np.zeros(shape, np.int32)
+        return Tensor(f"{self.output.name}/bias", TensorType(shape, DType.INT32), data)
 
 
 MANY = 1 << 16
@@ -187,7 +269,8 @@ class TfliteReader:
         read: makes the attributes and picks the inputs.
         options: the table that the file has for it.
         inputs: the fewest and the most.
-        outputs: exactly one, or any number: MANY.
+        outputs: the most, from one on.
+        updates: whether it writes its variable tensors.
     """
 
     op: type[Operator]
@@ -196,6 +279,7 @@ class TfliteReader:
     options: type[Options] = Options
     inputs: tuple[int, int] = (1, 1)
     outputs: int = 1
+    updates: bool = False
 
 
 def without_attributes(op: Operator) -> Callable[[Operands], Converted]:
@@ -214,5 +298,6 @@ def check_arity(operands: Operands, reader: TfliteReader) -> None:
         legal = f"{low} or more" if high == MANY else " or ".join(map(str, sorted({low, high})))
         raise operands.malformed(f"it has {len(operands.inputs)} inputs", legal)
     if not operands.outputs or len(operands.outputs) > reader.outputs:
-        legal = "1" if reader.outputs == 1 else "1 or more"
+        most = reader.outputs
+        legal = "1" if most == 1 else "1 or more" if most == MANY else f"1 to {most}"
         raise operands.malformed(f"it has {len(operands.outputs)} outputs", legal)

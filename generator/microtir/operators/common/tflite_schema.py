@@ -20,8 +20,10 @@ class TfliteType(IntEnum):
     INT8 = 9
     FLOAT64 = 10
     UINT64 = 12
+    RESOURCE = 13
     UINT32 = 15
     UINT16 = 16
+    INT4 = 17
 
 
 class Padding(IntEnum):

@@ -18,17 +18,32 @@ def explicit_padding(
 ) -> Padding2D:
     """Return the explicit padding of a windowed operator."""
     _, height, width, _ = operands.image(0)
-    for name, pair in (("window", window), ("strides", strides), ("dilations", dilations)):
-        if not 1 <= min(pair) <= max(pair) <= _MAX_WINDOW:
-            raise operands.malformed(f"{name}: {pair[0]} by {pair[1]}", f"1 to {_MAX_WINDOW} each")
+    check_window(operands, window, strides, dilations)
     if padding is Padding.VALID:
         return Padding2D()
-    top, bottom = _same(height, window[0], strides[0], dilations[0])
-    left, right = _same(width, window[1], strides[1], dilations[1])
+    top, bottom = same_padding(height, window[0], strides[0], dilations[0])
+    left, right = same_padding(width, window[1], strides[1], dilations[1])
     return Padding2D(top, bottom, left, right)
 
 
-def _same(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
+def check_window(
+    operands: Operands,
+    window: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...] = (1,),
+) -> None:
+    """Check that windows have legal extents.
+
+    Raises:
+        ModelFileError: some are below 1, or out of all proportion.
+    """
+    for name, extents in (("window", window), ("strides", strides), ("dilations", dilations)):
+        if not 1 <= min(extents) <= max(extents) <= _MAX_WINDOW:
+            text = " by ".join(map(str, extents))
+            raise operands.malformed(f"{name}: {text}", f"1 to {_MAX_WINDOW} each")
+
+
+def same_padding(size: int, window: int, stride: int, dilation: int = 1) -> tuple[int, int]:
     """Return the elements that SAME adds before and after an axis.
 
     There are ceil(size / stride) positions; an odd element of padding goes to the end.

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
@@ -22,13 +24,20 @@ from microtir.operators.definition import Definition, Trait
 
 @dataclass(frozen=True, slots=True)
 class Quantize(Operator):
-    """Float to integer, or integer to integer of another quantisation."""
+    """Float to integer, or integer to integer of another quantisation.
+
+    Of two nearest integers a float becomes the one away from zero, as TFLite's does, or the even
+    one, as ONNX's.
+    """
 
     name: ClassVar[str] = "quantize"
+    ties_to_even: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Dequantize(Operator):
+    """Stored integers to real numbers; real ones, once of float16, stay as they are."""
+
     name: ClassVar[str] = "dequantize"
 
 
@@ -37,6 +46,17 @@ class CastTo(Operator):
     """Conversion of stored values to the output's scalar type; quantisation plays no part."""
 
     name: ClassVar[str] = "cast"
+
+
+@dataclass(frozen=True, slots=True)
+class Tabulated(Operator):
+    """Looks a stored int8 value x up: entry x + 128 of the `table`, 256 bytes that are int8.
+
+    Frontends make it of functions of one element that have no operator of their own.
+    """
+
+    name: ClassVar[str] = "tabulated"
+    table: bytes = np.arange(-128, 128).astype(np.int8).tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +97,37 @@ def requantize_params(input_type: TensorType, output: TensorType) -> RequantizeP
     )
 
 
+def is_per_channel(node: Node) -> bool:
+    """Return whether the input of a DEQUANTIZE has several scales."""
+    quant = node.inputs[0].type.quantization
+    return quant is not None and quant.is_per_channel
+
+
 def _requantize_multipliers(node: Node) -> Iterator[Problem]:
     yield from check_shift(requantize_params(node.inputs[0].type, node.output.type).multiplier)
 
 
-_F32, _I8, _U8, _I16 = DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16
+_F32, _I8, _U8 = DType.FLOAT32, DType.INT8, DType.UINT8
+_I16, _I32 = DType.INT16, DType.INT32
+
+_QUANTIZED = converting(
+    *((source, _I8) for source in (_F32, _I8, _I16, _I32, _U8)),
+    *((source, _I16) for source in (_F32, _I8, _I16, _I32, _U8)),
+    *((source, _I32) for source in (_I8, _I16)),
+    *((source, _U8) for source in (_F32, _I8, _U8)),
+)
 
 DEFINITIONS = (
     Definition(
         Quantize,
-        types=converting((_F32, _I8), (_I8, _I8), (_I16, _I8), (_U8, _I8), (_I8, _U8)),
+        types=_QUANTIZED,
         quantization=OWN,
         multipliers=_requantize_multipliers,
         traits=frozenset({Trait.ELEMENTWISE, Trait.TABULATED}),
     ),
     Definition(
         Dequantize,
-        types=converting((_I8, _F32), (_U8, _F32), (_I16, _F32)),
+        types=converting((_I8, _F32), (_U8, _F32), (_I16, _F32), (_F32, _F32)),
         quantization=DEQUANTIZED,
         traits=frozenset({Trait.ELEMENTWISE}),
     ),
@@ -102,5 +136,11 @@ DEFINITIONS = (
         types=ANY_TYPES,
         quantization=UNUSED,
         traits=frozenset({Trait.ELEMENTWISE}),
+    ),
+    Definition(
+        Tabulated,
+        types=converting((_I8, _I8)),
+        quantization=OWN,
+        traits=frozenset({Trait.ELEMENTWISE, Trait.TABULATED}),
     ),
 )

@@ -6,15 +6,26 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from microtir import te
 from microtir.dtype import DType
+from microtir.graph.ir import Quantization
 from microtir.graph.operator import Operator
-from microtir.operators.common.arithmetic import centred, requantise, stored
-from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.arithmetic import (
+    centred,
+    long,
+    requantise_wrapping,
+    stored,
+    wide,
+    wrapped_int32,
+)
+from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
 from microtir.operators.conversion.definition import (
     CastTo,
     Dequantize,
     Quantize,
+    is_per_channel,
     quantize_params,
     requantize_params,
 )
@@ -25,37 +36,75 @@ def quantize(layer: FormulaContext) -> None:
     node, x = layer.node, layer.image(0)
     source, target = node.inputs[0].type, node.output.type
     if source.dtype is DType.FLOAT32:
+        assert isinstance(node.op, Quantize)
         real = quantize_params(target)
+        ties_to_even = node.op.ties_to_even
 
         def from_float(*at: te.Expr) -> te.Expr:
             # Clamped before the conversion: C leaves a float outside the integer undefined.
-            low, high = real.minimum - real.zero_point, real.maximum - real.zero_point
-            rounded = te.clamp(te.round(x.at(*at) / real.scale), float(low), float(high))
+            low = float(real.minimum - real.zero_point)
+            high = float(real.maximum - real.zero_point)
+            quotient = x.at(*at) / real.scale
+            if ties_to_even:
+                rounded = te.round_small(te.bind("clamped", te.clamp(quotient, low, high)))
+            else:
+                rounded = te.clamp(te.round(quotient), low, high)
             return te.cast(target.dtype, te.cast(DType.INT32, rounded) + real.zero_point)
 
         layer.rows(from_float)
         return
     params = requantize_params(source, target)
+    low, high = params.minimum, params.maximum
+    bits = source.dtype.bits + 1  # with the zero point
 
     def from_integer(*at: te.Expr) -> te.Expr:
-        scaled = requantise(centred(x.at(*at), params.input_zero_point), params.multiplier)
-        return stored(
-            scaled, params.output_zero_point, params.minimum, params.maximum, target.dtype
-        )
+        value = _shifted(x.at(*at), -params.input_zero_point)
+        scaled = requantise_wrapping(value, params.multiplier, bits)
+        if target.dtype is DType.INT32:
+            return _shifted(scaled, params.output_zero_point)
+        return stored(scaled, params.output_zero_point, low, high, target.dtype)
 
     layer.rows(from_integer)
 
 
+def _shifted(value: te.Expr, by: int) -> te.Expr:
+    """Return a stored integer plus a zero point, INT32; an INT32 wraps."""
+    if value.dtype is DType.INT32 and by:
+        return te.bind("shifted", wrapped_int32(long(value) + by))
+    return wide(value) + by
+
+
 def dequantize(layer: FormulaContext) -> None:
     """Emit DEQUANTIZE to float32."""
-    quant, x = layer.node.inputs[0].type.quant, layer.image(0)
+    node = layer.node
+    if node.inputs[0].dtype.is_float:
+        same = layer.image(0)
+        layer.rows(same.at)
+        return
+    quant = node.inputs[0].type.quant
+    if quant.axis is not None:
+        _dequantize_channels(layer, quant, quant.axis)
+        return
+    x = layer.image(0)
     layer.rows(
         lambda *at: te.cast(DType.FLOAT32, centred(x.at(*at), quant.zero_point)) * quant.scale
     )
 
 
+def _dequantize_channels(layer: FormulaContext, quant: Quantization, axis: int) -> None:
+    x = layer.whole(0)
+    scales = te.constant(np.array(quant.scales, np.float32), "scales")
+    zero_points = te.constant(np.array(quant.zero_points, np.int32), "zero_points")
+
+    def element(*at: te.Expr) -> te.Expr:
+        centred_value = wide(x[at]) - zero_points[at[axis]]
+        return te.cast(DType.FLOAT32, centred_value) * scales[at[axis]]
+
+    layer.tensor(element)
+
+
 def cast(layer: FormulaContext) -> None:
-    """Emit CAST: integers keep their low bits, floats are truncated."""
+    """Emit CAST: integers keep their low bits, floats are truncated and saturate."""
     x, dtype = layer.image(0), layer.node.output.dtype
     layer.rows(lambda *at: _convert(x.at(*at), dtype))
 
@@ -69,24 +118,28 @@ def _convert(value: te.Expr, dtype: DType) -> te.Expr:
     if dtype.is_float or source is dtype:
         return te.cast(dtype, value)
     if source.is_float:
-        return te.cast(dtype, te.clamp(value, float(dtype.min), _largest_float(dtype)))
+        return _saturated(te.bind("value", value), dtype)
     if source.min >= dtype.min and source.max <= dtype.max:
         return te.cast(dtype, value)
-    # TIR casts keep values; two's complement keeps the low bits, so take them by a remainder.
-    big = DType.INT64
-    low_bits = (te.cast(big, value) - dtype.min) % (1 << dtype.bits) + dtype.min
-    return te.cast(dtype, low_bits)
+    # TIR casts keep values; two's complement keeps the low bits.
+    mask, half = (1 << dtype.bits) - 1, -dtype.min
+    low_bits = long(value) & mask
+    return te.cast(dtype, ((low_bits + half) & mask) - half if half else low_bits)
 
 
-def _largest_float(dtype: DType) -> float:
-    """Return the largest float32 that the integer type holds: 2^31 - 1 is not a float32."""
-    return float(dtype.max) if dtype.bits <= 24 else math.ldexp(1.0 - 2.0**-24, dtype.bits - 1)
+def _saturated(value: te.Expr, dtype: DType) -> te.Expr:
+    """Return a float as an integer, outside the type the nearer end, of NaN 0."""
+    beyond = math.ldexp(1.0, dtype.bits - dtype.is_signed)
+    low, high, zero = (te.const(n, dtype) for n in (dtype.min, dtype.max, 0))
+    inside = te.select(value >= float(dtype.min), te.cast(dtype, value), low)
+    number = te.select(value >= beyond, high, inside)
+    return te.select(value == value, number, zero)
 
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
         Quantize: Formula(quantize, 20),
-        Dequantize: Formula(dequantize, 6),
+        Dequantize: Formula(dequantize, 6, same_row_if(lambda node: not is_per_channel(node))),
         CastTo: Formula(cast, 4),
     }
 )

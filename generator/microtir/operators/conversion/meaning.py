@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -22,6 +23,7 @@ from microtir.operators.conversion.definition import (
     CastTo,
     Dequantize,
     Quantize,
+    Tabulated,
     quantize_params,
     requantize_params,
 )
@@ -30,43 +32,55 @@ from microtir.operators.conversion.definition import (
 def quantize(op: Quantize, node: Node, x: Array) -> Array:
     """Compute QUANTIZE from float32, or between integer types.
 
-    A quotient outside int32, which C leaves undefined, saturates; NaN gives the zero point.
+    A quotient outside int32, which C leaves undefined, saturates; NaN gives the least value.
     """
     source, output = node.inputs[0].type, node.output.type
     if not source.dtype.is_float:
         return as_output(quantized_requantize(op, stored(x), source, output), output)
     params = quantize_params(output)
     quotient = (x / np.float32(params.scale)).astype(np.float64)
-    rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
-    shifted = _saturated(rounded) + params.zero_point
+    if op.ties_to_even:
+        rounded = np.rint(quotient)
+    else:
+        rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
+    finite = np.clip(np.nan_to_num(rounded, nan=INT32_MIN), INT32_MIN, INT32_MAX)
+    shifted = finite.astype(np.int64) + params.zero_point
     return as_output(np.clip(shifted, params.minimum, params.maximum), output)
-
-
-def _saturated(real: Array) -> Ints:
-    """Return the integral doubles as integers within int32; NaN becomes 0."""
-    finite = np.clip(np.nan_to_num(real, nan=0.0), INT32_MIN, INT32_MAX)
-    return np.asarray(finite, np.int64)
 
 
 def dequantize(_op: Dequantize, node: Node, x: Array) -> Array:
     """Compute DEQUANTIZE, per tensor or per channel."""
-    return as_output(dequantized(x, node.inputs[0].type), node.output.type)
+    source = node.inputs[0].type
+    real = x if source.dtype.is_float else dequantized(x, source)
+    return as_output(real, node.output.type)
 
 
 def cast_to(_op: CastTo, node: Node, x: Array) -> Array:
     """Compute CAST of stored values.
 
-    Float to integer truncates to int32, saturating where C leaves the result undefined; integers
-    then wrap to a narrower type. Anything but zero is true.
+    Float to integer truncates and saturates, and NaN becomes 0; an integer keeps its low bits.
+    Anything but zero is true.
     """
     target = node.output.dtype
     if target is DType.BOOL:
         return np.asarray(x != 0)
     if target.is_float:
         return x.astype(target.value)
-    integers = _saturated(np.trunc(x.astype(np.float64))) if x.dtype.kind == "f" else stored(x)
-    bits = wrap(integers, target.bits) if target.bits < 64 else integers
-    return bits.astype(target.value)
+    if x.dtype.kind == "f":
+        return _saturated(x.astype(np.float64), target)
+    integers = stored(x)
+    if target.bits < 64 and target.is_signed:
+        integers = wrap(integers, target.bits)
+    return integers.astype(target.value)
+
+
+def _saturated(real: Array, dtype: DType) -> Array:
+    """Return real numbers as integers, those outside the type as its ends, NaN as 0."""
+    over = real >= math.ldexp(1.0, dtype.bits - dtype.is_signed)
+    under = real < float(dtype.min)
+    inside = np.trunc(np.where(over | under | np.isnan(real), 0.0, real)).astype(dtype.value)
+    ends = np.where(over, dtype.max, dtype.min).astype(dtype.value)
+    return np.where(over | under, ends, inside)
 
 
 def quantized_requantize(
@@ -76,7 +90,13 @@ def quantized_requantize(
     params = requantize_params(input_type, output)
     centred = wrap(x - params.input_zero_point)
     scaled = multiply_by_quantized_multiplier(centred, *params.multiplier)
-    return np.clip(scaled + params.output_zero_point, params.minimum, params.maximum)
+    shifted = wrap(scaled + params.output_zero_point)
+    return np.clip(shifted, params.minimum, params.maximum)
+
+
+def tabulated(op: Tabulated, _node: Node, x: Array) -> Array:
+    """Look every element up."""
+    return np.frombuffer(op.table, np.int8)[stored(x) - DType.INT8.min]
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
@@ -84,5 +104,6 @@ MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
         Quantize: quantize,
         Dequantize: dequantize,
         CastTo: cast_to,
+        Tabulated: tabulated,
     }
 )

@@ -10,24 +10,25 @@ from typing import ClassVar
 import numpy as np
 
 from microtir.graph.ir import Node, SumRange, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
 from microtir.operators.common.linear import (
     LinearParams,
-    linear_params,
+    WeightedOperator,
     sums_of_products,
+    weighted_params,
 )
-from microtir.operators.common.multiplier import per_channel_multipliers
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require, windowed_shape
 from microtir.operators.common.sums import Interval
+from microtir.operators.common.types import WEIGHTED_LONG
 from microtir.operators.definition import weighted
 
 
 @dataclass(frozen=True, slots=True)
-class Conv2D(Operator):
-    """Inputs: image (N, H, W, I), weights (O, KH, KW, I), optional bias (O,).
+class Conv2D(WeightedOperator):
+    """Inputs: image (N, H, W, G*I), weights (O, KH, KW, I), optional bias (O,).
 
-    Output (N, OH, OW, O). Padding counts as the zero point. Weights may be int8 under float
+    Output (N, OH, OW, O). Channels are in G groups: the first O/G output channels see the first I
+    of the input, and so on. Padding counts as the zero point. Weights may be int8 under float
     activations (hybrid).
     """
 
@@ -39,7 +40,7 @@ class Conv2D(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class DepthwiseConv2D(Operator):
+class DepthwiseConv2D(WeightedOperator):
     """Inputs: image (N, H, W, I), weights (1, KH, KW, I*M), optional bias (I*M,).
 
     Output channel c reads input channel c // depth_multiplier.
@@ -56,19 +57,18 @@ class DepthwiseConv2D(Operator):
 def conv_params(
     op: Conv2D | DepthwiseConv2D, image: TensorType, weights: TensorType, output: TensorType
 ) -> LinearParams:
-    """Derive the parameters of an int8 convolution; multipliers come from scales in double."""
-    return linear_params(
-        op.activation, image, output, per_channel_multipliers(image, weights, output)
-    )
+    """Derive the parameters of an int8 convolution; factors come from its scales."""
+    return weighted_params(op.activation, op.rescaling, image, weights, output)
 
 
 def _conv_2d_shape(node: Node) -> tuple[Shape, ...]:
     assert isinstance(node.op, Conv2D)
     image, weights = input_shape(node, 0, 4), input_shape(node, 1, 4)
+    groups = image[3] // max(weights[3], 1)
     require(
-        weights[3] == image[3],
+        groups > 0 and weights[3] * groups == image[3] and weights[0] % groups == 0,
         f"weights {weights} for an image of {image[3]} channels",
-        f"(O, KH, KW, {image[3]})",
+        f"(O, KH, KW, {image[3]}), or O and {image[3]} channels in as many groups",
     )
     check_bias(node, weights[0])
     return (windowed_shape(image, sliding_window(node), weights[0]),)
@@ -98,6 +98,11 @@ def _depthwise_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     return sums_of_products(node, by_channel, low, high)
 
 
+def groups_of(node: Node) -> int:
+    """Return how many groups of input channels have output channels of their own."""
+    return node.inputs[0].shape[3] // node.inputs[1].shape[3]
+
+
 def sliding_window(node: Node) -> SlidingWindow:
     """Return the window of a node."""
     op = node.op
@@ -120,7 +125,6 @@ DEFINITIONS = (
         _conv_2d_shape,
         _conv_2d_terms,
         window=sliding_window,
-        limits="constant weights; no groups",
     ),
     weighted(
         DepthwiseConv2D,
@@ -129,5 +133,6 @@ DEFINITIONS = (
         channel_axis=3,
         sums=_depthwise_sums,
         window=sliding_window,
+        types=WEIGHTED_LONG,
     ),
 )

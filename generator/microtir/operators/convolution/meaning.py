@@ -12,7 +12,12 @@ from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Doubles, Meaning, taps
 from microtir.operators.common.linear_meaning import flat_rows, linear
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.definition import (
+    Conv2D,
+    DepthwiseConv2D,
+    conv_params,
+    groups_of,
+)
 
 
 def _conv_taps(op: Conv2D | DepthwiseConv2D, node: Node, image: Doubles) -> Array:
@@ -27,8 +32,17 @@ def conv_2d(
 
     def sums(centred: Doubles, factors: Doubles) -> Doubles:
         columns = _conv_taps(op, node, centred)
-        result: Doubles = columns.reshape(*columns.shape[:3], -1) @ flat_rows(factors).T
-        return result
+        return np.concatenate(
+            [
+                part.reshape(*part.shape[:3], -1) @ flat_rows(weights).T
+                for part, weights in zip(
+                    np.split(columns, groups_of(node), axis=-1),
+                    np.split(factors, groups_of(node)),
+                    strict=True,
+                )
+            ],
+            axis=-1,
+        )
 
     params = partial(conv_params, op)
     return linear(node, op.activation, params, sums, image, weights, bias)

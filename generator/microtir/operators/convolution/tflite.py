@@ -47,18 +47,10 @@ class DepthwiseConv2DOptions(Options):
 
 
 def conv_2d(operands: Operands) -> Converted:
-    """Read CONV_2D: image, weights (O, KH, KW, I), optional bias."""
+    """Read CONV_2D: image, weights (O, KH, KW, I of a group), optional bias."""
     options = operands.table(Conv2DOptions)
-    _, _, _, channels = operands.image(0)
-    _, _, _, inputs = operands.image(1)
-    if inputs and inputs < channels and channels % inputs == 0:
-        raise operands.unsupported(
-            f"it is a grouped convolution: {channels} channels, weights for {inputs}",
-            "weights for all channels",
-            "split the layer into one convolution per group, or use a depthwise one",
-        )
     op = Conv2D(*_window(operands, options), operands.activation(options.activation))
-    return Converted(op, operands.with_weights())
+    return Converted(op, operands.with_weights(options.quantized_bias_type))
 
 
 def depthwise_conv_2d(operands: Operands) -> Converted:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from microtir.graph.ir import Array, Node
+from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.quantization import UNUSED
 from microtir.operators.common.shapes import declared_shapes
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
 from microtir.operators.common.types import ANY_TYPES
 from microtir.operators.custom.definition import Custom
 from microtir.operators.definition import Definition
-from microtir.operators.record import OperatorRecord, WrittenFunction
+from microtir.operators.record import OperatorRecord
 
 Reference: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
 """Given the node and an array per input: the output, or a tuple of outputs."""

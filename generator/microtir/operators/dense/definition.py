@@ -7,31 +7,30 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.graph.ir import Node, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.linear import (
-    LinearParams,
-    linear_params,
-)
-from microtir.operators.common.multiplier import per_channel_multipliers
+from microtir.operators.common.linear import LinearParams, WeightedOperator, weighted_params
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require
 from microtir.operators.definition import weighted
 
 
 @dataclass(frozen=True, slots=True)
-class FullyConnected(Operator):
-    """Inputs: (..., I) read as (rows, I), weights (O, I), optional bias (O,). Output rows of O."""
+class FullyConnected(WeightedOperator):
+    """Inputs: (..., I) read as (rows, I), weights (O, I), optional bias (O,). Output rows of O.
+
+    `asymmetric` is what a float layer with int8 weights says of how its inputs are quantised, if
+    they are.
+    """
 
     name: ClassVar[str] = "fully_connected"
     activation: Activation = Activation.NONE
+    asymmetric: bool = False
 
 
 def fully_connected_params(
     op: FullyConnected, features: TensorType, weights: TensorType, output: TensorType
 ) -> LinearParams:
-    """Derive the parameters of an int8 fully connected layer, from scales in double."""
-    multipliers = per_channel_multipliers(features, weights, output)
-    return linear_params(op.activation, features, output, multipliers)
+    """Derive the parameters of an int8 fully connected layer."""
+    return weighted_params(op.activation, op.rescaling, features, weights, output)
 
 
 def _fully_connected_shape(node: Node) -> tuple[Shape, ...]:

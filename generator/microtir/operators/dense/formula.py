@@ -11,18 +11,9 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.arithmetic import (
-    Accumulator,
-    ChannelMultipliers,
-    activate,
-    centred,
-    channel_scales,
-    int32,
-    stored,
-    wide,
-)
+from microtir.operators.common.arithmetic import activate, channel_scales
 from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
-from microtir.operators.common.linear import bias_of
+from microtir.operators.common.weighted import WeightedArithmetic, stored_weights
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 
 
@@ -36,11 +27,11 @@ def keeps_rows(node: Node) -> bool:
 
 
 def fully_connected(layer: FormulaContext) -> None:
-    """Emit FULLY_CONNECTED for int8, float32 or hybrid operands; weights are (O, I)."""
-    if layer.node.inputs[0].dtype is DType.INT8:
-        _emit_int8(layer)
-    else:
+    """Emit FULLY_CONNECTED for integer, float32 or hybrid operands; weights are (O, I)."""
+    if layer.node.inputs[0].dtype.is_float:
         _emit_float(layer)
+    else:
+        _emit_integers(layer)
 
 
 def _features(layer: FormulaContext, row: te.Expr, position: te.ExprLike) -> te.Expr:
@@ -62,32 +53,19 @@ def _emit_rows(layer: FormulaContext, element: Callable[[te.Expr, te.Expr], te.E
         layer.tensor(element, (rows, channels))
 
 
-def _emit_int8(layer: FormulaContext) -> None:
+def _emit_integers(layer: FormulaContext) -> None:
     node = layer.node
     op, weights = node.op, node.inputs[1]
     assert isinstance(op, FullyConnected)
     params = fully_connected_params(op, node.inputs[0].type, weights.type, node.output.type)
-    w = layer.weights
-    accumulator = Accumulator.of(layer)
-    # Every output sees all of its weights, so the zero point folds into a bias that can hold it.
-    outside = params.input_zero_point if accumulator.is_wide else 0
-    share = (params.input_zero_point - outside) * layer.data(1).astype(np.int64).sum(axis=1)
-    bias = te.constant(int32(bias_of(node) - share), "bias")
-    factors = ChannelMultipliers(params.multipliers)
+    w = stored_weights(layer)
+    arithmetic = WeightedArithmetic.of(layer, params, layer.data(1).astype(np.int64).sum(axis=1))
 
     def element(row: te.Expr, channel: te.Expr) -> te.Expr:
         ic = te.reduce_axis(0, weights.shape[1], "ic")
-        product = centred(_features(layer, row, ic), outside) * wide(w[channel, ic])
-        start = accumulator.term(bias[channel])
-        total = accumulator.total(te.sum(accumulator.term(product), ic, init=start))
-        scaled = factors.apply(total, channel)
-        return stored(
-            scaled,
-            params.output_zero_point,
-            params.activation_min,
-            params.activation_max,
-            node.output.dtype,
-        )
+        product = arithmetic.product(_features(layer, row, ic), w[channel, ic])
+        total = te.sum(product, ic, init=arithmetic.start(channel))
+        return arithmetic.stored(total, channel)
 
     _emit_rows(layer, element)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
@@ -37,8 +38,10 @@ def fully_connected(operands: Operands) -> Converted:
             WeightsFormat.DEFAULT.name,
             "convert the model without shuffled weights",
         )
-    op = FullyConnected(operands.activation(options.activation))
-    inputs = operands.with_weights()
+    inputs = operands.with_weights(options.quantized_bias_type)
+    is_hybrid = inputs[0].dtype.is_float and inputs[1].dtype is DType.INT8
+    asymmetric = is_hybrid and options.asymmetric_quantize_inputs
+    op = FullyConnected(operands.activation(options.activation), asymmetric)
     free = (*inputs[0].shape[:-1], *inputs[1].shape[:1]) if options.keep_num_dims else None
     return Converted(op, inputs, free=free)
 

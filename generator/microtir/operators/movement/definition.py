@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
+from microtir.operators.common.images import by_first_axis, by_first_axis_if, unless_along_first
 from microtir.operators.common.shapes import Shape, require
 from microtir.operators.common.tflite_operands import MANY
+from microtir.operators.common.types import MOVED
 from microtir.operators.definition import moving
 
 
 @dataclass(frozen=True, slots=True)
 class Pad(Operator):
-    """PAD and PADV2. The new elements hold `value`, as stored (the zero point for PAD)."""
+    """PAD and PADV2. The new elements hold `value`, as stored (the zero point for PAD).
+
+    A second input, of one element, takes the place of `value`.
+    """
 
     name: ClassVar[str] = "pad"
     before: tuple[int, ...] = ()  # per axis
@@ -47,18 +53,39 @@ class Transpose(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class Pack(Operator):
+    """PACK: inputs of one shape beside each other along a new `axis` (non-negative)."""
+
+    name: ClassVar[str] = "pack"
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Split(Operator):
-    """Equal parts along `axis` (non-negative), one per output."""
+    """SPLIT and SPLIT_V: parts along `axis` (non-negative), one per output.
+
+    `sizes` are their extents along the axis; without them the parts are equal.
+    """
 
     name: ClassVar[str] = "split"
+    axis: int = 0
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack(Operator):
+    """UNPACK: each index of `axis` (non-negative) is an output, which lacks the axis."""
+
+    name: ClassVar[str] = "unpack"
     axis: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class StridedSlice(Operator):
-    """SLICE and STRIDED_SLICE with masks resolved: element i of an axis is begin + i * stride.
+    """SLICE, STRIDED_SLICE with masks resolved, REVERSE_V2: element i is begin + i * stride.
 
     Axes that a shrink mask drops have extent 1 here; the output tensor's shape leaves them out.
+    A second input takes the place of `begin`: what it leaves no room for begins as near as it fits.
     """
 
     name: ClassVar[str] = "strided_slice"
@@ -76,7 +103,9 @@ def _pad_shape(node: Node) -> tuple[Shape, ...]:
         f"paddings {op.before} and {op.after} for the shape {source.shape}",
         "a number from 0 for each side of each dimension",
     )
-    if not source.dtype.is_float:
+    if len(node.inputs) == 2:
+        require(node.inputs[1].type.elements == 1, f"{node.inputs[1].shape} values to pad with")
+    elif not source.dtype.is_float:
         in_range = source.dtype.min <= op.value <= source.dtype.max
         require(
             in_range and float(op.value).is_integer(),
@@ -116,20 +145,50 @@ def _transpose_shape(node: Node) -> tuple[Shape, ...]:
     return (tuple(shape[axis] for axis in permutation),)
 
 
+def _pack_shape(node: Node) -> tuple[Shape, ...]:
+    assert isinstance(node.op, Pack)
+    shapes, axis = {tensor.shape for tensor in node.inputs}, node.op.axis
+    require(len(shapes) == 1, f"shapes {[t.shape for t in node.inputs]}", "equal shapes")
+    (shape,) = shapes
+    require(0 <= axis <= len(shape), f"the new axis {axis} of the shape {shape}")
+    return ((*shape[:axis], len(node.inputs), *shape[axis:]),)
+
+
 def _split_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Split)
+    op, shape, parts = node.op, node.inputs[0].shape, len(node.outputs)
+    assert isinstance(op, Split)
+    axis = op.axis
+    require(0 <= axis < len(shape), f"axis {axis} of the shape {shape}")
+    require(
+        len(op.sizes) == parts if op.sizes else shape[axis] % parts == 0,
+        f"{parts} parts along axis {axis} of the shape {shape}",
+        f"{len(op.sizes)} parts" if op.sizes else "equal parts",
+    )
+    sizes = op.sizes or (shape[axis] // parts,) * parts
+    require(
+        min(sizes) >= 1 and sum(sizes) == shape[axis],
+        f"parts of {sizes} along axis {axis} of the shape {shape}",
+        f"parts that add up to {shape[axis]}",
+    )
+    return tuple((*shape[:axis], size, *shape[axis + 1 :]) for size in sizes)
+
+
+def _unpack_shape(node: Node) -> tuple[Shape, ...]:
+    assert isinstance(node.op, Unpack)
     shape, axis, parts = node.inputs[0].shape, node.op.axis, len(node.outputs)
     require(
-        0 <= axis < len(shape) and shape[axis] % parts == 0,
-        f"{parts} parts along axis {axis} of the shape {shape}",
-        "equal parts",
+        0 <= axis < len(shape) and shape[axis] == parts,
+        f"{parts} outputs for axis {axis} of the shape {shape}",
+        "an output for each index of the axis",
     )
-    return ((*shape[:axis], shape[axis] // parts, *shape[axis + 1 :]),) * parts
+    return ((*shape[:axis], *shape[axis + 1 :]),) * parts
 
 
 def _strided_slice_shape(node: Node) -> tuple[Shape, ...]:
     op, shape = node.op, node.inputs[0].shape
     assert isinstance(op, StridedSlice)
+    if len(node.inputs) == 2:
+        return _computed_slice_shape(op, shape, node.inputs[1].shape)
     require(
         len(op.begin) == len(op.strides) == len(op.extent) == len(shape),
         f"begin {op.begin}, strides {op.strides}, extent {op.extent} of the shape {shape}",
@@ -149,11 +208,75 @@ def _strided_slice_shape(node: Node) -> tuple[Shape, ...]:
     return (result if keeps else op.extent,)
 
 
+def _computed_slice_shape(op: StridedSlice, shape: Shape, begin: Shape) -> tuple[Shape, ...]:
+    require(begin == (len(shape),), f"a begin of the shape {begin}", f"({len(shape)},)")
+    fits = len(op.extent) == len(shape) and all(
+        1 <= taken <= size for taken, size in zip(op.extent, shape, strict=True)
+    )
+    require(fits, f"a slice of {op.extent} of the shape {shape}", "a part that is not empty")
+    require(set(op.strides) <= {1}, f"the strides {op.strides} of a begin that is computed", "1")
+    return (op.extent,)
+
+
+def _along(node: Node) -> int:
+    """Return the axis that parts lie along."""
+    op = node.op
+    assert isinstance(op, Concatenation | Pack | Split | Unpack)
+    return op.axis
+
+
+def _adds_no_image(node: Node) -> bool:
+    assert isinstance(node.op, Pad)
+    return (node.op.before[:1], node.op.after[:1]) == ((0,), (0,))
+
+
+def _keeps_first_axis(node: Node) -> bool:
+    assert isinstance(node.op, Transpose)
+    return node.op.permutation[:1] == (0,)
+
+
+def _slice_one_image(node: Node, images: int) -> Operator | None:
+    op, shape = node.op, node.inputs[0].shape
+    assert isinstance(op, StridedSlice)
+    takes_all = (op.begin[:1], op.strides[:1], op.extent[:1]) == ((0,), (1,), shape[:1])
+    if not takes_all or len(node.inputs) > 1:
+        return None
+    return replace(op, extent=(op.extent[0] // images, *op.extent[1:]))
+
+
+_APART = unless_along_first(_along)
+
 DEFINITIONS = (
-    moving(Pad, _pad_shape, "constant paddings and value"),
-    moving(Concatenation, _concatenation_shape, "no fused activation", inputs=(1, MANY)),
-    moving(Reshape, _reshape_shape),
-    moving(Transpose, _transpose_shape, "constant permutation"),
-    moving(Split, _split_shape, "equal parts, constant axis", outputs=MANY),
-    moving(StridedSlice, _strided_slice_shape, "constant indices"),
+    moving(
+        Pad,
+        _pad_shape,
+        "constant paddings",
+        inputs=(1, 2),
+        one_image=by_first_axis_if(_adds_no_image),
+    ),
+    moving(
+        Concatenation,
+        _concatenation_shape,
+        "no fused activation",
+        inputs=(1, MANY),
+        one_image=_APART,
+    ),
+    moving(Reshape, _reshape_shape, one_image=by_first_axis),
+    moving(
+        Transpose,
+        _transpose_shape,
+        "constant permutation",
+        one_image=by_first_axis_if(_keeps_first_axis),
+    ),
+    moving(Pack, _pack_shape, inputs=(1, MANY), one_image=_APART),
+    moving(Split, _split_shape, "constant axis", outputs=MANY, one_image=_APART),
+    moving(Unpack, _unpack_shape, outputs=MANY, one_image=_APART),
+    moving(
+        StridedSlice,
+        _strided_slice_shape,
+        "constant indices; the begin of SLICE may be computed",
+        inputs=(1, 2),
+        types=MOVED.indexed(1, DType.INT32, DType.INT64),
+        one_image=_slice_one_image,
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -11,13 +11,16 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.formula import Formula, FormulaContext, same_row_if, whole
+from microtir.operators.common.indices import nearest_begins
 from microtir.operators.movement.definition import (
     Concatenation,
+    Pack,
     Pad,
     Reshape,
     Split,
     StridedSlice,
     Transpose,
+    Unpack,
 )
 
 
@@ -32,7 +35,10 @@ def pad(layer: FormulaContext) -> None:
     op, x = layer.node.op, layer.whole(0)
     assert isinstance(op, Pad)
     shape, dtype = layer.node.inputs[0].shape, layer.node.output.dtype
-    fill = te.const(op.value if dtype.is_float else int(op.value), dtype)
+    if len(layer.node.inputs) == 2:
+        fill = layer.whole(1, (1,))[0]
+    else:
+        fill = te.const(op.value if dtype.is_float else int(op.value), dtype)
 
     def element(*at: te.Expr) -> te.Expr:
         source = tuple(i - before for i, before in zip(at, op.before, strict=True))
@@ -47,25 +53,61 @@ def pad(layer: FormulaContext) -> None:
     layer.tensor(element)
 
 
+_CHAIN = 16
+"""Most parts that an element is looked for in one after the other."""
+
+
 def concatenation(layer: FormulaContext) -> None:
-    """Emit CONCATENATION; a chain of selects finds the input that holds an element."""
-    op, node = layer.node.op, layer.node
+    """Emit CONCATENATION."""
+    op = layer.node.op
     assert isinstance(op, Concatenation)
-    parts = [layer.whole(position) for position in range(len(node.inputs))]
-    ends = np.cumsum([t.shape[op.axis] for t in node.inputs]).tolist()
+    concatenation_along(layer, op.axis)
+
+
+def concatenation_along(layer: FormulaContext, axis: int) -> None:
+    """Emit the inputs one after the other; selects find what holds an element."""
+    inputs = layer.node.inputs
+    parts = [layer.whole(position) for position in range(len(inputs))]
+    ends = np.cumsum([t.shape[axis] for t in inputs]).tolist()
     starts = [0, *ends[:-1]]
 
     def element(*at: te.Expr) -> te.Expr:
-        along = at[op.axis]
+        along = at[axis]
 
         def read(part: int) -> te.Expr:
-            index = tuple(i - starts[part] if a == op.axis else i for a, i in enumerate(at))
+            index = tuple(i - starts[part] if a == axis else i for a, i in enumerate(at))
             return parts[part][index]
 
-        value = read(len(parts) - 1)
-        for part in reversed(range(len(parts) - 1)):
-            value = te.select(along < ends[part], read(part), value)
-        return value
+        return _part_of(along, ends, read)
+
+    layer.tensor(element)
+
+
+def _part_of(place: te.Expr, ends: Sequence[int], read: Callable[[int], te.Expr]) -> te.Expr:
+    """Return what is read of the part that holds a place, parts ending where `ends` says.
+
+    Few are tried one after the other, of many each time the half.
+    """
+
+    def among(first: int, last: int) -> te.Expr:
+        if first == last:
+            return read(first)
+        middle = first if last - first < _CHAIN else (first + last) // 2
+        return te.select(place < ends[middle], among(first, middle), among(middle + 1, last))
+
+    return among(0, len(ends) - 1)
+
+
+def pack(layer: FormulaContext) -> None:
+    """Emit PACK, as CONCATENATION of parts of one element along the new axis."""
+    op = layer.node.op
+    assert isinstance(op, Pack)
+    parts = [layer.whole(position) for position in range(len(layer.node.inputs))]
+
+    def element(*at: te.Expr) -> te.Expr:
+        index = (*at[: op.axis], *at[op.axis + 1 :])
+        ends = range(1, len(parts) + 1)
+        return _part_of(at[op.axis], ends, lambda number: parts[number][index])
 
     layer.tensor(element)
 
@@ -79,17 +121,29 @@ def transpose(layer: FormulaContext) -> None:
 
 
 def split(layer: FormulaContext) -> None:
-    """Emit SPLIT: one nest per output."""
+    """Emit SPLIT and SPLIT_V: one nest per output."""
     op, x = layer.node.op, layer.whole(0)
     assert isinstance(op, Split)
-    extent = layer.node.outputs[0].shape[op.axis]
-    for part in range(len(layer.node.outputs)):
-        offset = part * extent
+    offset = 0
+    for part in layer.node.outputs:
         layer.tensor(lambda *at, o=offset: x[_shifted(at, op.axis, o)])
+        offset += part.shape[op.axis]
 
 
 def _shifted(at: tuple[te.Expr, ...], axis: int, offset: int) -> tuple[te.Expr, ...]:
     return tuple(i + offset if a == axis else i for a, i in enumerate(at))
+
+
+def unpack(layer: FormulaContext) -> None:
+    """Emit UNPACK: one nest per output."""
+    op, x = layer.node.op, layer.whole(0)
+    assert isinstance(op, Unpack)
+    for number in range(len(layer.node.outputs)):
+        layer.tensor(lambda *at, n=number: x[_inserted(at, op.axis, n)])
+
+
+def _inserted(at: tuple[te.Expr, ...], axis: int, index: int) -> tuple[te.ExprLike, ...]:
+    return (*at[:axis], index, *at[axis:])
 
 
 def slices_within_rows(node: Node) -> bool:
@@ -98,6 +152,7 @@ def slices_within_rows(node: Node) -> bool:
     assert isinstance(op, StridedSlice)
     return (
         len(shape) == 4
+        and len(node.inputs) == 1
         and node.output.shape == op.extent
         and op.begin[:2] == (0, 0)
         and op.strides[:2] == (1, 1)
@@ -106,7 +161,7 @@ def slices_within_rows(node: Node) -> bool:
 
 
 def strided_slice(layer: FormulaContext) -> None:
-    """Emit SLICE and STRIDED_SLICE over the extents taken, dropped axes being of extent 1."""
+    """Emit SLICE, STRIDED_SLICE and REVERSE_V2 over the extents taken, dropped axes of one."""
     op = layer.node.op
     assert isinstance(op, StridedSlice)
     if layer.takes_row_range:
@@ -117,6 +172,10 @@ def strided_slice(layer: FormulaContext) -> None:
         )
         return
     x = layer.whole(0)
+    if len(layer.node.inputs) == 2:
+        begins = nearest_begins(layer, 1, op.extent)
+        layer.tensor(lambda *at: x[tuple(b + i for b, i in zip(begins, at, strict=True))])
+        return
     layer.tensor(
         lambda *at: x[tuple(b + i * s for b, i, s in zip(op.begin, at, op.strides, strict=True))],
         op.extent,
@@ -129,7 +188,9 @@ FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
         Concatenation: Formula(concatenation, 6, whole),
         Reshape: Formula(copy, 4, whole),
         Transpose: Formula(transpose, 6, whole),
+        Pack: Formula(pack, 6, whole),
         Split: Formula(split, 6, whole),
+        Unpack: Formula(unpack, 6, whole),
         StridedSlice: Formula(strided_slice, 6, same_row_if(slices_within_rows)),
     }
 )

@@ -9,23 +9,26 @@ import numpy as np
 
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
+from microtir.operators.common.arrays import Meaning, part_from
 from microtir.operators.movement.definition import (
     Concatenation,
+    Pack,
     Pad,
     Reshape,
     Split,
     StridedSlice,
     Transpose,
+    Unpack,
 )
 
 
-def pad(op: Pad, _node: Node, x: Array) -> Array:
+def pad(op: Pad, _node: Node, x: Array, value: Array | None = None) -> Array:
     """Compute PAD and PADV2."""
     margins = tuple(zip(op.before, op.after, strict=True))
     if not margins:
         return np.array(x)  # a scalar, which numpy cannot pad
-    return np.pad(x, margins, constant_values=np.array(op.value).astype(x.dtype))
+    fill = np.array(op.value).astype(x.dtype) if value is None else value.reshape(())
+    return np.pad(x, margins, constant_values=fill)
 
 
 def concatenation(op: Concatenation, _node: Node, *parts: Array) -> Array:
@@ -44,15 +47,28 @@ def transpose(op: Transpose, _node: Node, x: Array) -> Array:
     return moved
 
 
+def pack(op: Pack, _node: Node, *parts: Array) -> Array:
+    """Compute PACK."""
+    return np.stack(parts, axis=op.axis)
+
+
 def split(op: Split, node: Node, x: Array) -> tuple[Array, ...]:
-    """Compute SPLIT."""
-    return tuple(np.split(x, len(node.outputs), axis=op.axis))
+    """Compute SPLIT and SPLIT_V."""
+    ends = np.cumsum([tensor.shape[op.axis] for tensor in node.outputs])
+    return tuple(np.split(x, ends[:-1], axis=op.axis))
 
 
-def strided_slice(op: StridedSlice, node: Node, x: Array) -> Array:
-    """Compute SLICE and STRIDED_SLICE."""
+def unpack(op: Unpack, _node: Node, x: Array) -> tuple[Array, ...]:
+    """Compute UNPACK."""
+    return tuple(np.moveaxis(x, op.axis, 0))
+
+
+def strided_slice(op: StridedSlice, node: Node, x: Array, begin: Array | None = None) -> Array:
+    """Compute SLICE, STRIDED_SLICE and REVERSE_V2."""
+    if begin is not None:
+        return np.array(x[part_from(x, op.extent, begin)])
     axes = zip(op.begin, op.strides, op.extent, strict=True)
-    indices = [begin + stride * np.arange(extent) for begin, stride, extent in axes]
+    indices = [first + stride * np.arange(extent) for first, stride, extent in axes]
     return np.asarray(x[np.ix_(*indices)]).reshape(node.output.shape)
 
 
@@ -62,7 +78,9 @@ MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
         Concatenation: concatenation,
         Reshape: reshape,
         Transpose: transpose,
+        Pack: pack,
         Split: split,
+        Unpack: unpack,
         StridedSlice: strided_slice,
     }
 )

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from microtir.graph.names import brief
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
@@ -16,11 +15,13 @@ from microtir.operators.common.tflite_schema import (
 )
 from microtir.operators.movement.definition import (
     Concatenation,
+    Pack,
     Pad,
     Reshape,
     Split,
     StridedSlice,
     Transpose,
+    Unpack,
 )
 
 PadOptions = options_without_fields("PadOptions", 22)
@@ -57,6 +58,24 @@ TransposeOptions = options_without_fields("TransposeOptions", 26)
 
 
 @dataclass(frozen=True, slots=True)
+class PackOptions(Options):
+    """Options of PACK."""
+
+    union_type: ClassVar[int] = 59
+    values_count: int = 1
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackOptions(Options):
+    """Options of UNPACK."""
+
+    union_type: ClassVar[int] = 64
+    num: int = 1
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SplitOptions(Options):
     """Options of SPLIT."""
 
@@ -64,6 +83,15 @@ class SplitOptions(Options):
     num_splits: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class SplitVOptions(Options):
+    """Options of SPLIT_V."""
+
+    union_type: ClassVar[int] = 79
+    num_splits: int = 1
+
+
+ReverseV2Options = options_without_fields("ReverseV2Options", 81)
 SliceOptions = options_without_fields("SliceOptions", 48)
 
 
@@ -83,42 +111,19 @@ class StridedSliceOptions(Options):
 def pad(operands: Operands) -> Converted:
     """Read PAD and PADV2: data, (before, after) per dimension, for PADV2 the value."""
     data = operands.input(0)
-    rank = len(data.shape)
-    paddings = operands.integers(1, "the paddings")
-    if len(paddings) != 2 * rank:
-        raise operands.malformed(f"the paddings are {paddings}", f"{rank} pairs of numbers")
-    before, after = paddings[0::2], paddings[1::2]
-    value = _pad_constant(operands) if operands.code is BuiltinOperator.PADV2 else _zero(operands)
-    return Converted(Pad(before, after, value), (data,))
-
-
-def _zero(operands: Operands) -> float:
-    """Return the stored value of the real number 0."""
-    quantization = operands.output.type.quantization
-    if quantization is None or quantization.is_per_channel:
-        return 0.0
-    return float(quantization.zero_point)
-
-
-def _pad_constant(operands: Operands) -> float:
-    constant = operands.input(2)
-    if constant.data is None:
-        raise operands.unsupported(
-            f"the model computes the value to pad with (input 2 {brief(constant.name)!r})",
-            "a constant",
-            "pad with a fixed value",
-        )
-    if constant.type.elements != 1 or constant.dtype is not operands.input(0).dtype:
+    before, after = operands.paddings(1, len(data.shape))
+    if operands.code is BuiltinOperator.PAD:
+        return Converted(Pad(before, after, operands.stored_zero), (data,))
+    value = operands.input(2)
+    if value.type.elements != 1 or value.dtype is not data.dtype:
         raise operands.malformed(
-            f"the value to pad with is {constant.dtype.value} of shape {constant.shape}",
-            f"one {operands.input(0).dtype.value}",
+            f"the value to pad with is {value.dtype.value} of shape {value.shape}",
+            f"one {data.dtype.value}",
         )
-    value = constant.data.reshape(-1)[0].item()
-    if isinstance(value, int) and float(value) != value:
-        raise operands.unsupported(
-            f"the value to pad with is {value}", "integers up to 2^53", "pad with a smaller number"
-        )
-    return float(value)
+    number = None if value.data is None else value.data.reshape(-1)[0].item()
+    if number is None or (isinstance(number, int) and float(number) != number):
+        return Converted(Pad(before, after), (data, value))
+    return Converted(Pad(before, after, float(number)), (data,))
 
 
 def concatenation(operands: Operands) -> Converted:
@@ -130,14 +135,47 @@ def concatenation(operands: Operands) -> Converted:
     return Converted(Concatenation(axis), tensors)
 
 
+def pack(operands: Operands) -> Converted:
+    """Read PACK."""
+    options = operands.table(PackOptions)
+    tensors = operands.present
+    if options.values_count != len(tensors):
+        raise operands.malformed(
+            f"values_count is {options.values_count}", f"its {len(tensors)} inputs"
+        )
+    return Converted(Pack(operands.axis(options.axis, len(tensors[0].shape) + 1)), tensors)
+
+
+def unpack(operands: Operands) -> Converted:
+    """Read UNPACK."""
+    options, data = operands.table(UnpackOptions), operands.input(0)
+    _check_parts(operands, "num", options.num)
+    return Converted(Unpack(operands.axis(options.axis, len(data.shape))), (data,))
+
+
 def split(operands: Operands) -> Converted:
     """Read SPLIT: axis, data."""
     data = operands.input(1)
     axis = operands.axis(operands.integer(0, "the axis"), len(data.shape))
-    parts = operands.table(SplitOptions).num_splits
-    if parts != len(operands.outputs):
-        raise operands.malformed(f"num_splits is {parts}", f"its {len(operands.outputs)} outputs")
+    _check_parts(operands, "num_splits", operands.table(SplitOptions).num_splits)
     return Converted(Split(axis), (data,))
+
+
+def split_v(operands: Operands) -> Converted:
+    """Read SPLIT_V: data, sizes with one -1 at most, axis."""
+    data = operands.input(0)
+    axis = operands.axis(operands.integer(2, "the axis"), len(data.shape))
+    _check_parts(operands, "num_splits", operands.table(SplitVOptions).num_splits)
+    sizes = operands.integers(1, "the sizes")
+    if sizes.count(-1) == 1:
+        rest = data.shape[axis] - sum(size for size in sizes if size != -1)
+        sizes = tuple(rest if size == -1 else size for size in sizes)
+    return Converted(Split(axis, sizes), (data,))
+
+
+def _check_parts(operands: Operands, name: str, parts: int) -> None:
+    if parts != len(operands.outputs):
+        raise operands.malformed(f"{name} is {parts}", f"its {len(operands.outputs)} outputs")
 
 
 def transpose(operands: Operands) -> Converted:
@@ -210,8 +248,10 @@ class _Axis:
 def slice_(operands: Operands) -> Converted:
     """Read SLICE: data, begin, size; a size of -1 takes the rest."""
     shape = operands.input(0).shape
-    begins = operands.integers(1, "the begin")
     sizes = operands.integers(2, "the size")
+    if operands.input(1).data is None:
+        return _slice_from(operands, shape, sizes)
+    begins = operands.integers(1, "the begin")
     if not len(begins) == len(sizes) == len(shape):
         raise operands.malformed(
             f"begin {begins} and size {sizes} for data of shape {shape}", "one number per dimension"
@@ -228,21 +268,42 @@ def slice_(operands: Operands) -> Converted:
     return _converted(operands, axes, tuple(axis.extent for axis in axes))
 
 
+def _slice_from(operands: Operands, shape: tuple[int, ...], sizes: tuple[int, ...]) -> Converted:
+    """Read SLICE with a begin that the model computes, and so sizes that it states.
+
+    A size of -1 says that all of the axis is taken: nothing else is the same for every begin.
+    """
+    if len(sizes) != len(shape):
+        raise operands.malformed(f"a size of {sizes} for data of shape {shape}")
+    extent = tuple(n if size == -1 else size for size, n in zip(sizes, shape, strict=True))
+    op = StridedSlice((0,) * len(shape), (1,) * len(shape), extent)
+    return Converted(op, (operands.input(0), operands.input(1)))
+
+
+def reverse(operands: Operands) -> Converted:
+    """Read REVERSE_V2: data, axes; a slice of all elements with strides of -1."""
+    shape = operands.input(0).shape
+    named = operands.integers(1, "the axes")
+    reversed_ = {operands.axis(axis, len(shape)) for axis in named}
+    axes = [
+        _Axis(extent - 1, -1 if extent > 1 else 1, extent)
+        if axis in reversed_
+        else _Axis(0, 1, extent)
+        for axis, extent in enumerate(shape)
+    ]
+    return _converted(operands, axes, shape)
+
+
 def strided_slice(operands: Operands) -> Converted:
     """Read STRIDED_SLICE: data, begin, end, strides, as in numpy's `data[b:e:s, ...]`.
 
     Bit i of a mask speaks of entry i: take the axis from its start (begin_mask), to its end
     (end_mask), take only `begin` and drop the axis (shrink_axis_mask), insert an axis of one
     (new_axis_mask), take all axes that no entry speaks of (ellipsis_mask, one bit at most).
-    Where several bits are set, ellipsis goes before new axis, new axis before shrink.
+    Where several bits are set, ellipsis goes before new axis, new axis before shrink.  With the
+    option offset, ends count from the begin of the axis.
     """
     options = operands.table(StridedSliceOptions)
-    if options.offset:
-        raise operands.unsupported(
-            "its end counts from its begin (option offset)",
-            "an end that is an index",
-            "slice with fixed indices",
-        )
     entries = tuple(operands.integers(i, n) for i, n in ((1, "the begin"), (2, "the end")))
     strides = operands.integers(3, "the strides")
     if not len(entries[0]) == len(entries[1]) == len(strides):
@@ -283,9 +344,12 @@ def _resolve(
             index = 0 if _bit(options.begin_mask, i) else begin
             taken = [_single(operands, shape[len(axes)], index, stride)]
         else:
+            extent = shape[len(axes)]
             first = None if _bit(options.begin_mask, i) else begin
+            if options.offset and stride:
+                end += slice(first, None, stride).indices(extent)[0]
             last = None if _bit(options.end_mask, i) else end
-            taken = [_range(operands, shape[len(axes)], slice(first, last, stride))]
+            taken = [_range(operands, extent, slice(first, last, stride))]
         axes.extend(taken)
         result.extend(axis.extent for axis in taken if not axis.dropped)
     # Without an ellipsis, axes at the end that no entry speaks of are taken whole.
@@ -340,7 +404,11 @@ READERS = (
     TfliteReader(Reshape, _Code.SQUEEZE, squeeze, SqueezeOptions),
     TfliteReader(Reshape, _Code.EXPAND_DIMS, expand_dims, ExpandDimsOptions, (2, 2)),
     TfliteReader(Transpose, _Code.TRANSPOSE, transpose, TransposeOptions, (2, 2)),
+    TfliteReader(Pack, _Code.PACK, pack, PackOptions, (1, MANY)),
     TfliteReader(Split, _Code.SPLIT, split, SplitOptions, (2, 2), MANY),
+    TfliteReader(Split, _Code.SPLIT_V, split_v, SplitVOptions, (3, 3), MANY),
+    TfliteReader(Unpack, _Code.UNPACK, unpack, UnpackOptions, outputs=MANY),
+    TfliteReader(StridedSlice, _Code.REVERSE_V2, reverse, ReverseV2Options, (2, 2)),
     TfliteReader(StridedSlice, _Code.SLICE, slice_, SliceOptions, (3, 3)),
     TfliteReader(StridedSlice, _Code.STRIDED_SLICE, strided_slice, StridedSliceOptions, (4, 4)),
 )

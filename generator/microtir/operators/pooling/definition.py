@@ -1,4 +1,4 @@
-"""Define AVERAGE_POOL_2D and MAX_POOL_2D by their attributes and rules."""
+"""Define pooling operators by their attributes and rules."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
+from microtir.operators.common.images import by_first_axis
 from microtir.operators.common.multiplier import activation_range
-from microtir.operators.common.quantization import EQUAL_AND_OWN
+from microtir.operators.common.quantization import EQUAL_AND_OWN, UNUSED
 from microtir.operators.common.shapes import Shape, input_shape, require, windowed_shape
 from microtir.operators.common.sums import Interval, counted
-from microtir.operators.common.types import COMPUTED
+from microtir.operators.common.types import COMPUTED_16, TypeSignature, equal_types
 from microtir.operators.definition import ACTIVATIONS, Definition
 
 
@@ -43,6 +45,13 @@ class MaxPool2D(Pool2D):
 
 
 @dataclass(frozen=True, slots=True)
+class L2Pool2D(Pool2D):
+    """Root of the mean square over the part of the window inside the image."""
+
+    name: ClassVar[str] = "l2_pool_2d"
+
+
+@dataclass(frozen=True, slots=True)
 class PoolParams:
     """Pooling works on stored values and never rescales; only the clamp is quantised."""
 
@@ -51,7 +60,7 @@ class PoolParams:
 
 
 def pool_params(op: Pool2D, output: TensorType) -> PoolParams:
-    """Derive the parameters of int8 average and maximum pooling."""
+    """Derive the parameters of quantised average and maximum pooling."""
     return PoolParams(*activation_range(op.activation, output))
 
 
@@ -84,16 +93,17 @@ def sliding_window(node: Node) -> SlidingWindow:
 
 
 def _terms(node: Node) -> int:
-    assert isinstance(node.op, AveragePool2D)
+    assert isinstance(node.op, AveragePool2D | L2Pool2D)
     return math.prod(node.op.window)
 
 
 DEFINITIONS = (
     Definition(
         AveragePool2D,
-        types=COMPUTED,
+        types=COMPUTED_16.also(TypeSignature((DType.UINT8,), DType.UINT8)),
         quantization=EQUAL_AND_OWN,
         shapes=_pool_2d_shape,
+        one_image=by_first_axis,
         sums=_average_pool_sums,
         window=sliding_window,
         terms=_terms,
@@ -101,10 +111,21 @@ DEFINITIONS = (
     ),
     Definition(
         MaxPool2D,
-        types=COMPUTED,
+        types=COMPUTED_16,
         quantization=EQUAL_AND_OWN,
         shapes=_pool_2d_shape,
+        one_image=by_first_axis,
         window=sliding_window,
+        limits=ACTIVATIONS,
+    ),
+    Definition(
+        L2Pool2D,
+        types=equal_types(DType.FLOAT32),
+        quantization=UNUSED,
+        shapes=_pool_2d_shape,
+        one_image=by_first_axis,
+        window=sliding_window,
+        terms=_terms,
         limits=ACTIVATIONS,
     ),
 )

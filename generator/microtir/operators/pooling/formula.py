@@ -1,4 +1,4 @@
-"""Compute AVERAGE_POOL_2D and MAX_POOL_2D over windows that are clipped to the image."""
+"""Compute pooling operators over windows that are clipped to the image."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.common.windows import Windows, WindowTaps
 from microtir.operators.pooling.definition import (
     AveragePool2D,
+    L2Pool2D,
     MaxPool2D,
     Pool2D,
     pool_params,
@@ -56,7 +57,7 @@ def max_pool(layer: FormulaContext) -> None:
 
 
 def average_pool(layer: FormulaContext) -> None:
-    """Emit AVERAGE_POOL_2D: divides by the taps inside, int8 halves away from zero."""
+    """Emit AVERAGE_POOL_2D: divides by the taps inside, integers halves away from zero."""
     node = layer.node
     windows, x = windows_of(node), layer.image(0)
 
@@ -83,9 +84,25 @@ def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     return te.cast(node.output.dtype, te.clamp(rounded, low, high))
 
 
+def l2_pool(layer: FormulaContext) -> None:
+    """Emit L2_POOL_2D, which divides by the taps inside."""
+    node, op = layer.node, layer.node.op
+    assert isinstance(op, L2Pool2D)
+    windows, x = windows_of(node), layer.image(0)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        taps = WindowTaps.of(windows, x, Extents.of(node.output.type), row, column)
+        value = te.bind("value", x.at(taps.row, taps.column, channel))
+        total = te.sum(value * value, (taps.ky, taps.kx))
+        return activate(te.sqrt(total / te.cast(DType.FLOAT32, taps.inside)), op.activation)
+
+    layer.rows(element)
+
+
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
         AveragePool2D: Formula(average_pool, cost, row_window),
         MaxPool2D: Formula(max_pool, cost, row_window),
+        L2Pool2D: Formula(l2_pool, cost, row_window),
     }
 )

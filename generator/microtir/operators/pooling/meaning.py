@@ -10,11 +10,17 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, activate, as_output, stored, taps
-from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool2D, pool_params
+from microtir.operators.pooling.definition import (
+    AveragePool2D,
+    L2Pool2D,
+    MaxPool2D,
+    Pool2D,
+    pool_params,
+)
 
 
 def average_pool_2d(op: AveragePool2D, node: Node, image: Array) -> Array:
-    """Compute AVERAGE_POOL_2D; int8 divides by the count inside, halves away from zero."""
+    """Compute AVERAGE_POOL_2D; integers divide by the count inside, halves away from zero."""
     output = node.output.type
     inside = _pool_taps(op, node, np.ones_like(image, np.int64), 0)
     count = inside.sum(axis=3)
@@ -39,6 +45,13 @@ def max_pool_2d(op: MaxPool2D, node: Node, image: Array) -> Array:
     return as_output(np.clip(largest, params.activation_min, params.activation_max), output)
 
 
+def l2_pool_2d(op: L2Pool2D, node: Node, image: Array) -> Array:
+    """Compute L2_POOL_2D."""
+    count = _pool_taps(op, node, np.ones_like(image, np.int64), 0).sum(axis=3)
+    squares = _pool_taps(op, node, image.astype(np.float64) ** 2, 0.0).sum(axis=3)
+    return as_output(activate(np.sqrt(squares / count), op.activation), node.output.type)
+
+
 def _pool_taps(op: Pool2D, node: Node, image: Array, fill: float) -> Array:
     return taps(image, node, op.window, op.strides, (1, 1), op.padding, fill)
 
@@ -47,5 +60,6 @@ MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
         AveragePool2D: average_pool_2d,
         MaxPool2D: max_pool_2d,
+        L2Pool2D: l2_pool_2d,
     }
 )

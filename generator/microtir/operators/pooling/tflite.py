@@ -13,12 +13,12 @@ from microtir.operators.common.tflite_schema import (
     TfliteActivation,
 )
 from microtir.operators.common.tflite_windows import explicit_padding
-from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool2D
+from microtir.operators.pooling.definition import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 
 
 @dataclass(frozen=True, slots=True)
 class Pool2DOptions(Options):
-    """Options of AVERAGE_POOL_2D and MAX_POOL_2D."""
+    """Options of all pooling operators."""
 
     union_type: ClassVar[int] = 5
     padding: Padding = Padding.SAME
@@ -44,4 +44,5 @@ def _pool(op: type[Pool2D], code: BuiltinOperator) -> TfliteReader:
 READERS = (
     _pool(AveragePool2D, BuiltinOperator.AVERAGE_POOL_2D),
     _pool(MaxPool2D, BuiltinOperator.MAX_POOL_2D),
+    _pool(L2Pool2D, BuiltinOperator.L2_POOL_2D),
 )

@@ -1,4 +1,4 @@
-"""Define MEAN by its attributes and rules."""
+"""Define reductions over axes by their attributes and rules."""
 
 from __future__ import annotations
 
@@ -7,35 +7,114 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common.images import unless_along_first
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
     quantize_multiplier,
 )
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import OWN
+from microtir.operators.common.quantization import EQUAL, OWN_IF_NARROW, UNUSED
 from microtir.operators.common.shapes import Shape, require
 from microtir.operators.common.sums import Interval, counted
-from microtir.operators.common.types import COMPUTED
+from microtir.operators.common.types import QUANTISED, converting, equal_types
 from microtir.operators.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
-class Mean(Operator):
-    """Mean over `axes` (sorted, non-negative)."""
+class Reduction(Operator):
+    """Base of what makes one element of all elements along `axes` (sorted, non-negative)."""
 
-    name: ClassVar[str] = "mean"
     axes: tuple[int, ...] = ()
     keep_dims: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class MeanParams:
+class Mean(Reduction):
+    name: ClassVar[str] = "mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Reduction):
+    """The sum; of integers that are not quantised modulo their type's range."""
+
+    name: ClassVar[str] = "sum"
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceMax(Reduction):
+    """The largest stored value; of floats no NaN.
+
+    TFLite gives at least the lowest finite float; with `infinite` minus infinity is a value, too.
+    """
+
+    name: ClassVar[str] = "reduce_max"
+    infinite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceMin(Reduction):
+    """The smallest stored value; see ReduceMax."""
+
+    name: ClassVar[str] = "reduce_min"
+    infinite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceProd(Reduction):
+    """The product; of integers modulo their type's range."""
+
+    name: ClassVar[str] = "reduce_prod"
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceAll(Reduction):
+    name: ClassVar[str] = "reduce_all"
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceAny(Reduction):
+    name: ClassVar[str] = "reduce_any"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgExtremum(Operator):
+    """Base of what finds the first extreme element along `axis` (non-negative).
+
+    A NaN at the beginning is found; any other is passed over.
+    """
+
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArgMax(ArgExtremum):
+    name: ClassVar[str] = "arg_max"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgMin(ArgExtremum):
+    name: ClassVar[str] = "arg_min"
+
+
+def reduced_elements(node: Node) -> int:
+    """Count the elements that each result of a reduction comes from."""
+    return node.inputs[0].type.elements // max(node.output.type.elements, 1)
+
+
+def is_rescaled(node: Node) -> bool:
+    """Return whether a sum or mean is one of quantised values."""
+    return node.inputs[0].dtype in QUANTISED
+
+
+@dataclass(frozen=True, slots=True)
+class SumParams:
     """y = clamp(requantise(sum of x - count * input_zero_point) + output_zero_point).
 
-    `count` elements are averaged; the division is folded into `multiplier`.
+    `count` elements are added; a mean's division by it is folded into `multiplier`.
     """
 
     input_zero_point: int
@@ -46,28 +125,30 @@ class MeanParams:
     maximum: int
 
 
-def mean_params(op: Mean, input_type: TensorType, output: TensorType) -> MeanParams:
-    """Derive the parameters of an int8 mean.
+def sum_params(op: Mean | Sum, input_type: TensorType, output: TensorType) -> SumParams:
+    """Derive the parameters of a quantised sum or mean.
 
-    The count divides the integer multiplier after a left shift by floor(log2(count)), so that
+    A mean's count divides the integer multiplier after a left shift by floor(log2(count)), so that
     the multiplier keeps its precision; the quotient is truncated.
     """
     count = math.prod(input_type.shape[axis] for axis in op.axes)
-    multiplier, shift = quantize_multiplier(input_type.quant.scale / output.quant.scale)
-    headroom = min(count.bit_length() - 1, 32, 31 + shift)
-    folded = QuantizedMultiplier((multiplier << headroom) // count, shift - headroom)
-    return MeanParams(
+    factor = quantize_multiplier(input_type.quant.scale / output.quant.scale)
+    if isinstance(op, Mean):
+        headroom = min(count.bit_length() - 1, 32, 31 + factor.shift)
+        divided = (factor.multiplier << headroom) // count
+        factor = QuantizedMultiplier(divided, factor.shift - headroom)
+    return SumParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,
         count=count,
-        multiplier=folded,
+        multiplier=factor,
         minimum=output.dtype.min,
         maximum=output.dtype.max,
     )
 
 
-def _mean_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Mean)
+def _reduced_shape(node: Node) -> tuple[Shape, ...]:
+    assert isinstance(node.op, Reduction)
     axes, shape = node.op.axes, node.inputs[0].shape
     require(
         list(axes) == sorted(set(axes)) and all(0 <= axis < len(shape) for axis in axes),
@@ -83,29 +164,82 @@ def _mean_shape(node: Node) -> tuple[Shape, ...]:
     )
 
 
-def _mean_multipliers(node: Node) -> Iterator[Problem]:
-    assert isinstance(node.op, Mean)
-    yield from check_shift(mean_params(node.op, node.inputs[0].type, node.output.type).multiplier)
+def _first_axis(node: Node) -> int:
+    """Return the first axis that a node works along; 1 if it works along none."""
+    op = node.op
+    assert isinstance(op, Reduction | ArgExtremum)
+    return op.axis if isinstance(op, ArgExtremum) else min(op.axes, default=1)
 
 
-def _mean_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
-    count = node.inputs[0].type.elements // max(node.output.type.elements, 1)
-    return counted(count, inputs, node.inputs[0].type.quant.zero_point)
+def _position_shape(node: Node) -> tuple[Shape, ...]:
+    assert isinstance(node.op, ArgExtremum)
+    axis, shape = node.op.axis, node.inputs[0].shape
+    require(0 <= axis < len(shape), f"axis {axis} for the shape {shape}", "an axis of the input")
+    return ((*shape[:axis], *shape[axis + 1 :]),)
 
 
-def _terms(node: Node) -> int:
-    return node.inputs[0].type.elements // max(node.output.type.elements, 1)
+def _sum_multipliers(node: Node) -> Iterator[Problem]:
+    assert isinstance(node.op, Mean | Sum)
+    if is_rescaled(node):
+        params = sum_params(node.op, node.inputs[0].type, node.output.type)
+        yield from check_shift(params.multiplier)
+
+
+def _sum_bounds(node: Node, inputs: Sequence[Interval]) -> SumRange:
+    zero_point = node.inputs[0].type.quant.zero_point if is_rescaled(node) else 0
+    return counted(reduced_elements(node), inputs, zero_point)
+
+
+_F32, _I8, _I16, _I32, _I64 = (
+    DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
+)  # fmt: skip
+_AXES = "constant axes"
+
+
+def _sum(op: type[Mean | Sum], *dtypes: DType) -> Definition:
+    return Definition(
+        op,
+        types=equal_types(*dtypes),
+        quantization=OWN_IF_NARROW,
+        shapes=_reduced_shape,
+        one_image=unless_along_first(_first_axis),
+        multipliers=_sum_multipliers,
+        sums=_sum_bounds,
+        terms=reduced_elements,
+        limits=_AXES,
+    )
+
+
+def _plain(op: type[Reduction], *dtypes: DType) -> Definition:
+    return Definition(
+        op,
+        types=equal_types(*dtypes),
+        quantization=EQUAL,
+        shapes=_reduced_shape,
+        one_image=unless_along_first(_first_axis),
+        limits=_AXES,
+    )
+
+
+def _position(op: type[ArgExtremum]) -> Definition:
+    return Definition(
+        op,
+        types=converting(*((found, to) for to in (_I32, _I64) for found in (_F32, _I8))),
+        quantization=UNUSED,
+        shapes=_position_shape,
+        one_image=unless_along_first(_first_axis),
+        limits="constant axis",
+    )
 
 
 DEFINITIONS = (
-    Definition(
-        Mean,
-        types=COMPUTED,
-        quantization=OWN,
-        shapes=_mean_shape,
-        multipliers=_mean_multipliers,
-        sums=_mean_sums,
-        terms=_terms,
-        limits="constant axes",
-    ),
+    _sum(Mean, _F32, _I8, _I16),
+    _sum(Sum, _F32, _I8, _I16, _I32, _I64),
+    _plain(ReduceMax, _F32, _I8, _I16, _I32, _I64),
+    _plain(ReduceMin, _F32, _I8, _I16, _I32, _I64),
+    _plain(ReduceProd, _F32, _I32, _I64),
+    _plain(ReduceAll, DType.BOOL),
+    _plain(ReduceAny, DType.BOOL),
+    _position(ArgMax),
+    _position(ArgMin),
 )

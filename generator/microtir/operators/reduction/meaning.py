@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -10,25 +10,93 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, as_output, stored
-from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
-from microtir.operators.reduction.definition import Mean, mean_params
+from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier, wrap
+from microtir.operators.reduction.definition import (
+    ArgExtremum,
+    ArgMax,
+    ArgMin,
+    Mean,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    Reduction,
+    Sum,
+    is_rescaled,
+    sum_params,
+)
 
 
-def mean(op: Mean, node: Node, x: Array) -> Array:
-    """Compute MEAN over axes; int8 folds the count into the multiplier of the sum."""
+def sums(op: Mean | Sum, node: Node, x: Array) -> Array:
+    """Compute MEAN and SUM; quantised ones rescale the sum, modulo 2^32, of stored values."""
     output = node.output.type
-    if output.dtype.is_float:
-        average = x.astype(np.float64).mean(axis=op.axes)
-        return as_output(average, output).reshape(output.shape)
-    params = mean_params(op, node.inputs[0].type, output)
+    if not is_rescaled(node):
+        total = x.astype(np.float64) if output.dtype.is_float else x
+        result = total.mean(axis=op.axes) if isinstance(op, Mean) else total.sum(axis=op.axes)
+        return _shaped(result, node)
+    params = sum_params(op, node.inputs[0].type, output)
     total = stored(x).sum(axis=op.axes) - params.count * params.input_zero_point
-    scaled = multiply_by_quantized_multiplier(total, *params.multiplier)
-    shifted = np.clip(scaled + params.output_zero_point, params.minimum, params.maximum)
-    return as_output(shifted, output).reshape(output.shape)
+    scaled = multiply_by_quantized_multiplier(wrap(total), *params.multiplier)
+    return _shaped(np.clip(scaled + params.output_zero_point, params.minimum, params.maximum), node)
+
+
+def reduce_max(op: ReduceMax, node: Node, x: Array) -> Array:
+    """Compute REDUCE_MAX of stored values; a NaN counts as nothing."""
+    lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    if op.infinite and x.dtype.kind == "f":
+        lowest = -np.inf
+    return _shaped(np.fmax.reduce(x, axis=op.axes, initial=lowest), node)
+
+
+def reduce_min(op: ReduceMin, node: Node, x: Array) -> Array:
+    """Compute REDUCE_MIN of stored values; a NaN counts as nothing."""
+    highest = np.finfo(x.dtype).max if x.dtype.kind == "f" else np.iinfo(x.dtype).max
+    if op.infinite and x.dtype.kind == "f":
+        highest = np.inf
+    return _shaped(np.fmin.reduce(x, axis=op.axes, initial=highest), node)
+
+
+def reduce_prod(op: ReduceProd, node: Node, x: Array) -> Array:
+    """Compute REDUCE_PROD; integers wrap, as numpy's do."""
+    wide = x.astype(np.float64) if x.dtype.kind == "f" else stored(x)
+    with np.errstate(over="ignore"):
+        return _shaped(wide.prod(axis=op.axes), node)
+
+
+def _logical(reduce: Callable[..., Array]) -> Meaning:
+    def meaning(op: Reduction, node: Node, x: Array) -> Array:
+        return _shaped(reduce(x, axis=op.axes), node)
+
+    return meaning
+
+
+def arg_extremum(op: ArgExtremum, node: Node, x: Array) -> Array:
+    """Compute ARG_MAX and ARG_MIN: the first of equals, and a NaN where one is first."""
+    along = np.moveaxis(x, op.axis, 0)
+    found, is_max = np.zeros(along.shape[1:], np.int64), isinstance(op, ArgMax)
+    best = along[0]
+    for index, values in enumerate(along):
+        is_better = values > best if is_max else values < best
+        found, best = np.where(is_better, index, found), np.where(is_better, values, best)
+    return as_output(found, node.output.type)
+
+
+def _shaped(result: Array, node: Node) -> Array:
+    """Return results as the output; integers of 32 bits are the lower halves of longer ones."""
+    return as_output(result, node.output.type).reshape(node.output.shape)
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        Mean: mean,
+        Mean: sums,
+        Sum: sums,
+        ReduceMax: reduce_max,
+        ReduceMin: reduce_min,
+        ReduceProd: reduce_prod,
+        ReduceAll: _logical(np.all),
+        ReduceAny: _logical(np.any),
+        ArgMax: arg_extremum,
+        ArgMin: arg_extremum,
     }
 )

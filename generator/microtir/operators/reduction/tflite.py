@@ -6,25 +6,78 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options
-from microtir.operators.reduction.definition import Mean
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
+from microtir.operators.reduction.definition import (
+    ArgExtremum,
+    ArgMax,
+    ArgMin,
+    Mean,
+    ReduceAll,
+    ReduceAny,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    Reduction,
+    Sum,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ReducerOptions(Options):
-    """Options of MEAN and REDUCE_PROD."""
+    """Options of all reductions."""
 
     union_type: ClassVar[int] = 27
     keep_dims: bool = False
 
 
-def mean(operands: Operands) -> Converted:
-    """Read MEAN: data, axes."""
-    data = operands.input(0)
-    rank = len(data.shape)
-    named = operands.integers(1, "the axes")
-    axes = tuple(sorted({operands.axis(axis, rank) for axis in named}))
-    return Converted(Mean(axes, operands.table(ReducerOptions).keep_dims), (data,))
+@dataclass(frozen=True, slots=True)
+class ArgMaxOptions(Options):
+    """Options of ARG_MAX; readers take the type from the output."""
+
+    union_type: ClassVar[int] = 40
+    output_type: TfliteType = TfliteType.FLOAT32
 
 
-READERS = (TfliteReader(Mean, BuiltinOperator.MEAN, mean, ReducerOptions, (2, 2)),)
+@dataclass(frozen=True, slots=True)
+class ArgMinOptions(Options):
+    """Options of ARG_MIN; readers take the type from the output."""
+
+    union_type: ClassVar[int] = 57
+    output_type: TfliteType = TfliteType.FLOAT32
+
+
+def _position(op: type[ArgExtremum], code: BuiltinOperator, options: type[Options]) -> TfliteReader:
+    """Return the reader of an operator whose inputs are data and an axis."""
+
+    def read(operands: Operands) -> Converted:
+        data = operands.input(0)
+        axis = operands.axis(operands.integer(1, "the axis"), len(data.shape))
+        return Converted(op(axis), (data,))
+
+    return TfliteReader(op, code, read, options, (2, 2))
+
+
+def _reduction(op: type[Reduction], code: BuiltinOperator) -> TfliteReader:
+    """Return the reader of an operator whose inputs are data and axes."""
+
+    def read(operands: Operands) -> Converted:
+        data = operands.input(0)
+        rank = len(data.shape)
+        named = operands.integers(1, "the axes")
+        axes = tuple(sorted({operands.axis(axis, rank) for axis in named}))
+        return Converted(op(axes, operands.table(ReducerOptions).keep_dims), (data,))
+
+    return TfliteReader(op, code, read, ReducerOptions, (2, 2))
+
+
+READERS = (
+    _reduction(Mean, BuiltinOperator.MEAN),
+    _reduction(Sum, BuiltinOperator.SUM),
+    _reduction(ReduceMax, BuiltinOperator.REDUCE_MAX),
+    _reduction(ReduceMin, BuiltinOperator.REDUCE_MIN),
+    _reduction(ReduceProd, BuiltinOperator.REDUCE_PROD),
+    _reduction(ReduceAll, BuiltinOperator.REDUCE_ALL),
+    _reduction(ReduceAny, BuiltinOperator.REDUCE_ANY),
+    _position(ArgMax, BuiltinOperator.ARG_MAX, ArgMaxOptions),
+    _position(ArgMin, BuiltinOperator.ARG_MIN, ArgMinOptions),
+)

@@ -8,12 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.fixed_point import round_half_away
+from microtir.operators.common.images import by_first_axis
 from microtir.operators.common.quantization import EQUAL
 from microtir.operators.common.shapes import Shape, input_shape, require
-from microtir.operators.common.types import COMPUTED
+from microtir.operators.common.types import COMPUTED_16, MOVED, TypeSignature
 from microtir.operators.definition import Definition, Trait
 
 
@@ -129,17 +131,19 @@ def _bilinear_terms(_node: Node) -> int:
 DEFINITIONS = (
     Definition(
         ResizeNearestNeighbor,
-        types=COMPUTED,
+        types=MOVED,
         quantization=EQUAL,
         shapes=_resize_shape,
+        one_image=by_first_axis,
         traits=frozenset({Trait.MOVES_DATA}),
         limits="constant size",
     ),
     Definition(
         ResizeBilinear,
-        types=COMPUTED,
+        types=COMPUTED_16.also(TypeSignature((DType.UINT8,), DType.UINT8)),
         quantization=EQUAL,
         shapes=_resize_shape,
+        one_image=by_first_axis,
         terms=_bilinear_terms,
         limits="constant size",
     ),

@@ -10,7 +10,7 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.operator import Operator
-from microtir.operators.common.arithmetic import int32, wide
+from microtir.operators.common.arithmetic import int32, long, wide
 from microtir.operators.common.formula import Formula, FormulaContext, whole
 from microtir.operators.resize.definition import (
     BILINEAR_BITS,
@@ -35,7 +35,7 @@ def resize_nearest(layer: FormulaContext) -> None:
 
 def resize_bilinear(layer: FormulaContext) -> None:
     """Emit RESIZE_BILINEAR with coordinates and weights in tables."""
-    if layer.node.output.dtype is DType.FLOAT32:
+    if layer.node.output.dtype in (DType.FLOAT32, DType.UINT8):
         _bilinear_float(layer)
     else:
         _bilinear_integer(layer)
@@ -52,18 +52,20 @@ def _bilinear_integer(layer: FormulaContext) -> None:
     wy = te.constant(int32(np.array(row_axis.weight)), "row_weights")
     wx = te.constant(int32(np.array(column_axis.weight)), "column_weights")
     one = 1 << BILINEAR_BITS
+    # Twice 10 bits of weights leave 12 for an element in 32.
+    number = wide if node.output.dtype is DType.INT8 else long
 
     def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
         top, bottom = wide(y0[row]), wide(y1[row])
         left, right = wide(x0[col]), wide(x1[col])
-        low = te.bind("row_weight", wy[row])
-        near = te.bind("column_weight", wx[col])
+        low = te.bind("row_weight", number(wy[row]))
+        near = te.bind("column_weight", number(wx[col]))
         total = te.bind(
             "total",
-            wide(x[n, top, left, ch]) * (one - low) * (one - near)
-            + wide(x[n, bottom, left, ch]) * low * (one - near)
-            + wide(x[n, top, right, ch]) * (one - low) * near
-            + wide(x[n, bottom, right, ch]) * low * near,
+            number(x[n, top, left, ch]) * (one - low) * (one - near)
+            + number(x[n, bottom, left, ch]) * low * (one - near)
+            + number(x[n, top, right, ch]) * (one - low) * near
+            + number(x[n, bottom, right, ch]) * low * near,
         )
         half = 1 << (2 * BILINEAR_BITS - 1)
         rounded = te.truncdiv(
@@ -87,18 +89,27 @@ def _bilinear_float(layer: FormulaContext) -> None:
     wy = te.constant(np.array(row_axis.fraction, np.float32), "row_weights")
     wx = te.constant(np.array(column_axis.fraction, np.float32), "column_weights")
 
+    is_stored = node.output.dtype is DType.UINT8
+
+    def weighed(value: te.Expr, by_row: te.Expr, by_column: te.Expr) -> te.Expr:
+        if not is_stored:
+            return value * by_row * by_column
+        # Each sum is rounded: what is stored must not depend on a compiler.
+        return te.no_fp_contract(te.cast(DType.FLOAT32, value) * by_row * by_column)
+
     def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
         top, bottom = wide(y0[row]), wide(y1[row])
         left, right = wide(x0[col]), wide(x1[col])
         low = te.bind("row_weight", wy[row])
         near = te.bind("column_weight", wx[col])
         rest, far = te.bind("row_rest", 1.0 - low), te.bind("column_rest", 1.0 - near)
-        return (
-            x[n, top, left, ch] * rest * far
-            + x[n, bottom, left, ch] * low * far
-            + x[n, top, right, ch] * rest * near
-            + x[n, bottom, right, ch] * low * near
+        total = (
+            weighed(x[n, top, left, ch], rest, far)
+            + weighed(x[n, bottom, left, ch], low, far)
+            + weighed(x[n, top, right, ch], rest, near)
+            + weighed(x[n, bottom, right, ch], low, near)
         )
+        return te.cast(DType.UINT8, total + 0.5) if is_stored else total
 
     layer.tensor(element)
 

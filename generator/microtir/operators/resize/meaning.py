@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, as_output, stored
@@ -32,6 +33,9 @@ def resize_bilinear(op: ResizeBilinear, node: Node, image: Array) -> Array:
     """Interpolate: float32, or int8 with 10-bit coordinates and halves away from zero."""
     if node.output.dtype.is_float:
         return _float_bilinear(op, node, image)
+    if node.output.dtype is DType.UINT8:  # as LiteRT's kernel of the older quantisation
+        real = _float_bilinear(op, node, image.astype(np.float32))
+        return as_output(real + np.float32(0.5), node.output.type)
     _, rows, columns, _ = node.output.shape
     vertical = bilinear_axis(op, image.shape[1], rows)
     horizontal = bilinear_axis(op, image.shape[2], columns)

@@ -7,18 +7,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from microtir.graph.ir import Node, SumRange, TensorType
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Node, SumRange, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common.images import unless_along_first
+from microtir.operators.common.lookup import Affine, table_of_int16
 from microtir.operators.common.multiplier import (
+    MAX_INT16_SHIFT,
     QuantizedMultiplier,
+    check_shift,
     input_radius,
     quantize_multiplier,
 )
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import QuantizationRule, fixed
+from microtir.operators.common.quantization import FixedOutput, QuantizationRule, fixed
 from microtir.operators.common.shapes import same_rows
 from microtir.operators.common.sums import Interval
-from microtir.operators.common.types import COMPUTED
+from microtir.operators.common.types import COMPUTED, TypeRule, converting
 from microtir.operators.definition import Definition
 
 
@@ -85,6 +92,34 @@ def log_softmax_params(input_type: TensorType) -> LogSoftmaxParams:
     )
 
 
+EXPONENTIAL_RANGE = 10.0
+"""SOFTMAX of int16 knows exponentials of 0 to -10; 65535 steps are so much."""
+
+
+def int16_multiplier(op: Softmax, input_type: TensorType) -> QuantizedMultiplier:
+    """Derive what takes differences of stored int16 values to steps of the table."""
+    step = EXPONENTIAL_RANGE / 65535.0
+    return quantize_multiplier(input_type.quant.scale * op.beta / step)
+
+
+def exponential_table() -> Array:
+    """Return the table of exp(x) for the stored values x * 65535 / 10 + 32767, in Q15."""
+    source = Affine(float(np.float32(EXPONENTIAL_RANGE) / np.float32(65535)), DType.INT16.max)
+    return table_of_int16(lambda x: np.exp(x.astype(np.float64)), source, _Q15)
+
+
+def reciprocal_table() -> Array:
+    """Return the table of 1 / (1 + x) for the stored values x * 65535 - 32768, in Q15."""
+    source = Affine(float(np.float32(1.0) / np.float32(65535)), DType.INT16.min)
+    return table_of_int16(lambda x: np.float32(1.0) / (np.float32(1.0) + x), source, _Q15)
+
+
+_Q15 = Affine(float(np.float32(2.0) / np.float32(65535)))
+
+
+MAX_SOFTMAX_ROW_INT16 = 65535
+"""Elements whose exponentials, at most 2^15 each, add up within an int32."""
+
 MAX_SOFTMAX_ROW = (1 << SUM_INTEGER_BITS) - 1
 """Elements whose exponentials, at most 1 each, add up within the sum's format."""
 
@@ -93,10 +128,14 @@ def _softmax_multipliers(node: Node) -> Iterator[Problem]:
     x = node.inputs[0]
     beta = node.op.beta if isinstance(node.op, Softmax) else 1.0
     least = 2.0 ** (DIFFERENCE_INTEGER_BITS - 31)
-    if beta * x.type.quant.scale <= least:
+    longest = MAX_SOFTMAX_ROW
+    if isinstance(node.op, Softmax) and x.dtype is DType.INT16:
+        yield from check_shift(int16_multiplier(node.op, x.type), MAX_INT16_SHIFT)
+        longest = MAX_SOFTMAX_ROW_INT16
+    elif beta * x.type.quant.scale <= least:
         yield Problem(f"beta times its scale is {beta * x.type.quant.scale:g}", f"> {least:g}", x)
-    if x.shape[-1] > MAX_SOFTMAX_ROW:
-        yield Problem(f"it has rows of {x.shape[-1]} elements", f"at most {MAX_SOFTMAX_ROW}", x)
+    if x.shape[-1] > longest:
+        yield Problem(f"it has rows of {x.shape[-1]} elements", f"at most {longest}", x)
 
 
 def _softmax_sums(node: Node, _inputs: Sequence[Interval]) -> SumRange:
@@ -104,16 +143,23 @@ def _softmax_sums(node: Node, _inputs: Sequence[Interval]) -> SumRange:
     return SumRange(0, node.inputs[0].shape[-1] << 31 - SUM_INTEGER_BITS)
 
 
+def _last_axis(node: Node) -> int:
+    return len(node.inputs[0].shape) - 1
+
+
 def _terms(node: Node) -> int:
     return node.inputs[0].shape[-1]
 
 
-def _over_last_axis(op: type[Operator], quantization: QuantizationRule) -> Definition:
+def _over_last_axis(
+    op: type[Operator], quantization: QuantizationRule, types: TypeRule = COMPUTED
+) -> Definition:
     return Definition(
         op,
-        types=COMPUTED,
+        types=types,
         quantization=quantization,
         shapes=same_rows,
+        one_image=unless_along_first(_last_axis),
         multipliers=_softmax_multipliers,
         sums=_softmax_sums,
         terms=_terms,
@@ -121,7 +167,15 @@ def _over_last_axis(op: type[Operator], quantization: QuantizationRule) -> Defin
     )
 
 
+_I8, _I16 = DType.INT8, DType.INT16
+_SOFTMAX_TYPES = converting((DType.FLOAT32, DType.FLOAT32), (_I8, _I8), (_I8, _I16), (_I16, _I16))
+_SOFTMAX_OUTPUT = fixed(
+    FixedOutput(_I8, _I8, Fraction(1, 256), -128),
+    FixedOutput(_I8, _I16, Fraction(1, 1 << 16), -(1 << 15)),
+    FixedOutput(_I16, _I16, Fraction(1, 1 << 15), 0),
+)
+
 DEFINITIONS = (
-    _over_last_axis(Softmax, fixed(Fraction(1, 256), -128)),
-    _over_last_axis(LogSoftmax, fixed(Fraction(1, 16), 127)),
+    _over_last_axis(Softmax, _SOFTMAX_OUTPUT, _SOFTMAX_TYPES),
+    _over_last_axis(LogSoftmax, fixed(FixedOutput(_I8, _I8, Fraction(1, 16), 127))),
 )

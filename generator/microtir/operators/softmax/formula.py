@@ -21,7 +21,9 @@ from microtir.operators.common.fixed_point import (
     exp_on_negative_values,
     multiply_by_quantized_multiplier,
 )
+from microtir.operators.common.fixed_point_formula import one_over_one_plus_x, reciprocal
 from microtir.operators.common.formula import Formula, FormulaContext, InputRows
+from microtir.operators.common.lookup_formula import Int16Table
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.operators.softmax.definition import (
     DIFFERENCE_INTEGER_BITS,
@@ -29,7 +31,10 @@ from microtir.operators.softmax.definition import (
     SUM_INTEGER_BITS,
     LogSoftmax,
     Softmax,
+    exponential_table,
+    int16_multiplier,
     log_softmax_params,
+    reciprocal_table,
     softmax_params,
 )
 from microtir.tir.ir import Array
@@ -48,9 +53,11 @@ def largest(x: InputRows, row: te.Expr, column: te.Expr) -> te.Expr:
 
 
 def softmax(layer: FormulaContext) -> None:
-    """Emit SOFTMAX for int8 or float32."""
+    """Emit SOFTMAX for int8, int16 or float32."""
     if layer.node.output.dtype is DType.FLOAT32:
         _softmax_float(layer)
+    elif layer.node.inputs[0].dtype is DType.INT16:
+        _softmax_int16(layer)
     else:
         _softmax_int8(layer)
 
@@ -97,7 +104,7 @@ def looked_up(table: te.Tensor, difference: te.Expr) -> te.Expr:
 
 
 def _softmax_int8(layer: FormulaContext) -> None:
-    """Give exp(x - max) / sum in Q0, as gemmlowp; output scale 1/256, zero point -128."""
+    """Give exp(x - max) / sum in Q0, as gemmlowp, the output's least value standing for 0."""
     op, x, dtype = layer.node.op, layer.image(0), layer.node.output.dtype
     assert isinstance(op, Softmax)
     params = softmax_params(op, layer.node.inputs[0].type)
@@ -114,7 +121,7 @@ def _softmax_int8(layer: FormulaContext) -> None:
         if accumulator.is_wide:
             total = te.cast(DType.UINT32, te.minimum(total, DType.UINT32.max))
         headroom = te.bind("headroom", te.count_leading_zeros(te.cast(DType.UINT32, total)))
-        scale = te.bind("scale", _reciprocal(total, headroom))
+        scale = te.bind("scale", reciprocal(total, headroom))
         power = looked_up(table, below(top, x.at(row, column, channel)))
         quotient = _ROUND(_MUL(scale, power), SUM_INTEGER_BITS - headroom + output_bits)
         return te.cast(dtype, te.clamp(quotient + dtype.min, dtype.min, dtype.max))
@@ -122,26 +129,38 @@ def _softmax_int8(layer: FormulaContext) -> None:
     layer.rows(element)
 
 
-def _reciprocal(value: te.Expr, headroom: te.Expr) -> te.Expr:
-    """Return 1 / (value normalised to [1, 2)) in Q0."""
-    bits = te.cast(DType.UINT32, value) << te.cast(DType.UINT32, headroom)
-    return one_over_one_plus_x(te.cast(DType.INT32, bits - (1 << 31)))
+def _softmax_int16(layer: FormulaContext) -> None:
+    """Give exp(x - max) / sum by two tables: of exponentials, and of 1 over their sum."""
+    op, x, dtype = layer.node.op, layer.image(0), layer.node.output.dtype
+    assert isinstance(op, Softmax)
+    multiplier = int16_multiplier(op, layer.node.inputs[0].type)
+    exponentials = Int16Table(exponential_table(), "exponentials")
+    reciprocals = Int16Table(reciprocal_table(), "reciprocals")
 
+    def in_range(value: te.Expr) -> te.Expr:
+        return te.cast(DType.INT16, te.clamp(value, DType.INT16.min, DType.INT16.max))
 
-def one_over_one_plus_x(fraction: te.Expr) -> te.Expr:
-    """Return 1 / (1 + x) for x in [-1/2, 1), both in Q0: three Newton-Raphson steps.
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        top = largest(x, row, column)
+        k = te.reduce_axis(0, x.extents.channels, "k")
 
-    gemmlowp saturates each step's correction to 32 bits.  It never does: with d = (1 + x) / 2 in
-    [1/4, 1) an estimate is at most 48/17 and its error |1 - d * estimate| at most 0.42, so that
-    their product in Q4, times 4, is below 2^30.
-    """
-    half = te.bind("half_denominator", (fraction >> 1) + (1 << 30))
-    estimate = constant(48 / 17, 2) + _MUL(half, constant(-32 / 17, 2))
-    for _ in range(3):
-        x = te.bind("estimate", estimate)
-        error = (1 << 29) - _MUL(half, x)
-        estimate = x + _MUL(x, error) * 4
-    return te.saturating_shift_left(estimate, 1)
+        def power(at: te.Expr) -> te.Expr:
+            difference = wide(x.at(row, column, at)) - wide(top)
+            steps = requantise(difference, multiplier) + DType.INT16.max
+            return exponentials.at(in_range(te.bind("steps", steps)))
+
+        total = te.cast(DType.UINT32, te.sum(power(k), k))
+        headroom = te.bind("headroom", te.count_leading_zeros(total))
+        # The sum normalised to [1, 2) in Q16, less 1.5: what the table of reciprocals is asked.
+        rounded = ((total << te.cast(DType.UINT32, headroom - 1)) + (1 << 13)) >> 14
+        above = te.cast(DType.INT32, rounded) - (1 << 16) - (1 << 15)
+        scale = te.bind("scale", reciprocals.at(in_range(te.bind("above", above))))
+        right = te.bind("right", 31 - headroom)
+        half = te.const(1, DType.INT32) << (right - 1)
+        quotient = (te.bind("power", power(channel)) * scale + half) >> right
+        return te.cast(dtype, te.clamp(quotient, 0, dtype.max))
+
+    layer.rows(element)
 
 
 _SHIFT = te.saturating_shift_left

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, as_output, stored
@@ -15,6 +16,7 @@ from microtir.operators.common.fixed_point import (
     INT32_MIN,
     UINT32_MAX,
     Ints,
+    count_leading_zeros,
     exp_on_negative_values,
     log_of_value_above_one,
     multiply_by_quantized_multiplier,
@@ -23,6 +25,7 @@ from microtir.operators.common.fixed_point import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from microtir.operators.common.lookup_meaning import looked_up_int16
 from microtir.operators.softmax.definition import (
     DIFFERENCE_INTEGER_BITS,
     LOG_OUTPUT_INTEGER_BITS,
@@ -31,7 +34,10 @@ from microtir.operators.softmax.definition import (
     LogSoftmaxParams,
     Softmax,
     SoftmaxParams,
+    exponential_table,
+    int16_multiplier,
     log_softmax_params,
+    reciprocal_table,
     softmax_params,
 )
 
@@ -44,6 +50,8 @@ def softmax(op: Softmax, node: Node, x: Array) -> Array:
         exponentials = np.exp(difference.astype(np.float64)).astype(x.dtype)
         total = exponentials.sum(axis=-1, keepdims=True, dtype=np.float64)
         return as_output(exponentials / total, output)
+    if node.inputs[0].dtype is DType.INT16:
+        return as_output(_softmax_of_int16(op, stored(x), node.inputs[0].type), output)
     params = softmax_params(op, node.inputs[0].type)
     difference, exponentials, total = _exponentials(stored(x), params)
     inverse, bits_over_one = reciprocal(total, SUM_INTEGER_BITS)
@@ -52,6 +60,22 @@ def softmax(op: Softmax, node: Node, x: Array) -> Array:
     result = rounding_divide_by_pot(product, exponent) + output.dtype.min
     result = np.where(difference >= params.difference_min, result, output.dtype.min)
     return as_output(np.clip(result, output.dtype.min, output.dtype.max), output)
+
+
+def _softmax_of_int16(op: Softmax, x: Ints, input_type: TensorType) -> Ints:
+    """Compute SOFTMAX of stored values by two tables: of exponentials, and of 1 over their sum."""
+    low, high = DType.INT16.min, DType.INT16.max
+    difference = x - x.max(axis=-1, keepdims=True)
+    steps = multiply_by_quantized_multiplier(difference, *int16_multiplier(op, input_type))
+    powers = looked_up_int16(np.clip(steps + high, low, high), exponential_table())
+    total = powers.sum(axis=-1, keepdims=True)
+    headroom = count_leading_zeros(total)
+    # The sum normalised to [1, 2) in Q16, less 1.5: what the table of reciprocals is asked.
+    normalised = ((total << (headroom - 1)) + (1 << 13)) >> 14
+    above = np.clip(normalised - (1 << 16) - (1 << 15), low, high)
+    scale = looked_up_int16(above, reciprocal_table())
+    right = 31 - headroom
+    return np.asarray(np.clip((powers * scale + (1 << (right - 1))) >> right, 0, high))
 
 
 def _exponentials(x: Ints, params: SoftmaxParams | LogSoftmaxParams) -> tuple[Ints, Ints, Ints]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.tir import build, ir
+from microtir.tir.initialised import uninitialised_reads
 from microtir.tir.visitor import Rewriter, allocated, allocations, rewrite_function, walk
 
 
@@ -17,13 +18,27 @@ class ScalarArrays:
     A compiler keeps a variable in a register; an array that it once kept in memory stays there.
     Each comes to life at its first use, one that is stored once is a Let, and what nobody reads is
     not computed.  This is what scalar replacement of aggregates does in LLVM.
+
+    An array stays where a variable could be read before it is written as far as the text tells: a
+    copy whose loop may not run, and reads under the condition that it does.
     """
 
     name: ClassVar[str] = "scalar_arrays"
 
     def __call__(self, func: ir.PrimFunc) -> ir.PrimFunc:
         elements = _elements(func)
-        return rewrite_function(func, _Scalars(elements)) if elements else func
+        if not elements:
+            return func
+        rewritten = rewrite_function(func, _Scalars(elements))
+        unwritten = {scalar for scalar, _ in uninitialised_reads(rewritten)}
+        if not unwritten:
+            return rewritten
+        certain = {
+            array: promoted
+            for array, promoted in elements.items()
+            if not any(element.scalar in unwritten for element in promoted.values())
+        }
+        return rewrite_function(func, _Scalars(certain))
 
 
 @dataclass(slots=True)

@@ -7,13 +7,27 @@
 
 #define MAIN_SUFFIX "___tvm_main__"
 
-/* Gets the description of the model, which is the result of a function of the module. */
-static int find_metadata(TVMAotExecutor *executor)
+#define NAME_PREFIX "tvmgen_"
+#define METADATA "get_c_metadata"
+
+/* Gets the description of the model, which is the result of a function of the module: that of one
+ * model by its name, else the only one. */
+static int find_metadata(TVMAotExecutor *executor, const char *module_name)
 {
+    char name[TVM_CRT_MAX_STRLEN_FUNCTION_NAME] = METADATA;
     TVMPackedFunc describe;
     const TVMArgs none = TVMArgs_Create(NULL, NULL, 0);
-    int status = TVMPackedFunc_InitModuleFunc(&describe, executor->module_handle,
-                                              "get_c_metadata", &none);
+    if (module_name != NULL) {
+        const size_t length = strlen(module_name);
+        const size_t before = sizeof NAME_PREFIX - 1u;
+        if (before + length + sizeof METADATA + 1u > sizeof name) {
+            return (int)kTvmErrorFunctionNameNotFound;
+        }
+        (void)memcpy(name, NAME_PREFIX, before);
+        (void)memcpy(&name[before], module_name, length);
+        (void)memcpy(&name[before + length], "_" METADATA, sizeof METADATA + 1u);
+    }
+    int status = TVMPackedFunc_InitModuleFunc(&describe, executor->module_handle, name, &none);
     if (status == 0) {
         status = TVMPackedFunc_Call(&describe);
     }
@@ -37,10 +51,10 @@ static int make_tensors(TVMAotExecutor *executor, const struct TVMTensorInfo *in
     return 0;
 }
 
-static int init(TVMAotExecutor *executor)
+static int init(TVMAotExecutor *executor, const char *module_name)
 {
     void *args = NULL;
-    int status = find_metadata(executor);
+    int status = find_metadata(executor, module_name);
     if (status != 0) {
         return status;
     }
@@ -60,7 +74,7 @@ static int init(TVMAotExecutor *executor)
 }
 
 int TVMAotExecutor_Create(TVMModuleHandle module_handle, const DLDevice device,
-                          TVMAotExecutor **executor)
+                          TVMAotExecutor **executor, const char *module_name)
 {
     void *block = NULL;
     if (module_handle == NULL || executor == NULL || device.device_type != kDLCPU) {
@@ -73,7 +87,7 @@ int TVMAotExecutor_Create(TVMModuleHandle module_handle, const DLDevice device,
     TVMAotExecutor *const made = memset(block, 0, sizeof **executor);
     made->module_handle = module_handle;
     made->device = device;
-    const int status = init(made);
+    const int status = init(made, module_name);
     if (status != 0) {
         (void)TVMAotExecutor_Release(made, device);
         return status;

@@ -52,8 +52,15 @@ static int run(void *executor)
     return TVMAotExecutor_Run(executor);
 }
 
-static struct tvm_executor model = {NULL,   count_inputs, count_outputs, find_input, input,
-                                    output, set_input,    NULL,          run};
+static const char *input_name(void *executor, int index)
+{
+    const char *name = NULL;
+    (void)TVMAotExecutor_GetInputName(executor, index, &name);
+    return name;
+}
+
+static struct tvm_executor model = {NULL,  count_inputs, count_outputs, find_input, input_name,
+                                    input, output,       set_input,     NULL,       run};
 
 static int create(TVMValue *args, int *codes, int count, TVMValue *result, int *result_code,
                   void *resource)
@@ -63,13 +70,16 @@ static int create(TVMValue *args, int *codes, int count, TVMValue *result, int *
     if (tvm_executor_is_made()) {
         return (int)kTvmErrorExecutorModuleAlreadyCreated;
     }
-    if (count != 2 || args == NULL || codes == NULL) {
+    /* Versions of microTVM before 0.9 gave no name of the model. */
+    if ((count != 2 && count != 3) || args == NULL || codes == NULL) {
         return (int)kTvmErrorFunctionCallNumArguments;
     }
-    if (codes[0] != (int)kTVMModuleHandle || codes[1] != (int)kDLDevice) {
+    if (codes[0] != (int)kTVMModuleHandle || codes[1] != (int)kDLDevice
+        || (count == 3 && codes[2] != (int)kTVMStr)) {
         return (int)kTvmErrorFunctionCallWrongArgType;
     }
-    const int status = TVMAotExecutor_Create(args[0].v_handle, args[1].v_device, &made);
+    const char *const name = count == 3 ? args[2].v_str : NULL;
+    const int status = TVMAotExecutor_Create(args[0].v_handle, args[1].v_device, &made, name);
     if (status != 0) {
         return status;
     }

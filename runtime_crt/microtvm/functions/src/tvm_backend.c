@@ -9,6 +9,9 @@
 #include "tvm/runtime/crt/internal/common/ndarray.h"
 #include "tvm/runtime/crt/packed_arguments.h"
 
+/* Of memory for a tensor of a shape: microTVM's. */
+#define BLOCK_ALIGNMENT 64u
+
 static DLDevice device_of(int device_type, int device_id)
 {
     const DLDevice device = {(DLDeviceType)device_type, (int32_t)device_id};
@@ -85,6 +88,27 @@ int TVMDeviceFreeDataSpace(DLDevice dev, void *ptr)
     return (int)TVMPlatformMemoryFree(ptr, dev);
 }
 
+int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t *shape, DLDataType dtype,
+                                     const char *mem_scope, void **out_data)
+{
+    const int is_shape = ndim == 0 || (ndim > 0 && shape != NULL);
+    const int64_t count = is_shape != 0 ? tvm_element_count(shape, ndim) : -1;
+    const int64_t size = ((int64_t)dtype.bits * dtype.lanes + 7) / 8;
+    (void)mem_scope;
+    if (count < 0 || out_data == NULL || (size > 0 && count > INT64_MAX / size)
+        || (uint64_t)(count * size) > SIZE_MAX) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    return TVMDeviceAllocDataSpace(dev, (size_t)(count * size), BLOCK_ALIGNMENT, dtype, out_data);
+}
+
+int TVMByteArrayFree(TVMByteArray *arr)
+{
+    const DLDevice device = {kDLCPU, 0};
+    const tvm_crt_error_t code = TVMPlatformMemoryFree((void *)(uintptr_t)arr->data, device);
+    return (int)(code == kTvmErrorNoError ? TVMPlatformMemoryFree(arr, device) : code);
+}
+
 static uint8_t *first_byte(const DLTensor *tensor)
 {
     return (uint8_t *)tensor->data + tensor->byte_offset;
@@ -126,6 +150,30 @@ int TVMDeviceCopyDataFromTo(DLTensor *from, DLTensor *to, TVMStreamHandle stream
         status = microtir_tensor_copy(&source, &target);
     }
     return (int)(status == MICROTIR_OK ? kTvmErrorNoError : kTvmErrorFunctionCallInvalidArg);
+}
+
+int TVMStreamCreate(int device_type, int device_id, TVMStreamHandle *out)
+{
+    (void)device_type;
+    (void)device_id;
+    if (out == NULL) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    *out = NULL;
+    return (int)kTvmErrorNoError;
+}
+
+int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream)
+{
+    (void)device_type;
+    (void)device_id;
+    (void)stream;
+    return (int)kTvmErrorNoError;
+}
+
+int TVMSetStream(int device_type, int device_id, TVMStreamHandle handle)
+{
+    return TVMStreamFree(device_type, device_id, handle); /* nothing, too */
 }
 
 int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream)

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "tvm/runtime/metadata_types.h"
+
 /* The one executor; NULL until it is made. */
 static const struct tvm_executor *current;
 
@@ -93,6 +95,47 @@ static int get_input_index(TVMValue *args, int *codes, int count, TVMValue *resu
         status = input_number(args, codes, &index);
     }
     return status != 0 ? status : give_number(result, result_code, index);
+}
+
+static int get_input_name(TVMValue *args, int *codes, int count, TVMValue *result,
+                          int *result_code, void *resource)
+{
+    TVMValue value;
+    int index = 0;
+    int status = checked(args, codes, count, 1);
+    (void)resource;
+    if (status == 0) {
+        status = input_number(args, codes, &index);
+    }
+    if (status != 0) {
+        return status;
+    }
+    value.v_str = current->input_name(current->executor, index);
+    return give(result, result_code, value, (int)kTVMStr);
+}
+
+/* Name, shape and type of an input; the next call writes the same struct. */
+static int get_input_info(TVMValue *args, int *codes, int count, TVMValue *result,
+                          int *result_code, void *resource)
+{
+    static struct TVMTensorInfo info;
+    TVMValue value;
+    int index = 0;
+    int status = checked(args, codes, count, 1);
+    (void)resource;
+    if (status == 0) {
+        status = input_number(args, codes, &index);
+    }
+    if (status != 0) {
+        return status;
+    }
+    const DLTensor *const tensor = current->input(current->executor, index);
+    info.name = current->input_name(current->executor, index);
+    info.shape = tensor->shape;
+    info.num_shape = tensor->ndim;
+    info.dtype = tensor->dtype;
+    value.v_handle = &info;
+    return give(result, result_code, value, (int)kTVMOpaqueHandle);
 }
 
 static int get_num_inputs(TVMValue *args, int *codes, int count, TVMValue *result,
@@ -193,12 +236,13 @@ static int not_there(TVMValue *args, int *codes, int count, TVMValue *result, in
 }
 
 static const TVMBackendPackedCFunc functions[] = {
-        get_input,  get_input_index, not_there, get_num_inputs, get_num_outputs,
-        get_output, load_params,     run,       set_input,      not_there,
+        get_input,  get_input_index, get_input_info, get_num_inputs, get_num_outputs,
+        get_output, load_params,     run,            set_input,      not_there,
+        get_input_name,
 };
-static const char names[] = "\012\000get_input\000get_input_index\000get_input_info\000"
+static const char names[] = "\013\000get_input\000get_input_index\000get_input_info\000"
                             "get_num_inputs\000get_num_outputs\000get_output\000load_params\000"
-                            "run\000set_input\000share_params\000";
+                            "run\000set_input\000share_params\000get_input_name\000";
 static const TVMFuncRegistry registry = {names, functions};
 static const TVMModule module = {&registry, NULL};
 

@@ -13,6 +13,24 @@ static uint32_t count_of(const TVMFuncRegistry *reg)
     return (uint8_t)reg->names[0] + ((uint32_t)(uint8_t)reg->names[1] << 8);
 }
 
+uint16_t TVMFuncRegistry_GetNumFuncs(const TVMFuncRegistry *reg)
+{
+    return (uint16_t)count_of(reg);
+}
+
+int TVMFuncRegistry_SetNumFuncs(const TVMFuncRegistry *reg, const uint16_t num_funcs)
+{
+    uint8_t *const count = (uint8_t *)(uintptr_t)reg->names; /* the application's, if it may */
+    count[0] = (uint8_t)(num_funcs & 0xffu);
+    count[1] = (uint8_t)(num_funcs >> 8);
+    return (int)kTvmErrorNoError;
+}
+
+const char *TVMFuncRegistry_Get0thFunctionName(const TVMFuncRegistry *reg)
+{
+    return reg->names + COUNT_BYTES;
+}
+
 tvm_crt_error_t TVMFuncRegistry_Lookup(const TVMFuncRegistry *reg, const char *name,
                                        tvm_function_index_t *function_index)
 {

@@ -5,6 +5,7 @@
 #include "tvm/runtime/crt/executor_module.h"
 #include "tvm/runtime/crt/graph_executor.h"
 #include "tvm/runtime/crt/graph_executor_module.h"
+#include "tvm/runtime/crt/internal/graph_executor/graph_executor.h"
 
 static int count_inputs(void *executor)
 {
@@ -49,8 +50,14 @@ static int run(void *executor)
     return (int)kTvmErrorNoError;
 }
 
-static struct tvm_executor model = {NULL,   count_inputs, count_outputs, find_input, input,
-                                    output, set_input,    load,          run};
+static const char *input_name(void *executor, int index)
+{
+    const TVMGraphExecutor *const made = executor;
+    return made->nodes[made->input_nodes[index]].name;
+}
+
+static struct tvm_executor model = {NULL,  count_inputs, count_outputs, find_input, input_name,
+                                    input, output,       set_input,     load,       run};
 
 static int create(TVMValue *args, int *codes, int count, TVMValue *result, int *result_code,
                   void *resource)

@@ -9,7 +9,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xf328e267
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x738da264
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

@@ -7,23 +7,28 @@
  *   targets          ["c"]
  *   executor         {"name": "aot",
  *           "options": {"interface-api": "c", "unpacked-api": true, "link-params": true,
- *               "row-fed-inputs": false, "row-drained-outputs": false}}
+ *               "row-fed-inputs": false, "row-drained-outputs": false, "steps": false}}
  *   runtime          {"name": "crt", "options": {"system-lib": false}}
  *   workspace_pools  [{"pool_name": "workspace", "targets": [], "pool_info_properties": {}}]
  *   constant_pools   []
  *   module_name      "algebra"
- *   numerics         "tflm"
+ *   numerics         "model"
  *   optimize         "balanced"
  *   measure          "instructions"
  *   compatibility    "none"
  *   external         []
  *   tuning_records   ""
+ *   stateful         false
+ *   stream_axis      ""
+ *   stream_hop       1
  *   budget           {}
  *   pass_config      {"graph.input_ranges": "", "graph.more_outputs": "",
  *           "tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
  *           "memory.placement": "greedy", "memory.recompute": 0, "memory.reorder": true,
- *           "memory.use_workspace_io": false, "memory.input_pool": "", "memory.output_pool": ""}
+ *           "memory.use_workspace_io": false, "memory.input_pool": "", "memory.output_pool": "",
+ *           "ethos_u.invoke": "ethosu_invoke_v3", "ethos_u.fast_scratch": "workspace",
+ *           "ethos_u.scratch_pool": "", "ethos_u.fast_scratch_pool": ""}
  *
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
@@ -38,7 +43,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0xf328e267
+#define ALGEBRA_FINGERPRINT 0x738da264
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */

@@ -12,7 +12,7 @@
 
 #include "microtir/runtime.h"
 
-#define ALGEBRA_RUNTIME_VERSION 5
+#define ALGEBRA_RUNTIME_VERSION 6
 #if !defined(MICROTIR_RUNTIME_VERSION) || MICROTIR_RUNTIME_VERSION != ALGEBRA_RUNTIME_VERSION
 #error "algebra was generated for another version of the microtir runtime"
 #endif

@@ -9,23 +9,28 @@
  *   targets          ["c"]
  *   executor         {"name": "aot",
  *           "options": {"interface-api": "c", "unpacked-api": true, "link-params": true,
- *               "row-fed-inputs": false, "row-drained-outputs": false}}
+ *               "row-fed-inputs": false, "row-drained-outputs": false, "steps": false}}
  *   runtime          {"name": "crt", "options": {"system-lib": false}}
  *   workspace_pools  [{"pool_name": "workspace", "targets": [], "pool_info_properties": {}}]
  *   constant_pools   []
  *   module_name      "small"
- *   numerics         "tflm"
+ *   numerics         "model"
  *   optimize         "balanced"
  *   measure          "instructions"
  *   compatibility    "none"
  *   external         []
  *   tuning_records   ""
+ *   stateful         false
+ *   stream_axis      ""
+ *   stream_hop       1
  *   budget           {}
  *   pass_config      {"graph.input_ranges": "", "graph.more_outputs": "",
  *           "tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
  *           "memory.placement": "greedy", "memory.recompute": 0, "memory.reorder": true,
- *           "memory.use_workspace_io": false, "memory.input_pool": "", "memory.output_pool": ""}
+ *           "memory.use_workspace_io": false, "memory.input_pool": "", "memory.output_pool": "",
+ *           "ethos_u.invoke": "ethosu_invoke_v3", "ethos_u.fast_scratch": "workspace",
+ *           "ethos_u.scratch_pool": "", "ethos_u.fast_scratch_pool": ""}
  *
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
@@ -40,7 +45,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define SMALL_FINGERPRINT 0xe6b40840
+#define SMALL_FINGERPRINT 0x9f111399
 
 /* Input 'serving/image:0': int8[4][3], real value = scale * (value - zero point) */
 #define SMALL_IMAGE_SIZE       12 /* bytes */
@@ -123,8 +128,46 @@ int32_t small_run(
 /* The meaning of a status as a sentence; never NULL. */
 const char *small_status_text(int32_t status);
 
+/* This compiler has the types that the sizes were counted with. */
+#if defined(__cplusplus) && __cplusplus >= 201103L
+static_assert(SMALL_IMAGE_SIZE / SMALL_IMAGE_ELEMENTS == sizeof(int8_t),
+        "this compiler has other types");
+static_assert(SMALL_SCORES_SIZE / SMALL_SCORES_ELEMENTS == sizeof(int8_t),
+        "this compiler has other types");
+static_assert(sizeof(struct small_workspace) % SMALL_WORKSPACE_ALIGNMENT == 0,
+        "this compiler has other types");
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+_Static_assert(SMALL_IMAGE_SIZE / SMALL_IMAGE_ELEMENTS == sizeof(int8_t),
+        "this compiler has other types");
+_Static_assert(SMALL_SCORES_SIZE / SMALL_SCORES_ELEMENTS == sizeof(int8_t),
+        "this compiler has other types");
+_Static_assert(sizeof(struct small_workspace) % SMALL_WORKSPACE_ALIGNMENT == 0,
+        "this compiler has other types");
+#endif
+
 #ifdef __cplusplus
 }
+#endif
+
+#if defined(__cplusplus) && __cplusplus >= 201103L
+/* The structs, made of arrays: one of another type or length does not compile. */
+namespace small_view {
+
+inline struct small_inputs inputs(const int8_t (&image)[SMALL_IMAGE_ELEMENTS])
+{
+    struct small_inputs made;
+    made.image = image;
+    return made;
+}
+
+inline struct small_outputs outputs(int8_t (&scores)[SMALL_SCORES_ELEMENTS])
+{
+    struct small_outputs made;
+    made.scores = scores;
+    return made;
+}
+
+} /* namespace small_view */
 #endif
 
 #endif /* SMALL_H */

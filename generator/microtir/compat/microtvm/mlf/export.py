@@ -24,17 +24,16 @@ from microtir.compat.microtvm.mlf.layout import (
     has_workspace,
     is_model,
     module_name,
+    parameter_places,
     places,
+    runtime_units,
 )
 from microtir.compat.microtvm.mlf.metadata import archive_metadata
+from microtir.compat.microtvm.params import to_params
 from microtir.errors import OutputError, UsageError, instead_of_replacing
 from microtir.files import cannot_write, replace_file
 from microtir.support.arguments import checked_arguments
 from microtir.tir.text import to_text
-
-# A dictionary of parameters in microTVM's format without any: the magic number of a list, eight
-# reserved bytes, no names, no arrays. Weights are part of the sources.
-_NO_PARAMETERS = 0xF7E58D4F05049CB7.to_bytes(8, "little") + bytes(24)
 
 
 @checked_arguments
@@ -71,8 +70,10 @@ def export_model_library_format(
     """
     given = tuple(artifacts) if isinstance(artifacts, list | tuple) else (artifacts,)
     _check(given)
-    layouts = [places(artifact, is_alone=len(given) == 1) for artifact in given]
-    files: dict[str, bytes] = {}
+    units = runtime_units(given)
+    is_alone, is_microtvm = len(given) == 1, bool(units)
+    layouts = [places(a, is_alone=is_alone, is_microtvm=is_microtvm) for a in given]
+    files = {path: text.encode() for path, text in units.items()}
     for artifact, layout in zip(given, layouts, strict=True):
         _add(files, _sources(artifact, layout))
         _add(files, _beside(artifact))
@@ -130,8 +131,10 @@ def _sources(artifact: Contents, layout: Mapping[str, str]) -> dict[str, bytes]:
 def _beside(artifact: Contents) -> dict[str, bytes]:
     """Return what microTVM put beside the sources: parameters, and the program they come from."""
     name = module_name(artifact)
-    files = {f"{PARAMETERS}/{name}.params": _NO_PARAMETERS} if is_model(artifact) else {}
-    files |= {f"{PARAMETERS}/{file.path}": file.content for file in artifact.data}
+    # Where weights are part of the sources there are none.
+    files = {f"{PARAMETERS}/{name}.params": to_params({})} if is_model(artifact) else {}
+    places = parameter_places(name, [file.path for file in artifact.data])
+    files |= {places[file.path]: file.content for file in artifact.data}
     if artifact.module.functions:
         text = to_text(artifact.module.functions, constants=False)
         files[f"{ORIGINS}/{name}.tir"] = text.encode()

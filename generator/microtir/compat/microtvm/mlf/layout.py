@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from microtir.artifact.contents import Contents
-from microtir.codegen import METADATA_FILE, abi_prefix
+from microtir.codegen import METADATA_FILE, abi_prefix, params_name
+from microtir.compat.microtvm.mlf import runtime_units as runtime_layout
 
 VERSION = 7
 METADATA = "metadata.json"
@@ -42,16 +43,35 @@ def has_workspace(artifact: Contents) -> bool:
     return any(file.path == name for file in artifact.sources)
 
 
-def places(artifact: Contents, *, is_alone: bool) -> Mapping[str, str]:
+def runtime_units(artifacts: Sequence[Contents]) -> dict[str, str]:
+    """Return the files that stand for microTVM's where the runtime has its interface, by path."""
+    paths = {path for artifact in artifacts for path in _runtime(artifact)}
+    if not runtime_layout.has_microtvm(paths):
+        return {}
+    return {f"{RUNTIME}/{path}": text for path, text in runtime_layout.units(paths).items()}
+
+
+def _runtime(artifact: Contents) -> list[str]:
+    """Return the paths of the runtime's files, below its folder."""
+    paths = (file.path for file in artifact.sources)
+    return [p.removeprefix(_RUNTIME_SOURCE) for p in paths if p.startswith(_RUNTIME_SOURCE)]
+
+
+def places(artifact: Contents, *, is_alone: bool, is_microtvm: bool = False) -> Mapping[str, str]:
     """Return the path of every source of an artifact in the archive.
 
     Build systems compile all that lies in `codegen/host/src`. Of several programs that are linked
     together only one may define what a program has once, so that such files lie elsewhere then.
+
+    Args:
+        artifact: of the archive.
+        is_alone: whether it is the only one.
+        is_microtvm: whether the runtime lies as microTVM's did.
     """
-    return dict(_places(artifact, is_alone))
+    return dict(_places(artifact, is_alone, is_microtvm))
 
 
-def _places(artifact: Contents, is_alone: bool) -> Iterator[tuple[str, str]]:
+def _places(artifact: Contents, is_alone: bool, is_microtvm: bool) -> Iterator[tuple[str, str]]:
     name = module_name(artifact)
     stem = f"{name}_lib" if is_model(artifact) else "lib"
     number = 0
@@ -61,7 +81,9 @@ def _places(artifact: Contents, is_alone: bool) -> Iterator[tuple[str, str]]:
         if file.path.endswith(".template"):
             yield file.path, f"{TEMPLATES}/{PurePosixPath(file.path).name}"
         elif file.path.startswith(_RUNTIME_SOURCE):
-            yield file.path, f"{RUNTIME}/{file.path.removeprefix(_RUNTIME_SOURCE)}"
+            path = file.path.removeprefix(_RUNTIME_SOURCE)
+            place = runtime_layout.place_of(path) if is_microtvm else path
+            yield file.path, f"{RUNTIME}/{place}"
         elif "/" in file.path:
             # A library of others: its files name each other as they lie in its folder.
             yield file.path, f"{SOURCES}/{file.path}"
@@ -76,6 +98,19 @@ def _places(artifact: Contents, is_alone: bool) -> Iterator[tuple[str, str]]:
             yield file.path, f"{GRAPHS}/{name}.graph"
         else:
             yield file.path, f"{ORIGINS}/{file.path}"
+
+
+def parameter_places(name: str, paths: Collection[str]) -> dict[str, str]:
+    """Return where the files of constants lie of a module that has files of these paths.
+
+    What applications of microTVM look for is in TVM's form, where the interface is microTVM's. The
+    file that generated code reads where it lies stands beside it then.
+    """
+    places = {path: f"{PARAMETERS}/{path}" for path in paths}
+    if params_name(name) in paths:
+        places[f"{name}.params"] = f"{PARAMETERS}/{name}.in_place.params"
+        places[params_name(name)] = f"{PARAMETERS}/{name}.params"
+    return places
 
 
 def graph_file(name: str) -> str:

@@ -131,7 +131,8 @@ def _storage(artifact: Contents) -> Json:
         return {}
     graph = json.loads(texts[0])
     attrs = {name: values[1] for name, values in graph["attrs"].items()}
-    names = {graph["node_row_ptr"][n]: graph["nodes"][n]["name"] for n in graph["arg_nodes"]}
+    given = [n for n in graph["arg_nodes"] if attrs["place"][graph["node_row_ptr"][n]] == "input"]
+    names = {graph["node_row_ptr"][n]: graph["nodes"][n]["name"] for n in given}
     rows: dict[int, Json] = {}
     for entry, number in enumerate(attrs["storage_id"]):
         size = math.prod(attrs["shape"][entry]) * element_bytes(attrs["dltype"][entry])
@@ -154,11 +155,23 @@ def _model_memory(facts: Metadata) -> Json:
         ],
         "constants_size_bytes": facts.weights_bytes,
         "io_size_bytes": sum(_own_bytes(port) for port in ports),
+        **_state(facts),
         "inputs": {port.name: _port(port) for port in ports if port.kind == "input"},
         "outputs": {port.name: _port(port) for port in ports if port.kind == "output"},
     }
     operators = [_layer(layer) for layer in facts.layers]
     return {"functions": {"main": [main], "operator_functions": operators}}
+
+
+def _state(facts: Metadata) -> Json:
+    """Return what outlives a run: the bytes of its struct, and its members."""
+    if facts.state is None:
+        return {}
+    members = {
+        member.name: {"size": member.bytes, "dtype": member.dtype, "shape": member.shape}
+        for member in facts.state.members
+    }
+    return {"state_size_bytes": facts.state.size, "state": members}
 
 
 def _own_bytes(port: PortData) -> int:

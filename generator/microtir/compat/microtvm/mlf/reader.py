@@ -10,8 +10,8 @@ from typing import Any
 
 from microtir.artifact.artifact import Artifact
 from microtir.artifact.sizes import check_sizes
-from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
-from microtir.codegen.metadata import MemoryData, ModelData, PortData
+from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile, params_name
+from microtir.codegen.metadata import MemoryData, ModelData, PortData, StateData, StateMemberData
 from microtir.codegen.typed import FilePath, ModuleName
 from microtir.compat.microtvm.mlf.archive import (
     checked_path,
@@ -20,14 +20,16 @@ from microtir.compat.microtvm.mlf.archive import (
     metadata_in,
     modules_in,
 )
-from microtir.compat.microtvm.mlf.layout import METADATA, PARAMETERS
+from microtir.compat.microtvm.mlf.layout import METADATA, parameter_places
 from microtir.compat.microtvm.mlf.metadata import EXTRA
+from microtir.compat.microtvm.params import from_params
 from microtir.config import CompilationConfig
+from microtir.config.enums import Compatibility
 from microtir.config.option import shown
 from microtir.dtype import DType
 from microtir.errors import ConfigError, GraphError, UsageError
 from microtir.graph.ir import Quantization, TensorType
-from microtir.ir_module import IRModule, ModelInfo, Port, PortKind
+from microtir.ir_module import IRModule, ModelInfo, Port, PortKind, StatePort
 from microtir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
 from microtir.support.arguments import checked_arguments
 from microtir.support.reading import WrongDataError, check
@@ -125,12 +127,17 @@ def _sources(
 def _parameters(file: Path, members: Mapping[str, bytes], facts: Metadata) -> tuple[DataFile, ...]:
     """Return the constants that are no arrays of the code."""
     names = [pool.file for pool in facts.constant_pools if pool.file is not None]
-    names += [facts.parameters.file] if facts.parameters is not None else []
+    if facts.parameters is not None:
+        names.append(facts.parameters.file)
+        is_microtvm = facts.config.get("compatibility") == str(Compatibility.MICROTVM)
+        names += [params_name(facts.module_name)] * is_microtvm
     files = []
-    for name in names:
-        if f"{PARAMETERS}/{name}" not in members:
-            raise damaged(file, f"'{PARAMETERS}/{name}' is missing")
-        files.append(DataFile(checked_path(file, name), members[f"{PARAMETERS}/{name}"]))
+    for name, place in parameter_places(facts.module_name, names).items():
+        if place not in members:
+            raise damaged(file, f"'{place}' is missing")
+        files.append(DataFile(checked_path(file, name), members[place]))
+        if name == params_name(facts.module_name):
+            from_params(members[place], f"{file}: {place}")  # or it is refused
     return tuple(files)
 
 
@@ -143,21 +150,28 @@ def model_info(facts: Metadata) -> ModelInfo | None:
     """Return a model's facts as the compiler has them; None for a user's functions."""
     if facts.model is None or facts.memory is None:
         return None
-    return _model(facts.model, facts.ports, facts.memory)
+    return _model(facts.model, facts.ports, facts.memory, facts.state)
 
 
-def _model(model: ModelData, ports: tuple[PortData, ...], memory: MemoryData) -> ModelInfo:
+def _model(
+    model: ModelData, ports: tuple[PortData, ...], memory: MemoryData, state: StateData | None
+) -> ModelInfo:
     return ModelInfo(
         name=model.name,
         ports=tuple(_port(port, memory) for port in ports),
         source_file=model.file,
         source_sha256=model.sha256,
         source_bytes=model.bytes,
-        memory=_memory(memory),
+        memory=_memory(memory, state.size if state else 0),
+        states=tuple(map(_state, state.members)) if state else (),
     )
 
 
-def _memory(memory: MemoryData) -> MemoryPlan:
+def _state(member: StateMemberData) -> StatePort:
+    return StatePort(member.name, member.member, _type(member), None, member.alignment)
+
+
+def _memory(memory: MemoryData, state_size: int) -> MemoryPlan:
     numbers = {pool.name: number for number, pool in enumerate(memory.pools)}
     return MemoryPlan(
         pools=tuple(PlannedPool(p.name, p.size, p.lower_bound, p.alignment) for p in memory.pools),
@@ -173,20 +187,24 @@ def _memory(memory: MemoryData) -> MemoryPlan:
             for p in memory.placements
         ),
         verified=memory.verified,
+        state_size=state_size,
     )
 
 
 def _port(port: PortData, memory: MemoryData) -> Port:
     pools = [pool.name for pool in memory.pools]
-    given = port.quantization
-    quantization = Quantization((given.scale,), (given.zero_point,)) if given else None
-    kind = TensorType(tuple(port.shape), DType(port.dtype), quantization)
     return Port(
         PortKind(port.kind),
         port.name,
         port.member,
-        kind,
+        _type(port),
         port.offset,
         port.row_bytes,
         pools.index(port.pool) if port.pool is not None else 0,
     )
+
+
+def _type(tensor: PortData | StateMemberData) -> TensorType:
+    given = tensor.quantization
+    quantization = Quantization((given.scale,), (given.zero_point,)) if given else None
+    return TensorType(tuple(tensor.shape), DType(tensor.dtype), quantization)

@@ -17,7 +17,29 @@ extern "C" {
 #define TVM_DLL
 #endif
 
+#ifndef TVM_WEAK
+#if defined(__GNUC__)
+#define TVM_WEAK __attribute__((weak))
+#define TVM_ATTRIBUTE_UNUSED __attribute__((unused))
+#else
+#define TVM_WEAK
+#define TVM_ATTRIBUTE_UNUSED
+#endif
+#endif
+
+/* The version of TVM whose interface this is. */
+#define TVM_VERSION "0.18.0"
+
 typedef int64_t tvm_index_t;
+
+/* Kinds of devices besides those of DLPack. */
+typedef enum {
+    kDLAOCL = 32,
+    kDLSDAccel = 33,
+    kOpenGL = 34,
+    kDLMicroDev = 35,
+    TVMDeviceExtType_End = 36
+} TVMDeviceExtType;
 
 /* Kinds of arguments of a packed function; those below 4 are DLDataTypeCode. */
 typedef enum {
@@ -33,7 +55,14 @@ typedef enum {
     kTVMPackedFuncHandle = 10,
     kTVMStr = 11,
     kTVMBytes = 12,
-    kTVMNDArrayHandle = 13
+    kTVMNDArrayHandle = 13,
+    kTVMObjectRValueRefArg = 14,
+    kTVMArgBool = 15,
+    kTVMExtBegin = 16, /* from here on there are none */
+    kTVMNNVMFirst = 16,
+    kTVMNNVMLast = 20,
+    kTVMExtReserveEnd = 64,
+    kTVMExtEnd = 128
 } TVMArgTypeCode;
 
 typedef DLTensor *TVMArrayHandle;
@@ -56,6 +85,14 @@ typedef struct {
 /* What functions and modules are known by. */
 typedef void *TVMFunctionHandle;
 typedef void *TVMModuleHandle;
+typedef void *TVMRetValueHandle;
+typedef void *TVMObjectHandle;
+
+/* Functions of TVM's runtime on a computer; a TVMBackendPackedCFunc is what is called here. */
+typedef int (*TVMPackedCFunc)(TVMValue *args, int *type_codes, int num_args, TVMRetValueHandle ret,
+                              void *resource_handle);
+typedef void (*TVMPackedCFuncFinalizer)(void *resource_handle);
+typedef int (*TVMExtensionFuncDeclarer)(TVMFunctionHandle register_func_handle);
 
 /* The functions below are there where code was generated with a system library, or for the graph
  * executor. Those that return int return 0, or a code of error_codes.h. */
@@ -94,13 +131,24 @@ int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDat
                             void **out_data);
 int TVMDeviceFreeDataSpace(DLDevice dev, void *ptr);
 
+/* The same for a tensor of a shape; there are no scopes of memory. */
+int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t *shape, DLDataType dtype,
+                                     const char *mem_scope, void **out_data);
+
+/* Gives back an array of bytes whose bytes and struct are TVMPlatformMemoryAllocate()'s: the bytes
+ * first. */
+int TVMByteArrayFree(TVMByteArray *arr);
+
 typedef void *TVMStreamHandle;
 
 /* Copies between tensors of as many elements of as many bits; those that have strides must be of one
  * type and shape. */
 int TVMDeviceCopyDataFromTo(DLTensor *from, DLTensor *to, TVMStreamHandle stream);
 
-/* There is nothing to wait for. */
+/* There is one stream, NULL, and nothing to wait for. */
+int TVMStreamCreate(int device_type, int device_id, TVMStreamHandle *out);
+int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream);
+int TVMSetStream(int device_type, int device_id, TVMStreamHandle handle);
 int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream);
 
 #ifdef __cplusplus

@@ -28,9 +28,10 @@ typedef struct TVMAotExecutor {
     int64_t num_args;
 } TVMAotExecutor;
 
-/* Makes an executor of the model of a module, with inputs and outputs of zeros. */
+/* Makes an executor of the model of a module, with inputs and outputs of zeros; with NULL for its
+ * name it is the only one, or the first. */
 int TVMAotExecutor_Create(TVMModuleHandle module_handle, const DLDevice device,
-                          TVMAotExecutor **executor);
+                          TVMAotExecutor **executor, const char *module_name);
 
 /* Gives all memory back, in the reverse order. */
 int TVMAotExecutor_Release(TVMAotExecutor *executor, const DLDevice device);

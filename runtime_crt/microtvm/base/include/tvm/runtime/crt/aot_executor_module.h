@@ -2,7 +2,8 @@
  *
  * A host finds them over a line, an application by TVMFuncGetGlobal("tvm.aot_executor.create"): it
  * takes a module and a device (kDLDevice), and gives a module with get_num_inputs, get_num_outputs,
- * get_input_index, get_input, get_output, set_input and run. Inputs are given by name or by number;
+ * get_input_index, get_input_name, get_input_info (a struct TVMTensorInfo), get_input, get_output,
+ * set_input and run. Inputs are given by name or by number;
  * get_input and get_output give the tensors that run reads and writes.
  */
 #ifndef TVM_RUNTIME_CRT_AOT_EXECUTOR_MODULE_H_

@@ -8,7 +8,12 @@
 extern "C" {
 #endif
 
-#define DEFINE_TVM_CRT_ERROR(category, code) (((category) << 8) | (code))
+#define TVM_CRT_ERROR_CATEGORY_Pos 8
+#define TVM_CRT_ERROR_CATEGORY_Msk (0xff << TVM_CRT_ERROR_CATEGORY_Pos)
+#define TVM_CRT_ERROR_CODE_Pos 0
+#define TVM_CRT_ERROR_CODE_Msk (0xff << TVM_CRT_ERROR_CODE_Pos)
+#define DEFINE_TVM_CRT_ERROR(category, code) \
+    (((category) << TVM_CRT_ERROR_CATEGORY_Pos) | ((code) << TVM_CRT_ERROR_CODE_Pos))
 
 typedef enum {
     kTvmErrorCategoryFunctionRegistry = 1,

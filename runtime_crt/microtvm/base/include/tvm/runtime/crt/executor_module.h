@@ -16,6 +16,7 @@ struct tvm_executor {
     int (*count_inputs)(void *executor);
     int (*count_outputs)(void *executor);
     int (*find_input)(void *executor, const char *name); /* -1 where there is none */
+    const char *(*input_name)(void *executor, int index);
     /* The tensor of an input, or of an output. */
     DLTensor *(*input)(void *executor, int index);
     DLTensor *(*output)(void *executor, int index);

@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 typedef uint16_t tvm_function_index_t;
+typedef uint16_t tvm_module_index_t;
 
 typedef struct TVMFuncRegistry {
     const char *names; /* their number in two bytes, the lower first; then each with its final zero */
@@ -24,6 +25,19 @@ tvm_crt_error_t TVMFuncRegistry_Lookup(const TVMFuncRegistry *reg, const char *n
 tvm_crt_error_t TVMFuncRegistry_GetByIndex(const TVMFuncRegistry *reg,
                                            tvm_function_index_t function_index,
                                            TVMBackendPackedCFunc *out_func);
+
+uint16_t TVMFuncRegistry_GetNumFuncs(const TVMFuncRegistry *reg);
+
+/* Writes the number of functions before the names, which must be memory that can be written; 0. */
+int TVMFuncRegistry_SetNumFuncs(const TVMFuncRegistry *reg, const uint16_t num_funcs);
+
+const char *TVMFuncRegistry_Get0thFunctionName(const TVMFuncRegistry *reg);
+
+/* What applications size the memory of a registry by. */
+#define TVM_AVERAGE_FUNCTION_NAME_STRLEN_BYTES 10
+static const size_t kTvmAverageFunctionNameStrlenBytes = TVM_AVERAGE_FUNCTION_NAME_STRLEN_BYTES;
+static const size_t kTvmAverageFuncEntrySizeBytes =
+        TVM_AVERAGE_FUNCTION_NAME_STRLEN_BYTES + 1 + sizeof(void *);
 
 /* A registry in memory of the application. */
 typedef struct TVMMutableFuncRegistry {

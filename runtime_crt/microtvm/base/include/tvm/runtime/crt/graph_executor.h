@@ -15,6 +15,15 @@
 extern "C" {
 #endif
 
+/* What a node calls. */
+typedef struct TVMOpParam {
+    const char *func_name;
+    uint32_t num_inputs;
+    uint32_t num_outputs;
+    uint32_t flatten_data; /* 0 */
+} TVMOpParam;
+
+/* Its members are in internal/graph_executor/graph_executor.h. */
 typedef struct TVMGraphExecutor TVMGraphExecutor;
 
 /* Makes an executor of the model of `module_handle`; `sym_json` is not used. 0 if it succeeds. */
@@ -40,8 +49,17 @@ int TVMGraphExecutor_GetOutput(TVMGraphExecutor *executor, const int32_t index, 
 int TVMGraphExecutor_LoadParams(TVMGraphExecutor *executor, const char *param_blob,
                                 const uint32_t param_size);
 
+/* Makes an executor read the parameters that another one of the same model has loaded, and give back
+ * its own; they must stay as long. kTvmErrorFunctionCallInvalidArg for another model, or where there
+ * are none yet. An addition to what microTVM had. */
+int TVMGraphExecutor_ShareParams(TVMGraphExecutor *executor, const TVMGraphExecutor *other);
+
 /* Runs the model; what a node reports stops the program. */
 void TVMGraphExecutor_Run(TVMGraphExecutor *executor);
+
+/* Makes a model that keeps something from one run to the next forget it; each executor has a state
+ * of its own. An addition to what microTVM had. */
+int TVMGraphExecutor_Reset(TVMGraphExecutor *executor);
 
 /* Gives the memory back and sets the pointer to NULL. */
 int TVMGraphExecutor_Release(TVMGraphExecutor **executor);

@@ -2,8 +2,8 @@
  *
  * A host finds them over a line, an application by TVMFuncGetGlobal("tvm.graph_executor.create"):
  * it takes a text, which is not read, a module, and type and number of a device, and gives a module
- * with get_num_inputs, get_num_outputs, get_input_index, get_input, get_output, set_input,
- * load_params (a TVMByteArray) and run. Inputs are given by name or by number; get_input and
+ * with get_num_inputs, get_num_outputs, get_input_index, get_input_name, get_input_info (a struct
+ * TVMTensorInfo), get_input, get_output, set_input, load_params (a TVMByteArray) and run. Inputs are given by name or by number; get_input and
  * get_output give the tensors that run reads and writes.
  */
 #ifndef TVM_RUNTIME_CRT_GRAPH_EXECUTOR_MODULE_H_

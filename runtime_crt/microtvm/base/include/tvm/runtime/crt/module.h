@@ -10,11 +10,22 @@ extern "C" {
 #endif
 
 struct microtir_graph;
+struct tvm_graph_nodes;
+
+/* A constant of a model whose weights are a file: where it lies in microtir's form of that file. */
+struct tvm_graph_parameter {
+    const char *name; /* in the file that TVM would write */
+    DLDataType dtype;
+    uint32_t offset;
+    uint32_t bytes;
+};
 
 /* A model for the graph executor. */
 struct tvm_graph_model {
     const struct microtir_graph *(*graph)(void);
-    const char *const *input_names; /* of the model file, one for each input */
+    const struct tvm_graph_nodes *nodes;
+    const struct tvm_graph_parameter *parameters; /* NULL where weights are part of the code */
+    uint32_t parameter_count;
 };
 
 typedef struct TVMModule {

@@ -1,6 +1,6 @@
 /* page_allocator.h: microTVM's manager of memory pages, given and taken back in any order.
  *
- * Generated code needs none. Compile src/tvm_memory.c and the runtime's src/pages.c with it.
+ * Generated code needs none. Compile src/tvm_pages.c and the runtime's src/pages.c with it.
  */
 #ifndef TVM_RUNTIME_CRT_PAGE_ALLOCATOR_H_
 #define TVM_RUNTIME_CRT_PAGE_ALLOCATOR_H_

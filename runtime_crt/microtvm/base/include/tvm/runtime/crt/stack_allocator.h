@@ -1,7 +1,7 @@
 /* stack_allocator.h: microTVM's stack of memory blocks, given and taken back in reverse order.
  *
  * Generated code needs none; applications may keep using it for memory of their own. Compile
- * src/tvm_memory.c and the runtime's src/stack.c with it.
+ * src/tvm_stack.c and the runtime's src/stack.c with it.
  */
 #ifndef TVM_RUNTIME_CRT_STACK_ALLOCATOR_H_
 #define TVM_RUNTIME_CRT_STACK_ALLOCATOR_H_

@@ -1,0 +1,105 @@
+"""`python -m benchmarks onnx [MODEL ...]`: the int8 models in ONNX, beside their TFLite twins.
+
+Each reference model is written with QuantizeLinear and DequantizeLinear around every operator
+(`qdq.py`), with the weights, scales and zero points of the TFLite file, and compiled for a
+Cortex-M4: as onnxruntime computes it, and in fixed point.  Before it is measured, what its graph
+gives for random images is compared with onnxruntime, which computes every step in floats then:
+where a real value lies next to the middle of two integers, outputs may be a step apart.
+`--record` writes the figures to `onnx_twins.json`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+from benchmarks.prices import write_prices
+from benchmarks.qdq import qdq_model
+from microtir import driver
+from microtir.boards import load_board
+from microtir.config import CompilationConfig, Numerics
+from microtir.frontend import from_onnx, from_tflite
+from microtir.graph.ir import Graph
+from microtir.graph.reference import execute
+from microtir.ir_module import IRModule
+from microtir.profiling import profile
+
+RECORDED = Path(__file__).parent / "onnx_twins.json"
+MODELS = ("ad01_int8", "kws_int8", "resnet8_int8", "vww_int8")
+_BOARD = "mps2_an386"
+_SAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a run of a model takes on the board, and the largest difference from onnxruntime."""
+
+    instructions: int
+    ram: int
+    steps_apart: int = 0
+
+
+def _measured(module: IRModule, name: str, numerics: Numerics) -> tuple[int, int]:
+    board = load_board(_BOARD)
+    config = CompilationConfig.from_target(board.target).with_(module_name=name, numerics=numerics)
+    found = profile(driver.build(module, config), board)
+    return found.instructions, found.ram.of_model + found.ram.stack
+
+
+def _steps_apart(model: bytes, graph: Graph) -> int:
+    """Return how far outputs are from onnxruntime's, which fuses nothing."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    (port,) = session.get_inputs()
+    rng, largest = np.random.default_rng(0), 0
+    for _ in range(_SAMPLES):
+        x = rng.integers(-128, 128, port.shape).astype(np.int8)
+        (expected,) = session.run(None, {port.name: x})
+        (got,) = execute(graph, {graph.inputs[0].name: x}).values()
+        largest = max(largest, int(np.abs(expected.astype(int) - got.astype(int)).max()))
+    return largest
+
+
+def prices(name: str) -> dict[str, Price]:
+    """Build and measure a model in each form."""
+    folder = os.environ.get("MICROTIR_MODELS", RECORDED.parent.parent.parent / "shared" / "models")
+    twin = from_tflite(Path(folder) / f"{name}.tflite")
+    assert twin.graph is not None
+    model = qdq_model(twin.graph, unsigned=False)
+    module = from_onnx(model, name=name)
+    assert module.graph is not None
+    return {
+        "tflite": Price(*_measured(twin, name, Numerics.MODEL)),
+        "onnxruntime": Price(
+            *_measured(module, name, Numerics.MODEL), _steps_apart(model, module.graph)
+        ),
+        "tflm": Price(*_measured(module, name, Numerics.TFLM)),
+    }
+
+
+def measure_all(named: list[str]) -> dict[str, dict[str, Price]]:
+    """Print the figures of the models that are named, or of all."""
+    found: dict[str, dict[str, Price]] = {}
+    print(f"{'model':<16}{'numerics':<14}{'instructions':>14}{'times':>8}{'RAM':>10}{'times':>8}")
+    for name in named or MODELS:
+        found[name] = prices(name)
+        base = found[name]["tflite"]
+        for way, p in found[name].items():
+            times, more = p.instructions / base.instructions, p.ram / base.ram
+            print(
+                f"{name:<16}{way:<14}{p.instructions:>14,}{times:>8.3f}{p.ram:>10,}{more:>8.3f}"
+                f"{f'  {p.steps_apart} apart' * bool(p.steps_apart)}",
+                flush=True,
+            )
+    return found
+
+
+def record(found: Mapping[str, Mapping[str, Price]]) -> None:
+    """Write the figures; those of other models stay."""
+    write_prices(RECORDED, Price, found)

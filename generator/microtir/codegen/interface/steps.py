@@ -1,0 +1,268 @@
+"""Prints the function that runs a model step by step, and what each step costs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from microtir.codegen.interface.call_table import statements_of
+from microtir.codegen.interface.devices import activated_name
+from microtir.codegen.interface.entry import (
+    MainFrame,
+    activating_entry,
+    apart,
+    main_frame,
+    model_checks,
+    null_check,
+    run_name,
+    run_parameters,
+)
+from microtir.codegen.interface.state import next_turn
+from microtir.codegen.printer.expressions import Requirements
+from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.layout import WIDTH, block_comment, indent
+from microtir.codegen.program import CProgram
+from microtir.decisions import Decision
+from microtir.ir_module import ModelInfo
+from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.interval import Interval
+from microtir.tir.ir import BufferView, For, If, IntImm, Invoke, Let, Seq, Stmt
+from microtir.tir.visitor import variables_used, walk
+
+
+@dataclass(frozen=True, slots=True)
+class StepPart:
+    """A statement of main as `count` steps: turns of a loop over rows, or the whole as one.
+
+    `loop` is the statement in the first case, whose variable begins at `start`.
+    """
+
+    statement: Stmt
+    count: int = 1
+    loop: For | None = None
+    start: int = 0
+
+
+def parts_of(program: CProgram) -> tuple[StepPart, ...]:
+    """Return what the steps of an image are, in the order of execution."""
+    parts = map(_part, statements_of(program.entry.body))
+    return tuple(part for part in parts if part.count > 0)
+
+
+def _part(statement: Stmt) -> StepPart:
+    match statement:
+        case For(var, IntImm(start), IntImm(stop), body) if var in variables_used(body):
+            return StepPart(statement, stop - start, statement, start)
+        case _:
+            return StepPart(statement)
+
+
+def step_instructions(program: CProgram, model: ModelInfo) -> tuple[int, ...]:
+    """Return the estimated instructions of each step.
+
+    A plan knows those of all calls of a layer together: each call has the share of its rows.
+    """
+    by_rows = {
+        model.decisions[layer.name]
+        for layer in program.layers
+        if layer.row_range is not None and layer.name in model.decisions
+    }
+    image = [
+        _rows_by_layer(program, model, _turn_of(part, turn), by_rows)
+        for part in parts_of(program)
+        for turn in range(part.count)
+    ]
+    totals: Counter[Decision] = Counter()
+    for rows in image:
+        totals.update(rows)
+    costs = (
+        sum(layer.instructions * n / max(totals[layer], 1) for layer, n in rows.items())
+        for rows in image
+    )
+    images = program.entry.images
+    return tuple(round(cost / images) for cost in costs) * images
+
+
+def _rows_by_layer(
+    program: CProgram, model: ModelInfo, step: Stmt, by_rows: Container[Decision]
+) -> Counter[Decision]:
+    """Return how many rows of each layer a step computes; 1 of one that knows no rows."""
+    counts: Counter[Decision] = Counter()
+    for name, rows in _calls(program, step, Bounds()):
+        decision = model.decisions.get(name)
+        if decision is not None:
+            # What ends a sum over rows has none: it is a small part of its layer.
+            counts[decision] += rows if decision in by_rows else 1
+    return counts
+
+
+def _turn_of(part: StepPart, turn: int) -> Stmt:
+    """Return the statement of one step: a turn is a loop that has no other."""
+    loop = part.loop
+    if loop is None:
+        return part.statement
+    first, dtype = part.start + turn, loop.var.dtype
+    return replace(loop, start=IntImm(first, dtype), stop=IntImm(first + 1, dtype))
+
+
+def _calls(program: CProgram, s: Stmt, bounds: Bounds) -> Iterator[tuple[str, int]]:
+    """Yield the layers that a statement calls, each with the number of rows that it computes.
+
+    Of a loop that counts nothing one turn stands for all, and both sides of a branch that depends
+    on data are taken.
+    """
+    match s:
+        case Seq(statements):
+            for inner in statements:
+                yield from _calls(program, inner, bounds)
+        case Let(var, value, body):
+            if not value.dtype.is_float:
+                bounds.ranges[var] = bounds.of(value)
+            yield from _calls(program, body, bounds)
+        case For(var, start, stop, body):
+            begin, end = bounds.of(start).low, bounds.of(stop).high
+            for turn in range(begin, end if var in variables_used(body) else begin + 1):
+                bounds.ranges[var] = Interval(turn, turn)
+                yield from _calls(program, body, bounds)
+        case If(condition, then, otherwise):
+            known = bounds.of(condition)
+            if known.high:
+                yield from _calls(program, then, bounds)
+            if otherwise is not None and not known.low:
+                yield from _calls(program, otherwise, bounds)
+        case Invoke(function, args):
+            rows = 0
+            if program.callee(function).row_range is not None:
+                first, last = (bounds.of(a) for a in args[-2:] if not isinstance(a, BufferView))
+                rows = max(0, last.high - first.low)
+            yield function, rows
+        case _:
+            return
+
+
+def step_macros(program: CProgram, model: ModelInfo) -> str:
+    """Return how many steps a run has, and the instructions of each, as macros."""
+    costs = step_instructions(program, model)
+    values = textwrap.wrap(", ".join(map(str, costs)), WIDTH - 8, break_long_words=False)
+    rows = [f"#define {program.macro}_STEP_INSTRUCTIONS {{", *indent(values)]
+    target = program.config.primary_target()
+    comment = f"Steps of a run, and an initialiser: instructions of each as estimated for {target}."
+    return "\n".join(
+        [
+            *block_comment(textwrap.wrap(comment, WIDTH - 4)),
+            f"#define {program.macro}_STEP_COUNT {len(costs)}",
+            *(f"{row} \\" for row in rows),
+            "}",
+        ]
+    )
+
+
+def step_signature(program: CProgram) -> list[str]:
+    """Return the function that runs a step, with its parameters."""
+    return signature(f"int32_t {step_name(program)}", _parameters(program))
+
+
+def step_name(program: CProgram) -> str:
+    """Return the name of the function that runs a step."""
+    return f"{program.name}_step"
+
+
+def _parameters(program: CProgram) -> list[str]:
+    return [*run_parameters(program), "int32_t *next"]
+
+
+def step_prototype(program: CProgram) -> str:
+    """Return the declaration of the function, with its comment."""
+    count = f"{program.macro}_STEP_COUNT"
+    text = [
+        "Runs one step of the model: an operator, or a turn of a loop over rows of several.",
+        "",
+        f"  next    0 before the first step; each counts it, up to {count}, where the",
+        "          run is done",
+        "",
+        *textwrap.wrap(
+            f"Everything else is as for {run_name(program)}(), the same in all steps of a run; "
+            "nobody else uses the memory between them. A step that returns an error has not "
+            "counted itself, and may be run again.",
+            WIDTH - 4,
+        ),
+    ]
+    *lines, last = step_signature(program)
+    return "\n".join([*block_comment(text), *lines, f"{last};"])
+
+
+def step_entries(
+    program: CProgram, model: ModelInfo, requirements: Requirements
+) -> list[FunctionText]:
+    """Return the function that runs a step; with devices, what it does while they are active."""
+    name = step_name(program)
+    head = step_signature(program)
+    if program.devices:
+        head = signature(f"static int32_t {activated_name(name)}", _parameters(program))
+    body = joined(_step_lines(program, model, requirements))
+    entry = FunctionText("", "\n".join(head), body)
+    if not program.devices:
+        return [entry]
+    return [entry, activating_entry(program, name, _parameters(program))]
+
+
+def _step_lines(program: CProgram, model: ModelInfo, requirements: Requirements) -> list[str]:
+    parts = parts_of(program)
+    frame = main_frame(program, model, requirements, ("next",), _blocks(parts))
+    step, count = frame.names.reserve("step"), f"{program.macro}_STEP_COUNT"
+    chain = _chain(frame, parts, step)
+    position = []
+    per_image = sum(part.count for part in parts)
+    if frame.image:
+        position.append(f"const int32_t {frame.image} = *next / {per_image};")
+    if per_image > 1:
+        value = f"*next % {per_image}" if frame.image else "*next"
+        position.append(f"const int32_t {step} = {value};")
+    outside = f"if (*next < 0 || *next >= {count}) {{"
+    checks = [
+        *model_checks(program, model),
+        *null_check(program, ["next"]),
+        outside,
+        *indent([f"return {program.macro}_ERROR_ARGUMENT_RANGE;"]),
+        "}",
+    ]
+    end = ["*next += 1;"]
+    if last := next_turn(model):
+        end += [f"if (*next == {count}) {{", *indent(last), "}"]
+    end.append(f"return {program.macro}_OK;")
+    return apart(checks, [*position, *frame.of_all(), *frame.of_image()], [*chain, *end])
+
+
+def _blocks(parts: Sequence[StepPart]) -> list[int]:
+    """Return the number of the part in which each call of main is."""
+    calls = [sum(isinstance(node, Invoke) for node in walk(part.statement)) for part in parts]
+    return [number for number, n in enumerate(calls) for _ in range(n)]
+
+
+def _chain(frame: MainFrame, parts: Sequence[StepPart], step: str) -> list[str]:
+    """Return the branches, one for each part."""
+    lines: list[str] = []
+    first = 0
+    for number, part in enumerate(parts):
+        with frame.names.block():
+            body = _part_lines(frame, part, step, first)
+        first += part.count
+        is_last = number == len(parts) - 1
+        head = "{" if is_last else f"if ({step} < {first}) {{"
+        if lines:
+            head = f"{lines.pop()} else {head}"
+        lines += [head, *indent(body), "}"]
+    return lines
+
+
+def _part_lines(frame: MainFrame, part: StepPart, step: str, first: int) -> list[str]:
+    """Return what the steps of a part do; the variable of a loop follows from the step."""
+    if part.loop is None:
+        lines = frame.printer.lines(part.statement)
+    else:
+        more = part.start - first
+        sign = "-" if more < 0 else "+"
+        lines = frame.printer.turn_lines(part.loop, f"{step} {sign} {abs(more)}" if more else step)
+    return lines[1:] if lines and not lines[0] else lines

@@ -1,0 +1,110 @@
+"""Model files of any format that is read, told apart by what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from microtir.errors import Fix, MicrotirError, UsageError
+from microtir.frontend import tflite
+from microtir.frontend.file_kinds import is_onnx
+from microtir.frontend.model_bytes import ModelSource, load
+from microtir.frontend.onnx import check_onnx, from_onnx
+from microtir.graph.ir import Graph
+from microtir.ir_module import IRModule
+from microtir.support.arguments import checked_arguments
+
+
+@checked_arguments
+def read_model(
+    source: ModelSource,
+    *,
+    name: str | None = None,
+    signature: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> IRModule:
+    """Read a TFLite or an ONNX model, as `from_tflite` and `from_onnx` do.
+
+    Args:
+        source: path of the file, or its bytes.
+        name: of the graph; by default the file's name without its suffix, "model" for bytes.
+        signature: which program of a TFLite file is meant.
+        dims: extents of dimensions that an ONNX file gives a name.
+        input_shapes: shapes of inputs of an ONNX file, by name.
+
+    Raises:
+        MicrotirError: the file cannot be read, is damaged or not supported, or has no signatures,
+            or shapes of its own.
+    """
+    if _is_onnx(source, signature, dims):
+        return from_onnx(source, name=name, dims=dims, input_shapes=input_shapes)
+    module = tflite.from_tflite(source, name=name, signature=signature)
+    assert module.graph is not None
+    _check_shapes(module.graph, input_shapes or {})
+    return module
+
+
+@checked_arguments
+def check(
+    source: ModelSource,
+    *,
+    signature: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> tuple[MicrotirError, ...]:
+    """Return every problem that keeps `read_model` from reading a model.
+
+    Empty if there is none. The arguments are those of `read_model`.
+    """
+    try:
+        if _is_onnx(source, signature, dims):
+            return check_onnx(source, dims=dims, input_shapes=input_shapes)
+    except MicrotirError as error:
+        return (error,)
+    return tflite.check(source, signature=signature)
+
+
+def _is_onnx(source: ModelSource, signature: str | None, dims: Mapping[str, int] | None) -> bool:
+    """Return whether a file is an ONNX model, and refuse what is said of another format.
+
+    Raises:
+        UsageError: signatures are of TFLite files, names of dimensions of ONNX files.
+    """
+    model = load(source)
+    if not is_onnx(model.data, model.file):
+        if dims:
+            raise UsageError(
+                "extents of named dimensions are given for a TFLite model, which has its own",
+                where=model.file,
+                fix=Fix("leave `dims` out", "leave --dim out"),
+            )
+        return False
+    if signature is not None:
+        raise UsageError(
+            "an ONNX model has one program, and no signatures",
+            where=model.file,
+            fix=Fix("leave `signature` out", "leave --signature out"),
+        )
+    return True
+
+
+def _check_shapes(graph: Graph, given: Mapping[str, Sequence[int]]) -> None:
+    """Refuse shapes that are not those of a model whose file fixes them.
+
+    Raises:
+        UsageError: an input that does not exist, or another shape.
+    """
+    shapes = {tensor.name: list(tensor.shape) for tensor in graph.arguments}
+    for name, extents in given.items():
+        if shapes.get(name) != list(extents):
+            known = (
+                f"has the shape {shapes[name]}" if name in shapes else "is no input of the model"
+            )
+            raise UsageError(
+                f"'{name}' {known}",
+                where="input_shapes",
+                legal=",".join(f"{port}:{shape}" for port, shape in shapes.items()).replace(
+                    " ", ""
+                ),
+                fix="convert the model anew with the shape that you want",
+            )

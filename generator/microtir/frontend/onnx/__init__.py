@@ -1,0 +1,77 @@
+"""ONNX files into the graph IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from microtir.errors import MicrotirError
+from microtir.frontend.model_bytes import ModelSource, load, summary
+from microtir.frontend.onnx.affine import fold_affine
+from microtir.frontend.onnx.file import parse
+from microtir.frontend.onnx.graph import GraphReader
+from microtir.frontend.onnx.layout import settle_layout
+from microtir.frontend.onnx.quantised import fuse_quantised
+from microtir.frontend.onnx.shapes import InputShapes
+from microtir.ir_module import IRModule
+from microtir.support.arguments import checked_arguments
+
+
+@checked_arguments
+def from_onnx(
+    source: ModelSource,
+    *,
+    name: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> IRModule:
+    """Read an ONNX model.
+
+    Needs the package `onnx`. A first dimension of an input that the file leaves open is a batch of
+    1, unless it is given.
+
+    Args:
+        source: path of the file, or its bytes.
+        name: of the graph; by default the file's name without its suffix, "model" for bytes.
+        dims: extents of dimensions that the file gives a name.
+        input_shapes: shapes of inputs, by name.
+
+    Returns:
+        A module with a graph and no configuration.
+
+    Raises:
+        ToolError: the package `onnx` is not installed.
+        ModelFileError: the file is missing, unreadable, damaged or contradicts itself.
+        UnsupportedModelError: with all `problems` that `check_onnx` would return.
+        UsageError: a shape contradicts the file.
+    """
+    model = load(source)
+    folder = Path(source).parent if isinstance(source, str | Path) else None
+    file = parse(model.data, model.file, folder)
+    reader = GraphReader(file, InputShapes(dims or {}, input_shapes or {}))
+    graph = reader.graph(model.stem if name is None else name)
+    if reader.problems:
+        raise summary(model, reader.problems)
+    return IRModule(graph=fold_affine(fuse_quantised(settle_layout(graph))))
+
+
+@checked_arguments
+def check_onnx(
+    source: ModelSource,
+    *,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> tuple[MicrotirError, ...]:
+    """Return every problem that keeps `from_onnx` from reading a model.
+
+    Empty if there is none.
+    """
+    try:
+        model = load(source)
+        folder = Path(source).parent if isinstance(source, str | Path) else None
+        file = parse(model.data, model.file, folder)
+        reader = GraphReader(file, InputShapes(dims or {}, input_shapes or {}))
+        reader.graph("")
+    except MicrotirError as error:
+        return (error,)
+    return tuple(reader.problems)

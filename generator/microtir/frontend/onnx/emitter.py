@@ -1,0 +1,174 @@
+"""Make nodes of the graph for one node of an ONNX file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend.onnx.movements import moves_elements
+from microtir.frontend.support import node_problems
+from microtir.frontend.unique_names import UniqueNames
+from microtir.graph.ir import Array, Node, Quantization, SourceLocation, Tensor, TensorType
+from microtir.graph.names import brief
+from microtir.graph.operator import Operator
+from microtir.graph.reference import evaluate, known_inputs
+from microtir.graph.rules import inferred_shapes
+from microtir.operators.common.onnx_values import Value
+from microtir.operators.movement.definition import Reshape, Transpose
+
+MOST_KNOWN_BYTES = 1 << 28
+"""What is computed from constants alone is a constant; a few words can ask for any size."""
+
+
+@dataclass(slots=True)
+class GraphParts:
+    """The nodes of a graph that is being made, and the names that are taken in it."""
+
+    nodes: list[Node] = field(default_factory=list)
+    tensor_names: UniqueNames = field(default_factory=UniqueNames)
+    node_names: UniqueNames = field(default_factory=UniqueNames)
+    four_bits: set[Tensor] = field(default_factory=set)
+
+    def constant(self, name: str, data: Array) -> Tensor:
+        """Return a constant with a name of its own."""
+        values = np.ascontiguousarray(data).reshape(data.shape)
+        if values is data or values.base is not None:
+            values = values.copy()
+        values.flags.writeable = False
+        type_ = TensorType(tuple(values.shape), DType(values.dtype.name))
+        return Tensor(self.tensor_names.take(name), type_, values)
+
+
+class Inside(Protocol):
+    """Reads what stands inside of a node of the file, or in its place."""
+
+    def run(self, body: object, inputs: Sequence[Value]) -> tuple[Value, ...]:
+        """Return the results of a graph that an attribute holds."""
+        ...
+
+    def define(self) -> tuple[Value, ...]:
+        """Return the results of the function by which ONNX defines the operator."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEmitter:
+    """Makes the nodes of one node of the file, which are named after its first output.
+
+    Args:
+        parts: the graph.
+        label: what the names of nodes and tensors begin with.
+        source: the node of the file.
+        where: the same in words, for errors.
+        inside: reads graphs that the node holds, and its definition.
+    """
+
+    parts: GraphParts
+    label: str
+    source: SourceLocation
+    where: str
+    inside: Inside
+
+    def emit(
+        self, op: Operator, inputs: Sequence[Tensor], outputs: Sequence[TensorType | None]
+    ) -> tuple[Tensor, ...]:
+        """Return the results of an operator; see `onnx_operands.Emitter`."""
+        node = self._typed(op, tuple(inputs), outputs)
+        problem: MicrotirError
+        for problem in node_problems(node, self.where):
+            raise problem
+        known = known_inputs(node, {})
+        if known is not None:
+            return self._evaluated(node, known)
+        for tensor in (*node.inputs, *node.outputs):
+            if tensor.type.elements == 0:
+                raise UnsupportedModelError(
+                    f"{brief(tensor.name)!r} has the shape {tensor.shape}, which holds nothing",
+                    where=self.where,
+                    legal="extents above 0",
+                    fix="export the model without the part that computes nothing",
+                )
+        self.parts.nodes.append(node)
+        return node.outputs
+
+    def constant(self, data: Array) -> Tensor:
+        """Return a constant of this node's own."""
+        return self.parts.constant(f"{self.label}/constant", data)
+
+    def run(self, body: object, inputs: Sequence[Value]) -> tuple[Value, ...]:
+        """Return the results of a graph that an attribute holds."""
+        return self.inside.run(body, inputs)
+
+    def define(self) -> tuple[Value, ...]:
+        """Return the results of the function by which ONNX defines the operator."""
+        return self.inside.define()
+
+    def _typed(
+        self, op: Operator, inputs: tuple[Tensor, ...], outputs: Sequence[TensorType | None]
+    ) -> Node:
+        """Return the node with outputs of the shapes that follow from the inputs."""
+        name = self.parts.node_names.take(self.label)
+        default = TensorType((), inputs[0].dtype)
+        types = [_with_quantisation(op, inputs[0].type, type_ or default) for type_ in outputs]
+        given = tuple(Tensor(self.label, type_) for type_ in types)
+        node = Node(op, inputs, given, name, self.source)
+        shapes = inferred_shapes(node) or tuple(type_.shape for type_ in types)
+        take = self.parts.tensor_names.take
+        results = tuple(
+            Tensor(take(self.label), TensorType(shape, type_.dtype, type_.quantization))
+            for shape, type_ in zip(shapes, types, strict=True)
+        )
+        return Node(op, inputs, results, name, self.source)
+
+    def _evaluated(self, node: Node, known: list[Array]) -> tuple[Tensor, ...]:
+        size = sum(tensor.type.bytes for tensor in node.outputs)
+        if size > MOST_KNOWN_BYTES:
+            raise ModelFileError(
+                f"it computes a constant of {size} bytes",
+                where=self.where,
+                legal=f"at most {MOST_KNOWN_BYTES}",
+                fix="export the model again",
+            )
+        if size == 0:
+            # Most operators have no meaning on extents of 0, nor need one.
+            arrays = tuple(np.zeros(t.shape, t.dtype.value) for t in node.outputs)
+        else:
+            arrays = evaluate(node, known)
+        results = tuple(
+            self.parts.constant(tensor.name, array)
+            for tensor, array in zip(node.outputs, arrays, strict=True)
+        )
+        quant = _moved_quantisation(node)
+        if quant is None:
+            return results
+        return tuple(replace(t, type=replace(t.type, quantization=quant)) for t in results)
+
+
+def _with_quantisation(op: Operator, source: TensorType, result: TensorType) -> TensorType:
+    """Return the type of a result; one that holds integers of an input is quantised as that."""
+    is_given = result.quantization is not None or result.dtype is not source.dtype
+    if is_given or not moves_elements(op):
+        return result
+    return replace(result, quantization=source.quantization)
+
+
+def _moved_quantisation(node: Node) -> Quantization | None:
+    """Return what a constant remembers of its scales when its axes are moved."""
+    quant = node.inputs[0].type.quantization
+    if quant is None or not isinstance(node.op, Transpose | Reshape):
+        return None
+    shape = node.output.shape
+    if quant.axis is None:
+        return quant
+    if isinstance(node.op, Transpose):
+        return replace(quant, axis=node.op.permutation.index(quant.axis))
+    before = math.prod(node.inputs[0].shape[: quant.axis])
+    places = [axis for axis, extent in enumerate(shape) if extent == len(quant.scales)]
+    found = [axis for axis in places if math.prod(shape[:axis]) == before]
+    return replace(quant, axis=found[-1]) if found else None

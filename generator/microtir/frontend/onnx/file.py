@@ -1,0 +1,377 @@
+"""The content of an ONNX file as plain records: what the messages say, not yet what it means.
+
+The package `onnx` reads the bytes and knows the rules of the container; it is the extra
+`microtir[onnx]`. Everything that can be wrong with the file as a container is found here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.errors import ModelFileError, ToolError, UnsupportedModelError
+from microtir.frontend.onnx.external_data import take_in
+from microtir.graph.ir import Array
+from microtir.graph.names import brief
+from microtir.operators.common.onnx_operands import AttributeValue
+from microtir.resources import install_extra
+
+if TYPE_CHECKING:
+    import onnx
+
+MAX_ITEMS = 1 << 16
+"""Most nodes, values or initialisers; each becomes Python objects far larger than its bytes."""
+
+MAX_TENSOR_BYTES = (1 << 31) - 1
+"""Generated code indexes with 32-bit integers."""
+
+MAX_RANK = 8
+
+OLDEST_OPSET = 7
+"""Before it, broadcasting and batches were written otherwise; what was not is read all the same."""
+
+T = TypeVar("T")
+
+_EXPORT = "export the model again"
+
+# Floats of other widths are computed as float32, and are so in the interface of the model, too.
+_DTYPES: Mapping[int, DType] = {
+    1: DType.FLOAT32, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16,
+    6: DType.INT32, 7: DType.INT64, 9: DType.BOOL, 10: DType.FLOAT32, 11: DType.FLOAT32,
+    12: DType.UINT32, 21: DType.UINT8, 22: DType.INT8,
+}  # fmt: skip
+
+FOUR_BITS = (21, 22)
+"""Types whose values are held in 8 bits: see `four_bits`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileValue:
+    """An input or output; a dimension is a number, a name, or empty where nothing is known."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int | str, ...] | None
+    has_four_bits: bool = False
+    is_sequence: bool = False  # of tensors of this type, as many as the file does not say
+
+
+@dataclass(frozen=True, slots=True)
+class FileNode:
+    """A node; an input that is left out has an empty name."""
+
+    index: int
+    name: str
+    operator: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, AttributeValue]
+
+
+@dataclass(frozen=True, slots=True)
+class FileGraph:
+    """A graph; a constant may be an input, too, which a caller could give another value."""
+
+    name: str
+    nodes: tuple[FileNode, ...]
+    inputs: tuple[FileValue, ...]
+    outputs: tuple[FileValue, ...]
+    constants: Mapping[str, Array]
+    four_bits: frozenset[str] = frozenset()  # the constants that have so few
+
+
+@dataclass(frozen=True, slots=True)
+class FileBody:
+    """A graph inside of a node, or the body of a function: what it is given has no types."""
+
+    nodes: tuple[FileNode, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Array]
+    message: onnx.GraphProto | None = None  # for functions that take it in
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxFile:
+    """A whole file; `opsets` are the versions of operator sets by domain."""
+
+    file: str
+    sha256: str
+    size: int
+    opsets: Mapping[str, int]
+    graph: FileGraph
+
+
+def parse(data: bytes, file: str, folder: Path | None) -> OnnxFile:
+    """Read all messages of a model, with functions expanded.
+
+    Args:
+        data: the file.
+        file: its name, for messages.
+        folder: which external data may lie in; None if there is none.
+
+    Raises:
+        ToolError: the package `onnx` is not installed.
+        ModelFileError: the bytes are no ONNX model, or contradict themselves.
+        UnsupportedModelError: a type or the version of the operator set is not supported.
+    """
+    model = _checked(data, file, folder)
+    opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
+    changed = _changed_since(model.graph, opsets.get("", OLDEST_OPSET))
+    if changed:
+        raise UnsupportedModelError(
+            f"the version of its operator set is {opsets['']}, and {changed} has changed since",
+            where=file,
+            legal=f"{OLDEST_OPSET} or later",
+            fix="export with a newer opset_version, or convert it: onnx.version_converter",
+        )
+    return OnnxFile(
+        file=file,
+        sha256=hashlib.sha256(data).hexdigest(),
+        size=len(data),
+        opsets=opsets,
+        graph=FileReader(file).graph(model.graph),
+    )
+
+
+def _changed_since(graph: onnx.GraphProto, version: int) -> str:
+    """Return an operator of a graph with another definition in the oldest set that is read."""
+    from onnx import defs
+
+    if version >= OLDEST_OPSET:
+        return ""
+    for node in graph.node:
+        for attribute in node.attribute:
+            inside = _changed_since(attribute.g, version)
+            if inside:
+                return inside
+        if node.domain in ("", "ai.onnx"):
+            sets = (version, OLDEST_OPSET)
+            try:
+                then, now = (defs.get_schema(node.op_type, at).since_version for at in sets)
+            except defs.SchemaError:
+                return str(node.op_type)
+            if then != now:
+                return str(node.op_type)
+    return ""
+
+
+def _checked(data: bytes, file: str, folder: Path | None) -> onnx.ModelProto:
+    """Return the model, found legal by the rules of the package, with its functions expanded."""
+    try:
+        import onnx
+        from google.protobuf.message import DecodeError
+        from onnx import checker, inliner
+    except ImportError:
+        raise ToolError(
+            "ONNX models are read with the package onnx, which is not installed",
+            where=file,
+            fix=install_extra("onnx"),
+        ) from None
+    try:
+        model = onnx.load_model_from_string(data)
+    except DecodeError:
+        raise ModelFileError(
+            "this is not an ONNX model: it is no such protocol buffer",
+            where=file,
+            legal="a file that an exporter to ONNX wrote",
+            fix=_EXPORT,
+        ) from None
+    for tensor in model.graph.initializer:
+        if tensor.data_location == tensor.EXTERNAL:
+            take_in(tensor, folder, f"{file}: tensor {brief(tensor.name)!r}")
+    try:
+        if model.functions:
+            model = inliner.inline_local_functions(model)
+        # What an output is follows from the nodes, and some exporters leave it to them.
+        for value in model.graph.output:
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.shape.SetInParent()
+        checker.check_model(model)
+    except (checker.ValidationError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ModelFileError(
+            f"it breaks a rule of ONNX: {reason[:300]}", where=file, fix=_EXPORT
+        ) from None
+    return model
+
+
+class FileReader:
+    """Reads messages; `file` names them in errors."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def graph(self, graph: onnx.GraphProto) -> FileGraph:
+        """Return a graph of the file."""
+        constants = self._constants(graph)
+        return FileGraph(
+            name=graph.name,
+            nodes=tuple(self.node(index, node) for index, node in enumerate(graph.node)),
+            inputs=tuple(self.value(v) for v in graph.input if v.name not in constants),
+            outputs=self._outputs(graph),
+            constants=constants,
+            four_bits=frozenset(t.name for t in graph.initializer if t.data_type in FOUR_BITS),
+        )
+
+    def _outputs(self, graph: onnx.GraphProto) -> tuple[FileValue, ...]:
+        """Return the outputs; maps that a ZipMap makes are the tensor that it makes them of."""
+        zipped = {name for node in graph.node if node.op_type == "ZipMap" for name in node.output}
+        return tuple(
+            FileValue(value.name, DType.FLOAT32, None)
+            if value.name in zipped
+            else self.value(value)
+            for value in graph.output
+        )
+
+    def body(self, graph: onnx.GraphProto) -> FileBody:
+        """Return a graph that an attribute holds."""
+        constants = self._constants(graph)
+        return FileBody(
+            nodes=tuple(self.node(index, node) for index, node in enumerate(graph.node)),
+            inputs=tuple(value.name for value in graph.input if value.name not in constants),
+            outputs=tuple(value.name for value in graph.output),
+            constants=constants,
+            message=graph,
+        )
+
+    def _constants(self, graph: onnx.GraphProto) -> dict[str, Array]:
+        """Return the initialisers, and check that the graph has not too much of anything."""
+        for items in (graph.node, graph.initializer, graph.input, graph.output):
+            if len(items) > MAX_ITEMS:
+                raise self.malformed(
+                    f"the graph has {len(items)} of a kind", f"at most {MAX_ITEMS}"
+                )
+        if graph.sparse_initializer:
+            raise UnsupportedModelError(
+                "it has sparse initialisers", where=self.file, legal="dense ones", fix=_EXPORT
+            )
+        return {tensor.name: self.array(tensor) for tensor in graph.initializer}
+
+    def value(self, value: onnx.ValueInfoProto) -> FileValue:
+        """Return the type of an input or output."""
+        where = f"{self.file}: {brief(value.name)!r}"
+        kind = value.type.WhichOneof("value")
+        is_sequence = kind == "sequence_type"
+        held = value.type.sequence_type.elem_type if is_sequence else value.type
+        if held.WhichOneof("value") != "tensor_type":
+            raise UnsupportedModelError(
+                f"it is a {str(kind).removesuffix('_type')}", where=where,
+                legal="a tensor, or a sequence of tensors",
+                fix="export the model with tensors as inputs and outputs",
+            )  # fmt: skip
+        type_ = held.tensor_type
+        dtype = self.dtype(type_.elem_type, where)
+        shape = _extents(type_.shape) if type_.HasField("shape") else None
+        return FileValue(value.name, dtype, shape, type_.elem_type in FOUR_BITS, is_sequence)
+
+    def dtype(self, number: int, where: str) -> DType:
+        """Return a scalar type.
+
+        Raises:
+            UnsupportedModelError: microtir has none such.
+        """
+        if number not in _DTYPES:
+            raise UnsupportedModelError(
+                f"its type is {_type_name(number)}",
+                where=where,
+                legal=", ".join(dict.fromkeys(dtype.value for dtype in _DTYPES.values())),
+                fix="export the model in float32, or quantised to integers",
+            )
+        return _DTYPES[number]
+
+    def node(self, index: int, node: onnx.NodeProto) -> FileNode:
+        """Return a node with its attributes."""
+        where = f"{self.file}: node {index} {node.op_type}"
+        return FileNode(
+            index=index,
+            name=node.name,
+            operator=node.op_type,
+            domain="" if node.domain == "ai.onnx" else node.domain,
+            inputs=tuple(node.input),
+            outputs=tuple(node.output),
+            attributes={a.name: self.attribute(a, where) for a in node.attribute},
+        )
+
+    def attribute(self, attribute: onnx.AttributeProto, where: str) -> AttributeValue:
+        """Return the value of an attribute."""
+        kinds: dict[int, Callable[[onnx.AttributeProto], AttributeValue]] = {
+            1: lambda a: float(a.f),
+            2: lambda a: int(a.i),
+            3: lambda a: a.s.decode("utf-8", "replace"),
+            4: lambda a: self.array(a.t),
+            5: lambda a: self.body(a.g),
+            6: lambda a: tuple(float(item) for item in a.floats),
+            7: lambda a: tuple(int(item) for item in a.ints),
+            8: lambda a: tuple(item.decode("utf-8", "replace") for item in a.strings),
+        }
+        if attribute.type not in kinds:
+            raise UnsupportedModelError(
+                f"its attribute '{brief(attribute.name)}' is of kind {attribute.type}",
+                where=where,
+                legal="numbers, strings, tensors, graphs, and lists of the first two",
+                fix="replace the layer, or compute it in the application",
+            )
+        return kinds[attribute.type](attribute)
+
+    def array(self, tensor: onnx.TensorProto) -> Array:
+        """Return the values of a tensor, read-only; float16 and float64 become float32.
+
+        Raises:
+            ModelFileError: the bytes are not those of its shape, or lie elsewhere.
+        """
+        from onnx import numpy_helper
+
+        where = f"{self.file}: tensor {brief(tensor.name)!r}"
+        dims = tuple(tensor.dims)
+        elements = math.prod(dims)
+        if min(dims, default=0) < 0 or len(dims) > MAX_RANK or elements * 8 > MAX_TENSOR_BYTES:
+            raise ModelFileError(
+                f"its shape is {dims}", where=where,
+                legal=f"at most {MAX_RANK} dimensions and {MAX_TENSOR_BYTES} bytes", fix=_EXPORT,
+            )  # fmt: skip
+        is_wide = tensor.data_type in (_FLOAT16, _FLOAT64)
+        if not is_wide:
+            self.dtype(tensor.data_type, where)
+        try:
+            data: Array = numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, OSError) as error:
+            raise ModelFileError(
+                f"its values cannot be read: {error}", where=where, fix=_EXPORT
+            ) from None
+        if is_wide:
+            with np.errstate(over="ignore"):
+                data = data.astype(np.float32)
+        if tensor.data_type in FOUR_BITS:
+            data = data.astype(np.int8 if tensor.data_type == _INT4 else np.uint8)
+        data = data.reshape(dims).copy()
+        data.flags.writeable = False
+        return data
+
+    def malformed(self, what: str, legal: str) -> ModelFileError:
+        """Return the error for damage of the file."""
+        return ModelFileError(what, where=self.file, legal=legal, fix=_EXPORT)
+
+
+_FLOAT16, _FLOAT64, _INT4 = 10, 11, 22
+
+
+def _extents(shape: onnx.TensorShapeProto) -> tuple[int | str, ...]:
+    return tuple(
+        int(d.dim_value) if d.WhichOneof("value") == "dim_value" else d.dim_param for d in shape.dim
+    )
+
+
+def _type_name(number: int) -> str:
+    import onnx
+
+    known: Iterable[tuple[str, Any]] = onnx.TensorProto.DataType.items()
+    return next((name for name, value in known if value == number), f"number {number}")

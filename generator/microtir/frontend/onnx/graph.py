@@ -1,0 +1,170 @@
+"""The nodes of an ONNX file into nodes of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend.onnx.emitter import GraphParts
+from microtir.frontend.onnx.file import FileNode, FileValue, OnnxFile
+from microtir.frontend.onnx.node import NodeReader, UnreadValueError
+from microtir.frontend.onnx.rewrite import needed, with_tensors
+from microtir.frontend.onnx.shapes import InputShapes
+from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
+from microtir.graph.names import brief
+from microtir.operators.common.onnx_values import TensorSequence, Value
+from microtir.operators.movement.definition import Reshape
+
+
+class GraphReader:
+    """Reads nodes one by one; a problem with one does not hide the others.
+
+    Args:
+        file: what the file says.
+        shapes: what the caller says of its inputs.
+    """
+
+    def __init__(self, file: OnnxFile, shapes: InputShapes) -> None:
+        self._file = file
+        self._shapes = shapes
+        self._parts = GraphParts()
+        self._reserved: set[str] = set()
+        self._values: dict[str, Value | None] = {}  # None: it could not be read
+        self._nodes = NodeReader(file, self._parts)
+        self.problems: list[MicrotirError] = []
+
+    def graph(self, name: str) -> Graph:
+        """Return the graph; what it leaves out or lacks is in `problems`."""
+        inputs = self._inputs()
+        self._reserve_outputs(inputs)
+        for title, data in self._file.graph.constants.items():
+            constant = self._parts.constant(title, data)
+            self._values[title] = constant
+            if title in self._file.graph.four_bits:
+                self._parts.four_bits.add(constant)
+        for node in self._file.graph.nodes:
+            self._visit(node)
+        outputs = self._outputs(inputs)
+        return Graph(
+            name=name,
+            inputs=inputs,
+            outputs=outputs,
+            nodes=tuple(needed(self._parts.nodes, outputs)),
+            source_sha256=self._file.sha256,
+            source_bytes=self._file.size,
+        )
+
+    def _inputs(self) -> tuple[Tensor, ...]:
+        inputs: list[Tensor] = []
+        values = self._file.graph.inputs
+        given = [self._shapes.tensors_of(value) for value in values]
+        self._shapes.check([tensor for tensors in given for tensor in tensors], self._file.file)
+        for value, tensors in zip(values, given, strict=True):
+            try:
+                found = tuple(map(self._input, tensors))
+            except MicrotirError as error:
+                self.problems.append(error)
+                self._values[value.name] = None
+                continue
+            self._values[value.name] = TensorSequence(found) if value.is_sequence else found[0]
+            inputs += (tensor for tensor in found if tensor.data is None)
+        return tuple(inputs)
+
+    def _input(self, value: FileValue) -> Tensor:
+        """Return an input; without elements all that a caller could hand over is known."""
+        shape = self._shapes.of(value, self._file.file)
+        if 0 in shape:
+            tensor = self._parts.constant(value.name, np.zeros(shape, value.dtype.value))
+        else:
+            name = self._parts.tensor_names.take(value.name)
+            tensor = Tensor(name, TensorType(shape, value.dtype))
+        if value.has_four_bits:
+            self._parts.four_bits.add(tensor)
+        return tensor
+
+    def _visit(self, node: FileNode) -> None:
+        """Read a node; if it has a problem, note that, and give its outputs no values."""
+        try:
+            self._nodes.read(node, self._values)
+        except UnreadValueError:
+            self._values.update(dict.fromkeys(node.outputs))
+        except MicrotirError as error:
+            self.problems.append(error)
+            self._values.update(dict.fromkeys(node.outputs))
+
+    def _reserve_outputs(self, inputs: Sequence[Tensor]) -> None:
+        """Keep the names of outputs for them: a caller finds them by these."""
+        others = {value.name for value in self._file.graph.outputs} - {t.name for t in inputs}
+        self._reserved = {name for name in others if self._parts.tensor_names.take(name) == name}
+
+    def _port_name(self, name: str, tensor: Tensor) -> str:
+        """Return the name of an output: that of the file, which its tensor may have already."""
+        if name in self._reserved or tensor.name == name:
+            return name
+        return self._parts.tensor_names.take(name)
+
+    def _outputs(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the outputs by their own names, each with memory of its own.
+
+        One without elements is left out where there are others: a caller would get nothing.
+        """
+        outputs: list[Tensor] = []
+        empty: list[MicrotirError] = []
+        renamed: dict[Tensor, Tensor] = {}
+        made = {tensor for node in self._parts.nodes for tensor in node.outputs}
+        for name, tensor in self._results():
+            if tensor.type.elements == 0:
+                empty.append(_empty_output(name, tensor.shape, self._file.file))
+                continue
+            own = Tensor(self._port_name(name, tensor), tensor.type)
+            if tensor in made and tensor not in renamed:
+                renamed[tensor] = own
+            else:
+                source = SourceLocation(self._file.file, -1, "COPY")
+                label = self._parts.node_names.take(own.name)
+                given = renamed.get(tensor, tensor)
+                self._parts.nodes.append(Node(Reshape(), (given,), (own,), label, source))
+            outputs.append(own)
+        if not outputs:
+            self.problems += empty
+        self._parts.nodes = [with_tensors(node, renamed) for node in self._parts.nodes]
+        return tuple(outputs)
+
+    def _results(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield what the outputs are, those of a sequence one by one; note which are not there."""
+        for value in self._file.graph.outputs:
+            found = self._values.get(value.name)
+            if value.name not in self._values:
+                self.problems.append(_no_output(value.name, self._file.file))
+            elif isinstance(found, TensorSequence):
+                if not found.items:
+                    self.problems.append(_empty_sequence(value.name, self._file.file))
+                yield from ((f"{value.name}.{n}", item) for n, item in enumerate(found.items))
+            elif found is not None:
+                yield value.name, found
+
+
+def _no_output(name: str, file: str) -> ModelFileError:
+    return ModelFileError(
+        f"the output {brief(name)!r} is computed nowhere", where=file, fix="export the model again"
+    )
+
+
+def _empty_sequence(name: str, file: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"the output {brief(name)!r} is a sequence without tensors",
+        where=file,
+        legal="sequences of one tensor or more",
+        fix="export the model without this output",
+    )
+
+
+def _empty_output(name: str, shape: tuple[int, ...], file: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"the output {brief(name)!r} has the shape {shape}, which holds nothing",
+        where=file,
+        legal="extents above 0",
+        fix="export the model without this output",
+    )

@@ -1,0 +1,255 @@
+"""Compute between QuantizeLinear and DequantizeLinear in integers, where that gives the same.
+
+The readers write a quantised model as its definition has it: integers become floats, a layer
+computes, its result becomes integers.  Here a layer between both becomes one of integers: exact
+sums of int32, rescaled in float32 as onnxruntime does it.  A function of one element becomes a
+table.  What only moves elements, or picks of them, moves the integers; the conversion is done
+behind it, where it may find another one to vanish with.  Kernels have int8: uint8 that stays
+between such operators is stored less 128.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.frontend.onnx.movements import moves_elements
+from microtir.frontend.onnx.rewrite import needed, with_tensors
+from microtir.frontend.onnx.stored_constants import stored_bias, stored_weights
+from microtir.graph.ir import Array, Graph, Node, Quantization, Tensor, TensorType
+from microtir.graph.reference import evaluate
+from microtir.operators import record_of
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import Add, Mul, Sub
+from microtir.operators.common.attributes import Activation, Rescaling
+from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize, Tabulated
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.definition import Trait
+from microtir.operators.dense.definition import FullyConnected
+
+_ACTIVATED = Conv2D | FullyConnected | Add | Sub | Mul  # layers that clamp their results
+_HALF = 128  # what uint8 is stored less of
+
+
+def fuse_quantised(graph: Graph) -> Graph:
+    """Return the graph with integer layers where a float one stands between conversions."""
+    return _forgotten(_Fusion(_signed(_settled(graph))).graph())
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+def _settled(graph: Graph) -> Graph:
+    """Give integers of a caller the scale that their one reader says they have."""
+    typed: dict[Tensor, Tensor] = {}
+    consumers = graph.consumers()
+    for node in graph.nodes:
+        if not isinstance(node.op, CastTo) or node.output in graph.outputs:
+            continue
+        source, wanted = node.inputs[0], node.output.type
+        is_free = source in graph.inputs and source.type == replace(wanted, quantization=None)
+        if is_free and consumers[source] == (node,) and source not in graph.outputs:
+            typed[source] = Tensor(source.name, wanted)
+            typed[node.output] = typed[source]
+    nodes = [
+        node for node in (with_tensors(node, typed) for node in graph.nodes)
+        if not (isinstance(node.op, CastTo) and node.inputs[0] is node.output)
+    ]  # fmt: skip
+    inputs = tuple(typed.get(tensor, tensor) for tensor in graph.inputs)
+    return replace(graph, inputs=inputs, nodes=tuple(nodes))
+
+
+def _signed(graph: Graph) -> Graph:
+    """Return the graph with int8 for uint8 that only conversions and movements see."""
+    consumers = graph.consumers()
+    candidates = {
+        tensor
+        for node in graph.nodes
+        for tensor in node.outputs
+        if tensor.dtype is DType.UINT8 and _per_tensor(tensor) and tensor not in graph.outputs
+    }
+    before = -1
+    while before != len(candidates):
+        before = len(candidates)
+        for node in graph.nodes:
+            seen = {t for t in (*node.inputs, *node.outputs) if t.dtype is DType.UINT8}
+            if not _takes_either(node) or not seen <= candidates:
+                candidates -= seen
+    candidates = {tensor for tensor in candidates if consumers.get(tensor)}
+    typed = {tensor: Tensor(tensor.name, _less_half(tensor.type)) for tensor in candidates}
+    return replace(graph, nodes=tuple(with_tensors(node, typed) for node in graph.nodes))
+
+
+def _takes_either(node: Node) -> bool:
+    """Return whether a node does the same with int8 and uint8 whose real values are equal."""
+    return isinstance(node.op, Quantize | Dequantize) or _moves(node)
+
+
+def _less_half(type_: TensorType) -> TensorType:
+    quant = type_.quant
+    shifted = Quantization(quant.scales, (quant.zero_point - _HALF,))
+    return TensorType(type_.shape, DType.INT8, shifted)
+
+
+def _per_tensor(tensor: Tensor) -> bool:
+    quant = tensor.type.quantization
+    return quant is not None and not quant.is_per_channel
+
+
+def _forgotten(graph: Graph) -> Graph:
+    """Return the graph with float constants that no longer remember what they were stored as."""
+    plain = {
+        tensor: replace(tensor, type=replace(tensor.type, quantization=None))
+        for node in graph.nodes
+        for tensor in node.inputs
+        if tensor.dtype.is_float and tensor.type.quantization is not None
+    }
+    return replace(graph, nodes=tuple(with_tensors(node, plain) for node in graph.nodes))
+
+
+# --- operators ------------------------------------------------------------------------------------
+
+
+def _moves(node: Node) -> bool:
+    """Return whether each element of the output is one of the first input."""
+    is_alone = all(tensor.dtype is not node.inputs[0].dtype for tensor in node.inputs[1:])
+    return moves_elements(node.op) and is_alone and len(node.outputs) == 1
+
+
+class _Fusion:
+    """Builds the graph anew, node by node; what is needed no more is left out in the end."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._old = graph
+        self._consumers = graph.consumers()
+        self._made: dict[Tensor, Node] = {}
+        self._renamed: dict[Tensor, Tensor] = {}
+
+    def graph(self) -> Graph:
+        """Return the new graph."""
+        for old in self._old.nodes:
+            node = with_tensors(old, self._renamed)
+            for made in self._found(node) or (node,):
+                self._made.update(dict.fromkeys(made.outputs, made))
+        nodes = dict.fromkeys(self._made.values())
+        outputs = tuple(self._renamed.get(tensor, tensor) for tensor in self._old.outputs)
+        return replace(self._old, nodes=tuple(needed(nodes, outputs)), outputs=outputs)
+
+    def _found(self, node: Node) -> tuple[Node, ...]:
+        """Return what a node becomes; nothing if it stays."""
+        if isinstance(node.op, Quantize) and node.output.dtype is DType.INT8:
+            return self._quantised(node)
+        if _moves(node) and node.inputs[0].dtype is DType.FLOAT32:
+            return self._moved(node)
+        return ()
+
+    def _stored(self, tensor: Tensor) -> Tensor | None:
+        """Return the int8 that a float is dequantised from."""
+        node = self._made.get(tensor)
+        if node is None or not isinstance(node.op, Dequantize):
+            return None
+        source = node.inputs[0]
+        return source if source.dtype is DType.INT8 and _per_tensor(source) else None
+
+    def _moved(self, node: Node) -> tuple[Node, ...]:
+        """Move the integers, and dequantise behind."""
+        stored = self._stored(node.inputs[0])
+        if stored is None:
+            return ()
+        kept = replace(stored.type, shape=node.output.shape)
+        result = Tensor(f"{node.output.name}_stored", kept)
+        moved = replace(node, inputs=(stored, *node.inputs[1:]), outputs=(result,))
+        dequantised = replace(
+            node, op=Dequantize(), inputs=(result,), name=f"{node.name}_dequantised"
+        )
+        return moved, dequantised
+
+    def _quantised(self, node: Node) -> tuple[Node, ...]:
+        """Compute what is quantised in integers."""
+        stored = self._stored(node.inputs[0])
+        if stored is not None and stored.type == node.output.type:
+            if node.output in self._old.outputs:
+                return ()
+            self._renamed[node.output] = stored
+            return ()
+        layer, activation = self._layer(node)
+        if layer is None:
+            return ()
+        if isinstance(layer.op, Conv2D | FullyConnected):
+            return self._weighted(layer, activation, node)
+        if isinstance(layer.op, Add | Sub | Mul):
+            return self._of_two(layer, activation, node)
+        traits = record_of(layer.op).definition.traits
+        if Trait.ELEMENTWISE in traits and len(layer.inputs) == 1:
+            return self._tabulated(layer, activation, node)
+        return ()
+
+    def _layer(self, node: Node) -> tuple[Node | None, Node | None]:
+        """Return what computes the values that a node quantises, and an activation behind it."""
+        last = self._producer(node.inputs[0], node)
+        if last is None or not isinstance(last.op, Relu):
+            return last, None
+        before = self._producer(last.inputs[0], last)
+        if before is not None and isinstance(before.op, _ACTIVATED):
+            return before, last
+        return last, None
+
+    def _producer(self, tensor: Tensor, consumer: Node) -> Node | None:
+        """Return the node of a tensor that has one consumer only."""
+        consumers = self._consumers.get(tensor, ())
+        is_alone = len(consumers) == 1 and consumers[0].name == consumer.name
+        return self._made.get(tensor) if is_alone and tensor not in self._old.outputs else None
+
+    def _weighted(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
+        """Return the layer of integers; nothing if it is none."""
+        op, stored = layer.op, self._stored(layer.inputs[0])
+        assert isinstance(op, Conv2D | FullyConnected)
+        weights = stored_weights(layer.inputs[1])
+        if stored is None or weights is None or op.activation is not Activation.NONE:
+            return ()
+        inputs = [stored, weights]
+        if len(layer.inputs) > 2:
+            bias = stored_bias(layer.inputs[2], stored, weights, last.output.type)
+            if bias is None:
+                return ()
+            inputs.append(bias)
+        if activation is not None:
+            assert isinstance(activation.op, Relu)
+            op = replace(op, activation=activation.op.kind)
+        op = replace(op, rescaling=Rescaling.FLOAT32)
+        return (replace(layer, op=op, inputs=tuple(inputs), outputs=last.outputs),)
+
+    def _of_two(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
+        """Return a sum or product of two activations, rescaled in float32."""
+        op, stored = layer.op, [self._stored(tensor) for tensor in layer.inputs]
+        assert isinstance(op, Add | Sub | Mul)
+        operands = tuple(tensor for tensor in stored if tensor is not None)
+        if len(operands) < len(stored) or op.activation is not Activation.NONE:
+            return ()
+        kind = Activation.NONE
+        if activation is not None:
+            assert isinstance(activation.op, Relu)
+            kind = activation.op.kind
+        op = replace(op, activation=kind, rescaling=Rescaling.FLOAT32)
+        return (replace(layer, op=op, inputs=operands, outputs=last.outputs),)
+
+    def _tabulated(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
+        """Return a table of all results of a function of one element."""
+        stored = self._stored(layer.inputs[0])
+        if stored is None or activation is not None:
+            return ()
+        real = TensorType((256,), DType.FLOAT32)
+        x = Tensor("x", replace(stored.type, shape=(256,)))
+        values = Tensor("values", real)
+        results, y = Tensor("results", real), Tensor("y", replace(last.output.type, shape=(256,)))
+        data: Array = np.arange(-_HALF, _HALF).astype(np.int8)
+        for step in (
+            replace(layer, op=Dequantize(), inputs=(x,), outputs=(values,)),
+            replace(layer, inputs=(values,), outputs=(results,)),
+            replace(last, inputs=(results,), outputs=(y,)),
+        ):
+            (data,) = evaluate(step, (data,))
+        table = Tabulated(data.astype(np.int8).tobytes())
+        return (replace(layer, op=table, inputs=(stored,), outputs=last.outputs),)

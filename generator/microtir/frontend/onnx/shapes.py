@@ -1,0 +1,128 @@
+"""Shapes of inputs: what the file says, and what the caller says where it is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
+
+from microtir.errors import Fix, ModelFileError, UnsupportedModelError, UsageError
+from microtir.frontend.onnx.file import MAX_RANK, FileValue
+from microtir.graph.names import brief
+
+
+@dataclass(frozen=True, slots=True)
+class InputShapes:
+    """Extents that the caller gives.
+
+    Args:
+        dims: of dimensions that the file gives a name.
+        shapes: of whole inputs, by name.
+    """
+
+    dims: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def check(self, inputs: Sequence[FileValue], file: str) -> None:
+        """Refuse what is said of inputs that contradicts the file.
+
+        Raises:
+            UsageError: there is no such dimension or input, or it has another shape.
+        """
+        names = {value.name: value for value in inputs}
+        dims = {extent for value in inputs for extent in value.shape or () if extent}
+        for name in (*self.dims.keys() - dims, *self.shapes.keys() - names.keys()):
+            raise UsageError(
+                f"no input has {brief(name)!r}",
+                where=file,
+                legal="inputs: {}; dimensions: {}".format(
+                    ", ".join(map(brief, names)),
+                    ", ".join(str(dim) for dim in dims if isinstance(dim, str)) or "none",
+                ),
+            )
+        for name in self.shapes:
+            self._check_shape(names[name], f"{file}: input {brief(name)!r}")
+
+    def tensors_of(self, value: FileValue) -> tuple[FileValue, ...]:
+        """Return the tensors of an input: those of a sequence have a number behind its name.
+
+        A sequence of which nobody says what it has stays as it is.
+        """
+        if not value.is_sequence:
+            return (value,)
+        names = takewhile(self.shapes.__contains__, (f"{value.name}.{n}" for n in count()))
+        found = tuple(replace(value, name=name, is_sequence=False) for name in names)
+        return found or (value,)
+
+    def of(self, value: FileValue, file: str) -> tuple[int, ...]:
+        """Return the shape of an input. A first extent that nobody gives is a batch of 1.
+
+        Raises:
+            UnsupportedModelError: an extent is not known.
+            ModelFileError: an extent is below 0.
+        """
+        where = f"{file}: input {brief(value.name)!r}"
+        if value.is_sequence:
+            raise _open_sequence(value, where)
+        if value.name in self.shapes:
+            return tuple(self.shapes[value.name])
+        if value.shape is None:
+            raise _unknown("its shape is not known", value, where)
+        if len(value.shape) > MAX_RANK:
+            raise ModelFileError(
+                f"it has {len(value.shape)} dimensions", where=where, legal=f"at most {MAX_RANK}"
+            )
+        extents = []
+        for axis, extent in enumerate(value.shape):
+            known = self.dims.get(extent) if isinstance(extent, str) else extent
+            if known is None and axis == 0:
+                known = 1
+            if known is None:
+                raise _unknown(f"axis {axis} has the extent {extent or 'unknown'!r}", value, where)
+            if known < 0:
+                raise ModelFileError(
+                    f"axis {axis} has the extent {known}", where=where, legal="from 0 on",
+                    fix="export the model again",
+                )  # fmt: skip
+            extents.append(known)
+        return tuple(extents)
+
+    def _check_shape(self, value: FileValue, where: str) -> None:
+        given = tuple(self.shapes[value.name])
+        stored = value.shape if value.shape is not None else ("",) * len(given)
+        fits = len(given) == len(stored) and all(
+            isinstance(known, str) or known == extent
+            for known, extent in zip(stored, given, strict=True)
+        )
+        if not fits or min(given, default=1) < 1:
+            raise UsageError(
+                f"the shape {given} was given for it", where=where,
+                legal=str(tuple(known or "any" for known in stored)),
+                fix=Fix("correct `input_shapes`", "correct --input-shapes"),
+            )  # fmt: skip
+
+
+def _open_sequence(value: FileValue, where: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        "it is a sequence, and how many tensors it has is not known",
+        where=where,
+        legal="sequences whose tensors are known while compiling",
+        fix=Fix(
+            f"give their shapes: input_shapes={{'{value.name}.0': (2, 3), ...}}",
+            f"give their shapes: --input-shapes {value.name}.0:[2,3],{value.name}.1:[2,3]",
+        ),
+    )
+
+
+def _unknown(what: str, value: FileValue, where: str) -> UnsupportedModelError:
+    names = [extent for extent in value.shape or () if isinstance(extent, str) and extent]
+    name = names[-1] if names else "NAME"
+    return UnsupportedModelError(
+        what,
+        where=where,
+        legal="extents that are known while compiling",
+        fix=Fix(
+            f"give them: from_onnx(..., dims={{{name!r}: 16}}), or input_shapes=",
+            f"give them: --dim {name}=16, or --input-shapes {value.name}=1,16,16,3",
+        ),
+    )

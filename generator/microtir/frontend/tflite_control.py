@@ -1,0 +1,364 @@
+"""WHILE and IF of a TFLite file: the subgraphs that they run become nodes of the graph itself.
+
+A loop must be bounded: a counter starts at a constant, grows by a constant in each turn, and the
+loop ends when it reaches one.  Other conditions may end it before (Guard).  What a turn hands on
+unchanged, such as weights, is no value of the loop; and what nothing needs is not read.  Variables
+that a subgraph assigns are values of the loop or results of the branch, beside those of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.frontend.tflite_counters import Counter, Terms, counters_of, depends_on, terms_of
+from microtir.frontend.tflite_file import FileGraph, FileOperator
+from microtir.frontend.tflite_options import read_options
+from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
+from microtir.frontend.tflite_variables import Cell, Resource, Scope
+from microtir.graph.ir import Node, SourceLocation, Tensor, TensorType
+from microtir.graph.names import brief
+from microtir.graph.operator import Operator
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.control.definition import (
+    EndIf,
+    EndRepeat,
+    Guard,
+    Otherwise,
+    PutItem,
+    Repeat,
+    Then,
+)
+from microtir.operators.movement.definition import Reshape
+from microtir.operators.state.definition import Assign
+
+MOST_TURNS = 1 << 24
+
+Ends: TypeAlias = "tuple[list[Node], list[Tensor]]"
+"""The nodes of a subgraph, and what the outputs that were asked for are."""
+
+
+class SubgraphReader(Protocol):
+    """What is asked of the reader of the subgraph in which an operator stands."""
+
+    def subgraph(self, number: int, where: str) -> FileGraph:
+        """Return a subgraph of the file; ModelFileError if there is none."""
+
+    @property
+    def scope(self) -> Scope:
+        """Return what variables hold here."""
+
+    def inline(
+        self,
+        number: int,
+        label: str,
+        given: Sequence[Tensor],
+        outputs: Sequence[int],
+        scope: Scope,
+    ) -> Ends:
+        """Read a subgraph where these tensors are its inputs; give those outputs, by position.
+
+        What variables hold there is in `scope`.
+        """
+
+    def assigned(self, number: int, given: Sequence[Tensor]) -> frozenset[Resource]:
+        """Return the variables that a subgraph assigns where these tensors are its inputs."""
+
+    def assigning(self, number: int, given: Sequence[Tensor]) -> Sequence[FileOperator]:
+        """Return its operators that do."""
+
+    def is_handle(self, tensor: Tensor) -> bool:
+        """Return whether a tensor stands for a variable."""
+
+    def hand_on(self, index: int, handle: Tensor) -> None:
+        """Let a tensor of this subgraph stand for the variable of a handle."""
+
+    def is_resource(self, index: int) -> bool:
+        """Return whether a tensor of this subgraph is a handle by its type."""
+
+    def tensor(self, index: int) -> Tensor | None:
+        """Return a tensor of this subgraph."""
+
+    def new_tensor(self, name: str, type_: TensorType) -> Tensor:
+        """Return a tensor that the file does not have."""
+
+    def new_label(self, name: str) -> str:
+        """Return the name of a node that the file does not have."""
+
+    def is_used(self, index: int) -> bool:
+        """Return whether another operator or a caller takes a tensor of this subgraph."""
+
+
+class Control:
+    """Reads one operator that runs subgraphs.
+
+    Args:
+        reader: of the subgraph in which it stands.
+        operator: of the file.
+        source: where that is.
+        label: the name of the node that it would be.
+    """
+
+    def __init__(
+        self, reader: SubgraphReader, operator: FileOperator, source: SourceLocation, label: str
+    ) -> None:
+        self._reader = reader
+        self._operator = operator
+        self._source = source
+        self._label = label
+        self._where = str(source)
+
+    def read(self) -> list[Node]:
+        """Return the nodes, which give each output of the operator that somebody takes.
+
+        Raises:
+            ModelFileError: it contradicts its subgraphs.
+            UnsupportedModelError: nothing bounds the turns of a loop.
+        """
+        given = [self._given(index) for index in self._operator.inputs]
+        wanted = [
+            position
+            for position, index in enumerate(self._operator.outputs)
+            if self._reader.is_used(index) and not self._reader.is_resource(index)
+        ]
+        if self._operator.code == BuiltinOperator.IF:
+            nodes, results = self._if(given, wanted)
+        else:
+            nodes, results = self._while(given, wanted)
+        for position, result in zip(wanted, results, strict=True):
+            nodes.append(self._named(self._operator.outputs[position], result))
+        return nodes
+
+    def _named(self, index: int, result: Tensor) -> Node:
+        """Return what makes an output of a result, so that it has the name that callers know."""
+        output = self._given(index)
+        if (output.shape, output.dtype) != (result.shape, result.dtype):
+            raise ModelFileError(
+                f"it gives {result.dtype.value} {result.shape} as {brief(output.name)!r}",
+                where=self._where,
+                legal=f"{output.dtype.value} {output.shape}",
+                fix="export the model again",
+            )
+        label = self._reader.new_label(f"{self._label}_result")
+        return Node(Reshape(), (result,), (output,), label, self._source)
+
+    def _given(self, index: int) -> Tensor:
+        tensor = self._reader.tensor(index) if index >= 0 else None
+        if tensor is None and index >= 0 and self._reader.is_resource(index):
+            raise UnsupportedModelError(
+                "it is not known at compile time which variable it is given",
+                where=self._where,
+                legal="the handle that a VAR_HANDLE gives, handed on unchanged",
+                fix="convert the model without choosing between variables",
+            )
+        if tensor is None:
+            raise ModelFileError(
+                "an input is left out, or could not be read", where=self._where,
+                legal="all inputs", fix="export the model again",
+            )  # fmt: skip
+        return tensor
+
+    # --- branches -------------------------------------------------------------------------------
+
+    def _if(self, given: Sequence[Tensor], wanted: Sequence[int]) -> Ends:
+        options = read_options(self._operator, IfOptions, self._where)
+        branches = options.then_subgraph_index, options.else_subgraph_index
+        flag, *rest = given
+        for number in branches:
+            self._check_ports(self._reader.subgraph(number, self._where), rest)
+        if flag.data is not None:
+            chosen = branches[0] if flag.data.all() else branches[1]
+            return self._reader.inline(chosen, self._label, rest, wanted, self._reader.scope)
+        changed = frozenset().union(*(self._reader.assigned(n, rest) for n in branches))
+        scopes = [Scope(changed, self._reader.scope) for _ in branches]
+        begin = self._node(Then(), (flag,), [("then", flag.type)])
+        then, first = self._branch(branches[0], "then", rest, wanted, scopes[0])
+        middle = self._node(Otherwise(), begin.outputs, [("otherwise", flag.type)])
+        otherwise, second = self._branch(branches[1], "else", rest, wanted, scopes[1])
+        held = self._held(scopes)
+        for nodes, results, number in ((then, first, 0), (otherwise, second, 1)):
+            kept = [self._assign(values[number], "held") for _, values in held]
+            nodes += kept
+            results += [node.output for node in kept]
+        named = [(f"result_{n}", t.type) for n, t in enumerate(first)]
+        end = self._node(EndIf(), (*middle.outputs, *first, *second), named)
+        for (cell, _), value in zip(held, end.outputs[len(wanted) :], strict=True):
+            cell.current = value
+        return [begin, *then, middle, *otherwise, end], list(end.outputs[: len(wanted)])
+
+    def _branch(
+        self, number: int, name: str, given: Sequence[Tensor], wanted: Sequence[int], scope: Scope
+    ) -> Ends:
+        nodes, results = self._reader.inline(number, f"{self._label}_{name}", given, wanted, scope)
+        kept = [self._assign(tensor, name) for tensor in results]
+        return [*nodes, *kept], [node.output for node in kept]
+
+    def _held(self, scopes: Sequence[Scope]) -> list[tuple[Cell, list[Tensor]]]:
+        """Return the variables that branches assign, and what each holds behind each of them."""
+        found = []
+        for resource in dict.fromkeys(r for scope in scopes for r in scope.resources):
+            cell = self._reader.scope.resources[resource]
+            inner = [scope.resources.get(resource, cell) for scope in scopes]
+            found.append((cell, [branch.current for branch in inner]))
+        return found
+
+    # --- loops ----------------------------------------------------------------------------------
+
+    def _while(self, given: Sequence[Tensor], wanted: Sequence[int]) -> Ends:
+        options = read_options(self._operator, WhileOptions, self._where)
+        condition = self._reader.subgraph(options.cond_subgraph_index, self._where)
+        body = self._reader.subgraph(options.body_subgraph_index, self._where)
+        self._check_ports(condition, given, outputs=1)
+        self._check_ports(body, given, outputs=len(given))
+        fixed = {p: t for p, t in enumerate(given) if body.outputs[p] == body.inputs[p]}
+        terms = self._bounded(condition, counters_of(body, given, fixed), fixed)
+        for position in fixed:
+            if self._reader.is_handle(given[position]):
+                self._reader.hand_on(self._operator.outputs[position], given[position])
+        if not terms.turns:
+            return [], [given[position] for position in wanted]
+        self._check_condition(options.cond_subgraph_index, given)
+        needed = {position for position in wanted if position not in fixed}
+        if terms.is_guarded:
+            needed |= depends_on(condition, condition.outputs[0])
+        for operator in self._reader.assigning(options.body_subgraph_index, given):
+            needed |= {p for index in operator.inputs for p in depends_on(body, index)}
+        carried = self._carried(body, needed, fixed)
+        loop = _Loop(options, terms, fixed, carried)
+        nodes, ends = self._loop(given, loop)
+        return nodes, [fixed.get(p) or ends[p] for p in wanted]
+
+    def _bounded(
+        self, condition: FileGraph, counters: Mapping[int, Counter], fixed: Mapping[int, Tensor]
+    ) -> Terms:
+        terms = terms_of(condition, counters, fixed)
+        if terms is None or terms.turns > MOST_TURNS:
+            raise UnsupportedModelError(
+                "nothing bounds how often the loop runs"
+                if terms is None
+                else f"the loop runs up to {terms.turns} times",
+                where=self._where,
+                legal="a counter that starts at a constant, grows by a constant, and is compared"
+                f" with a constant, and at most {MOST_TURNS} turns",
+                fix="give the loop a fixed number of steps, such as the length of the sequence",
+            )
+        return terms
+
+    def _check_condition(self, number: int, given: Sequence[Tensor]) -> None:
+        if self._reader.assigned(number, given):
+            raise UnsupportedModelError(
+                "its condition assigns a variable",
+                where=self._where,
+                legal="variables that the body of a loop assigns",
+                fix="assign it in the body of the loop",
+            )
+
+    def _carried(self, body: FileGraph, wanted: set[int], fixed: Mapping[int, Tensor]) -> list[int]:
+        """Return the positions of values that go from turn to turn, and that something needs."""
+        needed = wanted - fixed.keys()
+        while True:
+            behind = {p for n in needed for p in depends_on(body, body.outputs[n])}
+            if behind - fixed.keys() <= needed:
+                break
+            needed |= behind - fixed.keys()
+        if any(self._reader.is_resource(self._operator.inputs[p]) for p in needed):
+            raise UnsupportedModelError(
+                "its turns change which variable a handle means",
+                where=self._where,
+                legal="handles that turns hand on unchanged",
+                fix="convert the model without choosing between variables",
+            )
+        return sorted(needed)
+
+    def _loop(self, given: Sequence[Tensor], loop: _Loop) -> tuple[list[Node], dict[int, Tensor]]:
+        reader, carried = self._reader, loop.carried
+        if loop.terms.turns == 1 and not loop.terms.is_guarded:
+            number = loop.options.body_subgraph_index
+            nodes, once = reader.inline(number, self._label, given, carried, reader.scope)
+            return nodes, dict(zip(carried, once, strict=True))
+        number = loop.options.body_subgraph_index
+        scope = Scope(reader.assigned(number, given), reader.scope, is_loop=True)
+        first = [self._assign(given[position], "first") for position in carried]
+        types = [(f"turn_{position}", given[position].type) for position in carried]
+        begin = self._node(Repeat(loop.terms.turns), [node.output for node in first], types)
+        inside = list(given)
+        for position, tensor in zip(carried, begin.outputs, strict=True):
+            inside[position] = tensor
+        guard: list[Node] = []
+        if loop.terms.is_guarded:
+            condition = loop.options.cond_subgraph_index
+            label = f"{self._label}_condition"
+            guard, (flag,) = reader.inline(condition, label, inside, [0], scope)
+            guard.append(self._node(Guard(), (flag,), [("goes_on", flag.type)]))
+        body, results = reader.inline(number, f"{self._label}_body", inside, carried, scope)
+        held = [(reader.scope.resources[r], cell) for r, cell in scope.resources.items()]
+        first += [self._assign(outer.current, "first") for outer, _ in held]
+        begin = replace(
+            begin,
+            inputs=tuple(node.output for node in first),
+            outputs=(*begin.outputs, *(cell.before for _, cell in held)),
+        )
+        body, last = self._last(body, begin.outputs, [*results, *(c.current for _, c in held)])
+        ends = [(f"end_{position}", given[position].type) for position in carried]
+        ends += [(f"end_{n}", cell.before.type) for n, (_, cell) in enumerate(held, len(given))]
+        kept = (*begin.outputs, *(node.output for node in last))
+        flags = guard[-1].outputs if guard else ()
+        end = self._node(EndRepeat(bool(guard)), (*flags, *kept), ends)
+        for (outer, _), value in zip(held, end.outputs[len(carried) :], strict=True):
+            outer.current = value
+        nodes = [*first, begin, *guard, *body, *last, end]
+        return nodes, dict(zip(carried, end.outputs, strict=False))
+
+    def _last(
+        self, body: Sequence[Node], before: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> tuple[list[Node], list[Node]]:
+        """Return the body, and the nodes that give each value of the loop its new one, at the end.
+
+        A list gets an item in its place.
+        """
+        makers = {t: node for node in body for t in node.outputs if isinstance(node.op, PutItem)}
+        last: list[Node] = []
+        for old, new in zip(before, results, strict=True):
+            maker = makers.get(new)
+            is_in_place = maker is not None and maker.inputs[0] is old
+            last.append(maker if maker and is_in_place else self._assign(new, "next"))
+        moved = set(map(id, last))
+        return [node for node in body if id(node) not in moved], last
+
+    # --- nodes ----------------------------------------------------------------------------------
+
+    def _assign(self, value: Tensor, name: str) -> Node:
+        return self._node(Assign(), (value,), [(name, value.type)])
+
+    def _node(
+        self, op: Operator, inputs: Sequence[Tensor], outputs: Sequence[tuple[str, TensorType]]
+    ) -> Node:
+        made = tuple(self._reader.new_tensor(f"{self._label}_{n}", t) for n, t in outputs)
+        label = self._reader.new_label(f"{self._label}_{op.name}")
+        return Node(op, tuple(inputs), made, label, self._source)
+
+    def _check_ports(
+        self, graph: FileGraph, given: Sequence[Tensor], outputs: int | None = None
+    ) -> None:
+        """Check that a subgraph takes what it is given, and gives what is expected."""
+        results = len(self._operator.outputs) if outputs is None else outputs
+        if len(graph.inputs) != len(given) or len(graph.outputs) != results:
+            raise ModelFileError(
+                f"its subgraph '{graph.name}' takes {len(graph.inputs)} tensors and gives "
+                f"{len(graph.outputs)}",
+                where=self._where,
+                legal=f"{len(given)} and {results}",
+                fix="export the model again",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A loop: how often it runs, what it hands on unchanged, and what goes from turn to turn."""
+
+    options: WhileOptions
+    terms: Terms
+    fixed: Mapping[int, Tensor]
+    carried: Sequence[int]

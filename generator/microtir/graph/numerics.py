@@ -1,0 +1,128 @@
+"""Layers that references compute in different ways, as the one computes them that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from microtir.config.enums import Numerics
+from microtir.dtype import DType
+from microtir.errors import UnsupportedModelError
+from microtir.graph.ir import Graph, Node, Tensor, TensorType
+from microtir.graph.passes.rewrite import named_apart, with_nodes
+from microtir.operators import record_of
+from microtir.operators.common.attributes import RescaledOperator, Rescaling
+from microtir.operators.common.linear import rescales_in_float
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.hybrid.definition import Bounds, DynamicQuantize, Hybrid, Inner
+
+
+def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
+    """Return the graph with layers as a reference computes them.
+
+    With `tflm`, which has no hybrid layers, they are float layers whose weights are widened.  With
+    `tflite_ref` the input is quantised while the model runs: an image, or a row of features, has a
+    scale of its own.  Integers of ONNX are rescaled in fixed point with both.
+
+    Args:
+        graph: as it was read: weights that a model dequantises are floats there.
+        numerics: the reference.
+
+    Raises:
+        UnsupportedModelError: LiteRT reads memory behind the scales of the weights, or onnxruntime
+            has no layer that rescales integers in fixed point.
+    """
+    if numerics is Numerics.MODEL:
+        return graph
+    if numerics is Numerics.ONNXRUNTIME:
+        _check_float_rescaling(graph)
+        return graph
+    if any(rescales_in_float(node) for node in graph.nodes):
+        graph = with_nodes(graph, [_in_fixed_point(node) for node in graph.nodes])
+    if numerics is not Numerics.TFLITE_REF:
+        return graph
+    return named_apart(with_nodes(graph, [n for node in graph.nodes for n in _as_litert(node)]))
+
+
+def _in_fixed_point(node: Node) -> Node:
+    """Return a node as TFLite rescales its integers, where its scales have a fixed-point form."""
+    op = node.op
+    if not isinstance(op, RescaledOperator) or op.rescaling is Rescaling.FIXED_POINT:
+        return node
+    changed = replace(node, op=replace(op, rescaling=Rescaling.FIXED_POINT))
+    rule = record_of(op).definition.multipliers
+    return node if rule is not None and any(rule(changed)) else changed
+
+
+def _check_float_rescaling(graph: Graph) -> None:
+    if any(rescales_in_float(node) for node in graph.nodes):
+        return
+    for node in graph.nodes:
+        is_rescaled = isinstance(node.op, RescaledOperator) and node.output.dtype.is_int
+        if is_rescaled and node.output.type.quantization:
+            raise UnsupportedModelError(
+                "it rescales integers in fixed point, as TFLite's operators do and those of ONNX"
+                " do not",
+                where=str(node.source),
+                legal="numerics 'onnxruntime' for models in ONNX",
+                fix="compile with numerics 'model' or 'tflm'",
+            )
+
+
+def _as_litert(node: Node) -> Iterator[Node]:
+    op = node.op
+    if not isinstance(op, Inner) or not _is_hybrid(node):
+        yield node
+        return
+    data, weights, *bias = node.inputs
+    parts = data.shape[0] if not isinstance(op, FullyConnected) else (
+        data.type.elements // weights.shape[1]
+    )  # fmt: skip
+    asymmetric = _is_asymmetric(node, op)
+    low, high = (
+        Tensor(f"{node.output.name}_{end}", TensorType((parts,), DType.FLOAT32))
+        for end in ("low", "high")
+    )
+    stored = Tensor(f"{node.output.name}_stored", TensorType(data.shape, DType.INT8))
+    yield replace(
+        node, op=Bounds(parts), inputs=(data,), outputs=(low, high), name=f"{node.name}_bounds"
+    )
+    yield replace(
+        node,
+        op=DynamicQuantize(asymmetric),
+        inputs=(data, low, high),
+        outputs=(stored,),
+        name=f"{node.name}_stored",
+    )
+    by_channel = asymmetric and isinstance(op, Conv2D)
+    hybrid = Hybrid(op, asymmetric, by_channel)
+    yield replace(node, op=hybrid, inputs=(stored, weights, low, high, *bias))
+
+
+def _is_hybrid(node: Node) -> bool:
+    data, weights = node.inputs[:2]
+    return data.dtype is DType.FLOAT32 and weights.dtype is DType.INT8 and weights.is_constant
+
+
+def _is_asymmetric(node: Node, op: Inner) -> bool:
+    """Return how LiteRT quantises the input of a layer.
+
+    Convolutions do it symmetrically if their weights have one scale, depthwise and grouped ones
+    never; the others say what they do.
+    """
+    if isinstance(op, FullyConnected):
+        return op.asymmetric
+    scales = node.inputs[1].type.quant.scales
+    by_channel = isinstance(op, DepthwiseConv2D) or groups_of(node) != 1
+    if by_channel and len(scales) != node.output.shape[-1]:
+        raise UnsupportedModelError(
+            f"its weights have {len(scales)} scale for {node.output.shape[-1]} channels, of which"
+            " LiteRT reads one each",
+            where=str(node.source),
+            legal="a scale for each channel",
+            fix="compile with numerics 'tflm', or convert with weights quantised per channel",
+        )
+    return by_channel or len(np.unique(scales)) > 1

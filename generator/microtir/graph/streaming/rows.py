@@ -1,0 +1,60 @@
+"""Runs of rows along time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from microtir.operators.common.rows import RowWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows [first, stop) of a tensor; none where both are equal."""
+
+    first: int
+    stop: int
+
+    @property
+    def count(self) -> int:
+        return self.stop - self.first
+
+    def holds(self, other: Rows) -> bool:
+        """Return whether all of another run are among these."""
+        return self.first <= other.first and other.stop <= self.stop
+
+    def moved(self, by: int) -> Rows:
+        """Return the run so many rows further on."""
+        return Rows(self.first + by, self.stop + by)
+
+    def common(self, other: Rows) -> Rows:
+        """Return the rows of both."""
+        first = max(self.first, other.first)
+        return Rows(first, max(min(self.stop, other.stop), first))
+
+    def __str__(self) -> str:
+        return f"{self.first} to {self.stop - 1}"
+
+
+def runs(rows: Iterable[int]) -> tuple[Rows, ...]:
+    """Return rows as runs without gaps, in ascending order."""
+    found: list[Rows] = []
+    for row in sorted(rows):
+        if found and found[-1].stop == row:
+            found[-1] = Rows(found[-1].first, row + 1)
+        else:
+            found.append(Rows(row, row + 1))
+    return tuple(found)
+
+
+def reach(window: RowWindow, output: Rows) -> Rows:
+    """Return the rows of an input that a run of output rows reads, padding among them."""
+    first = output.first * window.stride + window.offset
+    return Rows(first, (output.stop - 1) * window.stride + window.offset + window.extent)
+
+
+def within(window: RowWindow, given: Rows, count: int) -> Rows:
+    """Return the rows of an output of `count` rows that read nothing but rows `given`."""
+    first = -((window.offset - given.first) // window.stride)
+    stop = (given.stop - window.extent - window.offset) // window.stride + 1
+    return Rows(first, max(stop, first)).common(Rows(0, count))

@@ -1,0 +1,97 @@
+"""Fully connected layers of int16: up to eight outputs for each pass over the inputs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from microtir.config import Feature
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp.blocks_s16 import PAIR, Block16, block, pack_weights
+from microtir.kernels.arm_dsp.convolution_s16 import best_block
+from microtir.kernels.common.dense import dense_rows, rows_of
+from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
+from microtir.kernels.common.kernel import SAME_ROW, Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Product, Tile
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.packing import constant
+from microtir.kernels.common.refusals import type_refusal
+from microtir.kernels.common.runs import Runs
+from microtir.kernels.common.statements import at
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.dense.formula import keeps_rows
+from microtir.plan.ir import Calls, Refusal
+from microtir.tir import ir
+
+
+def _found(node: Node, *, wide: bool) -> Found16 | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, FullyConnected) and weights is not None
+    types = node.inputs[0].type, node.inputs[1].type, node.output.type
+    params = fully_connected_params(op, *types)
+    return finish16(node, params, weights.astype(np.int8), wide=wide)
+
+
+_narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
+
+
+class Dense16(Kernel):
+    """Eight outputs a turn, or four where sums are wide.
+
+    Args:
+        name: of the kernel.
+        cycles: of 100 instructions.
+        wide: whether sums have 64 bits.
+    """
+
+    operators = (FullyConnected,)
+    needs = Feature.DSP
+
+    def __init__(self, name: str, cycles: int, *, wide: bool = False) -> None:
+        self.name, self.cycles, self.has_wide_sums = name, cycles, wide
+
+    def window(self, node: Node) -> RowWindow | None:
+        return SAME_ROW if keeps_rows(node) else None
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: another type, one output, factors that do not fit."""
+        reason = type_refusal(node, DType.INT16)
+        if reason is not None:
+            return reason
+        if node.inputs[1].shape[0] < PAIR:
+            return Refusal.FEW_CHANNELS
+        return Refusal.FORM if self._finish(node) is None else None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions of the kernel, as they are printed."""
+        return rows_of(node) * (self._block(node).instructions + 10)
+
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of the kernel; other layers may use the same."""
+        return self._block(node).code_bytes
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: a call of the kernel for each row of inputs."""
+        made, found = self._block(layer.node), self._finish(layer.node)
+        assert found is not None, "reject() was asked"
+        matrix = layer.data(1).astype(np.int8)
+        constants = (
+            at(constant("weights", pack_weights(matrix, made)), *[0] * 7),
+            at(constant("constants", pack_words(found, made.channels)), 0, 0),
+        )
+        tile = Tile((Count(1, "row"),), (Product(lambda _rows: block(made), constants),))
+        return dense_rows(layer, name, tile)
+
+    def _finish(self, node: Node) -> Found16 | None:
+        return (_wide if self.has_wide_sums else _narrow)(node)
+
+    def _block(self, node: Node) -> Block16:
+        found, (outputs, inputs) = self._finish(node), node.inputs[1].shape
+        assert found is not None, "reject() was asked"
+        most = min(4 if self.has_wide_sums else 8, outputs // PAIR * PAIR)
+        runs = Runs(1, 1, inputs, inputs, inputs, inputs)
+        return best_block(1, most, outputs, runs, found[0])

@@ -1,0 +1,153 @@
+"""Depthwise convolutions of int16: some pixels of two channels at a time."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from microtir.config import Feature
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp.blocks_s16 import PAIR
+from microtir.kernels.arm_dsp.copying import copy
+from microtir.kernels.arm_dsp.depthwise_blocks_s16 import (
+    DepthwiseBlock16,
+    depthwise_block,
+    pack_taps,
+)
+from microtir.kernels.common.bordered_rows import copy_cost, scratch_bytes, window_rows
+from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, cut, macro_kernel
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.packing import constant
+from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
+from microtir.kernels.common.runs import Taps
+from microtir.kernels.common.statements import at
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+
+_MOST_TAPS = 64  # they are all printed; more make too much code
+
+
+def _found(node: Node, *, wide: bool) -> Found16 | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, DepthwiseConv2D) and weights is not None
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    matrix = weights.reshape(-1, weights.shape[-1]).T.astype(np.int8)
+    return finish16(node, params, matrix, wide=wide)
+
+
+_narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
+
+
+class Depthwise16(Kernel):
+    """Up to four pixels of two channels, or two where sums are wide.
+
+    Args:
+        name: of the kernel.
+        cycles: of 100 instructions.
+        wide: whether sums have 64 bits.
+    """
+
+    operators = (DepthwiseConv2D,)
+    needs = Feature.DSP
+    depends_on_calls = True
+
+    def __init__(self, name: str, cycles: int, *, wide: bool = False) -> None:
+        self.name, self.cycles, self.has_wide_sums = name, cycles, wide
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against types, windows and channels, and factors, in this order."""
+        reason = type_refusal(node, DType.INT16) or channelwise_refusal(node)
+        if reason is not None:
+            return reason
+        geometry = Geometry.of(node)
+        if geometry.image.channels < PAIR:
+            return Refusal.FEW_CHANNELS
+        found = self._finish(node)
+        if found is None:
+            return Refusal.FORM
+        single = _block(geometry, 1, found)
+        is_small = single.taps.count <= _MOST_TAPS and single.reaches
+        return None if is_small else Refusal.SIZES
+
+    def scratch_bytes(self, node: Node, calls: Calls) -> int:
+        """Return the bytes of rows between borders, if windows need these, or of rows of a ring."""
+        return scratch_bytes(node) if Geometry.of(node).is_bordered or calls.rows else 0
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Return the instructions of all blocks, as they are printed, and of copied rows."""
+        geometry, found = Geometry.of(node), self._finish(node)
+        assert found is not None, "reject() was asked"
+        row = _row_cost(geometry, self._pixels(geometry, found), found)
+        return geometry.output.height * row + copy_cost(node, by_rows=calls.rows > 0)
+
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of the kernels; other layers may use the same."""
+        geometry, found = Geometry.of(node), self._finish(node)
+        assert found is not None, "reject() was asked"
+        pixels = self._pixels(geometry, found)
+        counts = {pixels, geometry.output.width % pixels or pixels}
+        return sum(_block(geometry, count, found).code_bytes for count in counts)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: blocks of pixels of each row, then those that are left."""
+        geometry, found = Geometry.of(layer.node), self._finish(layer.node)
+        assert found is not None, "reject() was asked"
+        x, finish = layer.input_rows(0), found[0]
+        source = window_rows(x, geometry, lambda size: copy(size, DType.INT16))
+        taps, channels = _taps(geometry, source.row_step), geometry.image.channels
+
+        def kernel(pixels: int) -> KernelDescription:
+            return depthwise_block(DepthwiseBlock16(pixels, channels, taps, finish))
+
+        weights = pack_taps(layer.data(1)[0].astype(np.int8))
+        constants = (
+            at(constant("weights", weights), 0, 0, 0, 0),
+            at(constant("constants", pack_words(found, PAIR)), 0, 0),
+        )
+        counts = (Count(self._pixels(geometry, found), "block", unit=1),)
+        tile = Tile(counts, (Product(kernel, constants),))
+        width = geometry.output.width
+        return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
+
+    def _finish(self, node: Node) -> Found16 | None:
+        return (_wide if self.has_wide_sums else _narrow)(node)
+
+    def _pixels(self, geometry: Geometry, found: Found16) -> int:
+        """Return the pixels of a block: what makes a row of the output cheapest."""
+        most = min(2 if self.has_wide_sums else 4, geometry.output.width)
+        counts = [n for n in range(1, most + 1) if _block(geometry, n, found).reaches]
+        return min(counts, key=lambda n: _row_cost(geometry, n, found))
+
+
+def _taps(geometry: Geometry, row_step: int) -> Taps:
+    windows, channels = geometry.windows, geometry.image.channels
+    rows, columns = windows.rows, windows.columns
+    steps = columns.dilation * channels, columns.stride * channels
+    return Taps(rows.taps, columns.taps, row_step, *steps)
+
+
+def _block(geometry: Geometry, pixels: int, found: Found16) -> DepthwiseBlock16:
+    """Return a block, with rows as in scratch."""
+    taps = _taps(geometry, geometry.copied_step)
+    return DepthwiseBlock16(pixels, geometry.image.channels, taps, found[0])
+
+
+def _row_cost(geometry: Geometry, pixels: int, found: Found16) -> int:
+    """Return the instructions of a row of the output, in blocks of so many pixels."""
+    blocks = cut(geometry.output.width, (Count(pixels, "block", unit=1),))
+    return sum(
+        some.times * (_block(geometry, some.pixels, found).instructions + 12) for some in blocks
+    )

@@ -1,0 +1,49 @@
+"""What kernels for Arm's DSP extension take of layers whose sums are rescaled in float32.
+
+Where integers give the same for every sum, any core does; else the FPU multiplies and rounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.config import Feature
+from microtir.config.target import Target
+from microtir.graph.ir import Node
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.packing import requantised
+from microtir.operators.common.linear import LinearParams, rescales_in_float
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+
+
+class FloatRescaling(Kernel):
+    """A kernel that takes layers whose sums are rescaled in float32."""
+
+    rescales_in_float = True
+
+    def suits_node(self, node: Node, target: Target) -> bool:
+        """Return whether a target has an FPU, or integers do what it would do."""
+        return target.has(Feature.FPU) or not rescales_in_float(node) or _has_integers(node)
+
+
+@of_node
+def _has_integers(node: Node) -> bool:
+    matrix, params = _linear(node)
+    made = requantised(matrix, node, params)
+    return made is not None and not made.rescaling.in_float
+
+
+def _linear(node: Node) -> tuple[npt.NDArray[np.int8], LinearParams]:
+    """Return the weights of a layer as (channels, K), and its parameters."""
+    op, weights = node.op, node.inputs[1].data
+    assert weights is not None, "refusal() was asked"
+    types = node.inputs[0].type, node.inputs[1].type, node.output.type
+    if isinstance(op, FullyConnected):
+        return weights, fully_connected_params(op, *types)
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    if isinstance(op, DepthwiseConv2D):
+        weights = weights.transpose(3, 1, 2, 0)
+    return weights.reshape(len(weights), -1), conv_params(op, *types)

@@ -1,0 +1,210 @@
+"""LSTMs and SVDFs: eight gates, or filters, for each pass over a vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.config import Feature
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Node
+from microtir.kernels.arm_dsp.blocks_s16 import Block16, block, pack_weights
+from microtir.kernels.arm_dsp.dense import LARGEST, arranged, dense
+from microtir.kernels.common import svdf
+from microtir.kernels.common.finish_s16 import Finish16, Sums
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.packing import constant
+from microtir.kernels.common.recurrent import block_cost, blocks_of, emit_blocks, scratch_bytes
+from microtir.kernels.common.refusals import recurrent_refusal, svdf_refusal
+from microtir.kernels.common.runs import Runs
+from microtir.kernels.common.statements import at
+from microtir.kernels.common.weights import QUAD, pack_pairs
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.recurrent.definition import (
+    GATES,
+    Lstm,
+    Svdf,
+    data_of,
+    gates_of,
+    lstm_extents,
+    svdf_extents,
+)
+from microtir.plan.ir import Calls, Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+
+_PAIRS = 4  # of rows: those of two units
+_ANY = DType.INT16.min, DType.INT16.max
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """Pairs of rows of a matrix, four at a time; `passes` of them are a block."""
+
+    kernel: KernelDescription
+    weights: ir.Buffer
+    passes: int
+
+    @staticmethod
+    def of(matrix: Array) -> _Product:
+        """Return the products of a matrix (blocks, rows, K)."""
+        blocks, rows, width = matrix.shape
+        passes = rows // (2 * _PAIRS)
+        lanes = pack_pairs(arranged(matrix.reshape(blocks * rows, width)))
+        assert lanes is not None, "reject() was asked"
+        shape = (blocks * passes, _PAIRS, *lanes.shape[1:])
+        ordered = lanes.reshape(shape).transpose(0, 2, 3, 1, 4)
+        kernel = dense(width, _PAIRS, passes, None)
+        return _Product(kernel, constant("weights", ordered), passes)
+
+    def call(self, block: te.Expr, vector: ir.BufferArgument, sums: ir.BufferArgument) -> ir.Stmt:
+        """Emit the products of a block."""
+        weights = at(self.weights, block * self.passes, 0, 0, 0, 0)
+        return call(self.kernel, vector, weights, sums)
+
+
+class Recurrent(Kernel):
+    """Eight gates a pass, two for each packed weight."""
+
+    name = "lstm_s8_1x8_dsp"
+    operators = (Lstm,)
+    needs = Feature.DSP
+    in_place = True
+    cycles = 135
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return None
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: int8, weights that fit the packed form."""
+        reason = recurrent_refusal(node, DType.INT8, DType.INT8)
+        if reason is not None:
+            return reason
+        _, _, inputs, units = lstm_extents(node)
+        if max(inputs, GATES * units) > LARGEST - QUAD:
+            return Refusal.SIZES
+        gates, blocks = gates_of(node), blocks_of(node)
+        for tensors in zip(*gates, strict=True):
+            if tensors[0].dtype is not DType.INT8:
+                continue
+            matrix = blocks.matrix([data_of(t) for t in tensors], QUAD)
+            rows: Array = matrix.reshape(-1, matrix.shape[-1])
+            if pack_pairs(arranged(rows)) is None:
+                return Refusal.FORM
+        return None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions, from counts of the emulated Cortex-M4."""
+        return block_cost(node, 0.97, 35)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        return scratch_bytes(node, QUAD)
+
+    def code_bytes(self, _node: Node) -> int:
+        """Return the bytes of the kernels; other layers may use the same."""
+        return 2 * 600
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: two calls of kernels for each block of units."""
+        return emit_blocks(layer, name, _Product.of, QUAD)
+
+
+@dataclass(frozen=True, slots=True)
+class _Product16:
+    """Rows of a matrix for vectors of int16, eight at a time; `turns` of them are a block."""
+
+    kernel: KernelDescription
+    weights: ir.Buffer
+    turns: int
+
+    @staticmethod
+    def of(matrix: Array) -> _Product16:
+        """Return the products of a matrix (blocks, rows, K)."""
+        _, rows, width = matrix.shape
+        made = _block16(rows, width)
+        packed = [pack_weights(some, made) for some in matrix.astype(np.int8)]
+        return _Product16(block(made), constant("weights", np.concatenate(packed)), made.turns)
+
+    def call(self, block: te.Expr, vector: ir.BufferArgument, sums: ir.BufferArgument) -> ir.Stmt:
+        """Emit the products of a block."""
+        return call(self.kernel, vector, at(self.weights, block * self.turns, *[0] * 6), sums)
+
+
+def _block16(rows: int, width: int) -> Block16:
+    runs = Runs(1, 1, width, width, width, width)
+    return Block16(1, 2 * _PAIRS, rows, runs, Finish16(Sums.RAW, *_ANY))
+
+
+class Recurrent16(Kernel):
+    """Eight gates a pass over vectors of int16."""
+
+    name = "lstm_s16_1x8_dsp"
+    operators = (Lstm,)
+    needs = Feature.DSP
+    in_place = True
+    cycles = 135
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return None
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: another type."""
+        return recurrent_refusal(node, DType.INT16, DType.INT8)
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions, from counts of the emulated Cortex-M4."""
+        return block_cost(node, 1.25, 25)
+
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of the kernels; other layers may use the same."""
+        _, _, inputs, units = lstm_extents(node)
+        rows = blocks_of(node).rows
+        return sum(_block16(rows, width).code_bytes for width in {inputs, units})
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: two calls of kernels for each block of units."""
+        return emit_blocks(layer, name, _Product16.of)
+
+
+class Filters(Kernel):
+    """Eight filters of an SVDF a pass, two for each packed weight."""
+
+    name = "svdf_s8_1x8_dsp"
+    operators = (Svdf,)
+    needs = Feature.DSP
+    has_wide_sums = True  # of time; those of features fit
+    in_place = True
+    cycles = 135
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return None
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: int8, weights that fit the packed form."""
+        reason = svdf_refusal(node, DType.INT8, DType.INT8)
+        if reason is not None:
+            return reason
+        if max(svdf_extents(node).width, svdf.blocks_of(node).rows) > LARGEST - QUAD:
+            return Refusal.SIZES
+        matrix = svdf.feature_weights(node, QUAD)
+        rows: Array = matrix.reshape(-1, matrix.shape[-1])
+        return Refusal.FORM if pack_pairs(arranged(rows)) is None else None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions, from counts of the emulated Cortex-M4."""
+        return svdf.block_cost(node, 0.97, 35)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        return svdf.scratch_bytes(node, QUAD)
+
+    def code_bytes(self, _node: Node) -> int:
+        """Return the bytes of the kernel; other layers may use the same."""
+        return 600
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: a call of the kernel for each block of filters."""
+        return svdf.emit_blocks(layer, name, _Product.of, QUAD)

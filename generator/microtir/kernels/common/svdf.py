@@ -1,0 +1,203 @@
+"""SVDFs around whatever multiplies the weights of features, several filters at a time.
+
+The new memory is a parameter that may lie where the old one lies: it is moved by one feature before
+the newest ones are put behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Node
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.recurrent import MakeProduct, accumulated
+from microtir.kernels.common.statements import at, each, load, loop, seq, store
+from microtir.kernels.common.unrolling import unroll_by
+from microtir.operators.recurrent.definition import SvdfExtents, data_of, svdf_extents
+from microtir.operators.recurrent.formula import SvdfFinish, svdf_finish
+from microtir.tir import ir
+from microtir.tir.visitor import Replacement, substitute
+
+_MOST_ROWS = 32  # filters of a block, whose sums lie on the stack
+_TOGETHER = 8  # filters that micro-kernels compute at once
+_UNROLLED = 4  # products with the weights of time
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Filters that are computed together: `count` blocks of `rows`; the last may be padded."""
+
+    rows: int
+    count: int
+
+
+def blocks_of(node: Node) -> Blocks:
+    """Return blocks that pad least, and of these the largest."""
+    filters = svdf_extents(node).filters
+    sizes = range(_MOST_ROWS, 0, -_TOGETHER)
+    rows = min(sizes, key=lambda size: -(-filters // size) * size)
+    return Blocks(rows, -(-filters // rows))
+
+
+def block_cost(node: Node, per_product: float, per_pass: int) -> int:
+    """Return the instructions of a step.
+
+    Args:
+        node: the SVDF.
+        per_product: of a weight of features and an element of the input.
+        per_pass: of what is done for every eight filters besides.
+    """
+    batch, width, filters, length, units = svdf_extents(node)
+    blocks = blocks_of(node)
+    features = blocks.rows * blocks.count * (width * per_product + per_pass / _TOGETHER)
+    each_filter = _FILTER + length * (_MOVE + _TIME)
+    return int(batch * (features + filters * each_filter + units * _UNIT))
+
+
+_MOVE, _TIME = 4, 5
+_FILTER, _UNIT = 25, 30
+"""Instructions to move a feature, to multiply it, to finish a sum of features, and one of time."""
+
+
+def scratch_bytes(node: Node, padding: int) -> int:
+    """Return the bytes of a copy of the input, if its length is no multiple of `padding`."""
+    width = svdf_extents(node).width
+    return -(-width // padding) * padding if width % padding else 0
+
+
+def feature_weights(node: Node, padding: int) -> Array:
+    """Return the weights of features as (blocks, rows, K), with zeros behind filters and K.
+
+    Args:
+        node: the SVDF.
+        padding: K becomes a multiple of it.
+    """
+    extents, blocks = svdf_extents(node), blocks_of(node)
+    more = (0, blocks.rows * blocks.count - extents.filters), (0, -extents.width % padding)
+    padded: Array = np.pad(data_of(node.inputs[2]), more)
+    return padded.reshape(blocks.count, blocks.rows, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Svdf:
+    """The parameters of an SVDF's function; features of a filter follow each other."""
+
+    extents: SvdfExtents
+    finish: SvdfFinish
+    x: ir.Buffer
+    before: ir.Buffer
+    y: ir.Buffer
+    after: ir.Buffer
+
+    @staticmethod
+    def of(layer: Layer) -> _Svdf:
+        """Return the parameters, which become those of the layer."""
+        x, before = layer.whole(0).buffer, layer.whole(1).buffer
+        y, after = layer.output_buffer(), layer.output_buffer()
+        return _Svdf(svdf_extents(layer.node), svdf_finish(layer), x, before, y, after)
+
+    def moved(self, n: te.Expr) -> ir.Stmt:
+        """Emit the memory without the oldest features; a new one follows those of each filter."""
+        if self.extents.length == 1:
+            return seq()
+        rest = self.extents.filters * self.extents.length - 1
+        return loop("i", 0, rest, lambda i: store(self.after, (n, i), load(self.before, n, i + 1)))
+
+    def newest(self, n: te.Expr, first: te.Expr, sums: ir.Buffer) -> ir.Stmt:
+        """Emit the newest features of the filters from `first` on, of sums of products."""
+        _, _, filters, length, _ = self.extents
+        (rows,) = sums.shape
+        assert isinstance(rows, int)
+        features = self.finish.features
+        given = te.placeholder((rows,), sums.dtype, "sums")
+        image, begin = te.var("n", 0, self.extents.batch - 1), te.var("first", 0, filters - 1)
+        stored = te.compute(
+            (rows,),
+            lambda i: self.finish.newest(features.start(begin + i) + given[i], begin + i),
+            "newest",
+            axes=("i",),
+            ranges={0: (0, te.minimum(rows, filters - begin))},
+            store=lambda i: (image, (begin + i) * length + (length - 1)),
+            buffer_shape=self.after.shape,
+        )
+        body = te.create_schedule(stored).primfunc(name="newest").body
+        replaced: dict[ir.Param, Replacement] = {
+            image.var: n.node,
+            begin.var: first.node,
+            given.buffer: sums,
+            stored.buffer: self.after,
+        }
+        return substitute(body, replaced)
+
+    def outputs(self, n: te.Expr, weights: Array) -> ir.Stmt:
+        """Emit the outputs, of the new memory."""
+        batch, _, filters, length, units = self.extents
+        terms, time = filters * length // units, self.finish.time
+        kept = te.placeholder(self.after.shape, self.after.dtype, "kept")
+        of_time = te.constant(weights.reshape(units, terms), "time_weights")
+        image = te.var("n", 0, batch - 1)
+
+        def output(unit: te.Expr) -> te.Expr:
+            i = te.reduce_axis(0, terms, "i")
+            term = time.product(kept[image, unit * terms + i], of_time[unit, i])
+            return self.finish.output(te.sum(term, i, init=time.start(unit)), unit)
+
+        y = te.compute(
+            (units,), output, "y", axes=("unit",),
+            store=lambda unit: (image, unit), buffer_shape=self.y.shape,
+        )  # fmt: skip
+        steps = te.create_schedule(y)
+        unroll_by(steps, steps.loop(y, "i"), terms, _UNROLLED)
+        replaced: dict[ir.Param, Replacement] = {
+            image.var: n.node,
+            kept.buffer: self.after,
+            y.buffer: self.y,
+        }
+        return substitute(steps.primfunc(name="outputs").body, replaced)
+
+
+def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) -> ir.PrimFunc:
+    """Return the function of an SVDF whose features are multiplied block by block.
+
+    Args:
+        layer: whose function it is.
+        name: of the function.
+        make: makes the products.
+        padding: inputs are given in multiples of so many elements.
+    """
+    svdf, blocks = _Svdf.of(layer), blocks_of(layer.node)
+    batch, width = svdf.extents[:2]
+    product, dtype = make(feature_weights(layer.node, padding)), layer.node.inputs[0].dtype
+    sums = ir.Buffer("sums", (blocks.rows,), accumulated(dtype), scope=ir.Scope.LOCAL)
+    size = scratch_bytes(layer.node, padding)
+    scratch = ir.Buffer("scratch", (size,), dtype, alignment=4) if size else None
+
+    def block(n: te.Expr, number: te.Expr) -> ir.Stmt:
+        vector = at(svdf.x, n, 0) if scratch is None else at(scratch, 0)
+        return seq(
+            product.call(number, vector, at(sums, 0)),
+            svdf.newest(n, number * blocks.rows, sums),
+        )
+
+    def step(n: te.Expr) -> ir.Stmt:
+        return seq(
+            *([] if scratch is None else [_padded(svdf.x, n, width, scratch)]),
+            svdf.moved(n),
+            each("block", blocks.count, lambda number: block(n, number)),
+            svdf.outputs(n, layer.data(3)),
+        )
+
+    return layer.function(name, scratch, ir.Allocate(sums, each("n", batch, step)))
+
+
+def _padded(x: ir.Buffer, n: te.Expr, width: int, scratch: ir.Buffer) -> ir.Stmt:
+    """Emit a copy of an input with zeros behind, which meet weights that are 0."""
+    (size,) = scratch.shape
+    return seq(
+        loop("i", 0, width, lambda i: store(scratch, (i,), load(x, n, i))),
+        loop("i", width, te.as_expr(size, DType.INT32), lambda i: store(scratch, (i,), 0)),
+    )

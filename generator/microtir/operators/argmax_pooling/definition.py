@@ -1,0 +1,95 @@
+"""Define pooling that keeps where the maxima are, and what puts them back there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
+from microtir.operators.common.images import by_first_axis
+from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common.shapes import Shape, input_shape, require, windowed_shape
+from microtir.operators.common.types import equal_types
+from microtir.operators.definition import ACTIVATIONS, Definition
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPoolWithPlaces(Operator):
+    """MaxPoolingWithArgmax2D of MediaPipe: maxima, and the tap of the window that each came from.
+
+    Taps are counted row by row; their numbers are floats and 0.1 more than they should be, so that
+    cutting them off gives the number.  The first of equal values counts.
+    """
+
+    name: ClassVar[str] = "max_pool_with_places"
+    window: tuple[int, int] = (1, 1)
+    strides: tuple[int, int] = (1, 1)
+    padding: Padding2D = Padding2D()
+    activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class MaxUnpool(Operator):
+    """MaxUnpooling2D of MediaPipe: puts each value at its tap of a window, among zeros.
+
+    The output has an extent of the window for each element.  Of values for one place the last one
+    counts; a tap outside of the window, or a place outside of the output, takes nothing.
+    """
+
+    name: ClassVar[str] = "max_unpool"
+    window: tuple[int, int] = (1, 1)
+    strides: tuple[int, int] = (1, 1)
+
+
+PLACE_ROUNDING = 0.1
+"""What is added to the number of a tap."""
+
+
+def unpool_before(node: Node) -> tuple[int, int]:
+    """Return how many rows and columns of the first window lie outside of the output."""
+    op, image = node.op, node.inputs[0].shape
+    assert isinstance(op, MaxUnpool)
+    row, column = (
+        max((size - 1) * stride + taps - size * taps, 0) // 2
+        for size, stride, taps in zip(image[1:3], op.strides, op.window, strict=True)
+    )
+    return row, column
+
+
+def _pool_shapes(node: Node) -> tuple[Shape, ...]:
+    op, image = node.op, input_shape(node, 0, 4)
+    assert isinstance(op, MaxPoolWithPlaces)
+    window = SlidingWindow(op.window, op.strides, (1, 1), op.padding)
+    return (windowed_shape(image, window, image[3]),) * len(node.outputs)
+
+
+def _unpool_shapes(node: Node) -> tuple[Shape, ...]:
+    op, image = node.op, input_shape(node, 0, 4)
+    assert isinstance(op, MaxUnpool)
+    places = node.inputs[1].shape
+    require(places == image, f"places of shape {places} of {image} values", "one of each")
+    return ((image[0], image[1] * op.window[0], image[2] * op.window[1], image[3]),)
+
+
+DEFINITIONS = (
+    Definition(
+        MaxPoolWithPlaces,
+        equal_types(DType.FLOAT32),
+        UNUSED,
+        shapes=_pool_shapes,
+        outputs=2,
+        one_image=by_first_axis,
+        limits=ACTIVATIONS,
+    ),
+    Definition(
+        MaxUnpool,
+        equal_types(DType.FLOAT32),
+        UNUSED,
+        shapes=_unpool_shapes,
+        inputs=(2, 2),
+        one_image=by_first_axis,
+    ),
+)

@@ -1,0 +1,85 @@
+"""Read ONNX's arithmetic of two and more operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from microtir.graph.ir import Tensor
+from microtir.graph.operator import Operator
+from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Pow, Sub
+from microtir.operators.common.onnx_operands import MANY, MICROSOFT, OnnxNode, OnnxReader, plain
+from microtir.operators.common.onnx_quantized import between_integers
+from microtir.operators.common.onnx_types import cast, emit_wide, plain_wide, widened
+from microtir.operators.selection.definition import Select
+from microtir.operators.unary.definition import Sqrt, Square
+
+
+def _in_turn(op: Operator) -> Callable[[OnnxNode], Tensor]:
+    """Return what reads an operator of any number of inputs as operators of two."""
+
+    def read(node: OnnxNode) -> Tensor:
+        first, *others = node.present
+        for other in others:
+            first = emit_wide(node, op, first, other)
+        return first
+
+    return read
+
+
+def mean(node: OnnxNode) -> Tensor:
+    """Read Mean: the sum of the inputs divided by their number."""
+    total = _in_turn(Add())(node)
+    share = 1.0 / len(node.inputs)
+    return node.emit(Mul(), total, node.scalar_like(share, total))
+
+
+def power(node: OnnxNode) -> Tensor:
+    """Read Pow; squares and roots are what they are, not powers."""
+    base, exponent = node.input(0), node.input(1)
+    if not base.dtype.is_float:
+        return _integer_power(node, base)
+    if exponent.data is not None and exponent.data.size == 1:
+        value = float(exponent.data.reshape(()))
+        plain_one = {2.0: Square(), 0.5: Sqrt()}.get(value)
+        if plain_one is not None and len(exponent.shape) <= len(base.shape):
+            return node.emit(plain_one, base)
+    return node.emit(Pow(), base, cast(node, exponent, base.dtype))
+
+
+def _integer_power(node: OnnxNode, base: Tensor) -> Tensor:
+    """Return powers of integers, multiplied together; exponents must be known."""
+    exponents = node.known(1, "the exponent of integers")
+    if (exponents < 0).any() or (exponents != np.trunc(exponents)).any():
+        raise node.unsupported(
+            "integers with exponents that are below 0, or no integers",
+            "whole exponents from 0 on",
+            "compute it in float32",
+        )
+    left = exponents.astype(np.int64)
+    factor = widened(node, base)
+    result = node.constant(np.ones((), factor.dtype.value))
+    while True:
+        odd = node.constant((left & 1).astype(np.bool_))
+        one = node.scalar_like(1, factor)
+        chosen = node.emit(Select(), odd, factor, one, dtype=factor.dtype)
+        result = node.emit(Mul(), chosen, result)
+        left = left >> 1
+        if not left.any():
+            return cast(node, result, base.dtype)
+        factor = node.emit(Mul(), factor, factor)
+
+
+ONNX_READERS = (
+    OnnxReader("Add", plain_wide(Add()), (2, 2)),
+    OnnxReader("Sub", plain_wide(Sub()), (2, 2)),
+    OnnxReader("Mul", plain_wide(Mul()), (2, 2)),
+    OnnxReader("Pow", power, (2, 2)),
+    OnnxReader("Min", _in_turn(Minimum()), (1, MANY)),
+    OnnxReader("Max", _in_turn(Maximum()), (1, MANY)),
+    OnnxReader("Sum", _in_turn(Add()), (1, MANY)),
+    OnnxReader("Mean", mean, (1, MANY)),
+    OnnxReader("QLinearAdd", between_integers(plain(Add()), 2), (7, 8), domain=MICROSOFT),
+    OnnxReader("QLinearMul", between_integers(plain(Mul()), 2), (7, 8), domain=MICROSOFT),
+)

@@ -1,0 +1,1 @@
+"""Attention in ONNX: it has no operators of the graph of its own."""

@@ -1,0 +1,42 @@
+"""Define operators on the bits of integers, which broadcast as numpy: attributes and rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.dtype import DType
+from microtir.graph.operator import Operator
+from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common.shapes import broadcast_shape
+from microtir.operators.common.types import equal_types
+from microtir.operators.definition import Definition, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class BitwiseAnd(Operator):
+    name: ClassVar[str] = "bitwise_and"
+
+
+@dataclass(frozen=True, slots=True)
+class BitwiseOr(Operator):
+    name: ClassVar[str] = "bitwise_or"
+
+
+@dataclass(frozen=True, slots=True)
+class BitwiseXor(Operator):
+    name: ClassVar[str] = "bitwise_xor"
+
+
+def _binary(op: type[Operator]) -> Definition:
+    return Definition(
+        op,
+        types=equal_types(DType.INT32, DType.INT64),
+        quantization=UNUSED,
+        shapes=broadcast_shape,
+        inputs=(2, 2),
+        traits=frozenset({Trait.ELEMENTWISE}),
+    )
+
+
+DEFINITIONS = (_binary(BitwiseAnd), _binary(BitwiseOr), _binary(BitwiseXor))

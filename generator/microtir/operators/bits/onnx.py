@@ -1,0 +1,74 @@
+"""Read ONNX's operators on the bits of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Tensor
+from microtir.graph.operator import Operator
+from microtir.operators.bits.definition import BitwiseAnd, BitwiseOr, BitwiseXor
+from microtir.operators.common.onnx_arithmetic import at_most, both, choose, div, less, mul
+from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_types import cast, onnx_type, plain_wide, widened
+from microtir.operators.indexing.definition import Gather
+
+_MOST_BITS = 64
+
+
+def invert(node: OnnxNode) -> Tensor:
+    """Read BitwiseNot: of -1, which has all bits, and the input those that differ."""
+    x = node.input(0)
+    ones = node.constant(np.array(-1, widened(node, x).dtype.value))
+    return cast(node, node.emit(BitwiseXor(), widened(node, x), ones), x.dtype)
+
+
+def shift(node: OnnxNode) -> Tensor:
+    """Read BitShift: a product with a power of two, or the whole quotient by one, in int64.
+
+    A negative number is shifted to the right with all its bits inverted.  By fewer bits than none,
+    or as many as the type has, only the sign is left, and of a shift to the left nothing.
+    """
+    x, count = node.input(0), node.input(1)
+    way = node.word("direction")
+    if way not in ("LEFT", "RIGHT") or not x.dtype.is_int:
+        raise node.malformed(f"{x.dtype.value} shifted {way!r}", "integers, LEFT or RIGHT")
+    powers = node.constant(np.int64(1) << np.arange(_MOST_BITS, dtype=np.int64))
+    places = cast(node, count, DType.INT64)
+    power = node.emit(Gather(0), powers, places)
+    value = cast(node, x, DType.INT64)
+    zero = node.scalar_like(0, value)
+    is_inside = both(
+        node, at_most(node, zero, places), less(node, places, node.scalar_like(x.dtype.bits, value))
+    )
+    if way == "LEFT":
+        return cast(node, choose(node, is_inside, mul(node, value, power), zero), x.dtype)
+    sign = choose(node, less(node, value, zero), node.scalar_like(-1, value), zero)
+    size = node.emit(BitwiseXor(), value, sign)
+    quotient = choose(node, is_inside, div(node, size, power), zero)
+    return cast(node, node.emit(BitwiseXor(), quotient, sign), x.dtype)
+
+
+def bit_cast(node: OnnxNode) -> Tensor:
+    """Read BitCast between integers of one width: all bits stay."""
+    x, dtype = node.input(0), onnx_type(node, node.integer("to"))
+    if x.dtype.is_float or dtype.is_float or x.dtype.bits != dtype.bits or dtype is DType.BOOL:
+        raise node.unsupported(
+            f"it takes the bits of {x.dtype.value} as {dtype.value}", "integers of one width",
+            "compute it in the application",
+        )  # fmt: skip
+    return cast(node, x, dtype)
+
+
+def _pair(name: str, op: Operator) -> OnnxReader:
+    return OnnxReader(name, plain_wide(op), (2, 2))
+
+
+ONNX_READERS = (
+    _pair("BitwiseAnd", BitwiseAnd()),
+    _pair("BitwiseOr", BitwiseOr()),
+    _pair("BitwiseXor", BitwiseXor()),
+    OnnxReader("BitwiseNot", invert),
+    OnnxReader("BitShift", shift, (2, 2), ("direction",)),
+    OnnxReader("BitCast", bit_cast, attributes=("to",)),
+)

@@ -1,0 +1,50 @@
+"""Emit sums of products of stored integers, exactly, by the float operators of the graph.
+
+A float32 holds the sum of few such products without rounding.  So a long sum is cut into parts,
+each of which becomes int32 before all are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from microtir.dtype import DType
+from microtir.graph.ir import Tensor
+from microtir.operators.common.onnx_arithmetic import add, sub
+from microtir.operators.common.onnx_operands import OnnxNode
+from microtir.operators.common.onnx_parts import reshaped
+from microtir.operators.common.onnx_types import cast
+
+EXACT_PRODUCTS = 256
+"""Products of integers of 9 bits, with sign, that a float32 adds up without rounding."""
+
+
+def centred(node: OnnxNode, x: Tensor, zero_point: Tensor | None, axis: int = 0) -> Tensor:
+    """Emit stored integers minus their zero point, or that of each index of an axis, as floats."""
+    value = cast(node, x, DType.FLOAT32)
+    if zero_point is None:
+        return value
+    if zero_point.type.elements > 1 and len(zero_point.shape) == 1:
+        shape = [1] * len(x.shape)
+        shape[axis] = zero_point.type.elements
+        zero_point = reshaped(node, zero_point, *shape)
+    return sub(node, value, cast(node, zero_point, DType.FLOAT32))
+
+
+def exact_sum(
+    node: OnnxNode, terms: int, together: int, part: Callable[[int, int], Tensor]
+) -> Tensor:
+    """Emit sums of products of integers as int32.
+
+    Args:
+        node: of the file.
+        terms: of each sum.
+        together: how many of them a float32 adds up without rounding.
+        part: emits the sums of so many terms from one on, as floats.
+    """
+    total: Tensor | None = None
+    for first in range(0, terms, together):
+        sums = cast(node, part(first, min(together, terms - first)), DType.INT32)
+        total = sums if total is None else add(node, total, sums)
+    assert total is not None, "an axis has an extent above 0"
+    return total

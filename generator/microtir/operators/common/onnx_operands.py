@@ -1,0 +1,306 @@
+"""Hand a reader one node of an ONNX file, and let it emit nodes of the graph.
+
+An operator of ONNX often stands for several of the graph's: a convolution of planes for a
+transpose, a convolution of channels last, and a transpose back.  A reader emits them one by one and
+returns tensors; what is computed from constants alone is a constant at once, so that weights are
+laid out anew, and shapes that a model computes are known, without a rule of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.graph.ir import Array, Tensor, TensorType
+from microtir.graph.names import brief
+from microtir.graph.operator import Operator
+from microtir.operators.common.onnx_values import TensorSequence, Value
+from microtir.operators.common.shapes import Shape
+
+MANY = 1 << 16
+"""Any number of inputs or outputs."""
+
+MICROSOFT = "com.microsoft"
+"""The domain of the operators that onnxruntime adds."""
+
+AttributeValue: TypeAlias = (
+    "int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array | object"
+)
+"""What the file holds; a graph of the file is an object that only the frontend looks into."""
+
+
+class Emitter(Protocol):
+    """Makes nodes of the graph for one node of the file."""
+
+    def emit(
+        self, op: Operator, inputs: Sequence[Tensor], outputs: Sequence[TensorType | None]
+    ) -> tuple[Tensor, ...]:
+        """Return the results; None stands for the type of the first input and the inferred shape.
+
+        Raises:
+            ModelFileError: the operands contradict each other.
+            UnsupportedModelError: the operator does not take their types.
+        """
+        ...
+
+    def constant(self, data: Array) -> Tensor:
+        """Return a constant of this node's own."""
+        ...
+
+    def run(self, body: object, inputs: Sequence[Value]) -> tuple[Value, ...]:
+        """Return the results of a graph that an attribute holds."""
+        ...
+
+    def define(self) -> tuple[Value, ...]:
+        """Return the results of the function by which ONNX defines the operator."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxNode:
+    """A node of the file: where it stands, what it says, and what it is given.
+
+    `version` is that of the operator set which the file names for the node's domain, and
+    `four_bits` are the places of inputs whose integers have 4 bits, but are held in 8.
+    """
+
+    where: str
+    operator: str
+    version: int
+    attributes: Mapping[str, AttributeValue]
+    inputs: tuple[Value | None, ...]
+    outputs: int
+    emitter: Emitter
+    four_bits: frozenset[int] = frozenset()
+
+    # --- operands ---------------------------------------------------------------------------------
+
+    def input(self, index: int) -> Tensor:
+        """Return an input that must be there."""
+        tensor = self.optional(index)
+        if tensor is None:
+            raise self.malformed(f"input {index} is left out")
+        return tensor
+
+    def optional(self, index: int) -> Tensor | None:
+        """Return an input that may be left out, at the end of the list or by an empty name."""
+        value = self.inputs[index] if index < len(self.inputs) else None
+        return None if value is None else self.tensors((value,))[0]
+
+    def value(self, index: int) -> Value:
+        """Return an input that must be there, a tensor or a sequence."""
+        value = self.inputs[index] if index < len(self.inputs) else None
+        return self.input(index) if value is None else value
+
+    def sequence(self, index: int) -> TensorSequence:
+        """Return an input that must be a sequence."""
+        value = self.value(index)
+        if not isinstance(value, TensorSequence):
+            raise self.malformed(f"input {index} is a tensor", "a sequence of tensors")
+        return value
+
+    def tensors(self, values: Sequence[Value]) -> tuple[Tensor, ...]:
+        """Return values none of which may be a sequence."""
+        found = tuple(value for value in values if not isinstance(value, TensorSequence))
+        if len(found) < len(values):
+            raise self.malformed("it has a sequence where a tensor belongs", "a tensor")
+        return found
+
+    def inputs_at(self, first: int, second: int) -> tuple[Tensor, Tensor | None]:
+        """Return an input that must be there, a scale, and one that may be left out."""
+        return self.input(first), self.optional(second)
+
+    def with_inputs(self, *inputs: Value | None) -> OnnxNode:
+        """Return the same node with other operands."""
+        return replace(self, inputs=inputs)
+
+    @property
+    def present(self) -> tuple[Tensor, ...]:
+        """Return all inputs, none of which may be left out."""
+        return tuple(self.input(index) for index in range(len(self.inputs)))
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """Return all inputs, tensors and sequences, none of which may be left out."""
+        return tuple(self.value(index) for index in range(len(self.inputs)))
+
+    def known(self, index: int, what: str) -> Array:
+        """Return the values of an input that microtir needs to know while it compiles."""
+        tensor = self.input(index)
+        if tensor.data is None:
+            raise self.unsupported(
+                f"the model computes {what} (input {index} {brief(tensor.name)!r}) from its inputs",
+                "a constant, and what follows from constants and shapes",
+                "export the model with fixed shapes, and simplify it (onnxsim, or onnxruntime's"
+                " basic graph optimisations)",
+            )
+        return tensor.data
+
+    def integers(self, index: int, what: str) -> tuple[int, ...]:
+        """Return the numbers of an input that must be known."""
+        values = self.known(index, what)
+        if values.dtype.kind not in "iu":
+            raise self.malformed(f"{what} has the type {values.dtype}", "int32 or int64")
+        return tuple(int(value) for value in values.reshape(-1).tolist())
+
+    # --- attributes -------------------------------------------------------------------------------
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an attribute; without a default it must be there."""
+        value = self._attribute(name, default)
+        if not isinstance(value, int):
+            raise self._wrong(name, "an integer")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Return an attribute that is a float."""
+        value = self._attribute(name, default)
+        if not isinstance(value, float):
+            raise self._wrong(name, "a float")
+        return value
+
+    def word(self, name: str, default: str | None = None) -> str:
+        """Return an attribute that is a string."""
+        value = self._attribute(name, default)
+        if not isinstance(value, str):
+            raise self._wrong(name, "a string")
+        return value
+
+    def list_of_integers(
+        self, name: str, default: tuple[int, ...] | None = None
+    ) -> tuple[int, ...]:
+        """Return an attribute that is a list of integers."""
+        value = self._attribute(name, default)
+        if not isinstance(value, tuple) or not all(isinstance(item, int) for item in value):
+            raise self._wrong(name, "a list of integers")
+        return tuple(item for item in value if isinstance(item, int))
+
+    def list_of_numbers(self, name: str) -> tuple[float, ...]:
+        """Return an attribute that is a list of floats."""
+        value = self._attribute(name, None)
+        if not isinstance(value, tuple) or not all(isinstance(item, float) for item in value):
+            raise self._wrong(name, "a list of floats")
+        return tuple(item for item in value if isinstance(item, float))
+
+    def tensor(self, name: str) -> Array:
+        """Return an attribute that is a tensor."""
+        value = self._attribute(name, None)
+        if not isinstance(value, np.ndarray):
+            raise self._wrong(name, "a tensor")
+        return value
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis counted from the front; negative ones count from the end."""
+        if not -rank <= axis < rank:
+            legal = f"{-rank} to {rank - 1}" if rank else "none: the tensor is a scalar"
+            raise self.malformed(f"axis {axis} of a tensor with {rank} dimensions", legal)
+        return axis % rank
+
+    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Return axes counted from the front, in rising order."""
+        counted = sorted(self.axis(axis, rank) for axis in axes)
+        if len(set(counted)) < len(counted):
+            raise self.malformed(
+                f"axes {tuple(axes)} of a tensor with {rank} dimensions", "each once"
+            )
+        return tuple(counted)
+
+    def has(self, name: str) -> bool:
+        """Return whether the file gives an attribute."""
+        return name in self.attributes
+
+    def _attribute(self, name: str, default: AttributeValue | None) -> AttributeValue:
+        value = self.attributes.get(name, default)
+        if value is None:
+            raise self.malformed(f"the attribute '{name}' is missing")
+        return value
+
+    def _wrong(self, name: str, legal: str) -> ModelFileError:
+        return self.malformed(f"the attribute '{name}' is {self.attributes.get(name)!r}", legal)
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def emit(
+        self,
+        op: Operator,
+        *inputs: Tensor,
+        shape: Shape | None = None,
+        dtype: DType | None = None,
+    ) -> Tensor:
+        """Return the result of an operator of the graph.
+
+        Args:
+            op: with its attributes.
+            inputs: its operands.
+            shape: of the result, where the operator can give several.
+            dtype: of the result, where it is not that of the first input.
+        """
+        type_ = None
+        if shape is not None or dtype is not None:
+            type_ = TensorType(shape or (), dtype or inputs[0].dtype)
+        (result,) = self.emitter.emit(op, inputs, (type_,))
+        return result
+
+    def emit_parts(self, op: Operator, x: Tensor, count: int) -> tuple[Tensor, ...]:
+        """Return the results of an operator that gives several, all of its input's type."""
+        return self.emitter.emit(op, (x,), (None,) * count)
+
+    def run(self, name: str, *inputs: Value) -> tuple[Value, ...]:
+        """Return the results of the graph that an attribute holds."""
+        return self.emitter.run(self._attribute(name, None), inputs)
+
+    def constant(self, data: Array) -> Tensor:
+        """Return a constant."""
+        return self.emitter.constant(data)
+
+    def scalar_like(self, value: float, other: Tensor) -> Tensor:
+        """Return one number of another tensor's type."""
+        return self.constant(np.array(value, other.dtype.value))
+
+    # --- errors -----------------------------------------------------------------------------------
+
+    def malformed(self, what: str, legal: str | None = None) -> ModelFileError:
+        """Return the error for a node that contradicts itself or its tensors."""
+        return ModelFileError(what, where=self.where, legal=legal, fix="export the model again")
+
+    def unsupported(self, what: str, legal: str, fix: str) -> UnsupportedModelError:
+        """Return the error for a node that is legal but not done here."""
+        return UnsupportedModelError(what, where=self.where, legal=legal, fix=fix)
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxReader:
+    """How one operator of ONNX becomes operators of the graph.
+
+    Args:
+        name: of the operator.
+        read: emits the nodes.
+        inputs: the fewest and the most.
+        attributes: the names that it looks at, and those that change nothing here.
+        outputs: the most, from one on.
+        domain: empty for ONNX's own.
+        since: the first version of the operator set whose rules it follows.
+    """
+
+    name: str
+    read: Callable[[OnnxNode], Value | tuple[Value, ...]]
+    inputs: tuple[int, int] = (1, 1)
+    attributes: tuple[str, ...] = ()
+    outputs: int = 1
+    domain: str = ""
+    since: int = 1
+
+
+def by_definition(node: OnnxNode) -> tuple[Value, ...]:
+    """Read an operator as the function by which ONNX defines it."""
+    return node.emitter.define()
+
+
+def plain(op: Operator) -> Callable[[OnnxNode], Tensor]:
+    """Return what reads an operator whose inputs are those of one operator of the graph."""
+    return lambda node: node.emit(op, *node.present)

@@ -1,0 +1,29 @@
+"""What a name in an ONNX file stands for: a tensor, or a sequence of them.
+
+The graph knows no sequences: how many tensors one has follows from constants and shapes, so that
+readers take it apart and put it together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from microtir.graph.ir import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSequence:
+    """Tensors in an order, each of a shape of its own."""
+
+    items: tuple[Tensor, ...]
+
+
+Value: TypeAlias = "Tensor | TensorSequence"
+
+
+def tensors_of(value: Value | None) -> tuple[Tensor, ...]:
+    """Return the tensors of a value; one that is left out has none."""
+    if isinstance(value, TensorSequence):
+        return value.items
+    return () if value is None else (value,)

@@ -1,0 +1,94 @@
+"""Resolve the windows of ONNX's convolutions and pools to strides, dilations and padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.common.onnx_operands import OnnxNode
+
+_MAX_EXTENT = 65_535  # keeps every index of a window within 32 bits
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxWindow:
+    """A window over the spatial axes, one number an axis; padding is explicit."""
+
+    taps: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def planar_strides(self) -> tuple[int, int]:
+        """Return rows and columns; a line is an image of one row."""
+        return _pair(self.strides, 1)
+
+    @property
+    def planar_dilations(self) -> tuple[int, int]:
+        """Return rows and columns."""
+        return _pair(self.dilations, 1)
+
+    @property
+    def planar_taps(self) -> tuple[int, int]:
+        """Return rows and columns."""
+        return _pair(self.taps, 1)
+
+    @property
+    def padding(self) -> Padding2D:
+        """Return the padding of rows and columns."""
+        (top, left), (bottom, right) = _pair(self.before, 0), _pair(self.after, 0)
+        return Padding2D(top, bottom, left, right)
+
+
+def _pair(extents: tuple[int, ...], missing: int) -> tuple[int, int]:
+    first, second = extents if len(extents) == 2 else (missing, *extents)
+    return first, second
+
+
+def window_of(node: OnnxNode, sizes: tuple[int, ...], taps: tuple[int, ...]) -> OnnxWindow:
+    """Return the window of a node.
+
+    Args:
+        node: with the attributes strides, dilations, pads and auto_pad.
+        sizes: of the spatial axes of its image.
+        taps: of the window along them.
+    """
+    rank = len(sizes)
+    strides = _extents(node, "strides", (1,) * rank)
+    dilations = _extents(node, "dilations", (1,) * rank)
+    if len(taps) != rank or not 1 <= min(taps) <= max(taps) <= _MAX_EXTENT:
+        raise node.malformed(f"a window of {taps} over {sizes}", f"{rank} extents from 1 on")
+    automatic = node.word("auto_pad", "NOTSET")
+    if automatic in ("SAME_UPPER", "SAME_LOWER"):
+        axes = zip(sizes, taps, strides, dilations, strict=True)
+        pairs = [same_padding(*axis, at_end=automatic == "SAME_UPPER") for axis in axes]
+        before, after = (tuple(pair[side] for pair in pairs) for side in (0, 1))
+    else:
+        pads = node.list_of_integers("pads", (0,) * (2 * rank))
+        if automatic == "VALID":
+            pads = (0,) * (2 * rank)
+        if len(pads) != 2 * rank or max(map(abs, pads)) > _MAX_EXTENT:
+            raise node.malformed(f"the attribute 'pads' is {pads}", f"{2 * rank} numbers")
+        before, after = pads[:rank], pads[rank:]
+    return OnnxWindow(taps, strides, dilations, before, after)
+
+
+def _extents(node: OnnxNode, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+    extents = node.list_of_integers(name, default)
+    if len(extents) != len(default) or not 1 <= min(extents) <= max(extents) <= _MAX_EXTENT:
+        raise node.malformed(
+            f"the attribute '{name}' is {extents}", f"{len(default)} numbers from 1 on"
+        )
+    return extents
+
+
+def same_padding(
+    size: int, taps: int, stride: int, dilation: int, *, at_end: bool
+) -> tuple[int, int]:
+    """Return what SAME adds before and after an axis; an odd element goes to the end, or before."""
+    last = (-(-size // stride) - 1) * stride
+    total = max(last + (taps - 1) * dilation + 1 - size, 0)
+    less, more = total // 2, total - total // 2
+    return (less, more) if at_end else (more, less)

@@ -1,0 +1,156 @@
+"""Write what operators with weights do around their integer sums, as tensor expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.operators.common.arithmetic import (
+    Accumulator,
+    ChannelMultipliers,
+    ReducedMultipliers,
+    centred,
+    stored,
+    sum_multipliers,
+    wide,
+)
+from microtir.operators.common.fixed_point import Ints
+from microtir.operators.common.formula import Elements, FormulaContext
+from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedArithmetic:
+    """How a layer with integer weights makes terms, where its sums begin, what they become."""
+
+    params: LinearParams
+    accumulator: Accumulator
+    zero_point: int  # subtracted from every element of the input
+    bias: te.Tensor
+    factors: ChannelMultipliers | ReducedMultipliers
+    dtype: DType
+    offset: int = 0  # added to every weight
+
+    @staticmethod
+    def of(
+        layer: FormulaContext, params: LinearParams, weight_sums: Ints | None
+    ) -> WeightedArithmetic:
+        """Return the arithmetic of a layer.
+
+        Where each output sees all of its weights, the zero point's share of the sum is a constant
+        of the channel and moves into the bias; at a clipped border it is not.  It stays outside
+        where the bias might not hold it.
+
+        Args:
+            layer: the operator.
+            params: of the operator.
+            weight_sums: of each output channel, if each of its sums has all weights.
+        """
+        is_long = has_long_sums(layer.node)
+        accumulator = Accumulator.of(layer, wraps=not is_long)
+        dtype = layer.node.output.dtype
+        arithmetic = WeightedArithmetic.with_bias(
+            params, bias_of(layer.node), weight_sums, accumulator, dtype
+        )
+        return replace(arithmetic, offset=_offset(layer))
+
+    @staticmethod
+    def with_bias(
+        params: LinearParams,
+        bias: Ints,
+        weight_sums: Ints | None,
+        accumulator: Accumulator,
+        dtype: DType,
+    ) -> WeightedArithmetic:
+        """Return the arithmetic of sums with a bias for each output channel.
+
+        Args:
+            params: of zero points, factors and clamps.
+            bias: of each output channel.
+            weight_sums: as in `of`.
+            accumulator: of the sums; those that do not wrap are rescaled with one rounding.
+            dtype: of the output.
+        """
+        zero_point, is_long = params.input_zero_point, not accumulator.wraps
+        if weight_sums is not None and not accumulator.is_wide:
+            bias, zero_point = bias - zero_point * weight_sums, 0
+        is_table_long = is_long and accumulator.is_wide
+        values = np.ascontiguousarray(bias, np.int64 if is_table_long else np.int32)
+        return WeightedArithmetic(
+            params,
+            accumulator,
+            zero_point,
+            te.constant(values, "bias"),
+            sum_multipliers(params.multipliers, accumulator),
+            dtype,
+        )
+
+    def product(self, x: te.Expr, w: te.Expr) -> te.Expr:
+        """Return one term of a sum, of an element of the input and a stored weight."""
+        return self.accumulator.term(centred(x, self.zero_point) * (wide(w) + self.offset))
+
+    def start(self, channel: te.Expr) -> te.Expr:
+        """Return what a sum begins with."""
+        return self.accumulator.term(self.bias[channel])
+
+    def stored(self, total: te.Expr, channel: te.Expr) -> te.Expr:
+        """Return the output element of a sum that began with the bias."""
+        params = self.params
+        if params.factors:
+            sum_ = self.accumulator.total(total)
+            factor = float_factor(params.factors, channel)
+            return stored_in_float(sum_, factor, StoredRange.of(params), self.dtype)
+        scaled = self.factors.apply(self.accumulator.total(total), channel)
+        low, high = params.activation_min, params.activation_max
+        return stored(scaled, params.output_zero_point, low, high, self.dtype)
+
+
+def float_factor(factors: tuple[float, ...], channel: te.Expr) -> te.Expr:
+    """Return the factor of a channel; what all channels share is an immediate."""
+    if len(set(factors)) == 1:
+        return te.const(factors[0], DType.FLOAT32)
+    return te.constant(np.array(factors, np.float32), "factors")[channel]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRange:
+    """The zero point of an output, and the least and the largest stored value."""
+
+    zero_point: int
+    low: int
+    high: int
+
+    @staticmethod
+    def of(params: LinearParams) -> StoredRange:
+        return StoredRange(params.output_zero_point, params.activation_min, params.activation_max)
+
+
+def stored_in_float(total: te.Expr, factor: te.Expr, limits: StoredRange, dtype: DType) -> te.Expr:
+    """Return a sum rescaled in float32: clamped, so that it fits an integer, and rounded."""
+    zero_point = limits.zero_point
+    low, high = limits.low - zero_point, limits.high - zero_point
+    scaled = te.no_fp_contract(te.cast(DType.FLOAT32, total) * factor)
+    clamped = te.bind("clamped", te.clamp(scaled, float(low), float(high)))
+    return te.cast(dtype, te.cast(DType.INT32, te.round_small(clamped)) + zero_point)
+
+
+def stored_weights(layer: FormulaContext) -> Elements:
+    """Return the weights as they are kept: less the offset of `WeightedArithmetic.of`."""
+    if layer.packed_weights is not None:
+        return layer.packed_weights
+    offset = _offset(layer)
+    if offset == 0:
+        return layer.weights
+    return te.constant((layer.data(1) - offset).astype(np.int8), "weights")
+
+
+def _offset(layer: FormulaContext) -> int:
+    """Return what keeps int16 weights in int8, or 0 where none does."""
+    values = layer.data(1)
+    if values.dtype != np.int16:
+        return 0
+    offset = int(values.min()) - DType.INT8.min
+    return offset if int(values.max()) - offset <= DType.INT8.max else 0

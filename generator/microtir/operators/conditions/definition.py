@@ -1,0 +1,126 @@
+"""Define comparisons and logical operators, whose results are bool: attributes and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.common.multiplier import QuantizedMultiplier, quantize_multiplier
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.quantization import OWN_IF_NARROW, UNUSED
+from microtir.operators.common.shapes import broadcast_shape
+from microtir.operators.common.types import converting
+from microtir.operators.definition import Definition, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Operator):
+    """Base of comparisons of real values, which broadcast as numpy's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equal(Comparison):
+    name: ClassVar[str] = "equal"
+
+
+@dataclass(frozen=True, slots=True)
+class NotEqual(Comparison):
+    name: ClassVar[str] = "not_equal"
+
+
+@dataclass(frozen=True, slots=True)
+class Greater(Comparison):
+    name: ClassVar[str] = "greater"
+
+
+@dataclass(frozen=True, slots=True)
+class GreaterEqual(Comparison):
+    name: ClassVar[str] = "greater_equal"
+
+
+@dataclass(frozen=True, slots=True)
+class Less(Comparison):
+    name: ClassVar[str] = "less"
+
+
+@dataclass(frozen=True, slots=True)
+class LessEqual(Comparison):
+    name: ClassVar[str] = "less_equal"
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalAnd(Operator):
+    name: ClassVar[str] = "logical_and"
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalOr(Operator):
+    name: ClassVar[str] = "logical_or"
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalNot(Operator):
+    name: ClassVar[str] = "logical_not"
+
+
+LEFT_SHIFT = 8
+"""Both int8 operands are widened by this many bits before they are rescaled."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedParams:
+    """Parameters of one int8 operand: (x - zero_point) * 2^LEFT_SHIFT times its own scale."""
+
+    zero_point: int
+    scale: QuantizedMultiplier
+
+
+def compared_params(operand: TensorType) -> ComparedParams:
+    """Derive the parameters of an int8 operand of a comparison."""
+    return ComparedParams(operand.quant.zero_point, quantize_multiplier(operand.quant.scale))
+
+
+def _multipliers(node: Node) -> Iterator[Problem]:
+    """Find scales of 1 or more, for which tflite-micro stops the program."""
+    for tensor in node.inputs:
+        if tensor.dtype is DType.INT8 and compared_params(tensor.type).scale.shift > 0:
+            yield Problem(f"its scale is {tensor.type.quant.scale:.9g}", "below 1", tensor)
+
+
+_NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT32, DType.INT64)
+_BOOL = (DType.BOOL,)
+
+
+def _condition(
+    op: type[Operator], operands: tuple[DType, ...], inputs: int = 2, limits: str = ""
+) -> Definition:
+    is_comparison = issubclass(op, Comparison)
+    return Definition(
+        op,
+        types=converting(*((dtype, DType.BOOL) for dtype in operands)),
+        quantization=OWN_IF_NARROW if is_comparison else UNUSED,
+        shapes=broadcast_shape,
+        inputs=(inputs, inputs),
+        multipliers=_multipliers if is_comparison else None,
+        traits=frozenset({Trait.ELEMENTWISE}),
+        limits=limits,
+    )
+
+
+_SCALES = "scales of int8 below 1"
+
+DEFINITIONS = (
+    _condition(Equal, (*_NUMBERS, DType.BOOL), limits=_SCALES),
+    _condition(NotEqual, (*_NUMBERS, DType.BOOL), limits=_SCALES),
+    _condition(Greater, _NUMBERS, limits=_SCALES),
+    _condition(GreaterEqual, _NUMBERS, limits=_SCALES),
+    _condition(Less, _NUMBERS, limits=_SCALES),
+    _condition(LessEqual, _NUMBERS, limits=_SCALES),
+    _condition(LogicalAnd, _BOOL),
+    _condition(LogicalOr, _BOOL),
+    _condition(LogicalNot, _BOOL, inputs=1),
+)

@@ -1,0 +1,60 @@
+"""Read ONNX's comparisons and logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Tensor
+from microtir.graph.operator import Operator
+from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_types import emit_wide
+from microtir.operators.conditions.definition import (
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    LogicalAnd,
+    LogicalNot,
+    LogicalOr,
+    NotEqual,
+)
+
+
+def _true_or_false(op: Operator) -> Callable[[OnnxNode], Tensor]:
+    return lambda node: emit_wide(node, op, *node.present, dtype=DType.BOOL)
+
+
+def is_nan(node: OnnxNode) -> Tensor:
+    """Read IsNaN: what differs from itself."""
+    x = node.input(0)
+    return node.emit(NotEqual(), x, x, dtype=DType.BOOL)
+
+
+def is_infinite(node: OnnxNode) -> Tensor:
+    """Read IsInf; attributes leave one of the infinities out."""
+    x, found = node.input(0), []
+    for name, value in (("detect_negative", -np.inf), ("detect_positive", np.inf)):
+        if node.integer(name, 1):
+            found.append(node.emit(Equal(), x, node.scalar_like(value, x), dtype=DType.BOOL))
+    if not found:
+        return node.emit(Less(), x, node.scalar_like(-np.inf, x), dtype=DType.BOOL)
+    return found[0] if len(found) == 1 else node.emit(LogicalOr(), *found)
+
+
+ONNX_READERS = (
+    OnnxReader("Equal", _true_or_false(Equal()), (2, 2)),
+    OnnxReader("Greater", _true_or_false(Greater()), (2, 2)),
+    OnnxReader("GreaterOrEqual", _true_or_false(GreaterEqual()), (2, 2)),
+    OnnxReader("Less", _true_or_false(Less()), (2, 2)),
+    OnnxReader("LessOrEqual", _true_or_false(LessEqual()), (2, 2)),
+    OnnxReader("And", _true_or_false(LogicalAnd()), (2, 2)),
+    OnnxReader("Or", _true_or_false(LogicalOr()), (2, 2)),
+    OnnxReader("Xor", _true_or_false(NotEqual()), (2, 2)),
+    OnnxReader("IsNaN", is_nan),
+    OnnxReader("IsInf", is_infinite, attributes=("detect_negative", "detect_positive")),
+    OnnxReader("Not", _true_or_false(LogicalNot())),
+)

@@ -1,0 +1,60 @@
+"""Define in numpy what the ends of loops and branches give; how often they run is not said here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.graph.ir import Array, Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.arrays import Meaning
+from microtir.operators.control.definition import (
+    EndIf,
+    EndRepeat,
+    Guard,
+    Otherwise,
+    PutItem,
+    Repeat,
+    Then,
+)
+
+
+def given(_op: Repeat | Guard | Then | Otherwise, _node: Node, *values: Array) -> tuple[Array, ...]:
+    """Return the values as they are: of a Repeat, those of the first turn."""
+    return values
+
+
+def end_repeat(op: EndRepeat, _node: Node, *values: Array) -> tuple[Array, ...]:
+    """Return the new values after a turn; those before it where the guard has ended the loop."""
+    goes_on = not op.is_guarded or bool(values[0].all())
+    values = values[op.is_guarded :]
+    half = len(values) // 2
+    return values[half:] if goes_on else values[:half]
+
+
+def end_if(_op: EndIf, _node: Node, flag: Array, *values: Array) -> tuple[Array, ...]:
+    """Return the results of the branch that the condition chooses."""
+    half = len(values) // 2
+    return values[:half] if flag.all() else values[half:]
+
+
+def put_item(_op: PutItem, _node: Node, items: Array, item: Array, index: Array) -> Array:
+    """Return the list with one item replaced."""
+    changed: Array = items.copy()
+    number = int(index.reshape(()))
+    if 0 <= number < len(items):
+        changed[number] = item.reshape(items.shape[1:])
+    return changed
+
+
+MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
+    {
+        Repeat: given,
+        Guard: given,
+        EndRepeat: end_repeat,
+        Then: given,
+        Otherwise: given,
+        EndIf: end_if,
+        PutItem: put_item,
+    }
+)

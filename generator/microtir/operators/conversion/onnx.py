@@ -1,0 +1,102 @@
+"""Read ONNX's conversions of type."""
+
+from __future__ import annotations
+
+from microtir.dtype import DType
+from microtir.graph.ir import Tensor
+from microtir.operators.common.onnx_arithmetic import add, choose, div, equal, least, most, sub
+from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
+from microtir.operators.common.onnx_quantized import Scaling, dequantise, quantise, scaling_of
+from microtir.operators.common.onnx_types import ONNX_TYPES, onnx_type
+from microtir.operators.common.onnx_types import cast as converted
+from microtir.operators.division.definition import FloorMod
+from microtir.operators.reduction.definition import ReduceMax, ReduceMin
+from microtir.operators.unary.definition import Round
+
+FOUR_BITS = {21: DType.UINT8, 22: DType.INT8}
+"""The type that holds each type of 4 bits."""
+
+_RANGES = {DType.UINT8: (0, 15), DType.INT8: (-8, 7)}
+"""What 4 bits can be, by the type that holds them."""
+
+_INTEGERS = {**{number: ONNX_TYPES[number] for number in (2, 3, 4, 5)}, **FOUR_BITS}
+"""What numbers are quantised to."""
+
+
+def cast(node: OnnxNode) -> Tensor:
+    """Read Cast."""
+    number = node.integer("to")
+    if number in FOUR_BITS:
+        return _as_four_bits(node, FOUR_BITS[number])
+    return _as(node, onnx_type(node, number))
+
+
+def _as_four_bits(node: OnnxNode, dtype: DType) -> Tensor:
+    """Return integers of 4 bits in 8: the low bits, of floats those of their whole part."""
+    value, low = converted(node, node.input(0), DType.INT32), _RANGES[dtype][0]
+    rest = node.emit(FloorMod(), sub(node, value, low), node.scalar_like(16, value))
+    return converted(node, add(node, rest, low), dtype)
+
+
+def cast_like(node: OnnxNode) -> Tensor:
+    """Read CastLike."""
+    dtype = node.input(1).dtype
+    return _as_four_bits(node, dtype) if 1 in node.four_bits else _as(node, dtype)
+
+
+def _as(node: OnnxNode, dtype: DType) -> Tensor:
+    return converted(node, node.input(0), dtype)
+
+
+def quantize_linear(node: OnnxNode) -> Tensor:
+    """Read QuantizeLinear; the type is that of the zero point, or an attribute, or uint8."""
+    zero_point, number = node.optional(2), node.integer("output_dtype", 0)
+    dtype = DType.UINT8 if zero_point is None else zero_point.dtype
+    if number:
+        if number not in _INTEGERS:
+            raise node.unsupported(
+                f"it quantises to type {number}",
+                ", ".join(dict.fromkeys(known.value for known in _INTEGERS.values())),
+                "quantise to int8 or uint8",
+            )
+        dtype = _INTEGERS[number]
+    limits = _RANGES[dtype] if 2 in node.four_bits or number in FOUR_BITS else None
+    return quantise(node, node.input(0), scaling_of(node), dtype, limits)
+
+
+def dequantize_linear(node: OnnxNode) -> Tensor:
+    """Read DequantizeLinear."""
+    return dequantise(node, node.input(0), scaling_of(node))
+
+
+def dynamic_quantize_linear(node: OnnxNode) -> tuple[Tensor, ...]:
+    """Read DynamicQuantizeLinear: uint8 whose scale and zero point follow from the values."""
+    x = node.input(0)
+    axes = tuple(range(len(x.shape)))
+    low = least(node, node.emit(ReduceMin(axes), x, shape=()), 0.0)
+    high = most(node, node.emit(ReduceMax(axes), x, shape=()), 0.0)
+    scale = div(node, sub(node, high, low), 255.0)
+    # All zeros have a scale of 0, which would divide 0 by 0: by 1 they stay zeros.
+    divisor = choose(node, equal(node, scale, 0.0), 1.0, scale)
+    place = div(node, sub(node, 0.0, low), divisor)
+    clipped = most(node, least(node, place, 255.0), 0.0)
+    zero_point = converted(node, node.emit(Round(), clipped), DType.UINT8)
+    stored = quantise(node, x, Scaling(divisor, zero_point), DType.UINT8)
+    return stored, scale, zero_point
+
+
+_LINEAR = ("axis", "block_size", "output_dtype", "precision", "saturate")
+
+ONNX_READERS = (
+    *(
+        OnnxReader(name, read, (2, 3), _LINEAR, domain=domain)
+        for domain in ("", MICROSOFT)
+        for name, read in (
+            ("QuantizeLinear", quantize_linear),
+            ("DequantizeLinear", dequantize_linear),
+        )
+    ),
+    OnnxReader("DynamicQuantizeLinear", dynamic_quantize_linear, outputs=3),
+    OnnxReader("Cast", cast, attributes=("round_mode", "saturate", "to")),
+    OnnxReader("CastLike", cast_like, (2, 2), ("round_mode", "saturate")),
+)

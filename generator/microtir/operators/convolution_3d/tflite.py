@@ -1,0 +1,55 @@
+"""Read TFLite's convolutions over volumes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    Padding,
+    TfliteActivation,
+)
+from microtir.operators.common.tflite_windows import check_window, same_padding
+from microtir.operators.convolution_3d.definition import Conv3D, Triple
+
+
+@dataclass(frozen=True, slots=True)
+class Conv3DOptions(Options):
+    """Options of CONV_3D."""
+
+    union_type: ClassVar[int] = 106
+    padding: Padding = Padding.SAME
+    stride_d: int = 1
+    stride_w: int = 1
+    stride_h: int = 1
+    activation: TfliteActivation = TfliteActivation.NONE
+    dilation_d: int = 1
+    dilation_w: int = 1
+    dilation_h: int = 1
+
+
+def conv_3d(operands: Operands) -> Converted:
+    """Read CONV_3D: volume, weights (KD, KH, KW, I, O), optional bias."""
+    options = operands.table(Conv3DOptions)
+    volume, taps = operands.input(0).shape, operands.input(1).shape
+    if len(volume) != 5 or len(taps) != 5:
+        raise operands.malformed(f"shapes {volume} and {taps}", "five dimensions")
+    strides = options.stride_d, options.stride_h, options.stride_w
+    dilations = options.dilation_d, options.dilation_h, options.dilation_w
+    window = taps[0], taps[1], taps[2]
+    check_window(operands, window, strides, dilations)
+    before: Triple = (0, 0, 0)
+    after: Triple = (0, 0, 0)
+    if options.padding is Padding.SAME:
+        axes = zip(volume[1:4], window, strides, dilations, strict=True)
+        (d0, d1), (h0, h1), (w0, w1) = (same_padding(*axis) for axis in axes)
+        before, after = (d0, h0, w0), (d1, h1, w1)
+    activation = operands.activation(options.activation)
+    op = Conv3D(strides, dilations, before, after, activation)
+    return Converted(op, operands.with_weights())
+
+
+READERS = (TfliteReader(Conv3D, BuiltinOperator.CONV_3D, conv_3d, Conv3DOptions, (2, 3)),)

@@ -1,0 +1,81 @@
+"""Compute CUMSUM by a running sum along its axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.arithmetic import (
+    Accumulator,
+    centred,
+    requantise,
+    stored,
+    summand,
+)
+from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.types import QUANTISED
+from microtir.operators.cumulation.definition import LEFT_SHIFT, Cumsum, cumsum_params
+
+Scalar = Callable[[te.Expr], te.Expr]
+
+
+def cost(node: Node) -> int:
+    """Estimate the instructions of `cumsum`."""
+    return node.output.type.elements * (40 if node.output.dtype is DType.INT8 else 10)
+
+
+def cumsum(layer: FormulaContext) -> None:
+    """Emit CUMSUM: the loop along the axis is the inner one, where a sum can go on."""
+    node, op = layer.node, layer.node.op
+    assert isinstance(op, Cumsum)
+    x, shape, axis = layer.whole(0), node.output.shape, op.axis
+    start, term, result = _steps(layer)
+    add = te.wrapping_add if node.output.dtype is DType.INT64 else lambda a, b: a + b
+
+    def place(*at: te.Expr, before: int = 0) -> tuple[te.Expr, ...]:
+        step = at[axis] - before
+        return (*at[:axis], shape[axis] - 1 - step if op.reverse else step, *at[axis + 1 :])
+
+    def element(*at: te.Expr) -> te.Expr:
+        value = term(x[place(*at, before=int(op.exclusive))])
+        if op.exclusive:
+            value = te.select(at[axis] == 0, 0, value)
+        return result(te.scan("total", add, value, at[axis], start))
+
+    others = (other for other in range(len(shape)) if other != axis)
+    layer.tensor(element, order=(*others, axis), place=place)
+
+
+def _steps(layer: FormulaContext) -> tuple[int, Scalar, Scalar]:
+    """Return what a sum begins with, what an element adds, and the output of a sum."""
+    node = layer.node
+    if node.output.dtype in QUANTISED:
+        return _quantized_steps(layer)
+    if node.output.dtype is DType.INT32:
+        return 0, lambda x: summand(layer, x), Accumulator.of(layer).total
+    return 0, lambda x: x, lambda total: total
+
+
+def _quantized_steps(layer: FormulaContext) -> tuple[int, Scalar, Scalar]:
+    output = layer.node.output
+    params = cumsum_params(layer.node.inputs[0].type, output.type)
+
+    def term(x: te.Expr) -> te.Expr:
+        widened = centred(x, params.input_zero_point) * (1 << LEFT_SHIFT)
+        return summand(layer, requantise(widened, params.input))
+
+    def result(total: te.Expr) -> te.Expr:
+        scaled = requantise(Accumulator.of(layer).total(total), params.output)
+        low, high = params.minimum, params.maximum
+        return stored(scaled, params.output_zero_point, low, high, output.dtype)
+
+    return params.start, term, result
+
+
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {Cumsum: Formula(cumsum, cost, whole)}
+)

@@ -1,0 +1,120 @@
+"""Define operators that choose boxes by their scores and their overlaps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common.shapes import Shape, input_shape, require
+from microtir.operators.common.types import TypeRule, TypeSignature
+from microtir.operators.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class NonMaxSuppression(Operator):
+    """NON_MAX_SUPPRESSION_V4 and V5: numbers of the best boxes that do not overlap each other.
+
+    Inputs: corners of boxes (N, 4), scores (N,).  Outputs: numbers of the chosen boxes, best first
+    and 0 behind them; their scores, where there are three outputs; how many there are.
+
+    Of equal scores the first box goes first.  A chosen box removes those that it overlaps by at
+    least `iou_threshold`, and with a `sigma` above 0 it lowers the scores of the others.
+    """
+
+    name: ClassVar[str] = "non_max_suppression"
+    count: int = 1
+    iou_threshold: float = 0.5
+    score_threshold: float = 0.0
+    sigma: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionPostProcess(Operator):
+    """TFLite_Detection_PostProcess: boxes, classes and scores of what was detected, best first.
+
+    Inputs: boxes (1, N, 4 or more) relative to anchors, scores (1, N, C), anchors (N, 4).
+    Outputs: corners of the boxes, classes, scores, how many there are; zeros behind them.
+
+    Each class chooses `per_class` boxes by itself; where that is 0, each box has the class of its
+    highest score, and all boxes are chosen from.  A chosen box removes those that it overlaps by
+    more than `iou_threshold`.  If there is one class more than `classes`, the first one is the
+    background and is not looked at.
+    """
+
+    name: ClassVar[str] = "detection_post_process"
+    count: int = 1
+    classes: int = 1
+    per_class: int = 0
+    iou_threshold: float = 0.5
+    score_threshold: float = 0.0
+    scales: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)  # of y, x, height, width
+
+
+def background(node: Node) -> int:
+    """Return the number of columns of scores that are of the background: 0 or 1."""
+    assert isinstance(node.op, DetectionPostProcess)
+    return node.inputs[1].shape[2] - node.op.classes
+
+
+def _non_max_suppression_shapes(node: Node) -> tuple[Shape, ...]:
+    op, boxes = node.op, input_shape(node, 0, 2)
+    assert isinstance(op, NonMaxSuppression)
+    require(boxes[1] == 4, f"boxes of shape {boxes}", "four corners of each")
+    scores = node.inputs[1].shape
+    require(scores == boxes[:1], f"scores of shape {scores} of {boxes[0]} boxes", "one of each")
+    require(op.count >= 1, f"{op.count} boxes are chosen", "1 or more")
+    numbers = (not math.isnan(op.iou_threshold)) and op.iou_threshold > 0
+    require(numbers, f"the overlap that removes a box is {op.iou_threshold}", "above 0")
+    chosen = (op.count,)
+    return (chosen, ()) if len(node.outputs) == 2 else (chosen, chosen, ())
+
+
+def _detection_shapes(node: Node) -> tuple[Shape, ...]:
+    op, boxes = node.op, input_shape(node, 0, 3)
+    assert isinstance(op, DetectionPostProcess)
+    scores, anchors = input_shape(node, 1, 3), input_shape(node, 2, 2)
+    require(boxes[0] == 1 and boxes[2] >= 4, f"boxes of shape {boxes}", "(1, N, 4 or more)")
+    require(scores[:2] == boxes[:2], f"scores of shape {scores}", f"(1, {boxes[1]}, classes)")
+    require(anchors == (boxes[1], 4), f"anchors of shape {anchors}", f"({boxes[1]}, 4)")
+    require(op.classes >= 1, f"{op.classes} classes", "1 or more")
+    legal = f"{op.classes}, or {op.classes + 1} with the background"
+    require(background(node) in (0, 1), f"scores of {scores[2]} classes", legal)
+    require(op.count >= 1, f"{op.count} detections", "1 or more")
+    require(op.per_class >= 0, f"{op.per_class} detections of a class", "1 or more")
+    require(0 < op.iou_threshold <= 1, f"an overlap of {op.iou_threshold}", "above 0, at most 1")
+    require(all(op.scales), f"scales of {op.scales}", "none of 0")
+    return (1, op.count, 4), (1, op.count), (1, op.count), (1,)
+
+
+_F32, _I32 = DType.FLOAT32, DType.INT32
+
+DEFINITIONS = (
+    Definition(
+        NonMaxSuppression,
+        TypeRule(
+            (
+                TypeSignature((_F32,), _I32, (_I32,)),
+                TypeSignature((_F32,), _I32, (_F32, _I32)),
+            )
+        ),
+        UNUSED,
+        shapes=_non_max_suppression_shapes,
+        inputs=(2, 2),
+        outputs=3,
+        limits="constant count, thresholds and sigma",
+    ),
+    Definition(
+        DetectionPostProcess,
+        TypeRule((TypeSignature((_F32,), _F32),)),
+        UNUSED,
+        shapes=_detection_shapes,
+        inputs=(3, 3),
+        outputs=4,
+        limits="one class of each box, or each class by itself",
+    ),
+)

@@ -1,0 +1,255 @@
+"""Compute operators that choose boxes, by functions in TIR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.formula import WrittenFunction
+from microtir.operators.common.written_operands import operands_text
+from microtir.operators.detection.definition import (
+    DetectionPostProcess,
+    NonMaxSuppression,
+    background,
+)
+from microtir.tir.ir import PrimFunc
+from microtir.tir.text import parse_function
+
+
+def _number(value: float) -> str:
+    """Return a float32 as TIR reads it."""
+    return f"float32({float(np.float32(value))!r})" if np.isfinite(value) else f"{value}"
+
+
+def _indented(text: str, depth: int) -> str:
+    return "\n".join("  " * depth + line if line else line for line in text.splitlines())
+
+
+_HIGHEST = """
+alloc best: int32[] local
+alloc top: float32[] local
+best[] = -1
+top[] = -inf
+for i in range(0, {boxes}):
+  if left[i, {score}] > top[]:
+    top[] = left[i, {score}]
+    best[] = i
+"""
+"""Find the box with the highest score that is left."""
+
+_OVERLAP = """
+let area: float32 = apart((y_high - y_low) * (x_high - x_low))
+let own: float32 = apart((bottom - top_row) * (right - left_column))
+let rows: float32 = max(min(y_high, bottom) - max(y_low, top_row), float32(0.0))
+let columns: float32 = max(min(x_high, right) - max(x_low, left_column), float32(0.0))
+let inside: float32 = apart(rows * columns)
+let both: float32 = select(area > float32(0.0) and own > float32(0.0), apart(area + own) - inside, float32(1.0))
+let shared: float32 = select(area > float32(0.0) and own > float32(0.0), inside, float32(0.0))
+"""  # noqa: E501
+"""Compare a box with the chosen one; their overlap is `shared` / `both`."""
+
+
+def non_max_suppression(node: Node, name: str) -> PrimFunc:
+    """Write NON_MAX_SUPPRESSION_V4 and V5: the best box goes, and takes others with it."""
+    op = node.op
+    assert isinstance(op, NonMaxSuppression)
+    constants, given, (boxes, scores) = operands_text(node, ("boxes", "scores"))
+    size, threshold = node.inputs[0].shape[0], _number(op.score_threshold)
+    with_scores = len(node.outputs) == 3
+    results = [f"chosen: int32[{op.count}]"]
+    results += [f"values: float32[{op.count}]"] if with_scores else []
+    parameters = ", ".join((*given, *results, "number: int32[]", f"left: float32[{size}, 1]"))
+    return parse_function(f"""
+{constants}
+func {name}({parameters}):
+  scratch left
+  alloc most: int32[] local
+  number[] = 0
+  most[] = 0
+  for j in range(0, {op.count}):
+    chosen[j] = 0
+    {"values[j] = float32(0.0)" if with_scores else "pass"}
+  for i in range(0, {size}):
+    left[i, 0] = select({scores}[i] > {threshold}, {scores}[i], -inf)
+    if left[i, 0] > -inf:
+      most[] = min(most[] + 1, {size})
+  for j in range(0, {op.count}):
+{_indented(_HIGHEST.format(boxes=size, score=0), 2)}
+    if best[] >= 0 and j < most[]:
+      let b: int32 = min(max(best[], 0), {size - 1})
+      chosen[j] = b
+      {"values[j] = top[]" if with_scores else "pass"}
+      number[] = j + 1
+      let top_row: float32 = min({boxes}[b, 0], {boxes}[b, 2])
+      let bottom: float32 = max({boxes}[b, 0], {boxes}[b, 2])
+      let left_column: float32 = min({boxes}[b, 1], {boxes}[b, 3])
+      let right: float32 = max({boxes}[b, 1], {boxes}[b, 3])
+      for i in range(0, {size}):
+        if left[i, 0] > -inf:
+          let y_low: float32 = min({boxes}[i, 0], {boxes}[i, 2])
+          let y_high: float32 = max({boxes}[i, 0], {boxes}[i, 2])
+          let x_low: float32 = min({boxes}[i, 1], {boxes}[i, 3])
+          let x_high: float32 = max({boxes}[i, 1], {boxes}[i, 3])
+{_indented(_OVERLAP, 5)}
+          let overlap: float32 = shared / both
+          if overlap >= {_number(op.iou_threshold)}:
+            left[i, 0] = -inf
+          else:
+{_indented(_lowered(op, threshold), 6)}
+""")
+
+
+def _lowered(op: NonMaxSuppression, threshold: str) -> str:
+    """Return what becomes of the score of a box that the chosen one does not remove."""
+    if op.sigma == 0:
+        return "pass"
+    return f"""left[i, 0] = left[i, 0] * exp({_number(-0.5 / op.sigma)} * overlap * overlap)
+if left[i, 0] <= {threshold}:
+  left[i, 0] = -inf"""
+
+
+_DECODE = """
+for i in range(0, {size}):
+  let y: float32 = apart({boxes}[0, i, 0] / {scales[0]} * {anchors}[i, 2]) + {anchors}[i, 0]
+  let x: float32 = apart({boxes}[0, i, 1] / {scales[1]} * {anchors}[i, 3]) + {anchors}[i, 1]
+  let h: float32 = apart(float32(0.5) * exp({boxes}[0, i, 2] / {scales[2]}) * {anchors}[i, 2])
+  let w: float32 = apart(float32(0.5) * exp({boxes}[0, i, 3] / {scales[3]}) * {anchors}[i, 3])
+  left[i, 0] = y - h
+  left[i, 1] = x - w
+  left[i, 2] = y + h
+  left[i, 3] = x + w
+"""
+
+_CHOOSE = """
+let b: int32 = min(max(best[], 0), {last})
+let top_row: float32 = left[b, 0]
+let left_column: float32 = left[b, 1]
+let bottom: float32 = left[b, 2]
+let right: float32 = left[b, 3]
+block:
+  for i in range(0, {size}):
+    if left[i, 4] > -inf:
+      let y_low: float32 = left[i, 0]
+      let x_low: float32 = left[i, 1]
+      let y_high: float32 = left[i, 2]
+      let x_high: float32 = left[i, 3]
+{overlap}
+      if shared / both > {iou}:
+        left[i, 4] = -inf
+left[b, 4] = -inf
+"""
+
+_INSERT = """
+alloc place: int32[] local
+place[] = found[]
+for back in range(0, {count}):
+  let p: int32 = {last} - back
+  if p < found[]:
+    if left[{size} + p, 0] < top[]:
+      if p < {last}:
+        for part in range(0, 3):
+          left[{size} + p + 1, part] = left[{size} + p, part]
+      place[] = p
+let slot: int32 = max(place[], 0)
+if slot < {count}:
+  left[{size} + slot, 0] = top[]
+  left[{size} + slot, 1] = cast(float32, kind[])
+  left[{size} + slot, 2] = cast(float32, b)
+  found[] = min(found[] + 1, {count})
+"""
+"""Insert score, class and box of a detection behind all that are at least as good."""
+
+_GIVE = """
+for j in range(0, {count}):
+  if j < found[]:
+    let b: int32 = min(max(cast(int32, left[{size} + j, 2]), 0), {last})
+    values[0, j] = left[{size} + j, 0]
+    kinds[0, j] = left[{size} + j, 1]
+    for side in range(0, 4):
+      places[0, j, side] = left[b, side]
+  else:
+    values[0, j] = float32(0.0)
+    kinds[0, j] = float32(0.0)
+    for side in range(0, 4):
+      places[0, j, side] = float32(0.0)
+"""
+
+
+def detection_post_process(node: Node, name: str) -> PrimFunc:
+    """Write TFLite_Detection_PostProcess: decode all boxes, then choose for one or each class."""
+    op = node.op
+    assert isinstance(op, DetectionPostProcess)
+    constants, given, (boxes, scores, anchors) = operands_text(node, ("boxes", "scores", "anchors"))
+    size, first, count = node.inputs[0].shape[1], background(node), op.count
+    results = (
+        f"places: float32[1, {count}, 4]", f"kinds: float32[1, {count}]",
+        f"values: float32[1, {count}]", "number: float32[1]", f"left: float32[{size + count}, 5]",
+    )  # fmt: skip
+    scales = [_number(scale) for scale in op.scales]
+    decode = _DECODE.format(size=size, boxes=boxes, anchors=anchors, scales=scales)
+    choose = _CHOOSE.format(
+        size=size, last=size - 1, overlap=_indented(_OVERLAP, 3), iou=_number(op.iou_threshold)
+    )
+    score = f"select({{0}} >= {_number(op.score_threshold)}, {{0}}, -inf)"
+    if op.per_class:
+        groups, most = op.classes, min(op.per_class, size)
+        fill = f"left[i, 4] = {score.format(f'{scores}[0, i, group + {first}]')}"
+        kind = "kind[] = group"
+    else:
+        groups, most = 1, min(count, size)
+        best = _first_of_highest(f"{scores}[0, i, c + {first}]", op.classes, "highest", "c")
+        fill = f"{best}\nleft[i, 4] = {score.format('highest[]')}"
+        kind = _first_of_highest(f"{scores}[0, b, c + {first}]", op.classes, "score", "c", "kind")
+    return parse_function(f"""
+{constants}
+func {name}({", ".join((*given, *results))}):
+  scratch left
+  alloc found: int32[] local
+  found[] = 0
+{_indented(decode, 1)}
+  for group in range(0, {groups}):
+    for i in range(0, {size}):
+{_indented(fill, 3)}
+    for turn in range(0, {most}):
+{_indented(_HIGHEST.format(boxes=size, score=4), 3)}
+      if best[] >= 0:
+        alloc kind: int32[] local
+        kind[] = 0
+{_indented(choose, 4)}
+{_indented(kind, 4)}
+{_indented(_INSERT.format(size=size, count=count, last=count - 1), 4)}
+{_indented(_GIVE.format(size=size, count=count, last=size - 1), 1)}
+  number[0] = cast(float32, found[])
+""")
+
+
+def _first_of_highest(score: str, classes: int, top: str, index: str, kept: str = "") -> str:
+    """Return lines that find the highest score of a box, and its class if that is `kept`."""
+    keep = f"\n    {kept}[] = {index}" if kept else ""
+    return f"""alloc {top}: float32[] local
+{top}[] = -inf
+for {index} in range(0, {classes}):
+  if {score} > {top}[]:
+    {top}[] = {score}{keep}"""
+
+
+def _non_max_suppression_bytes(node: Node) -> int:
+    return node.inputs[0].shape[0] * DType.FLOAT32.bytes
+
+
+def _detection_bytes(node: Node) -> int:
+    assert isinstance(node.op, DetectionPostProcess)
+    return 5 * (node.inputs[0].shape[1] + node.op.count) * DType.FLOAT32.bytes
+
+
+FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
+    {
+        NonMaxSuppression: WrittenFunction(non_max_suppression, _non_max_suppression_bytes),
+        DetectionPostProcess: WrittenFunction(detection_post_process, _detection_bytes),
+    }
+)

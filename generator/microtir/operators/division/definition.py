@@ -1,0 +1,116 @@
+"""Define DIV, FLOOR_DIV and FLOOR_MOD, which broadcast as numpy: attributes and rules.
+
+What tflite-micro and LiteRT do with a divisor of 0, or with the lowest integer by -1, is an error
+while the model runs, or undefined.  Generated C has no errors to report, so a result is defined:
+DIV of integers saturates, with 0 for 0 / 0, and FLOOR_DIV does so for a divisor of 0; FLOOR_MOD is
+0; floats are what IEEE has.  A constant divisor that holds a 0 is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.arithmetic.definition import BinaryArithmetic
+from microtir.operators.common.multiplier import (
+    QuantizedMultiplier,
+    activation_range,
+    check_shift,
+    quantize_multiplier,
+)
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.quantization import OWN_IF_NARROW, UNUSED, QuantizationRule
+from microtir.operators.common.shapes import broadcast_shape
+from microtir.operators.common.types import TypeRule, equal_types
+from microtir.operators.definition import ACTIVATIONS, Definition, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class Div(BinaryArithmetic):
+    """Divides real numbers; integers without a scale are rounded to zero."""
+
+    name: ClassVar[str] = "div"
+
+
+@dataclass(frozen=True, slots=True)
+class FloorDiv(Operator):
+    """Divides and rounds to minus infinity."""
+
+    name: ClassVar[str] = "floor_div"
+
+
+@dataclass(frozen=True, slots=True)
+class FloorMod(Operator):
+    """Gives the remainder of FloorDiv, which has the sign of the divisor."""
+
+    name: ClassVar[str] = "floor_mod"
+
+
+_MOST_SHIFT = 23
+"""The headroom of a numerator of int8: quotients are never shifted left."""
+
+
+@dataclass(frozen=True, slots=True)
+class DivParams:
+    """Parameters of int8 DIV: the quotient of both centred operands is requantised and clamped."""
+
+    input1_zero_point: int
+    input2_zero_point: int
+    output_zero_point: int
+    multiplier: QuantizedMultiplier
+    activation_min: int
+    activation_max: int
+
+
+def div_params(op: Div, input1: TensorType, input2: TensorType, output: TensorType) -> DivParams:
+    """Derive the parameters of int8 DIV, computed in double."""
+    low, high = activation_range(op.activation, output)
+    factor = input1.quant.scale / (input2.quant.scale * output.quant.scale)
+    return DivParams(
+        input1_zero_point=input1.quant.zero_point,
+        input2_zero_point=input2.quant.zero_point,
+        output_zero_point=output.quant.zero_point,
+        multiplier=quantize_multiplier(factor),
+        activation_min=low,
+        activation_max=high,
+    )
+
+
+def _multipliers(node: Node) -> Iterator[Problem]:
+    if node.output.dtype is DType.INT8:
+        assert isinstance(node.op, Div)
+        first, second = (tensor.type for tensor in node.inputs)
+        params = div_params(node.op, first, second, node.output.type)
+        yield from check_shift(params.multiplier, _MOST_SHIFT)
+
+
+def _dividing(
+    op: type[Operator], types: TypeRule, quantization: QuantizationRule, limits: str
+) -> Definition:
+    return Definition(
+        op,
+        types=types,
+        quantization=quantization,
+        shapes=broadcast_shape,
+        inputs=(2, 2),
+        multipliers=_multipliers if op is Div else None,
+        traits=frozenset({Trait.ELEMENTWISE}),
+        limits=limits,
+    )
+
+
+_F32, _I8, _I16, _I32 = DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32
+
+_NOT_ZERO = "no 0 in a constant divisor of integers"
+
+DEFINITIONS = (
+    _dividing(
+        Div, equal_types(_F32, _I8, _I32, DType.INT64), OWN_IF_NARROW, f"{ACTIVATIONS}; {_NOT_ZERO}"
+    ),
+    _dividing(FloorDiv, equal_types(_F32, _I16, _I32), UNUSED, "no 0 in a constant divisor"),
+    _dividing(FloorMod, equal_types(_F32, _I16, _I32, DType.INT64), UNUSED, _NOT_ZERO),
+)

@@ -1,0 +1,1 @@
+"""Preparation of features in ONNX: it has no operators of the graph of its own."""

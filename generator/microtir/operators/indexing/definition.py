@@ -1,0 +1,171 @@
+"""Define operators that are given indices while the model runs.
+
+An index outside of its axis is the nearest one inside; a place of SCATTER_ND outside of its tensor
+takes nothing.  tflite-micro reads beyond the tensor or fails then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.images import by_first_axis_if
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.quantization import EQUAL, SYMMETRIC, QuantizationRule
+from microtir.operators.common.shapes import Shape, require
+from microtir.operators.common.types import MOVED, TypeSignature, equal_types
+from microtir.operators.definition import Definition, moving
+
+_WIDE = (DType.INT32, DType.INT64)
+_MOVED_BY_INDICES = MOVED.indexed(1, *_WIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Operator):
+    """GATHER: data, indices of its `axis` (non-negative).
+
+    The first `batch_dims` axes of data and indices go together.
+    """
+
+    name: ClassVar[str] = "gather"
+    axis: int = 0
+    batch_dims: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GatherNd(Operator):
+    """GATHER_ND: data, indices; the last axis of these has one for each of data's first axes."""
+
+    name: ClassVar[str] = "gather_nd"
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterNd(Operator):
+    """SCATTER_ND: updates, places as GATHER_ND has them; zeros to which the updates are added."""
+
+    name: ClassVar[str] = "scatter_nd"
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingLookup(Operator):
+    """EMBEDDING_LOOKUP: rows, indices. Rows of int8 may become float32."""
+
+    name: ClassVar[str] = "embedding_lookup"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicUpdateSlice(Operator):
+    """DYNAMIC_UPDATE_SLICE: data, update, the place in data that it takes, as near as it fits."""
+
+    name: ClassVar[str] = "dynamic_update_slice"
+
+
+def _gather_shape(node: Node) -> tuple[Shape, ...]:
+    op, (data, indices) = node.op, (tensor.shape for tensor in node.inputs)
+    assert isinstance(op, Gather)
+    axis, batch = op.axis, op.batch_dims
+    require(0 <= axis < len(data), f"axis {axis} of the shape {data}")
+    require(
+        0 <= batch <= min(axis, len(indices)) and data[:batch] == indices[:batch],
+        f"{batch} common axes of the shapes {data} and {indices}, and axis {axis}",
+        "equal extents of the common axes, which come before the axis",
+    )
+    return ((*data[:axis], *indices[batch:], *data[axis + 1 :]),)
+
+
+def index_depth(data: Shape, indices: Shape) -> int:
+    """Return how many axes of data the last axis of indices speaks of.
+
+    Raises:
+        GraphError: it is none of the axes that the data has.
+    """
+    require(len(indices) >= 1, "the indices are a scalar", "a list of indices at least")
+    depth = indices[-1]
+    require(1 <= depth <= len(data), f"{depth} indices for the shape {data}", f"1 to {len(data)}")
+    return depth
+
+
+def _gather_nd_shape(node: Node) -> tuple[Shape, ...]:
+    data, indices = (tensor.shape for tensor in node.inputs)
+    return ((*indices[:-1], *data[index_depth(data, indices) :]),)
+
+
+def _scatter_nd_shape(node: Node) -> tuple[Shape, ...]:
+    op, (updates, places) = node.op, (tensor.shape for tensor in node.inputs)
+    assert isinstance(op, ScatterNd)
+    expected = (*places[:-1], *op.shape[index_depth(op.shape, places) :])
+    require(updates == expected, f"updates of the shape {updates}", f"{expected}")
+    return (op.shape,)
+
+
+def _embedding_shape(node: Node) -> tuple[Shape, ...]:
+    data, indices = (tensor.shape for tensor in node.inputs)
+    require(len(data) >= 1, "the rows are a scalar", "rows")
+    return ((*indices, *data[1:]),)
+
+
+def _dynamic_update_shape(node: Node) -> tuple[Shape, ...]:
+    data, update, begin = (tensor.shape for tensor in node.inputs)
+    require(begin == (len(data),), f"a place of the shape {begin}", f"({len(data)},)")
+    fits = len(update) == len(data) and all(a <= b for a, b in zip(update, data, strict=True))
+    require(fits, f"an update of {update} for the shape {data}", "at most that, with its rank")
+    return (data,)
+
+
+def _rows(node: Node) -> Iterator[Problem]:
+    """Check that rows are copied as they are, or are symmetric."""
+    is_copied = node.inputs[0].dtype is node.output.dtype
+    yield from (EQUAL if is_copied else SYMMETRIC).check(node)
+
+
+_SUMMED = equal_types(
+    DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.UINT32, DType.INT64
+)
+
+_NEAREST = "indices outside are the nearest inside"
+
+
+def _gathers_no_images(node: Node) -> bool:
+    assert isinstance(node.op, Gather)
+    return node.op.axis != 0 and node.op.batch_dims == 0
+
+
+DEFINITIONS = (
+    moving(
+        Gather,
+        _gather_shape,
+        _NEAREST,
+        inputs=(2, 2),
+        types=_MOVED_BY_INDICES,
+        one_image=by_first_axis_if(_gathers_no_images),
+    ),
+    moving(GatherNd, _gather_nd_shape, _NEAREST, inputs=(2, 2), types=_MOVED_BY_INDICES),
+    Definition(
+        ScatterNd,
+        types=_SUMMED.indexed(1, DType.INT32),
+        quantization=EQUAL,
+        shapes=_scatter_nd_shape,
+        inputs=(2, 2),
+        limits="constant shape; places outside take nothing",
+    ),
+    Definition(
+        EmbeddingLookup,
+        types=MOVED.also(TypeSignature((DType.INT8,), DType.FLOAT32)).indexed(1, DType.INT32),
+        quantization=QuantizationRule(_rows, EQUAL.words),
+        shapes=_embedding_shape,
+        inputs=(2, 2),
+        limits=_NEAREST,
+    ),
+    moving(
+        DynamicUpdateSlice,
+        _dynamic_update_shape,
+        _NEAREST,
+        inputs=(3, 3),
+        types=MOVED.indexed(2, *_WIDE),
+    ),
+)

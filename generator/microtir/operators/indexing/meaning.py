@@ -1,0 +1,72 @@
+"""Define in numpy what operators compute that are given indices while the model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir.graph.ir import Array, Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.arrays import Meaning, part_from
+from microtir.operators.indexing.definition import (
+    DynamicUpdateSlice,
+    EmbeddingLookup,
+    Gather,
+    GatherNd,
+    ScatterNd,
+)
+
+
+def gather(op: Gather, node: Node, x: Array, indices: Array) -> Array:
+    """Compute GATHER, for each combination of the common axes by itself."""
+    nearest = np.clip(indices, 0, x.shape[op.axis] - 1)
+    common = x.shape[: op.batch_dims]
+    parts = [np.take(x[at], nearest[at], axis=op.axis - op.batch_dims) for at in np.ndindex(common)]
+    return np.stack(parts).reshape(node.output.shape)
+
+
+def gather_nd(_op: GatherNd, node: Node, x: Array, indices: Array) -> Array:
+    """Compute GATHER_ND."""
+    depth = indices.shape[-1]
+    nearest = np.clip(indices, 0, np.array(x.shape[:depth]) - 1)
+    return np.asarray(x[tuple(np.moveaxis(nearest, -1, 0))]).reshape(node.output.shape)
+
+
+def scatter_nd(op: ScatterNd, _node: Node, updates: Array, places: Array) -> Array:
+    """Compute SCATTER_ND: in the order of the updates; integers wrap."""
+    depth = places.shape[-1]
+    result = np.zeros(op.shape, updates.dtype)
+    places, parts = places.reshape(-1, depth), updates.reshape(-1, *op.shape[depth:])
+    is_inside = ((places >= 0) & (places < op.shape[:depth])).all(axis=1)
+    np.add.at(result, tuple(places[is_inside].T), parts[is_inside])
+    return result
+
+
+def embedding_lookup(_op: EmbeddingLookup, node: Node, rows: Array, indices: Array) -> Array:
+    """Compute EMBEDDING_LOOKUP."""
+    chosen = rows[np.clip(indices, 0, rows.shape[0] - 1)]
+    if node.inputs[0].dtype is node.output.dtype:
+        return np.asarray(chosen)
+    return np.asarray(chosen.astype(np.float32) * np.float32(node.inputs[0].type.quant.scale))
+
+
+def dynamic_update_slice(
+    _op: DynamicUpdateSlice, _node: Node, x: Array, update: Array, begin: Array
+) -> Array:
+    """Compute DYNAMIC_UPDATE_SLICE."""
+    result = np.array(x)
+    result[part_from(x, update.shape, begin)] = update
+    return result
+
+
+MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
+    {
+        Gather: gather,
+        GatherNd: gather_nd,
+        ScatterNd: scatter_nd,
+        EmbeddingLookup: embedding_lookup,
+        DynamicUpdateSlice: dynamic_update_slice,
+    }
+)

@@ -1,0 +1,84 @@
+"""Read TFLite's operators that are given indices while the model runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.operators.common.tflite_operands import (
+    Converted,
+    Operands,
+    TfliteReader,
+    without_attributes,
+)
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    options_without_fields,
+)
+from microtir.operators.indexing.definition import (
+    DynamicUpdateSlice,
+    EmbeddingLookup,
+    Gather,
+    GatherNd,
+    ScatterNd,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GatherOptions(Options):
+    """Options of GATHER."""
+
+    union_type: ClassVar[int] = 23
+    axis: int = 0
+    batch_dims: int = 0
+
+
+GatherNdOptions = options_without_fields("GatherNdOptions", 83)
+ScatterNdOptions = options_without_fields("ScatterNdOptions", 97)
+DynamicUpdateSliceOptions = options_without_fields("DynamicUpdateSliceOptions", 117)
+
+
+def gather(operands: Operands) -> Converted:
+    """Read GATHER: data, indices."""
+    options = operands.table(GatherOptions)
+    data, indices = operands.present
+    batch_dims = options.batch_dims
+    if batch_dims < 0:
+        batch_dims += len(indices.shape)
+    axis = operands.axis(options.axis, len(data.shape))
+    return Converted(Gather(axis, batch_dims), (data, indices))
+
+
+def scatter_nd(operands: Operands) -> Converted:
+    """Read SCATTER_ND: places, updates, shape."""
+    places, updates, _ = operands.present
+    return Converted(ScatterNd(operands.integers(2, "the shape")), (updates, places))
+
+
+def embedding_lookup(operands: Operands) -> Converted:
+    """Read EMBEDDING_LOOKUP: indices, rows."""
+    indices, rows = operands.present
+    return Converted(EmbeddingLookup(), (rows, indices))
+
+
+_Code = BuiltinOperator
+READERS = (
+    TfliteReader(Gather, _Code.GATHER, gather, GatherOptions, (2, 2)),
+    TfliteReader(
+        GatherNd,
+        _Code.GATHER_ND,
+        without_attributes(GatherNd()),
+        GatherNdOptions,
+        (2, 2),
+    ),
+    TfliteReader(ScatterNd, _Code.SCATTER_ND, scatter_nd, ScatterNdOptions, (3, 3)),
+    TfliteReader(EmbeddingLookup, _Code.EMBEDDING_LOOKUP, embedding_lookup, inputs=(2, 2)),
+    TfliteReader(
+        DynamicUpdateSlice,
+        _Code.DYNAMIC_UPDATE_SLICE,
+        without_attributes(DynamicUpdateSlice()),
+        DynamicUpdateSliceOptions,
+        (3, 3),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Linear models in ONNX: they have no operators of the graph of their own."""

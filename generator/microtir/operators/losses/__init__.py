@@ -1,0 +1,1 @@
+"""Losses in ONNX: they have no operators of the graph of their own."""

@@ -1,0 +1,94 @@
+"""Define BATCH_MATMUL by its attributes and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.graph.ir import Node, SumRange, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.linear import LinearParams, factor_problems, linear_params
+from microtir.operators.common.multiplier import per_channel_multipliers
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.quantization import OWN_SYMMETRIC_INT16
+from microtir.operators.common.shapes import Shape, broadcast_of, require
+from microtir.operators.common.sums import Interval
+from microtir.operators.common.types import COMPUTED_16
+from microtir.operators.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMatmul(Operator):
+    """Inputs: matrices (..., M, K) and (..., K, N), whose outer axes broadcast. Output (..., M, N).
+
+    With `adj_x` the first lie as (..., K, M), with `adj_y` the second as (..., N, K).
+    """
+
+    name: ClassVar[str] = "batch_matmul"
+    adj_x: bool = False
+    adj_y: bool = False
+
+
+def matmul_params(x: TensorType, y: TensorType, output: TensorType) -> LinearParams:
+    """Derive the parameters of a product of integers, from scales in double."""
+    return linear_params(Activation.NONE, x, output, per_channel_multipliers(x, y, output))
+
+
+def matrices(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the extents (M, K) and (K, N) of the matrices, whichever way they lie."""
+    op = node.op
+    assert isinstance(op, BatchMatmul)
+    first, second = (tensor.shape[-2:] for tensor in node.inputs)
+    return (
+        (first[1], first[0]) if op.adj_x else (first[0], first[1]),
+        (second[1], second[0]) if op.adj_y else (second[0], second[1]),
+    )
+
+
+def _shape(node: Node) -> tuple[Shape, ...]:
+    x, y = (tensor.shape for tensor in node.inputs)
+    require(min(len(x), len(y)) >= 2, f"shapes {x} and {y}", "two dimensions or more")
+    (rows, inner), (depth, columns) = matrices(node)
+    require(inner == depth, f"rows of {inner} times columns of {depth}", "as many elements")
+    return ((*broadcast_of(x[:-2], y[:-2]), rows, columns),)
+
+
+def _terms(node: Node) -> int:
+    return matrices(node)[0][1]
+
+
+def _macs(node: Node) -> int:
+    return _terms(node) * node.output.type.elements
+
+
+def _sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+    """Bound partial sums of products, each of any two values."""
+    ends = [
+        (int(low.min()) - t.type.quant.zero_point, int(high.max()) - t.type.quant.zero_point)
+        for t, (low, high) in zip(node.inputs, inputs, strict=True)
+    ]
+    products = [a * b for a in ends[0] for b in ends[1]]
+    return SumRange(_terms(node) * min(*products, 0), _terms(node) * max(*products, 0))
+
+
+def _multipliers(node: Node) -> Iterator[Problem]:
+    yield from factor_problems(node)
+    if node.inputs[0].dtype.bits == 16 and _terms(node) >= 1 << 17:
+        yield Problem("its sums may take more than 48 bits", "rows of less than 2^17 elements")
+
+
+DEFINITIONS = (
+    Definition(
+        BatchMatmul,
+        types=COMPUTED_16,
+        quantization=OWN_SYMMETRIC_INT16,
+        shapes=_shape,
+        inputs=(2, 2),
+        multipliers=_multipliers,
+        sums=_sums,
+        terms=_terms,
+        macs=_macs,
+    ),
+)

@@ -1,0 +1,71 @@
+"""Define L2_NORMALIZATION over the last axis by its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node, SumRange
+from microtir.graph.operator import Operator
+from microtir.operators.common.images import unless_along_first
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.quantization import OWN
+from microtir.operators.common.shapes import same_rows
+from microtir.operators.common.sums import Interval
+from microtir.operators.common.types import COMPUTED, TypeSignature
+from microtir.operators.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class L2Normalize(Operator):
+    """x divided by the root of the sum of squares of its row, the last axis.
+
+    An int8 result has scale 1/128 and zero point 0, a uint8 one the zero point 128, whatever its
+    tensor says, as tflite-micro and LiteRT have it.
+    """
+
+    name: ClassVar[str] = "l2_normalize"
+
+
+EPSILON = 1e-6
+"""What a root of a sum of floats counts at least."""
+
+OUTPUT_BITS = 7
+"""Int8 results are multiples of 2^-7."""
+
+UINT8_ZERO = 128
+"""The zero point of uint8 results."""
+
+_LARGEST_SQUARE = (DType.INT8.max - DType.INT8.min) ** 2
+MAX_ROW = DType.INT32.max // _LARGEST_SQUARE
+"""Elements of an int8 row whose squares add up within an int32."""
+
+
+def _row_length(node: Node) -> Iterator[Problem]:
+    x = node.inputs[0]
+    if x.shape[-1] > MAX_ROW:
+        yield Problem(f"it has rows of {x.shape[-1]} elements", f"at most {MAX_ROW}", x)
+
+
+def _sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+    low, high = inputs[0]
+    zero_point = node.inputs[0].type.quant.zero_point
+    farthest = max(abs(int(low.min()) - zero_point), abs(int(high.max()) - zero_point))
+    return SumRange(0, node.inputs[0].shape[-1] * farthest**2)
+
+
+DEFINITIONS = (
+    Definition(
+        L2Normalize,
+        types=COMPUTED.also(TypeSignature((DType.UINT8,), DType.UINT8)),
+        quantization=OWN,
+        shapes=same_rows,
+        one_image=unless_along_first(lambda node: len(node.inputs[0].shape) - 1),
+        multipliers=_row_length,
+        sums=_sums,
+        terms=lambda node: node.inputs[0].shape[-1],
+        limits="over the last axis",
+    ),
+)

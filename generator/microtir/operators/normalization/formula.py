@@ -1,0 +1,64 @@
+"""Compute L2_NORMALIZATION over the last axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.graph.operator import Operator
+from microtir.operators.common.arithmetic import centred
+from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.inverse_sqrt_formula import inverse_square_root
+from microtir.operators.normalization.definition import (
+    EPSILON,
+    OUTPUT_BITS,
+    UINT8_ZERO,
+    L2Normalize,
+)
+
+
+def l2_normalize(layer: FormulaContext) -> None:
+    """Emit L2_NORMALIZATION for int8 or float32."""
+    if layer.node.output.dtype.is_float:
+        _of_float(layer)
+    else:
+        _of_int8(layer)
+
+
+def _of_float(layer: FormulaContext) -> None:
+    x = layer.image(0)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        k = te.reduce_axis(0, x.extents.channels, "k")
+        value = x.at(row, column, k)
+        norm = te.maximum(te.sqrt(te.sum(value * value, k)), EPSILON)
+        return x.at(row, column, channel) / te.bind("norm", norm)
+
+    layer.rows(element)
+
+
+def _of_int8(layer: FormulaContext) -> None:
+    x, dtype = layer.image(0), layer.node.output.dtype
+    zero_point = layer.node.inputs[0].type.quant.zero_point
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        k = te.reduce_axis(0, x.extents.channels, "k")
+        value = centred(x.at(row, column, k), zero_point)
+        multiplier, shift = inverse_square_root(te.sum(value * value, k))
+        own = centred(x.at(row, column, channel), zero_point)
+        if dtype is DType.UINT8:  # widened before it is rounded, not after
+            own, added, zero = own * (1 << OUTPUT_BITS), 0, UINT8_ZERO
+        else:
+            added, zero = OUTPUT_BITS, 0
+        factor = te.bind("multiplier", multiplier), te.bind("shift", shift + added)
+        scaled = te.multiply_by_quantized_multiplier(own, *factor) + zero
+        return te.cast(dtype, te.clamp(te.bind("scaled", scaled), dtype.min, dtype.max))
+
+    layer.rows(element)
+
+
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {L2Normalize: Formula(l2_normalize, 30)}
+)

@@ -1,0 +1,162 @@
+"""Read ONNX's normalisations, as the arithmetic that they are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from microtir.graph.ir import Array, Tensor
+from microtir.operators.arithmetic.definition import Add, Mul, Pow, SquaredDifference, Sub
+from microtir.operators.common.onnx_arithmetic import add, choose, div, equal, mul
+from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader, by_definition
+from microtir.operators.common.onnx_parts import along, padded
+from microtir.operators.division.definition import Div
+from microtir.operators.movement.definition import Reshape
+from microtir.operators.reduction.definition import Mean, Sum
+from microtir.operators.unary.definition import Abs, Sqrt, Square
+
+_EPSILON = float(np.float32(1e-5))
+
+
+def batch_normalization(node: OnnxNode) -> Tensor:
+    """Read BatchNormalization with known statistics: a factor and a term for each channel."""
+    x = node.input(0)
+    if node.integer("training_mode", 0):
+        raise node.unsupported(
+            "it is in training mode", "statistics of the training", "export in inference mode"
+        )
+    names = ("the factors", "the terms", "the means", "the variances")
+    scale, bias, mean, variance = (
+        node.known(index + 1, name).astype(np.float64) for index, name in enumerate(names)
+    )
+    factor = scale / np.sqrt(variance + node.number("epsilon", _EPSILON))
+    shape = (len(factor), *(1,) * (len(x.shape) - 2))
+
+    def laid_out(values: Array) -> Tensor:
+        return node.constant(values.astype(x.dtype.value).reshape(shape))
+
+    product = node.emit(Mul(), x, laid_out(factor))
+    return node.emit(Add(), product, laid_out(bias - mean * factor))
+
+
+def _moments(node: OnnxNode, x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Emit the mean over some axes, and sqrt(variance + epsilon)."""
+    mean = node.emit(Mean(axes, keep_dims=True), x)
+    squares = node.emit(SquaredDifference(), x, mean)
+    variance = node.emit(Mean(axes, keep_dims=True), squares)
+    return mean, _deviation(node, variance)
+
+
+def _centred(node: OnnxNode, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Emit (x - mean) / sqrt(variance + epsilon) over some axes."""
+    mean, deviation = _moments(node, x, axes)
+    return node.emit(Div(), node.emit(Sub(), x, mean), deviation)
+
+
+def _deviation(node: OnnxNode, variance: Tensor) -> Tensor:
+    epsilon = node.scalar_like(node.number("epsilon", _EPSILON), variance)
+    return node.emit(Sqrt(), node.emit(Add(), variance, epsilon))
+
+
+def _scaled(node: OnnxNode, x: Tensor, scale: Tensor, bias: Tensor | None) -> Tensor:
+    product = node.emit(Mul(), x, scale)
+    return product if bias is None else node.emit(Add(), product, bias)
+
+
+def layer_normalization(node: OnnxNode) -> tuple[Tensor, ...]:
+    """Read LayerNormalization: over all axes from one on; means and 1 / deviations are outputs."""
+    x = node.input(0)
+    first = node.axis(node.integer("axis", -1), len(x.shape))
+    axes = tuple(range(first, len(x.shape)))
+    mean, deviation = _moments(node, x, axes)
+    normal = node.emit(Div(), node.emit(Sub(), x, mean), deviation)
+    result = _scaled(node, normal, node.input(1), node.optional(2))
+    if node.outputs < 3:
+        return (result, mean)
+    return result, mean, node.emit(Div(), node.scalar_like(1.0, deviation), deviation)
+
+
+def rms_normalization(node: OnnxNode) -> Tensor:
+    """Read RMSNormalization: x over the root of its mean square."""
+    x = node.input(0)
+    axes = tuple(range(node.axis(node.integer("axis", -1), len(x.shape)), len(x.shape)))
+    square = node.emit(Mean(axes, keep_dims=True), node.emit(Square(), x))
+    return node.emit(Mul(), node.emit(Div(), x, _deviation(node, square)), node.input(1))
+
+
+def _by_channel(node: OnnxNode, values: Tensor, rank: int) -> Tensor:
+    """Return a vector of channels as it broadcasts with (N, C, ...)."""
+    return node.emit(Reshape(), values, shape=(values.type.elements, *(1,) * (rank - 2)))
+
+
+def instance_normalization(node: OnnxNode) -> Tensor:
+    """Read InstanceNormalization: each channel of each image by itself."""
+    x = node.input(0)
+    rank = len(x.shape)
+    scale, bias = (_by_channel(node, node.input(index), rank) for index in (1, 2))
+    return _scaled(node, _centred(node, x, tuple(range(2, rank))), scale, bias)
+
+
+def group_normalization(node: OnnxNode) -> Tensor:
+    """Read GroupNormalization; factors are of a group before operator set 21, then of a channel."""
+    x, groups = node.input(0), node.integer("num_groups")
+    n, channels, *sizes = x.shape
+    if groups < 1 or channels % groups:
+        raise node.malformed(f"{groups} groups of {channels} channels", "a divisor of the channels")
+    rows = node.emit(Reshape(), x, shape=(n, groups, channels // groups * math.prod(sizes)))
+    normal = _centred(node, rows, (2,))
+    scale, bias = node.input(1), node.input(2)
+    if scale.type.elements == groups != channels:
+        vectors = [node.emit(Reshape(), t, shape=(groups, 1)) for t in (scale, bias)]
+        return node.emit(Reshape(), _scaled(node, normal, *vectors), shape=x.shape)
+    whole = node.emit(Reshape(), normal, shape=x.shape)
+    rank = len(x.shape)
+    return _scaled(node, whole, _by_channel(node, scale, rank), _by_channel(node, bias, rank))
+
+
+def lp_normalization(node: OnnxNode) -> Tensor:
+    """Read LpNormalization: over the sum of sizes or the root of that of squares; zeros stay."""
+    x, power = node.input(0), node.integer("p", 2)
+    axis = node.axis(node.integer("axis", -1), len(x.shape))
+    if power not in (1, 2):
+        raise node.malformed(f"the attribute 'p' is {power}", "1 or 2")
+    sizes = node.emit(Abs(), x) if power == 1 else node.emit(Square(), x)
+    total = node.emit(Sum((axis,), keep_dims=True), sizes)
+    norm = total if power == 1 else node.emit(Sqrt(), total)
+    return div(node, x, choose(node, equal(node, norm, 0.0), 1.0, norm))
+
+
+def local_response(node: OnnxNode) -> Tensor:
+    """Read LRN: over a power of the mean square of the channels around each."""
+    x, size = node.input(0), node.integer("size")
+    before = (size - 1) // 2
+    squares = padded(node, node.emit(Square(), x), 1, before, size - 1 - before)
+    total = along(node, squares, 1, 0, x.shape[1])
+    for first in range(1, size):
+        total = add(node, total, along(node, squares, 1, first, x.shape[1]))
+    scaled = mul(node, total, node.number("alpha", float(np.float32(1e-4))) / size)
+    base = add(node, scaled, node.number("bias", 1.0))
+    power = node.emit(Pow(), base, node.scalar_like(-node.number("beta", 0.75), base))
+    return mul(node, x, power)
+
+
+_LAYER = ("axis", "epsilon", "stash_type")
+
+ONNX_READERS = (
+    OnnxReader(
+        "BatchNormalization",
+        batch_normalization,
+        (5, 5),
+        ("epsilon", "momentum", "spatial", "training_mode"),
+    ),
+    OnnxReader("LayerNormalization", layer_normalization, (2, 3), _LAYER, outputs=3),
+    OnnxReader("MeanVarianceNormalization", by_definition, attributes=("axes",)),
+    OnnxReader("RMSNormalization", rms_normalization, (2, 2), _LAYER),
+    OnnxReader("LpNormalization", lp_normalization, attributes=("axis", "p")),
+    OnnxReader("LRN", local_response, attributes=("alpha", "beta", "bias", "size")),
+    OnnxReader("InstanceNormalization", instance_normalization, (3, 3), ("epsilon",)),
+    OnnxReader(
+        "GroupNormalization", group_normalization, (3, 3), ("epsilon", "num_groups", "stash_type")
+    ),
+)

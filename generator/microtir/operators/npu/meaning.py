@@ -1,0 +1,26 @@
+"""Say that what an NPU computes is not known here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.errors import UnsupportedModelError
+from microtir.graph.ir import Array, Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.arrays import Meaning
+from microtir.operators.npu.definition import EthosU
+
+
+def ethos_u(_op: EthosU, node: Node, *_inputs: Array) -> tuple[Array, ...]:
+    """Refuse to compute what commands for an NPU mean."""
+    raise UnsupportedModelError(
+        "an Ethos-U computes it, and what its commands mean is not known on this machine",
+        where=f"{node.source} ('{node.name}')",
+        legal="operators that a CPU computes",
+        fix="compare the outputs on the board with those of the model before Vela, which verify "
+        "takes",
+    )
+
+
+MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({EthosU: ethos_u})

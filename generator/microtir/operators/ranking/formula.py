@@ -1,0 +1,54 @@
+"""Compute operators that put values in order, by functions in TIR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.formula import WrittenFunction
+from microtir.operators.ranking.definition import TopK
+from microtir.tir.ir import PrimFunc
+from microtir.tir.text import parse_function
+
+
+def top_k(node: Node, name: str) -> PrimFunc:
+    """Write TOPK_V2: each value moves up among the best of those before it, until one is above."""
+    assert isinstance(node.op, TopK)
+    type_, kept = node.inputs[0].type, node.op.count
+    size, dtype = type_.shape[-1], type_.dtype.value
+    rows = type_.elements // size
+    values, best = f"values: {dtype}[{rows}, {kept}]", f"best: int32[{kept}]"
+    return parse_function(f"""
+func {name}(x: {dtype}[{rows}, {size}], {values}, places: int32[{rows}, {kept}], {best}):
+  scratch best
+  for row in range(0, {rows}):
+    for i in range(0, {size}):
+      alloc place: int32[] local
+      place[] = min(i, {kept})
+      for above in range(0, min(i, {kept})):
+        let j: int32 = min(i, {kept}) - 1 - above
+        if x[row, min(max(best[j], 0), {size - 1})] < x[row, i]:
+          if j < {kept - 1}:
+            best[j + 1] = best[j]
+          place[] = j
+      let first: int32 = max(place[], 0)
+      if first < {kept}:
+        best[first] = i
+    for j in range(0, {kept}):
+      let source: int32 = min(max(best[j], 0), {size - 1})
+      values[row, j] = x[row, source]
+      places[row, j] = source
+""")
+
+
+def _top_k_bytes(node: Node) -> int:
+    assert isinstance(node.op, TopK)
+    return node.op.count * DType.INT32.bytes
+
+
+FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
+    {TopK: WrittenFunction(top_k, _top_k_bytes)}
+)

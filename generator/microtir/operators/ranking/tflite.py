@@ -1,0 +1,17 @@
+"""Read TFLite's operators that put values in order."""
+
+from __future__ import annotations
+
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import BuiltinOperator, options_without_fields
+from microtir.operators.ranking.definition import TopK
+
+TopKV2Options = options_without_fields("TopKV2Options", 34)
+
+
+def top_k(operands: Operands) -> Converted:
+    """Read TOPK_V2: data, the number of values."""
+    return Converted(TopK(operands.integer(1, "the number of values")), (operands.input(0),))
+
+
+READERS = (TfliteReader(TopK, BuiltinOperator.TOPK_V2, top_k, TopKV2Options, (2, 2), 2),)

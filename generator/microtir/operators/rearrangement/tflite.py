@@ -1,0 +1,83 @@
+"""Read TFLite's operators that move blocks of an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    options_without_fields,
+)
+from microtir.operators.rearrangement.definition import (
+    BatchToSpace,
+    DepthToSpace,
+    SpaceToBatch,
+    SpaceToDepth,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DepthToSpaceOptions(Options):
+    """Options of DEPTH_TO_SPACE."""
+
+    union_type: ClassVar[int] = 94
+    block_size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceToDepthOptions(Options):
+    """Options of SPACE_TO_DEPTH."""
+
+    union_type: ClassVar[int] = 19
+    block_size: int = 0
+
+
+SpaceToBatchNDOptions = options_without_fields("SpaceToBatchNDOptions", 25)
+BatchToSpaceNDOptions = options_without_fields("BatchToSpaceNDOptions", 24)
+
+
+def depth_to_space(operands: Operands) -> Converted:
+    """Read DEPTH_TO_SPACE."""
+    block = operands.table(DepthToSpaceOptions).block_size
+    return Converted(DepthToSpace(block), operands.present)
+
+
+def space_to_depth(operands: Operands) -> Converted:
+    """Read SPACE_TO_DEPTH."""
+    block = operands.table(SpaceToDepthOptions).block_size
+    return Converted(SpaceToDepth(block), operands.present)
+
+
+def space_to_batch(operands: Operands) -> Converted:
+    """Read SPACE_TO_BATCH_ND: data, block, (before, after) per axis of the block.
+
+    tflite-micro reads the value to pad with from memory that nobody has written; LiteRT pads with
+    the real number 0.
+    """
+    block = operands.integers(1, "the block")
+    before, after = operands.paddings(2, len(block))
+    op = SpaceToBatch(block, before, after, operands.stored_zero)
+    return Converted(op, (operands.input(0),))
+
+
+def batch_to_space(operands: Operands) -> Converted:
+    """Read BATCH_TO_SPACE_ND: data, block, (before, after) per axis of the block."""
+    block = operands.integers(1, "the block")
+    before, after = operands.paddings(2, len(block))
+    return Converted(BatchToSpace(block, before, after), (operands.input(0),))
+
+
+_Code = BuiltinOperator
+READERS = (
+    TfliteReader(DepthToSpace, _Code.DEPTH_TO_SPACE, depth_to_space, DepthToSpaceOptions),
+    TfliteReader(SpaceToDepth, _Code.SPACE_TO_DEPTH, space_to_depth, SpaceToDepthOptions),
+    TfliteReader(
+        SpaceToBatch, _Code.SPACE_TO_BATCH_ND, space_to_batch, SpaceToBatchNDOptions, (3, 3)
+    ),
+    TfliteReader(
+        BatchToSpace, _Code.BATCH_TO_SPACE_ND, batch_to_space, BatchToSpaceNDOptions, (3, 3)
+    ),
+)

@@ -1,0 +1,375 @@
+"""Read ONNX's recurrent layers: each step is written out.
+
+What the inputs add to the gates is one product for all steps; a step then multiplies its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir.graph.ir import Array, Tensor
+from microtir.operators.activations.definition import Elu, LeakyRelu, Logistic, Relu, Tanh
+from microtir.operators.common.onnx_arithmetic import (
+    add,
+    choose,
+    div,
+    greater,
+    least,
+    most,
+    mul,
+    sub,
+)
+from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_parts import along, joined, reshaped, transposed
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
+from microtir.operators.unary.definition import Abs, Exp, Log
+
+_MOST_STEPS = 1 << 9
+
+
+def _affine(node: OnnxNode, x: Tensor, alpha: float, beta: float) -> Tensor:
+    return add(node, mul(node, x, alpha), beta)
+
+
+def _hard_sigmoid(node: OnnxNode, x: Tensor, alpha: float, beta: float) -> Tensor:
+    return least(node, most(node, _affine(node, x, alpha, beta), 0.0), 1.0)
+
+
+def _scaled_tanh(node: OnnxNode, x: Tensor, alpha: float, beta: float) -> Tensor:
+    return mul(node, node.emit(Tanh(), mul(node, x, beta)), alpha)
+
+
+def _elu(node: OnnxNode, x: Tensor, alpha: float, _beta: float) -> Tensor:
+    low = mul(node, node.emit(Elu(), least(node, x, 0.0)), alpha)
+    return add(node, most(node, x, 0.0), low)
+
+
+def _thresholded(node: OnnxNode, x: Tensor, alpha: float, _beta: float) -> Tensor:
+    return choose(node, greater(node, x, alpha), x, 0.0)
+
+
+def _softsign(node: OnnxNode, x: Tensor, _alpha: float, _beta: float) -> Tensor:
+    return div(node, x, add(node, node.emit(Abs(), x), 1.0))
+
+
+def _softplus(node: OnnxNode, x: Tensor, _alpha: float, _beta: float) -> Tensor:
+    small = node.emit(Exp(), mul(node, node.emit(Abs(), x), -1.0))
+    return add(node, most(node, x, 0.0), node.emit(Log(), add(node, small, 1.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Activation:
+    """A function of an element with two numbers, and what these are if nothing is said."""
+
+    emit: Callable[[OnnxNode, Tensor, float, float], Tensor]
+    alpha: float = 0.0
+    beta: float = 0.0
+
+
+_ACTIVATIONS = {
+    "Sigmoid": _Activation(lambda node, x, _a, _b: node.emit(Logistic(), x)),
+    "Tanh": _Activation(lambda node, x, _a, _b: node.emit(Tanh(), x)),
+    "Relu": _Activation(lambda node, x, _a, _b: node.emit(Relu(), x)),
+    "LeakyRelu": _Activation(lambda node, x, a, _b: node.emit(LeakyRelu(a), x), 0.01),
+    "Affine": _Activation(_affine, 1.0),
+    "HardSigmoid": _Activation(_hard_sigmoid, 0.2, 0.5),
+    "ScaledTanh": _Activation(_scaled_tanh, 1.0, 1.0),
+    "Elu": _Activation(_elu, 1.0),
+    "ThresholdedRelu": _Activation(_thresholded, 1.0),
+    "Softsign": _Activation(_softsign),
+    "Softplus": _Activation(_softplus),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """A layer in one direction: its weights, and how its functions are computed.
+
+    Args:
+        node: which is read.
+        gates: how many rows of matrices stand for each element of the state.
+        size: of the state.
+        inputs: what the inputs of each step add to the gates.
+        state: the matrix that multiplies the state.
+        state_bias: what is added to that product.
+        functions: of the gates.
+    """
+
+    node: OnnxNode
+    gates: int
+    size: int
+    inputs: Tensor
+    state: Tensor
+    state_bias: Tensor | None
+    functions: Sequence[Callable[[Tensor], Tensor]]
+
+    def step_inputs(self, step: int) -> Tensor:
+        """Return (N, gates * size)."""
+        one = along(self.node, self.inputs, 0, step, 1)
+        return reshaped(self.node, one, *self.inputs.shape[1:])
+
+    def of_state(self, h: Tensor, first: int = 0, count: int | None = None) -> Tensor:
+        """Return what the state adds to some gates."""
+        rows = (self.gates if count is None else count) * self.size
+        weights = along(self.node, self.state, 0, first * self.size, rows)
+        found = _product(self.node, h, weights)
+        if self.state_bias is None:
+            return found
+        return add(self.node, found, along(self.node, self.state_bias, 0, first * self.size, rows))
+
+    def gate(self, x: Tensor, number: int) -> Tensor:
+        """Return one gate of (N, gates * size)."""
+        return along(self.node, x, 1, number * self.size, self.size)
+
+    def limited(self, x: Tensor) -> Tensor:
+        """Return what an activation is given: between both ends of an attribute."""
+        if not self.node.has("clip"):
+            return x
+        end = self.node.number("clip")
+        return least(self.node, most(self.node, x, -end), end)
+
+    def activated(self, number: int, x: Tensor) -> Tensor:
+        """Return one of the functions of a value."""
+        return self.functions[number](self.limited(x))
+
+
+def _product(node: OnnxNode, x: Tensor, weights: Tensor) -> Tensor:
+    """Return x times the transpose of a matrix."""
+    if weights.data is None or x.data is not None:
+        return node.emit(BatchMatmul(adj_y=True), x, weights)
+    return node.emit(FullyConnected(), x, weights, shape=(*x.shape[:-1], weights.shape[0]))
+
+
+def _functions(
+    node: OnnxNode, standard: Sequence[str], direction: int
+) -> list[Callable[[Tensor], Tensor]]:
+    """Return the functions of a direction; each takes its numbers from lists, in turn."""
+    value = node.attributes.get("activations", ())
+    names = [str(name) for name in value] if isinstance(value, tuple) else []
+    count = len(standard)
+    names = (names or [*standard, *standard])[direction * count : (direction + 1) * count]
+    numbers = [
+        node.list_of_numbers(name) if node.has(name) else ()
+        for name in ("activation_alpha", "activation_beta")
+    ]
+    found = []
+    for number, name in enumerate(names):
+        activation = _ACTIVATIONS.get(name)
+        if activation is None:
+            raise node.malformed(f"the activation {name!r}", ", ".join(_ACTIVATIONS))
+        at = direction * count + number
+        alpha, beta = (
+            given[at] if at < len(given) else default
+            for given, default in zip(numbers, (activation.alpha, activation.beta), strict=True)
+        )
+        found.append(_bound(node, activation, alpha, beta))
+    if len(found) != count:
+        raise node.malformed(f"{len(names)} activations", f"{count} for each direction")
+    return found
+
+
+def _bound(
+    node: OnnxNode, activation: _Activation, alpha: float, beta: float
+) -> Callable[[Tensor], Tensor]:
+    return lambda x: activation.emit(node, x, alpha, beta)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A kind of layer.
+
+    Args:
+        gates: of it.
+        states: how many it keeps from step to step.
+        functions: of one direction, if nothing is said.
+        step: given a direction, its step's inputs, the states and peepholes, the new states.
+        bias_apart: whether what is added to the state's product stays apart from the inputs'.
+    """
+
+    gates: int
+    states: int
+    functions: tuple[str, ...]
+    step: Callable[[_Direction, Tensor, tuple[Tensor, ...], Tensor | None], tuple[Tensor, ...]]
+    bias_apart: bool = False
+
+
+def _rnn_step(
+    layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...], _peepholes: Tensor | None
+) -> tuple[Tensor, ...]:
+    return (layer.activated(0, add(layer.node, inputs, layer.of_state(states[0]))),)
+
+
+def _gru_step(
+    layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...], _peepholes: Tensor | None
+) -> tuple[Tensor, ...]:
+    """Compute update and reset gates, then the new state of both."""
+    node, (h,) = layer.node, states
+    gates = add(node, along(node, inputs, 1, 0, 2 * layer.size), layer.of_state(h, 0, 2))
+    update = layer.activated(0, layer.gate(gates, 0))
+    reset = layer.activated(0, layer.gate(gates, 1))
+    own = layer.gate(inputs, 2)
+    if node.integer("linear_before_reset", 0):
+        past = mul(node, reset, layer.of_state(h, 2, 1))
+    else:
+        past = layer.of_state(mul(node, reset, h), 2, 1)
+    new = layer.activated(1, add(node, own, past))
+    return (add(node, new, mul(node, update, sub(node, h, new))),)
+
+
+def _lstm_step(
+    layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...], peepholes: Tensor | None
+) -> tuple[Tensor, ...]:
+    """Compute input, output, forget and cell gates, then the cell and the output."""
+    node, (h, cell) = layer.node, states
+    gates = add(node, inputs, layer.of_state(h))
+
+    def gate(number: int, seen: Tensor) -> Tensor:
+        value = layer.gate(gates, number)
+        if peepholes is not None:
+            weights = along(node, peepholes, 0, number * layer.size, layer.size)
+            value = add(node, value, mul(node, seen, weights))
+        return layer.activated(0, value)
+
+    entry = gate(0, cell)
+    forget = sub(node, 1.0, entry) if node.integer("input_forget", 0) else gate(2, cell)
+    proposal = layer.activated(1, layer.gate(gates, 3))
+    new = add(node, mul(node, forget, cell), mul(node, entry, proposal))
+    return mul(node, gate(1, new), layer.functions[2](new)), new
+
+
+_RNN = _Cell(1, 1, ("Tanh",), _rnn_step)
+_GRU = _Cell(3, 1, ("Sigmoid", "Tanh"), _gru_step, bias_apart=True)
+_LSTM = _Cell(4, 2, ("Sigmoid", "Tanh", "Tanh"), _lstm_step)
+
+
+def _layer(cell: _Cell) -> Callable[[OnnxNode], tuple[Tensor, ...]]:
+    """Return what reads a layer."""
+
+    def read(node: OnnxNode) -> tuple[Tensor, ...]:
+        is_by_batch = bool(node.integer("layout", 0))
+        x = node.input(0)
+        x = transposed(node, x, (1, 0, 2)) if is_by_batch else x
+        steps = x.shape[0]
+        _check(node, cell, x, steps)
+        ways = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+        way = node.word("direction", "forward")
+        if way not in ways or node.input(1).shape[0] != len(ways[way]):
+            raise node.malformed(f"the direction {way!r}, weights of {node.input(1).shape}")
+        lists, ends = [], []
+        for number, is_reverse in enumerate(ways[way]):
+            made, last = _run(node, cell, x, number, is_reverse=is_reverse)
+            lists.append(made)
+            ends.append(last)
+        n, size = x.shape[1], ends[0][0].shape[-1]
+        listed = joined(node, [reshaped(node, y, steps, 1, n, size) for y in lists], 1)
+        finals = [
+            joined(node, [reshaped(node, last[state], 1, n, size) for last in ends], 0)
+            for state in range(cell.states)
+        ]
+        if is_by_batch:
+            listed = transposed(node, listed, (2, 0, 1, 3))
+            finals = [transposed(node, final, (1, 0, 2)) for final in finals]
+        return (listed, *finals)
+
+    return read
+
+
+def _check(node: OnnxNode, cell: _Cell, x: Tensor, steps: int) -> None:
+    if len(x.shape) != 3 or steps > _MOST_STEPS:
+        raise node.unsupported(
+            f"a sequence of shape {x.shape}", f"three dimensions, and up to {_MOST_STEPS} steps",
+            "export the model with shorter sequences",
+        )  # fmt: skip
+    lengths = _lengths(node, x)
+    if len(lengths) != x.shape[1] or not all(1 <= length <= steps for length in lengths):
+        raise node.malformed(
+            f"lengths {lengths} of {x.shape[1]} sequences of up to {steps} steps",
+            f"one for each, 1 to {steps}",
+        )
+    size, gates = node.input(2).shape[-1], cell.gates
+    if node.input(2).shape[1:] != (gates * size, size):
+        raise node.malformed(f"weights of the state of shape {node.input(2).shape}")
+
+
+def _lengths(node: OnnxNode, x: Tensor) -> tuple[int, ...]:
+    """Return how many steps each sequence of a batch has."""
+    if node.optional(4) is None:
+        return (x.shape[0],) * x.shape[1]
+    return node.integers(4, "the lengths")
+
+
+def _direction(node: OnnxNode, cell: _Cell, x: Tensor, number: int) -> _Direction:
+    """Return one direction of a layer, with what the inputs add to all steps."""
+
+    def of_direction(tensor: Tensor) -> Tensor:
+        return reshaped(node, along(node, tensor, 0, number, 1), *tensor.shape[1:])
+
+    weights, state = of_direction(node.input(1)), of_direction(node.input(2))
+    inputs, state_bias = _product(node, x, weights), None
+    if node.optional(3) is not None:
+        bias = of_direction(node.input(3))
+        rows = weights.shape[0]
+        own, state_bias = (along(node, bias, 0, first, rows) for first in (0, rows))
+        if not cell.bias_apart:
+            own, state_bias = add(node, own, state_bias), None
+        inputs = add(node, inputs, own)
+    functions = _functions(node, cell.functions, number)
+    return _Direction(node, cell.gates, state.shape[1], inputs, state, state_bias, functions)
+
+
+def _where(node: OnnxNode, taken: Array, new: Tensor, old: Tensor) -> Tensor:
+    """Return the rows of one tensor where they are taken, else those of another."""
+    if taken.all():
+        return new
+    flags = node.constant(np.broadcast_to(taken[:, np.newaxis], new.shape))
+    return choose(node, flags, new, old)
+
+
+def _run(
+    node: OnnxNode, cell: _Cell, x: Tensor, number: int, *, is_reverse: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the outputs of all steps, (steps, N, size), and the states in the end."""
+    layer = _direction(node, cell, x, number)
+    steps, n = x.shape[:2]
+    states = tuple(_start(node, index, number, (n, layer.size)) for index in (5, 6)[: cell.states])
+    peepholes = node.optional(7) if cell.states > 1 else None
+    if peepholes is not None:
+        peepholes = reshaped(node, along(node, peepholes, 0, number, 1), peepholes.shape[1])
+    lengths = np.array(_lengths(node, x))
+    zeros = node.constant(np.zeros((n, layer.size), np.float32))
+    found = []
+    for step in range(steps)[:: -1 if is_reverse else 1]:
+        # Behind the end of a sequence its states stay, and its outputs are zeros.
+        taken = step < lengths
+        output = zeros
+        if taken.any():
+            new = cell.step(layer, layer.step_inputs(step), states, peepholes)
+            states = tuple(_where(node, taken, *pair) for pair in zip(new, states, strict=True))
+            output = _where(node, taken, new[0], zeros)
+        found.append(reshaped(node, output, 1, n, layer.size))
+    return joined(node, found[::-1] if is_reverse else found, 0), states
+
+
+def _start(node: OnnxNode, index: int, number: int, shape: tuple[int, int]) -> Tensor:
+    """Return a state before the first step: an input, or zeros."""
+    given = node.optional(index)
+    if given is None:
+        return node.constant(np.zeros(shape, np.float32))
+    axis = 1 if node.integer("layout", 0) else 0
+    return reshaped(node, along(node, given, axis, number, 1), *shape)
+
+
+_ATTRIBUTES = (
+    "activation_alpha", "activation_beta", "activations", "clip", "direction", "hidden_size",
+    "layout",
+)  # fmt: skip
+
+ONNX_READERS = (
+    OnnxReader("RNN", _layer(_RNN), (3, 6), _ATTRIBUTES, outputs=2),
+    OnnxReader("GRU", _layer(_GRU), (3, 6), (*_ATTRIBUTES, "linear_before_reset"), outputs=2),
+    OnnxReader("LSTM", _layer(_LSTM), (3, 8), (*_ATTRIBUTES, "input_forget"), outputs=3),
+)

@@ -1,0 +1,86 @@
+"""Read TFLite's operators that repeat elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar
+
+from microtir.graph.ir import Tensor
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    options_without_fields,
+)
+from microtir.operators.repetition.definition import MirrorPad, Tile, aligned
+
+
+class MirrorPadMode(IntEnum):
+    """Whether the element at the edge is mirrored, too."""
+
+    REFLECT = 0
+    SYMMETRIC = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPadOptions(Options):
+    """Options of MIRROR_PAD."""
+
+    union_type: ClassVar[int] = 77
+    mode: MirrorPadMode = MirrorPadMode.REFLECT
+
+
+TileOptions = options_without_fields("TileOptions", 51)
+BroadcastToOptions = options_without_fields("BroadcastToOptions", 104)
+FillOptions = options_without_fields("FillOptions", 68)
+
+
+def tile(operands: Operands) -> Converted:
+    """Read TILE: data, the number of copies along each axis."""
+    data = operands.input(0)
+    multiples = operands.integers(1, "the multiples")
+    if len(multiples) != len(data.shape):
+        raise operands.malformed(f"multiples {multiples} for data of shape {data.shape}")
+    return Converted(Tile(multiples), (data,))
+
+
+def broadcast_to(operands: Operands) -> Converted:
+    """Read BROADCAST_TO: data, shape."""
+    return _stretched(operands, operands.input(0), operands.integers(1, "the shape"))
+
+
+def fill(operands: Operands) -> Converted:
+    """Read FILL: shape, the value of all elements."""
+    value = operands.input(1)
+    if value.shape:
+        raise operands.malformed(f"the value has the shape {value.shape}", "a scalar")
+    return _stretched(operands, value, operands.integers(0, "the shape"))
+
+
+def _stretched(operands: Operands, data: Tensor, shape: tuple[int, ...]) -> Converted:
+    """Return what copies elements along axes of one element, and along new ones in front."""
+    own = aligned(data.shape, len(shape))
+    if len(own) != len(shape) or any(a not in (1, b) for a, b in zip(own, shape, strict=True)):
+        raise operands.malformed(
+            f"the shape {data.shape} cannot become {shape}", "extents that are 1 or stay"
+        )
+    multiples = tuple(b if a == 1 else 1 for a, b in zip(own, shape, strict=True))
+    return Converted(Tile(multiples), (data,))
+
+
+def mirror_pad(operands: Operands) -> Converted:
+    """Read MIRROR_PAD: data, (before, after) per dimension."""
+    data = operands.input(0)
+    edge = operands.table(MirrorPadOptions).mode is MirrorPadMode.SYMMETRIC
+    before, after = operands.paddings(1, len(data.shape))
+    return Converted(MirrorPad(before, after, edge), (data,))
+
+
+_Code = BuiltinOperator
+READERS = (
+    TfliteReader(Tile, _Code.TILE, tile, TileOptions, (2, 2)),
+    TfliteReader(Tile, _Code.BROADCAST_TO, broadcast_to, BroadcastToOptions, (2, 2)),
+    TfliteReader(Tile, _Code.FILL, fill, FillOptions, (2, 2)),
+    TfliteReader(MirrorPad, _Code.MIRROR_PAD, mirror_pad, MirrorPadOptions, (2, 2)),
+)

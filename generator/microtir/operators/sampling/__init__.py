@@ -1,0 +1,1 @@
+"""Samples between pixels in ONNX: they have no operators of the graph of their own."""

@@ -1,0 +1,86 @@
+"""Define operators that pick elements, or name their places, by a condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common.shapes import Shape, broadcast_of, require
+from microtir.operators.common.types import ALL_TYPES, TypeRule, TypeSignature, converting
+from microtir.operators.definition import Definition, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Operator):
+    """Picks between two inputs by a condition, input 0; all three broadcast as numpy's arrays.
+
+    Where `by_rows` is set, the condition has one axis, which is the first one of the others.
+    """
+
+    name: ClassVar[str] = "select"
+    by_rows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Where(Operator):
+    """Gives the places at which a constant is true or not zero, a row of coordinates for each."""
+
+    name: ClassVar[str] = "where"
+
+
+def condition_shape(node: Node) -> Shape:
+    """Return the shape that the condition of a Select broadcasts with."""
+    condition, chosen = node.inputs[0].shape, node.inputs[1].shape
+    assert isinstance(node.op, Select)
+    return (*condition, *(1,) * (len(chosen) - 1)) if node.op.by_rows else condition
+
+
+def _select_shape(node: Node) -> tuple[Shape, ...]:
+    assert isinstance(node.op, Select)
+    condition, first, second = (tensor.shape for tensor in node.inputs)
+    if node.op.by_rows:
+        require(
+            first == second and len(condition) == 1 and condition == first[:1],
+            f"a condition of shape {condition} for {first} and {second}",
+            "two equal shapes, and a condition for each index of their first axis",
+        )
+    return (broadcast_of(condition_shape(node), first, second),)
+
+
+def _where_shape(node: Node) -> tuple[Shape, ...]:
+    data = node.inputs[0].data
+    require(data is not None, "the condition is computed", "a constant")
+    assert data is not None
+    require(data.ndim > 0, "the condition is a scalar", "at least one dimension")
+    return ((int(np.count_nonzero(data)), data.ndim),)
+
+
+_SELECTED = TypeRule(tuple(TypeSignature((DType.BOOL, dtype, dtype), dtype) for dtype in ALL_TYPES))
+_CONDITIONS = (
+    DType.BOOL, DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT32, DType.INT64,
+)  # fmt: skip
+
+DEFINITIONS = (
+    Definition(
+        Select,
+        types=_SELECTED,
+        quantization=UNUSED,
+        shapes=_select_shape,
+        inputs=(3, 3),
+        traits=frozenset({Trait.ELEMENTWISE}),
+        limits="stored values are picked, whatever their scales",
+    ),
+    Definition(
+        Where,
+        types=converting(*((dtype, DType.INT64) for dtype in _CONDITIONS)),
+        quantization=UNUSED,
+        shapes=_where_shape,
+        limits="constant condition",
+    ),
+)

@@ -1,0 +1,34 @@
+"""Read ONNX's choices by a condition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtir.graph.ir import Tensor
+from microtir.operators.common.onnx_arithmetic import choose
+from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.selection.definition import Select
+
+
+def where(node: OnnxNode) -> Tensor:
+    """Read Where: of two inputs the first where a condition holds."""
+    return node.emit(Select(), *node.present, dtype=node.input(1).dtype)
+
+
+def triangle(node: OnnxNode) -> Tensor:
+    """Read Trilu: what lies on one side of a diagonal, zeros on the other."""
+    x = node.input(0)
+    diagonal = 0
+    if node.optional(1) is not None:
+        (diagonal,) = node.integers(1, "the diagonal")
+    if len(x.shape) < 2:
+        raise node.malformed(f"a tensor of shape {x.shape}", "matrices, or stacks of them")
+    ones = np.ones((1,) * (len(x.shape) - 2) + x.shape[-2:], np.bool_)
+    kept = np.triu(ones, diagonal) if node.integer("upper", 1) else np.tril(ones, diagonal)
+    return choose(node, node.constant(kept), x, 0)
+
+
+ONNX_READERS = (
+    OnnxReader("Where", where, (3, 3)),
+    OnnxReader("Trilu", triangle, (1, 2), ("upper",)),
+)

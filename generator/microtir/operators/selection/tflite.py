@@ -1,0 +1,52 @@
+"""Read TFLite's operators that pick by conditions."""
+
+from __future__ import annotations
+
+from microtir.operators.common.tflite_operands import (
+    Converted,
+    Operands,
+    TfliteReader,
+    without_attributes,
+)
+from microtir.operators.common.tflite_schema import BuiltinOperator, options_without_fields
+from microtir.operators.selection.definition import Select, Where
+
+SelectOptions = options_without_fields("SelectOptions", 47)
+SelectV2Options = options_without_fields("SelectV2Options", 98)
+WhereOptions = options_without_fields("WhereOptions", 85)
+
+
+def select(operands: Operands) -> Converted:
+    """Read SELECT, which broadcasts only a condition: a scalar, or one for each first index."""
+    condition, first, second = (tensor.shape for tensor in operands.present)
+    by_rows = len(condition) == 1 and len(first) > 1
+    if first != second or not (by_rows or condition in ((), first)):
+        raise operands.malformed(
+            f"a condition of shape {condition} for {first} and {second}",
+            "two equal shapes, and that, a scalar, or a row of the first extent as the condition",
+        )
+    return Converted(Select(by_rows), operands.present)
+
+
+def where(operands: Operands) -> Converted:
+    """Read WHERE of one input, whose result has as many rows as the condition is true."""
+    if operands.input(0).data is None:
+        raise operands.unsupported(
+            "the number of its results depends on the data",
+            "a constant condition",
+            "use a select between two tensors instead of the indices of a condition",
+        )
+    return Converted(Where(), operands.present)
+
+
+READERS = (
+    TfliteReader(
+        Select,
+        BuiltinOperator.SELECT_V2,
+        without_attributes(Select()),
+        SelectV2Options,
+        (3, 3),
+    ),
+    TfliteReader(Select, BuiltinOperator.SELECT, select, SelectOptions, (3, 3)),
+    TfliteReader(Where, BuiltinOperator.WHERE, where, WhereOptions),
+)

@@ -1,0 +1,1 @@
+"""Sequences of tensors in ONNX: they have no operators of the graph of their own."""

@@ -1,0 +1,94 @@
+"""Read ONNX's constants, and operators on shapes, which are constants since shapes are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from microtir.graph.ir import Array, Tensor
+from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_types import onnx_type
+
+_MOST = 1 << 26  # elements that a few numbers may ask for
+
+
+def constant(node: OnnxNode) -> Tensor:
+    """Read Constant, whose value one of several attributes holds."""
+    if node.has("value"):
+        return node.constant(node.tensor("value"))
+    if node.has("value_int"):
+        return node.constant(np.array(node.integer("value_int"), np.int64))
+    if node.has("value_float"):
+        return node.constant(np.array(node.number("value_float"), np.float32))
+    if node.has("value_ints"):
+        return node.constant(np.array(node.list_of_integers("value_ints"), np.int64))
+    if node.has("value_floats"):
+        return node.constant(np.array(node.list_of_numbers("value_floats"), np.float32))
+    raise node.unsupported(
+        "its value is no number", "a tensor, a number, or a list of them", "export it as a tensor"
+    )
+
+
+def constant_of_shape(node: OnnxNode) -> Tensor:
+    """Read ConstantOfShape: one value everywhere, a float of 0 if nothing is said."""
+    shape = node.integers(0, "the shape")
+    if min(shape, default=0) < 0 or math.prod(shape) > _MOST:
+        raise node.malformed(f"the shape {shape}", f"at most {_MOST} elements")
+    value: Array = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
+    if value.size != 1:
+        raise node.malformed(f"a value of {value.size} elements", "1")
+    return node.constant(np.full(shape, value.reshape(()), value.dtype))
+
+
+def shape_of(node: OnnxNode) -> Tensor:
+    """Read Shape, or a part of it."""
+    shape = node.input(0).shape
+    first = node.integer("start", 0)
+    last = node.integer("end", len(shape))
+    return node.constant(np.array(shape[first:last], np.int64))
+
+
+def size(node: OnnxNode) -> Tensor:
+    """Read Size."""
+    return node.constant(np.array(node.input(0).type.elements, np.int64))
+
+
+def range_(node: OnnxNode) -> Tensor:
+    """Read Range, of known bounds."""
+    start, limit, delta = (
+        node.known(index, name).reshape(())
+        for index, name in enumerate(("start", "limit", "delta"))
+    )
+    count = math.ceil((float(limit) - float(start)) / float(delta)) if delta else -1
+    if not 0 <= count <= _MOST:
+        raise node.malformed(
+            f"a range from {start} to {limit} by {delta}", f"at most {_MOST} numbers"
+        )
+    steps = np.arange(count).astype(start.dtype)
+    return node.constant((start + steps * delta).astype(start.dtype))
+
+
+def eye_like(node: OnnxNode) -> Tensor:
+    """Read EyeLike: ones on a diagonal of a matrix of the input's shape."""
+    x = node.input(0)
+    if len(x.shape) != 2:
+        raise node.malformed(f"a tensor of shape {x.shape}", "a matrix")
+    ones = np.eye(*x.shape, k=node.integer("k", 0))
+    dtype = onnx_type(node, node.integer("dtype")) if node.has("dtype") else x.dtype
+    return node.constant(ones.astype(dtype.value))
+
+
+ONNX_READERS = (
+    OnnxReader(
+        "Constant",
+        constant,
+        (0, 0),
+        ("value", "value_float", "value_floats", "value_int", "value_ints"),
+    ),
+    OnnxReader("ConstantOfShape", constant_of_shape, attributes=("value",)),
+    OnnxReader("Shape", shape_of, attributes=("end", "start")),
+    OnnxReader("Size", size),
+    OnnxReader("EyeLike", eye_like, attributes=("dtype", "k")),
+    OnnxReader("Range", range_, (3, 3)),
+)

@@ -1,0 +1,65 @@
+"""Read TFLite's operators that compute shapes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from microtir.operators.common.tflite_operands import (
+    Converted,
+    Operands,
+    TfliteReader,
+    without_attributes,
+)
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    TfliteType,
+    options_without_fields,
+)
+from microtir.operators.shapes.definition import BroadcastArgs, Range, RankOf, ShapeOf
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeOptions(Options):
+    """Options of SHAPE; the type of the output says the same."""
+
+    union_type: ClassVar[int] = 55
+    out_type: TfliteType = TfliteType.INT32
+
+
+RankOptions = options_without_fields("RankOptions", 86)
+RangeOptions = options_without_fields("RangeOptions", 73)
+
+
+def range_(operands: Operands) -> Converted:
+    """Read RANGE: start, limit, delta, of which the last step may reach over the limit."""
+    names = ("the start", "the limit", "the delta")
+    start, limit, delta = (operands.number(i, name) for i, name in enumerate(names))
+    what = f"numbers from {start} to {limit} by {delta}"
+    if not all(map(math.isfinite, (start, limit, delta))) or (limit - start) * delta <= 0:
+        raise operands.malformed(what, "at least one number, finite ones")
+    if operands.input(0).dtype.is_float:
+        # In float32, as LiteRT counts them.
+        first, last, step = map(np.float32, (start, limit, delta))
+        steps = math.ceil(abs((last - first) / step))
+    else:
+        steps = -(-abs(int(limit) - int(start)) // abs(int(delta)))
+    return Converted(Range(steps), (operands.input(0), operands.input(2)))
+
+
+_Code = BuiltinOperator
+READERS = (
+    TfliteReader(ShapeOf, _Code.SHAPE, without_attributes(ShapeOf()), ShapeOptions),
+    TfliteReader(RankOf, _Code.RANK, without_attributes(RankOf()), RankOptions),
+    TfliteReader(
+        BroadcastArgs,
+        _Code.BROADCAST_ARGS,
+        without_attributes(BroadcastArgs()),
+        inputs=(2, 2),
+    ),
+    TfliteReader(Range, _Code.RANGE, range_, RangeOptions, (3, 3)),
+)

@@ -1,0 +1,1 @@
+"""Windows and spectra in ONNX: they have no operators of the graph of their own."""

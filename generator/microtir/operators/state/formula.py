@@ -1,0 +1,53 @@
+"""Compute the operators that keep something from one run to the next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.movement.formula import concatenation_along
+from microtir.operators.state.definition import Assign, JoinRows, KeepRows, TakeRows
+
+
+def assign(layer: FormulaContext) -> None:
+    """Emit ASSIGN: a copy, all of it at once, since who still reads the old value runs before."""
+    elements = (layer.node.output.type.elements,)
+    x = layer.whole(0, elements)
+    layer.tensor(lambda i: x[i], elements)
+
+
+def rows_from(layer: FormulaContext) -> None:
+    """Emit KEEP_ROWS and TAKE_ROWS: a run of elements, in ascending order."""
+    node = layer.node
+    first = first_element(node)
+    x = layer.whole(0, (node.inputs[0].type.elements,))
+    layer.tensor(lambda i: x[i + first], (node.output.type.elements,))
+
+
+def first_element(node: Node) -> int:
+    """Return the element of its input that the output of an operator of states begins with."""
+    op, shape = node.op, node.inputs[0].shape
+    if not isinstance(op, KeepRows | TakeRows):
+        return 0
+    return op.first * math.prod(shape[op.axis + 1 :])
+
+
+def join_rows(layer: FormulaContext) -> None:
+    """Emit JOIN_ROWS where an input lies elsewhere, such as the caller's memory: as copies."""
+    op = layer.node.op
+    assert isinstance(op, JoinRows)
+    concatenation_along(layer, op.axis)
+
+
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {
+        Assign: Formula(assign, 6, whole),
+        KeepRows: Formula(rows_from, 6, whole),
+        TakeRows: Formula(rows_from, 6, whole),
+        JoinRows: Formula(join_rows, 6, whole),
+    }
+)

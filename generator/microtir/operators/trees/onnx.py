@@ -1,0 +1,250 @@
+"""Read ensembles of trees of ai.onnx.ml."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from microtir.graph.ir import Tensor
+from microtir.operators.activations.definition import Logistic
+from microtir.operators.common.onnx_arithmetic import add, div
+from microtir.operators.common.onnx_ml import (
+    ML,
+    PostTransform,
+    best_label,
+    binary_label,
+    both_classes,
+    class_labels,
+    floats,
+    post_transform,
+    rows_of,
+    transformed,
+)
+from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_parts import joined
+from microtir.operators.trees.definition import Aggregate, TreeEnsemble
+from microtir.operators.trees.forest import (
+    LEAF,
+    Branch,
+    Item,
+    Leaf,
+    Question,
+    always_given,
+    tables_of,
+)
+from microtir.operators.unary.definition import Neg
+
+T = TypeVar("T")
+
+_AGGREGATES = {
+    "SUM": Aggregate.SUM,
+    "AVERAGE": Aggregate.SUM,
+    "MIN": Aggregate.MIN,
+    "MAX": Aggregate.MAX,
+}
+
+
+def _of_count(node: OnnxNode, name: str, values: Sequence[T], count: int) -> Sequence[T]:
+    if len(values) != count:
+        raise node.malformed(f"the attribute '{name}' has {len(values)} values", f"{count}")
+    return values
+
+
+def _modes(node: OnnxNode) -> tuple[str, ...]:
+    value = node.attributes.get("nodes_modes", ())
+    legal = ", ".join((LEAF, *(question.value for question in Question)))
+    if not isinstance(value, tuple) or not value:
+        raise node.malformed("the attribute 'nodes_modes' is no list of texts", legal)
+    modes = tuple(str(mode) for mode in value)
+    known = {question.value for question in Question} | {LEAF}
+    unknown = next((mode for mode in modes if mode not in known), None)
+    if unknown is not None:
+        raise node.malformed(f"a node of a tree has the mode {unknown!r}", legal)
+    return modes
+
+
+def _numbers(
+    node: OnnxNode, prefix: str, targets: int, places: dict[tuple[int, int], int]
+) -> dict[int, list[tuple[int, float]]]:
+    """Return what leaves give, by the position of the leaf."""
+    ids = node.list_of_integers(f"{prefix}_ids")
+    trees = _of_count(node, f"{prefix}_treeids",
+                      node.list_of_integers(f"{prefix}_treeids"), len(ids))  # fmt: skip
+    nodes = _of_count(node, f"{prefix}_nodeids",
+                      node.list_of_integers(f"{prefix}_nodeids"), len(ids))  # fmt: skip
+    weights = _of_count(node, f"{prefix}_weights",
+                        node.list_of_numbers(f"{prefix}_weights"), len(ids))  # fmt: skip
+    found: dict[int, list[tuple[int, float]]] = {}
+    for target, tree, number, weight in zip(ids, trees, nodes, weights, strict=True):
+        if (tree, number) not in places:
+            raise node.malformed(f"tree {tree} has no node {number}, which '{prefix}_nodeids' has")
+        if not 0 <= target < targets:
+            raise node.malformed(f"target {target} of a leaf", f"0 to {targets - 1}")
+        found.setdefault(places[tree, number], []).append((target, weight))
+    return found
+
+
+def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[Item], list[int]]:
+    """Return the nodes of all trees, and the roots: what comes first of each tree."""
+    modes = _modes(node)
+    count = len(modes)
+
+    def integers(name: str, default: tuple[int, ...] | None = None) -> Sequence[int]:
+        return _of_count(node, name, node.list_of_integers(name, default), count)
+
+    trees, numbers = integers("nodes_treeids"), integers("nodes_nodeids")
+    features = integers("nodes_featureids")
+    yes, no = integers("nodes_truenodeids"), integers("nodes_falsenodeids")
+    missing = integers("nodes_missing_value_tracks_true", (0,) * count)
+    thresholds = _of_count(node, "nodes_values", node.list_of_numbers("nodes_values"), count)
+    places = {key: place for place, key in enumerate(zip(trees, numbers, strict=True))}
+    if len(places) < count:
+        raise node.malformed("two nodes of a tree have one number", "each its own")
+    leaves = _numbers(node, prefix, targets, places)
+    inner = next((i for i in leaves if modes[i] != LEAF), None)
+    if inner is not None:
+        raise node.malformed(f"node {numbers[inner]} of tree {trees[inner]} has numbers", "leaves")
+    items: list[Item] = []
+    for i, mode in enumerate(modes):
+        if mode == LEAF:
+            items.append(Leaf(tuple(leaves.get(i, ()))))
+            continue
+        ends = [(trees[i], number) for number in (yes[i], no[i])]
+        absent = next((number for tree, number in ends if (tree, number) not in places), None)
+        if absent is not None:
+            raise node.malformed(f"tree {trees[i]} has no node {absent}, which follows another")
+        if not 0 <= features[i] < width:
+            raise node.malformed(f"feature {features[i]} of a tree", f"0 to {width - 1}")
+        items.append(
+            Branch(features[i], thresholds[i], Question(mode), places[ends[0]], places[ends[1]],
+                   bool(missing[i]))
+        )  # fmt: skip
+    roots = [i for i in range(count) if i == 0 or trees[i] != trees[i - 1]]
+    if len({trees[i] for i in roots}) < len(roots):
+        raise node.malformed("nodes of one tree do not stand together", "tree by tree")
+    return items, roots
+
+
+def _scores(node: OnnxNode, prefix: str, targets: int, aggregate: str = "SUM") -> Tensor:
+    """Emit the ensemble and what is added to it; `prefix` is that of what leaves give."""
+    if aggregate not in _AGGREGATES:
+        legal = ", ".join(_AGGREGATES)
+        raise node.malformed(f"the attribute 'aggregate_function' is {aggregate!r}", legal)
+    x = rows_of(node)
+    items, roots = _items(node, prefix, targets, x.shape[1])
+    tables = tables_of(items, roots, targets, node.malformed)
+    op = TreeEnsemble(targets, tables.depth, _AGGREGATES[aggregate])
+    # What has no number at all is 0 for onnxruntime, and the label of no row.
+    needs_all = op.aggregate is not Aggregate.SUM or (
+        prefix == "class" and not node.has("base_values")
+    )
+    if needs_all and len(always_given(items, roots)) < targets:
+        raise node.unsupported(
+            "its leaves may have no number for a target or class, of which onnxruntime and the"
+            " definition make different results",
+            "leaves with numbers for all; else base values for classes, and none for targets",
+            "add the base values behind the trees, or export with those of classes, which may be 0",
+        )
+    operands = [node.constant(table) for table in tables.inputs]
+    scores = node.emit(op, x, *operands, shape=(x.shape[0], targets))
+    if aggregate == "AVERAGE":
+        scores = div(node, scores, float(len(roots)))
+    base = floats(node, "base_values")
+    if base.size not in (0, targets):
+        raise node.malformed(f"{base.size} base values for {targets} targets", f"{targets}")
+    return add(node, scores, node.constant(base)) if base.size else scores
+
+
+def tree_ensemble_regressor(node: OnnxNode) -> Tensor:
+    """Read TreeEnsembleRegressor."""
+    _refuse_tensors(node)
+    targets = node.integer("n_targets", 1)
+    if targets < 1:
+        raise node.malformed(f"the attribute 'n_targets' is {targets}", "1 or more")
+    scores = _scores(node, "target", targets, node.word("aggregate_function", "SUM"))
+    return transformed(node, scores, post_transform(node))
+
+
+def tree_ensemble_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
+    """Read TreeEnsembleClassifier; numbers for the first class only speak of two."""
+    _refuse_tensors(node)
+    labels, transform = class_labels(node, "classlabels_int64s"), post_transform(node)
+    if len(labels) < 2:
+        raise node.malformed(f"{len(labels)} labels", "2 or more")
+    if len(labels) > 2:
+        scores = _scores(node, "class", len(labels))
+        return best_label(node, scores, labels), transformed(node, scores, transform)
+    if set(node.list_of_integers("class_ids")) != {0}:
+        raise node.unsupported(
+            "its leaves have numbers for the second of two classes, of which ONNX and onnxruntime"
+            " make different labels",
+            "numbers for the first class only, which stand for the second, as skl2onnx has them",
+            "export with skl2onnx, or with a third class that nothing belongs to",
+        )
+    return _of_one_score(node, (labels[0], labels[1]), transform)
+
+
+def _of_one_score(
+    node: OnnxNode, labels: tuple[int, int], transform: PostTransform
+) -> tuple[Tensor, Tensor]:
+    """Return the label and the scores of two classes, as onnxruntime has them.
+
+    If no leaf has a number below 0 the only score is the probability of the second class, else it
+    is above 0 for the second.
+    """
+    if transform is PostTransform.PROBIT:
+        raise node.unsupported(
+            "it transforms the only score of two classes by PROBIT",
+            "another transform, or a score for each class", "export with post_transform NONE",
+        )  # fmt: skip
+    score = _scores(node, "class", 1)
+    is_share = min(node.list_of_numbers("class_weights")) >= 0
+    label = binary_label(node, score, 0.5 if is_share else 0.0, labels)
+    opposite = joined(node, (node.emit(Neg(), score), score), 1)
+    if transform is PostTransform.LOGISTIC:
+        return label, node.emit(Logistic(), opposite)
+    return label, both_classes(node, score) if is_share else opposite
+
+
+_OF_DOUBLES = (
+    "base_values_as_tensor", "class_weights_as_tensor", "nodes_hitrates_as_tensor",
+    "nodes_values_as_tensor", "target_weights_as_tensor",
+)  # fmt: skip
+
+
+def _refuse_tensors(node: OnnxNode) -> None:
+    """Refuse trees of doubles, whose sums float32 does not have."""
+    given = next((name for name in _OF_DOUBLES if node.has(name)), None)
+    if given is not None:
+        raise node.unsupported(
+            f"its attribute '{given}' holds doubles", "trees of float32",
+            "convert with inputs of FloatTensorType",
+        )  # fmt: skip
+
+
+_NODES = (
+    "nodes_falsenodeids", "nodes_featureids", "nodes_hitrates", "nodes_missing_value_tracks_true",
+    "nodes_modes", "nodes_nodeids", "nodes_treeids", "nodes_truenodeids", "nodes_values",
+)  # fmt: skip
+
+
+def _attributes(prefix: str) -> tuple[str, ...]:
+    ends = tuple(f"{prefix}_{part}" for part in ("ids", "nodeids", "treeids", "weights"))
+    return (*_NODES, *ends, *_OF_DOUBLES, "base_values", "post_transform")
+
+
+ONNX_READERS = (
+    OnnxReader(
+        "TreeEnsembleRegressor",
+        tree_ensemble_regressor,
+        attributes=(*_attributes("target"), "aggregate_function", "n_targets"),
+        domain=ML,
+    ),
+    OnnxReader(
+        "TreeEnsembleClassifier",
+        tree_ensemble_classifier,
+        attributes=(*_attributes("class"), "classlabels_int64s", "classlabels_strings"),
+        outputs=2,
+        domain=ML,
+    ),
+)

@@ -1,0 +1,250 @@
+"""Define functions of one element that are no activations, by their types and parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.common.lookup import (
+    Affine,
+    Floats,
+    RealFunction,
+    table_of_int16,
+)
+from microtir.operators.common.multiplier import (
+    MAX_INT16_SHIFT,
+    MAX_SHIFT,
+    QuantizedMultiplier,
+    check_shift,
+    quantize_multiplier,
+)
+from microtir.operators.common.problem import Problem, Rule
+from microtir.operators.common.quantization import (
+    OWN_SYMMETRIC_INT16,
+    QUANTIZED_OR_NOT_INT16,
+    UNUSED,
+    QuantizationRule,
+)
+from microtir.operators.common.types import COMPUTED_16, TypeRule, equal_types
+from microtir.operators.definition import Definition, Trait
+from microtir.tir.ir import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Abs(Operator):
+    name: ClassVar[str] = "abs"
+
+
+@dataclass(frozen=True, slots=True)
+class Neg(Operator):
+    """Of stored values: quantisation plays no part."""
+
+    name: ClassVar[str] = "neg"
+
+
+@dataclass(frozen=True, slots=True)
+class Sign(Operator):
+    """-1, 0 or 1."""
+
+    name: ClassVar[str] = "sign"
+
+
+@dataclass(frozen=True, slots=True)
+class Square(Operator):
+    name: ClassVar[str] = "square"
+
+
+@dataclass(frozen=True, slots=True)
+class Sqrt(Operator):
+    name: ClassVar[str] = "sqrt"
+
+
+@dataclass(frozen=True, slots=True)
+class Rsqrt(Operator):
+    """1 / sqrt(x)."""
+
+    name: ClassVar[str] = "rsqrt"
+
+
+@dataclass(frozen=True, slots=True)
+class Exp(Operator):
+    name: ClassVar[str] = "exp"
+
+
+@dataclass(frozen=True, slots=True)
+class Log(Operator):
+    name: ClassVar[str] = "log"
+
+
+@dataclass(frozen=True, slots=True)
+class Erf(Operator):
+    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
+
+    name: ClassVar[str] = "erf"
+
+
+@dataclass(frozen=True, slots=True)
+class Sin(Operator):
+    name: ClassVar[str] = "sin"
+
+
+@dataclass(frozen=True, slots=True)
+class Cos(Operator):
+    name: ClassVar[str] = "cos"
+
+
+@dataclass(frozen=True, slots=True)
+class Floor(Operator):
+    name: ClassVar[str] = "floor"
+
+
+@dataclass(frozen=True, slots=True)
+class Ceil(Operator):
+    name: ClassVar[str] = "ceil"
+
+
+@dataclass(frozen=True, slots=True)
+class Round(Operator):
+    """To the nearest whole number, of two the even one."""
+
+    name: ClassVar[str] = "round"
+
+
+@dataclass(frozen=True, slots=True)
+class ZerosLike(Operator):
+    """Zeros in the shape and type of the input."""
+
+    name: ClassVar[str] = "zeros_like"
+
+
+@dataclass(frozen=True, slots=True)
+class AbsParams:
+    """y = clamp(|x - input_zero_point| * multiplier + output_zero_point).
+
+    Where nothing is rescaled there is no multiplier.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    multiplier: QuantizedMultiplier | None
+
+
+def abs_params(input_type: TensorType, output: TensorType) -> AbsParams:
+    """Derive the parameters of integer ABS, computed in double."""
+    x, y = input_type.quant, output.quant
+    multiplier = None if x.scale == y.scale else quantize_multiplier(x.scale / y.scale)
+    return AbsParams(x.zero_point, y.zero_point, multiplier)
+
+
+RSQRT_SHIFT = 20
+"""Inverse square roots of integers are kept with so many bits behind the point."""
+
+
+@dataclass(frozen=True, slots=True)
+class RsqrtParams:
+    """y = clamp((1 / sqrt(x - input_zero_point)) * multiplier + output_zero_point).
+
+    The root has RSQRT_SHIFT fraction bits, which the shift of the multiplier takes back.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    multiplier: QuantizedMultiplier
+
+
+def rsqrt_params(input_type: TensorType, output: TensorType) -> RsqrtParams:
+    """Derive the parameters of integer RSQRT, computed in double."""
+    x, y = input_type.quant, output.quant
+    multiplier, shift = quantize_multiplier(1.0 / (math.sqrt(x.scale) * y.scale))
+    taken = QuantizedMultiplier(multiplier, shift - RSQRT_SHIFT)
+    return RsqrtParams(x.zero_point, y.zero_point, taken)
+
+
+def real_function(op: Exp | Log, output: TensorType) -> RealFunction:
+    """Return what the table of an integer EXP or LOG holds, given and giving real numbers.
+
+    Where there is no logarithm it is the least number that the output can hold.
+    """
+    quant = output.quant
+    least = np.float32(output.dtype.min - quant.zero_point) * np.float32(quant.scale)
+
+    def exp(x: Floats) -> Array:
+        return np.asarray(np.exp(x.astype(np.float64)))
+
+    def log(x: Floats) -> Array:
+        positive = x > 0
+        return np.where(positive, np.log(np.where(positive, x, 1.0).astype(np.float64)), least)
+
+    return exp if isinstance(op, Exp) else log
+
+
+def int16_table(op: Exp | Log, input_type: TensorType, output: TensorType) -> Array:
+    """Return the table by which an int16 EXP or LOG is computed."""
+    function = real_function(op, output)
+    return table_of_int16(function, Affine.of(input_type), Affine.of(output))
+
+
+def _abs_multipliers(node: Node) -> Iterator[Problem]:
+    x = node.inputs[0].type
+    if x.quantization is None or x.dtype is DType.INT32:
+        return
+    multiplier = abs_params(x, node.output.type).multiplier
+    if multiplier is not None:
+        yield from check_shift(multiplier, MAX_SHIFT if x.dtype is DType.INT8 else MAX_INT16_SHIFT)
+
+
+_MOST_RSQRT_SHIFT = 10  # with RSQRT_SHIFT bits an int32 is full
+
+
+def _rsqrt_multipliers(node: Node) -> Iterator[Problem]:
+    shift = rsqrt_params(node.inputs[0].type, node.output.type).multiplier.shift
+    if not -31 <= shift <= _MOST_RSQRT_SHIFT:
+        ends = f"2^{-31 + RSQRT_SHIFT} to 2^{_MOST_RSQRT_SHIFT + RSQRT_SHIFT}"
+        yield Problem("1 / (sqrt(input scale) * output scale) is out of range", ends)
+
+
+_F32, _I8, _I16 = DType.FLOAT32, DType.INT8, DType.INT16
+_I32, _I64 = DType.INT32, DType.INT64
+_FLOAT = equal_types(_F32)
+
+
+def _function(
+    op: type[Operator],
+    types: TypeRule = _FLOAT,
+    quantization: QuantizationRule = UNUSED,
+    multipliers: Rule | None = None,
+) -> Definition:
+    tabulated = (Trait.TABULATED,) if types.accepts((_I8,), (_I8,)) else ()
+    return Definition(
+        op,
+        types=types,
+        quantization=quantization,
+        multipliers=multipliers,
+        traits=frozenset({Trait.ELEMENTWISE, *tabulated}),
+    )
+
+
+DEFINITIONS = (
+    _function(Abs, equal_types(_F32, _I8, _I16, _I32), QUANTIZED_OR_NOT_INT16, _abs_multipliers),
+    _function(Neg, equal_types(_F32, _I8, _I16, _I32, _I64)),
+    _function(Sign, equal_types(_F32, _I32)),
+    _function(Square),
+    _function(Sqrt, COMPUTED_16, OWN_SYMMETRIC_INT16),
+    _function(Rsqrt, COMPUTED_16, OWN_SYMMETRIC_INT16, _rsqrt_multipliers),
+    _function(Exp, COMPUTED_16, OWN_SYMMETRIC_INT16),
+    _function(Log, COMPUTED_16, OWN_SYMMETRIC_INT16),
+    _function(Erf),
+    _function(Sin),
+    _function(Cos),
+    _function(Floor),
+    _function(Ceil),
+    _function(Round),
+    _function(ZerosLike, equal_types(_F32, _I8, _I32, _I64)),
+)

@@ -1,0 +1,71 @@
+"""The graph that a configuration asks for: with more outputs, one step of it, or streamed."""
+
+from __future__ import annotations
+
+from microtir.config import CompilationConfig, Numerics
+from microtir.config.stream_axis import stream_axis
+from microtir.graph.ir import Graph
+from microtir.graph.more_outputs import with_more_outputs
+from microtir.graph.numerics import with_numerics
+from microtir.graph.passes import (
+    GRAPH_PASSES,
+    FoldConstants,
+    FuseLstmLoops,
+    MatmulToDense,
+    RemoveDeadNodes,
+    RemoveIdentities,
+)
+from microtir.graph.passes.checked import rewritten
+from microtir.graph.stepwise import one_step
+from microtir.graph.streaming import check_push, refuse_stream, streamed
+from microtir.operators.common.linear import rescales_in_float
+
+# What is followed step by step are layers: loops over time are recurrent ones by then.
+_LAYERS = (FoldConstants(), RemoveIdentities(), MatmulToDense(), FuseLstmLoops(), RemoveDeadNodes())
+
+
+def own_numerics(config: CompilationConfig, graph: Graph | None) -> CompilationConfig:
+    """Return a configuration that names the numerics where those of the model are asked for.
+
+    Args:
+        config: as it was given.
+        graph: of the model; None for functions.
+    """
+    if config.numerics is not Numerics.MODEL:
+        return config
+    is_onnx = graph is not None and any(rescales_in_float(node) for node in graph.nodes)
+    return config.with_(numerics=Numerics.ONNXRUNTIME if is_onnx else Numerics.TFLM)
+
+
+def requested_graph(graph: Graph, config: CompilationConfig) -> Graph:
+    """Return a graph as a configuration asks for it, before anything else is done to it.
+
+    Args:
+        graph: as a frontend made it.
+        config: what it is compiled for.
+
+    Raises:
+        ConfigError: a tensor is not there, or the model cannot be computed step by step, or push
+            by push.
+    """
+    if graph.stream is not None:
+        return graph  # of a module that was lowered
+    graph = with_more_outputs(graph, config.pass_config.more_outputs)
+    graph = with_numerics(graph, config.numerics)
+    if config.stateful:
+        return one_step(rewritten(graph, _LAYERS, config.pass_config))
+    return _streamed(graph, config)
+
+
+def _streamed(graph: Graph, config: CompilationConfig) -> Graph:
+    """Return the graph of a push, if a stream is asked for."""
+    asked, options = stream_axis(config.stream_axis), config.pass_config
+    if asked is None:
+        return graph
+    refuse_stream(graph, asked.name, asked.axis, config.stream_hop)
+    # What is followed along time are layers as they are compiled: padding is part of convolutions.
+    whole = rewritten(graph, GRAPH_PASSES, options)
+    pushed = streamed(whole, asked.name, asked.axis, config.stream_hop)
+    if options.replay_each_pass:
+        check_push(pushed)
+    return pushed

@@ -1,0 +1,120 @@
+"""Plans a model for the boards of a CPU, and looks for what makes it fit those with little memory.
+
+The plan of the configuration is tried first.  Where a board has too little of a memory, remedies
+for that kind of memory are, the cheapest first, until one fits; boards of one CPU share every
+plan.  All figures are of planning: no C compiler is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from microtir import driver
+from microtir.artifact import Artifact
+from microtir.boards import Board
+from microtir.config import CompilationConfig, config_from_flags
+from microtir.errors import ConfigError, MicrotirError
+from microtir.graph.ir import Graph
+from microtir.ir_module import IRModule
+from microtir.projects.capacity import memory_uses
+from microtir.search.board_fit import BoardFit, MemoryFit
+from microtir.search.suggestions import Suggestion
+
+_RAM_GOAL = {"--optimize": ("ram",)}
+_REMEDIES = (
+    Suggestion("ram", _RAM_GOAL),
+    Suggestion("ram", {**_RAM_GOAL, "--pass-config": ("memory.use_workspace_io=1",)}),
+    Suggestion("ram", {**_RAM_GOAL, "--executor-aot-row-fed-inputs": ("1",)}),
+    Suggestion("flash", {"--optimize": ("flash",)}),
+)
+"""What may help, by the kind of memory; the cheapest first.
+
+The goal is the compiler's business alone; how inputs are handed over is the application's, too.
+"""
+
+
+class _Plan:
+    """A program of a model for a CPU, compiled where the first board asks for it."""
+
+    def __init__(self, graph: Graph, config: CompilationConfig, remedy: Suggestion | None) -> None:
+        self._graph, self._config, self.remedy = graph, config, remedy
+
+    @cached_property
+    def artifact(self) -> Artifact:
+        """Return the program; MicrotirError where there is none."""
+        config = config_from_flags(self.remedy.flags, self._config) if self.remedy else self._config
+        return driver.build(IRModule(graph=self._graph, config=config))
+
+    @cached_property
+    def costs(self) -> tuple[int, int]:
+        """Return the estimated instructions and cycles of a run."""
+        program = self.artifact.module.require_program("fit")
+        layers = program.functions_of_operators().values()
+        names = [functions[0].name for functions in layers]
+        known = [program.decisions[name] for name in names if name in program.decisions]
+        return sum(d.instructions for d in known), sum(d.cycles for d in known)
+
+    def fit(self, board: Board) -> BoardFit:
+        """Return what the program takes on a board; MicrotirError where there is none."""
+        instructions, cycles = self.costs
+        code = self.artifact.metadata.code_bytes_estimate
+        return BoardFit(
+            board=board.name,
+            cpu=cpu_of(board),
+            flags=self.remedy.text if self.remedy else "",
+            memories=tuple(
+                MemoryFit(use.memory.name, use.memory.kind, use.bytes, use.memory.size)
+                for use in memory_uses(board, self.artifact, code)
+            ),
+            instructions=instructions,
+            cycles=cycles,
+            clock_hz=board.clock_hz,
+        )
+
+
+def cpu_of(board: Board) -> str:
+    """Return the name of a board's CPU or architecture."""
+    return board.target.mcpu or board.target.march or "any"
+
+
+def fit_boards(
+    graph: Graph, config: CompilationConfig, boards: Sequence[Board]
+) -> tuple[BoardFit, ...]:
+    """Return whether a model fits boards of one CPU, in their order.
+
+    Args:
+        graph: the model as a frontend made it.
+        config: what is asked for.
+        boards: that its target is that of, but for the name of the part, which changes no plan.
+    """
+    plans = [_Plan(graph, config, remedy) for remedy in (None, *_REMEDIES)]
+    return tuple(_best(board, plans) for board in boards)
+
+
+def _best(board: Board, plans: Sequence[_Plan]) -> BoardFit:
+    """Return the first program that fits a board, else the one that misses least."""
+    try:
+        asked = plans[0].fit(board)
+    except MicrotirError as error:
+        return BoardFit(board.name, cpu_of(board), "", (), 0, 0, board.clock_hz, error.what)
+    best = asked
+    for other in _helpful(board, plans[1:], asked):
+        if other.missing < best.missing:
+            best = other
+        if best.fits:
+            break
+    return best
+
+
+def _helpful(board: Board, plans: Sequence[_Plan], asked: BoardFit) -> Iterator[BoardFit]:
+    """Yield what the board's program becomes with each remedy for what is exceeded."""
+    exceeded = {memory.kind.value for memory in asked.memories if memory.missing}
+    for plan in plans:
+        assert plan.remedy is not None, "the first plan is what was asked for"
+        if plan.remedy.topic not in exceeded:
+            continue
+        try:
+            yield plan.fit(board)
+        except ConfigError:
+            continue  # what was asked for rules it out

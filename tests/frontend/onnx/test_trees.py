@@ -1,0 +1,211 @@
+"""Ensembles of decision trees of ai.onnx.ml against onnxruntime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from microtir import build, host
+from microtir.config import microcontroller
+from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.frontend import from_onnx
+from microtir.graph.reference import execute
+from microtir.operators.trees.forest import LEAF, Question
+from tests.support.onnx_models import Array, ml_model_of, ml_node, run_onnxruntime, typed
+
+pytestmark = pytest.mark.tools
+
+SAMPLE = settings(max_examples=40, deadline=None)
+MODES = [question.value for question in Question]
+WIDTH = 3
+seeds = st.integers(0, 100_000)
+
+
+@dataclass
+class Forest:
+    """The attributes of random trees; `weighted` are leaves with target and weight."""
+
+    rng: np.random.Generator
+    modes: list[str]
+    sparse: bool = True
+    nodes: list[tuple[int, int, str, int, float, int, int, int]] = field(default_factory=list)
+    weighted: list[tuple[int, int, int, float]] = field(default_factory=list)
+
+    def grow(self, tree: int, depth: int, targets: list[int], sign: float) -> int:
+        """Add a node with all below it, and return its number."""
+        number = len([node for node in self.nodes if node[0] == tree])
+        place = len(self.nodes)
+        self.nodes.append((tree, number, LEAF, 0, 0.0, 0, 0, 0))
+        if depth == 0 or (number and self.rng.random() < 0.2):
+            few = self.sparse and self.rng.random() < 0.3
+            for target in self.rng.permutation(targets)[: 1 if few else None].tolist():
+                weight = float(np.float32(self.rng.normal()))
+                self.weighted.append((tree, number, target, abs(weight) if sign else weight))
+            return number
+        yes = self.grow(tree, depth - 1, targets, sign)
+        no = self.grow(tree, depth - 1, targets, sign)
+        self.nodes[place] = (
+            tree, number, str(self.rng.choice(self.modes)), int(self.rng.integers(WIDTH)),
+            float(self.rng.integers(-3, 4)) / 2, yes, no, int(self.rng.integers(2)),
+        )  # fmt: skip
+        return number
+
+    def attributes(self, prefix: str) -> dict[str, Any]:
+        """Return what the file says of the trees; `prefix` is that of what leaves give."""
+        trees, numbers, modes, features, values, yes, no, missing = zip(*self.nodes, strict=True)
+        of_trees, of_nodes, ids, weights = zip(*self.weighted, strict=True)
+        return {
+            "nodes_treeids": trees, "nodes_nodeids": numbers, "nodes_modes": modes,
+            "nodes_featureids": features, "nodes_values": values, "nodes_truenodeids": yes,
+            "nodes_falsenodeids": no, "nodes_missing_value_tracks_true": missing,
+            f"{prefix}_treeids": of_trees, f"{prefix}_nodeids": of_nodes, f"{prefix}_ids": ids,
+            f"{prefix}_weights": weights,
+        }  # fmt: skip
+
+
+def forest(
+    seed: int, targets: list[int], modes: list[str], *, positive: bool = False, sparse: bool = True
+) -> Forest:
+    """Return up to five trees of up to five levels."""
+    rng = np.random.default_rng(seed)
+    grown = Forest(rng, modes, sparse)
+    for tree in range(int(rng.integers(1, 6))):
+        grown.grow(tree, int(rng.integers(0, 5)), targets, float(positive))
+    return grown
+
+
+def rows(seed: int) -> Array:
+    """Return features, many of them thresholds, some of them no numbers."""
+    rng = np.random.default_rng(seed)
+    x = (rng.integers(-4, 5, (4, WIDTH)) / 2).astype(np.float32)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    return x
+
+
+def check(node: Any, x: Array, *, exact: bool = True) -> None:
+    """The graph computes what onnxruntime does, sums to the last bit."""
+    types = [TensorProto.INT64] * (len(node.output) - 1) + [TensorProto.FLOAT]
+    outputs = [helper.make_tensor_value_info(n, t, None)
+               for n, t in zip(node.output, types, strict=True)]  # fmt: skip
+    model = ml_model_of([node], [typed("x", x)], outputs)
+    graph = from_onnx(model).graph
+    assert graph is not None
+    expected = run_onnxruntime(model, {"x": x})
+    for got, want in zip(execute(graph, {"x": x}).values(), expected, strict=True):
+        assert got.shape == want.shape and got.dtype == want.dtype
+        if exact or got.dtype == np.int64:
+            np.testing.assert_array_equal(got, want)
+        else:
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@given(seeds, st.integers(1, 3), st.booleans())
+@SAMPLE
+def test_sums(seed: int, targets: int, has_base: bool) -> None:
+    """All questions, features that are no numbers, leaves with nothing for a target."""
+    grown = forest(seed, list(range(targets)), MODES, sparse=not has_base)
+    base: dict[str, Any] = {"base_values": [0.25, -1.5, 3.1][:targets]} if has_base else {}
+    node = ml_node("TreeEnsembleRegressor", n_targets=targets, **base,
+                   **grown.attributes("target"))  # fmt: skip
+    check(node, rows(seed))
+
+
+@given(seeds, st.sampled_from(["AVERAGE", "MIN", "MAX"]))
+@SAMPLE
+def test_other_aggregates(seed: int, aggregate: str) -> None:
+    """Each leaf has a number for the only target."""
+    grown = forest(seed, [0], ["BRANCH_LEQ"])
+    node = ml_node("TreeEnsembleRegressor", n_targets=1, aggregate_function=aggregate,
+                   **grown.attributes("target"))  # fmt: skip
+    check(node, rows(seed))
+
+
+@given(seeds, st.sampled_from(["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"]), st.booleans())
+@SAMPLE
+def test_classes(seed: int, transform: str, has_base: bool) -> None:
+    """Three classes; the first of equal scores is the label."""
+    grown = forest(seed, [0, 1, 2], ["BRANCH_LEQ", "BRANCH_GT"], sparse=has_base)
+    base: dict[str, Any] = {"base_values": [0.25, -1.5, 0.5]} if has_base else {}
+    node = ml_node(
+        "TreeEnsembleClassifier", outputs=("label", "scores"), classlabels_int64s=[5, -1, 3],
+        post_transform=transform, **base, **grown.attributes("class"),
+    )  # fmt: skip
+    check(node, rows(seed), exact=transform == "NONE")
+
+
+@given(seeds, st.sampled_from(["NONE", "LOGISTIC", "SOFTMAX"]), st.booleans(), st.booleans())
+@SAMPLE
+def test_two_classes(seed: int, transform: str, positive: bool, has_base: bool) -> None:
+    """The only score is a probability if no number is below 0, else what is above 0."""
+    grown = forest(seed, [0], ["BRANCH_LEQ"], positive=positive)
+    node = ml_node(
+        "TreeEnsembleClassifier", outputs=("label", "scores"), classlabels_int64s=[0, 1],
+        post_transform=transform, **({"base_values": [0.125]} if has_base else {}),
+        **grown.attributes("class"),
+    )  # fmt: skip
+    check(node, rows(seed), exact=transform == "NONE")
+
+
+def test_c_equals_the_graph() -> None:
+    """The tables and the walk in C, with all that they may have."""
+    grown = forest(7, [0, 1], MODES)
+    node = ml_node("TreeEnsembleRegressor", n_targets=2, **grown.attributes("target"))
+    x = rows(3)
+    module = from_onnx(ml_model_of([node], [typed("x", x)], ["y"]))
+    assert module.graph is not None
+    model = host.load(build(module, microcontroller()), sanitize=True)
+    [expected] = execute(module.graph, {"x": x}).values()
+    assert np.array_equal(np.asarray(model(x)), expected)
+
+
+def _changed(**changes: Any) -> Any:
+    grown = forest(9, [0], ["BRANCH_LEQ"])
+    attributes = {**grown.attributes("target"), **changes}
+    node = ml_node("TreeEnsembleRegressor", **{"n_targets": 1, **attributes})
+    return ml_model_of([node], [typed("x", (1, WIDTH))], ["y"])
+
+
+_COUNT = len(forest(9, [0], ["BRANCH_LEQ"]).nodes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"nodes_treeids": [0]}, "'nodes_treeids' has 1 values"),
+        ({"nodes_nodeids": [0] * _COUNT}, "two nodes of a tree have one number"),
+        ({"nodes_featureids": [WIDTH] * _COUNT}, f"feature {WIDTH} of a tree"),
+        ({"nodes_modes": ["BRANCH_MAYBE"] * _COUNT}, "the mode 'BRANCH_MAYBE'"),
+        ({"nodes_truenodeids": [0] * _COUNT}, "a node of a tree comes after itself"),
+        ({"nodes_falsenodeids": [999] * _COUNT}, "has no node 999"),
+        ({"target_nodeids": [999], "target_treeids": [0], "target_ids": [0],
+          "target_weights": [1.0]}, "has no node 999"),
+        ({"target_nodeids": [0], "target_treeids": [0], "target_ids": [1],
+          "target_weights": [1.0]}, "target 1 of a leaf"),
+        ({"target_nodeids": [0], "target_treeids": [0], "target_ids": [0],
+          "target_weights": [1.0]}, "node 0 of tree 0 has numbers"),
+        ({"base_values": [1.0, 2.0]}, "2 base values for 1 targets"),
+        ({"n_targets": 0}, "'n_targets' is 0"),
+    ],
+)  # fmt: skip
+def test_trees_that_contradict_themselves(changes: dict[str, Any], text: str) -> None:
+    """Each is named, and none is walked for ever."""
+    with pytest.raises(ModelFileError, match=text):
+        from_onnx(_changed(**changes))
+
+
+def test_trees_that_are_not_done() -> None:
+    """Numbers for the second of two classes, of which ONNX and onnxruntime make other labels."""
+    grown = forest(1, [0, 1], ["BRANCH_LEQ"])
+    node = ml_node("TreeEnsembleClassifier", outputs=("label", "scores"),
+                   classlabels_int64s=[0, 1], **grown.attributes("class"))  # fmt: skip
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in node.output]
+    with pytest.raises(UnsupportedModelError, match="numbers for the second of two classes"):
+        from_onnx(ml_model_of([node], [typed("x", (1, WIDTH))], outputs))
+    with pytest.raises(UnsupportedModelError, match="may have no number for a target"):
+        from_onnx(_changed(aggregate_function="MIN", n_targets=2))

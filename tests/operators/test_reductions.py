@@ -1,0 +1,77 @@
+"""Values and types of reductions that random cases do not meet, against both oracles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from microtir.graph.ir import Array
+from microtir.graph.reference import execute
+from microtir.operators.common.tflite_schema import Options, TfliteType
+from microtir.operators.reduction.tflite import ArgMaxOptions, ArgMinOptions, ReducerOptions
+from tests.support.litert import run_litert
+from tests.support.sketch import Quant, Sketch
+from tests.support.tflm import run_tflm
+
+NAN, INF = np.nan, np.inf
+_OPTIONS: dict[str, Options] = {
+    "ARG_MAX": ArgMaxOptions(TfliteType.INT64), "ARG_MIN": ArgMinOptions(TfliteType.INT64)
+}  # fmt: skip
+
+
+def reduced(
+    operator: str, x: Array, result: type, *quants: Quant | None, by_litert: bool = False
+) -> tuple[Array, Array]:
+    """What we and an oracle make of the last axis."""
+    s = Sketch(operator.lower(), operator, x.dtype, np.random.default_rng(0))
+    x_quant, y_quant = quants or (None, None)
+    options = _OPTIONS.get(operator, ReducerOptions())
+    inputs = [s.input(x.shape, x_quant, x), s.ints("axis", -1)]
+    case = s.finish(inputs, s.output(x.shape[:-1], y_quant, result), options)
+    (ours,) = execute(case.graph(), case.named_inputs()).values()
+    run = run_litert if by_litert else run_tflm
+    return ours, run(case.model, *case.inputs)[0]
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("operator", ["REDUCE_MAX", "REDUCE_MIN", "ARG_MAX", "ARG_MIN"])
+def test_nan_and_infinity(operator: str) -> None:
+    """A NaN is no extreme, but its place is found where it is first; so are infinities."""
+    rows = [[NAN, 1, 2], [1, NAN, 2], [1, 2, NAN], [NAN] * 3, [-INF] * 3, [INF, NAN, -INF]]
+    x = np.array(rows, np.float32)
+    is_place = operator in _OPTIONS
+    ours, theirs = reduced(operator, x, np.int32 if is_place else np.float32)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("operator", ["ARG_MAX", "ARG_MIN"])
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+def test_places_of_64_bits(operator: str, dtype: type) -> None:
+    """LiteRT gives them where a converter asks for them; tflite-micro does not."""
+    x: Array = np.random.default_rng(1).integers(-3, 4, (40, 5)).astype(dtype)
+    quants = (Quant(0.5, 3), None) if dtype is np.int8 else (None, None)
+    ours, theirs = reduced(operator, x, np.int64, *quants, by_litert=True)
+    assert ours.dtype == np.int64
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize(
+    ("operator", "dtype"),
+    [("SUM", np.int32), ("SUM", np.int64), ("REDUCE_PROD", np.int32), ("REDUCE_PROD", np.int64)],
+)
+def test_integers_wrap(operator: str, dtype: type) -> None:
+    """What leaves the type is taken modulo its range, as LiteRT's kernels are compiled."""
+    x = np.random.default_rng(2).integers(np.iinfo(dtype).max // 2, np.iinfo(dtype).max, (9, 7))
+    ours, theirs = reduced(operator, x.astype(dtype), dtype, by_litert=True)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("operator", ["MEAN", "SUM"])
+def test_sums_of_int16_wrap(operator: str) -> None:
+    """More than 2^16 large elements leave the int32 that tflite-micro adds in."""
+    x = np.full((1, 70_000), 32767, np.int16)
+    ours, theirs = reduced(operator, x, np.int16, Quant(1.0, 0), Quant(9000.0, 0))
+    np.testing.assert_array_equal(ours, theirs)
