@@ -129,6 +129,10 @@ MUTANTS = {
         "mve", ("s16_conv", "long"), f"{_MVE}/gemm2.j2", "vadd.i32 q1, q1, q2\n{% endif %}",
         "{% endif %}",
     ),
+    "what a bias of one channel has above its lower part is left out": Mutant(
+        "mve", ("s16_depthwise",), f"{_MVE}/depthwise_s16.j2",
+        "vadd.i32 {{ sum }}, {{ sum }}, q4\n", "",
+    ),
     "upper parts of wide sums are forgotten": Mutant(
         "mve", ("long", "longest"), f"{_MVE}/gemm1.j2", "vadd.i32 q3, q3, q0", "vmov q3, q0",
     ),

@@ -89,7 +89,8 @@ CORES = {
         "add_s8_1x4_mve": 20, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
         "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 4,
         "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 9,
-    }, ("conv_s16_2x4_mve_wide",)),
+        "dwconv_s16_1x8_mve_wide": 11,
+    }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide")),
 }  # fmt: skip
 
 Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]

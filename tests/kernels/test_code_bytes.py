@@ -106,6 +106,7 @@ CASES = [
     ("cortex-m55", "dense_s16_2x4_mve_wide", DENSE16),
     ("cortex-m55", "dense_s16_2x4_mve_wide", LONG16),
     ("cortex-m55", "dwconv_s16_1x8_mve", DEPTHWISE16),
+    ("cortex-m55", "dwconv_s16_1x8_mve_wide", DEPTHWISE16),
     ("cortex-m55", "dense_s8_2x4_mve", DENSE),
     ("cortex-m55", "dwconv_s8_1x16_mve", DEPTHWISE),
     ("cortex-m55", "pool_s8_1x16_mve", average()),

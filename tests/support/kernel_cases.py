@@ -37,7 +37,8 @@ CONVOLUTIONS = {
 DEPTHWISE = {
     "dwconv_s8_4x1_dsp": M4, "dwconv_s8_2x4_dsp": M4, "dwconv_s8_1x4_dsp": M4,
     "dwconv_s8_1x4_dsp_rows": M4, "dwconv_s8_4x1_c": M3, "dwconv_s8_6x1_c": RV32,
-    "dwconv_s16_1x8_mve": M55, "dwconv_s16_4x2_dsp": M4, "dwconv_s16_2x2_dsp_wide": M4,
+    "dwconv_s16_1x8_mve": M55, "dwconv_s16_1x8_mve_wide": M55, "dwconv_s16_4x2_dsp": M4,
+    "dwconv_s16_2x2_dsp_wide": M4,
     "dwconv_s16_4x1_c": M3, "dwconv_s16_6x1_c": RV32, "dwconv_s8_1x16_mve": M55,
     "dwconv_s8_6x1_zbb": ZBB,
 }  # fmt: skip

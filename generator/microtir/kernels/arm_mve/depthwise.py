@@ -8,7 +8,7 @@ a time waits for its second product.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -24,8 +24,7 @@ from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of
 from microtir.kernels.arm_mve.requantise import (
     BIAS,
     LANES,
-    MULTIPLIER,
-    SHIFT,
+    WORDS,
     Form,
     Ints,
 )
@@ -34,7 +33,7 @@ from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
-from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, load, loop, seq, store
@@ -60,12 +59,13 @@ class Line:
     """`count` groups of elements that are computed alike: of one pixel, or of some neighbours.
 
     The elements of a group are whole vectors of `lanes`, of which the second one may begin before
-    the first one ends, or less than one vector.
+    the first one ends, or less than one vector.  A channel has `words` constants.
     """
 
     count: int
     size: int
     lanes: int = BYTES
+    words: int = WORDS
 
     @property
     def blocks(self) -> int:
@@ -80,9 +80,9 @@ class Line:
     def rows(self) -> int:
         """Return the vectors of constants.
 
-        Biases of all vectors of sums, then multipliers and shifts of one after another.
+        Biases of all vectors of sums, then the other words of one after another.
         """
-        return 3 * self.vectors
+        return self.words * self.vectors
 
     @property
     def order(self) -> list[int]:
@@ -109,17 +109,21 @@ def _params(node: Node) -> LinearParams:
     return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
-def _found(node: Node) -> tuple[Ints | None, Form]:
+def _factors(node: Node, *, wide: bool) -> tuple[Ints | None, Form]:
     """Return constants of the channels, None if they or the weights do not fit, and their use."""
     weights = node.inputs[1].data
     assert weights is not None
     matrix = weights.reshape(-1, weights.shape[-1]).astype(np.int8)
-    constants, rescaling = factors_of(matrix.T, node, _params(node))
+    constants, rescaling = factors_of(matrix.T, node, _params(node), wide=wide)
+    assert not rescaling.bits, "products of so few taps leave room for the lower part of a bias"
     # The only sum of two products that 16 bits do not hold is 2 * -128 * -128.
     has_largest = ((matrix[:-1] == _LEAST) & (matrix[1:] == _LEAST)).any()
     if rescaling.element is DType.INT8 and has_largest:
         return None, rescaling
     return constants, rescaling
+
+
+_narrow, _wide = (of_node(partial(_factors, wide=wide)) for wide in (False, True))
 
 
 def _together(geometry: Geometry, lanes: int) -> int:
@@ -137,14 +141,16 @@ class Depthwise(DepthwiseKernel):
     Args:
         name: of the kernel.
         dtype: of inputs and outputs.
+        wide: whether sums have 64 bits: that of products fits 32, and the rest of the bias is a
+            constant of the rescaling.
     """
 
     needs = Feature.MVE
     cycles = 157
     depends_on_calls = True
 
-    def __init__(self, name: str, dtype: DType) -> None:
-        self.name, self.dtype = name, dtype
+    def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
+        self.name, self.dtype, self.has_wide_sums = name, dtype, wide
 
     def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
         """Return what speaks against it: taps or rows out of reach of the instructions."""
@@ -161,7 +167,7 @@ class Depthwise(DepthwiseKernel):
         return None if in_reach else Refusal.SIZES
 
     def has_form(self, node: Node) -> bool:
-        return _found(node)[0] is not None
+        return self._factors(node)[0] is not None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of one window of rows with their borders."""
@@ -176,7 +182,7 @@ class Depthwise(DepthwiseKernel):
         channels, lanes = geometry.image.channels, lanes_of(self.dtype)
         together = _together(geometry, lanes)
         line = Line(-(-geometry.output.width // together), together * channels, lanes)
-        row = _kernel_cost(line, _copied_taps(geometry), _found(node)[1].corrects_ties)
+        row = _kernel_cost(line, _copied_taps(geometry), self._factors(node)[1])
         taps = geometry.windows.rows.taps
         if geometry.is_bordered or (by_rows and taps > 1):
             row += taps * (geometry.copied * channels // lanes * 3 + 20)
@@ -193,10 +199,10 @@ class Depthwise(DepthwiseKernel):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then a row of pixels."""
         node, geometry = layer.node, Geometry.of(layer.node)
-        (constants, rescaling), lanes = _found(node), lanes_of(self.dtype)
-        assert constants is not None, "refusal() was asked"
+        (constants, rescaling), lanes = self._factors(node), lanes_of(self.dtype)
+        assert constants is not None, "reject() was asked"
         channels, together = geometry.image.channels, _together(geometry, lanes)
-        group = Line(1, together * channels, lanes)
+        group = Line(1, together * channels, lanes, rescaling.words)
         packed_weights = constant("weights", _arranged_weights(layer.data(1), group))
         packed_constants = constant("constants", _arranged_constants(constants, group))
         reaches_input = geometry.direct_step <= _LARGEST // self.dtype.bytes
@@ -205,13 +211,16 @@ class Depthwise(DepthwiseKernel):
         taps = Taps.of(geometry.windows, channels, source.row_step)
 
         def kernel(count: int) -> KernelDescription:
-            return depthwise(Line(count // together, group.size, lanes), taps, rescaling)
+            return depthwise(replace(group, count=count // together), taps, rescaling)
 
         product = Product(kernel, (at(packed_weights, 0, 0, 0), at(packed_constants, 0, 0, 0)))
         width = geometry.output.width
         counts = Count(width - width % together, "line"), Count(together, "group", overlaps=True)
         tile = Tile(counts, (product,))
         return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
+
+    def _factors(self, node: Node) -> tuple[Ints | None, Form]:
+        return (_wide if self.has_wide_sums else _narrow)(node)
 
 
 def _copied_taps(geometry: Geometry) -> Taps:
@@ -236,12 +245,12 @@ def _arranged_weights(weights: npt.NDArray[np.int8], group: Line) -> npt.NDArray
 
 
 def _arranged_constants(constants: Ints, group: Line) -> npt.NDArray[np.int32]:
-    """Return constants (channels, 3) as (blocks, rows, 4), see `depthwise`."""
+    """Return constants (channels, words) as (blocks, rows, 4), see `depthwise`."""
     padded, count = np.pad(constants, ((0, 1), (0, 0))), group.vectors
     order = np.array(_channels_of(group, len(constants)))[:, group.order]
     vectors = padded[order].reshape(len(order), count, LANES, -1)
     rows = [vectors[:, v, :, BIAS] for v in range(count)]
-    rows += [vectors[:, v, :, word] for v in range(count) for word in (MULTIPLIER, SHIFT)]
+    rows += [vectors[:, v, :, word] for v in range(count) for word in range(1, group.words)]
     arranged: npt.NDArray[np.int32] = np.stack(rows, axis=1).astype(np.int32)
     return arranged
 
@@ -339,6 +348,7 @@ def _values(line: Line, taps: Taps, rescaling: Form, step: int) -> dict[str, obj
     jump = (step - (0 if masked else line.size)) * size
     return {
         "rescaling": rescaling.values(),
+        "is_wide": rescaling.is_wide,
         "count": str(line.count) if line.count > 1 else "",
         "blocks": str(line.blocks) if line.blocks > 1 else "",
         "first_step": str((line.lanes - line.back) * size) if line.back else "",
@@ -378,13 +388,14 @@ def _tap(taps: Taps, row: int, column: int, size: int) -> dict[str, object]:
     }
 
 
-def _kernel_cost(line: Line, taps: Taps, corrects_ties: bool) -> int:
+def _kernel_cost(line: Line, taps: Taps, rescaling: Form) -> int:
     """Return the instructions of one call, from counts of the emulated Cortex-M55."""
     masks = taps.count + 2 if line.size < line.lanes else 0
     products = taps.count * (9 if line.lanes == BYTES else 6) + taps.rows + masks
     if _last_column(taps) > 2 * _IMMEDIATE:
         products += taps.count
-    block = products + 9 * line.vectors + 3 * line.vectors * corrects_ties + 2 * (line.back > 0)
+    finish = 9 + 3 * rescaling.corrects_ties + 2 * rescaling.is_wide
+    block = products + line.vectors * finish + 2 * (line.back > 0)
     return line.count * (line.blocks * block + 7) + 26
 
 

@@ -20,6 +20,7 @@ KERNELS: tuple[Kernel, ...] = (
     Gemm("conv_s16_2x4_mve_wide", DType.INT16, wide=True),
     Depthwise("dwconv_s8_1x16_mve", DType.INT8),
     Depthwise("dwconv_s16_1x8_mve", DType.INT16),
+    Depthwise("dwconv_s16_1x8_mve_wide", DType.INT16, wide=True),
     Dense("dense_s8_2x4_mve", DType.INT8),
     Dense("dense_s16_2x4_mve", DType.INT16),
     Dense("dense_s16_2x4_mve_wide", DType.INT16, wide=True),
