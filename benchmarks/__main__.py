@@ -18,6 +18,9 @@ beside runs of its whole window; it goes to `over_time.json`.
 `python -m benchmarks int16 [BOARD ...] [--record]`: layers of int16 beside the same in int8, on
 emulated boards; it goes to `int16.json`.
 
+`python -m benchmarks arena [MODEL ...] [--record]`: RAM beside tflite-micro's arena, of recurrent
+layers, networks of int16, audio and streams; it goes to `arena.json`.
+
 `python -m benchmarks onnx [MODEL ...] [--record]`: the int8 models in ONNX beside their TFLite
 twins; it goes to `onnx_twins.json`.
 
@@ -30,14 +33,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
 
-from benchmarks import boards, host, int16, onnx_twins, over_time, planning, streaming
+from benchmarks import arena, boards, host, int16, onnx_twins, over_time, planning, streaming
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
 from microtir import resources
 
 ROOT = Path(__file__).parent.parent
+
+Found = TypeVar("Found")
 
 
 def models(given: list[Path]) -> list[Path]:
@@ -69,53 +77,56 @@ def print_footprints(footprints: dict[str, Footprint]) -> None:
         )
 
 
-def main() -> int:
-    """Measure, print and, if asked, record."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--record", action="store_true")
-    args = parser.parse_args()
-    if args.models and args.models[0] == Path("boards"):
-        found = boards.measure_all([str(name) for name in args.models[1:]])
-        if args.record:
-            boards.record(found)
-        return 0
-    if args.models and args.models[0] == Path("host"):
-        ratios = host.measure_all([str(name) for name in args.models[1:]])
-        if args.record:
-            host.record(ratios)
-        return 0
-    if args.models and args.models[0] == Path("streaming"):
-        prices = streaming.measure_all([str(name) for name in args.models[1:]])
-        if args.record:
-            streaming.record(prices)
-        return 0
-    if args.models and args.models[0] == Path("over-time"):
-        pushes = over_time.measure_all([str(name) for name in args.models[1:]])
-        if args.record:
-            over_time.record(pushes)
-        return 0
-    if args.models and args.models[0] == Path("int16"):
-        layers = int16.measure_all([str(name) for name in args.models[1:]])
-        if args.record:
-            int16.record(layers)
-        return 0
-    if args.models and args.models[0] == Path("onnx"):
-        twins = onnx_twins.measure_all([str(name) for name in args.models[1:]])
-        if args.record:
-            onnx_twins.record(twins)
-        return 0
-    if args.models and args.models[0] == Path("planning"):
-        seconds = planning.measure_all()
-        if args.record:
-            planning.record(seconds)
-        return 0
-    chosen = models(args.models)
+Part = Callable[[list[str], bool], None]
+"""Measures what is named, or all of it, prints it, and records it if that is asked for."""
+
+
+def part(measure: Callable[[list[str]], Found], record: Callable[[Found], None]) -> Part:
+    """Return a part of the benchmarks."""
+
+    def run(named: list[str], recorded: bool) -> None:
+        found = measure(named)
+        if recorded:
+            record(found)
+
+    return run
+
+
+def measure_stages(paths: list[str], recorded: bool) -> None:
+    """Measure the times of all stages and what the results take."""
+    chosen = models([Path(path) for path in paths])
     print_times({path.stem: time_stages(path) for path in chosen})
     footprints = {path.stem: footprint(path) for path in chosen}
     print_footprints(footprints)
-    if args.record:
+    if recorded:
         record(footprints)
+
+
+PARTS: Mapping[str, Part] = MappingProxyType(
+    {
+        "boards": part(boards.measure_all, boards.record),
+        "host": part(host.measure_all, host.record),
+        "streaming": part(streaming.measure_all, streaming.record),
+        "over-time": part(over_time.measure_all, over_time.record),
+        "int16": part(int16.measure_all, int16.record),
+        "arena": part(arena.measure_all, arena.record),
+        "onnx": part(onnx_twins.measure_all, onnx_twins.record),
+        "planning": part(lambda _: planning.measure_all(), planning.record),
+    }
+)
+
+
+def main() -> int:
+    """Measure, print and, if asked, record."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--record", action="store_true")
+    args = parser.parse_args()
+    first, *rest = args.names or [""]
+    if first in PARTS:
+        PARTS[first](rest, args.record)
+    else:
+        measure_stages(args.names, args.record)
     return 0
 
 

@@ -1,6 +1,6 @@
 """`lstm` and `svdf`: models of one recurrent layer, of any type that it has.
 
-Weights are random, the same for each type: `python -m benchmarks recurrent` measures them.
+Weights are random, the same for each type: `python -m benchmarks arena` measures them.
 """
 
 from __future__ import annotations
