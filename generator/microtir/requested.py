@@ -6,7 +6,7 @@ from microtir.config import CompilationConfig, Numerics
 from microtir.config.stream_axis import stream_axis
 from microtir.graph.ir import Graph
 from microtir.graph.more_outputs import with_more_outputs
-from microtir.graph.numerics import with_numerics
+from microtir.graph.numerics import rescales_as_onnx, with_numerics
 from microtir.graph.passes import (
     GRAPH_PASSES,
     FoldConstants,
@@ -18,7 +18,6 @@ from microtir.graph.passes import (
 from microtir.graph.passes.checked import rewritten
 from microtir.graph.stepwise import one_step
 from microtir.graph.streaming import check_push, refuse_stream, streamed
-from microtir.operators.common.linear import rescales_in_float
 
 # What is followed step by step are layers: loops over time are recurrent ones by then.
 _LAYERS = (FoldConstants(), RemoveIdentities(), MatmulToDense(), FuseLstmLoops(), RemoveDeadNodes())
@@ -33,7 +32,7 @@ def own_numerics(config: CompilationConfig, graph: Graph | None) -> CompilationC
     """
     if config.numerics is not Numerics.MODEL:
         return config
-    is_onnx = graph is not None and any(rescales_in_float(node) for node in graph.nodes)
+    is_onnx = graph is not None and rescales_as_onnx(graph)
     return config.with_(numerics=Numerics.ONNXRUNTIME if is_onnx else Numerics.TFLM)
 
 

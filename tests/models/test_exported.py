@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from microtir import frontend
+from microtir.config import Numerics
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.reference.evaluate import evaluate, value_of
@@ -104,6 +105,20 @@ def test_golden_files_of_litert_differ_by_its_roundings(models_dir: Path, name: 
     for given, wanted in zip(inputs.values, expected.values, strict=True):
         for output, array in execute_as_litert(graph, given, kernels).items():
             assert np.array_equal(array, wanted[output])
+
+
+OF_REFERENCE_KERNELS = [
+    p for p in ROUNDED if LITERT_ROUNDS_OTHERWISE[str(p.values[0])].kernels is REFERENCE
+]
+
+
+@pytest.mark.parametrize("name", OF_REFERENCE_KERNELS)
+def test_c_gives_the_golden_files_of_reference_kernels(models_dir: Path, name: str) -> None:
+    """Compiled with numerics `tflite_ref`, to the bit."""
+    model = compile_model(models_dir / EXPORTED, name, numerics=Numerics.TFLITE_REF)
+    tolerance = rounding_of(model.graph, model.inputs.values)
+    verdict = verify(model.artifact, model.planned, model.inputs, model.expected, tolerance)
+    assert verdict.equal, verdict.to_dict()
 
 
 @pytest.mark.parametrize("name", ROUNDED)

@@ -16,7 +16,7 @@ from microtir.errors import UnsupportedModelError
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph
 from microtir.graph.numerics import with_numerics
-from microtir.graph.reference import execute
+from microtir.graph.reference import execute, execute_steps
 from microtir.graph.verify import verify
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
@@ -29,7 +29,9 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT
-from tests.support.litert import run_litert
+from tests.support.litert import run_litert, run_litert_steps
+from tests.support.operator_cases import HYBRID, RECURRENT, generate
+from tests.support.recurrent import steps_of
 from tests.support.sketch import Shape
 
 Code = BuiltinOperator
@@ -120,6 +122,40 @@ def test_c_equals_the_meaning(tmp_path: Path) -> None:
     for case, model in zip(cases, load_batch(artifacts, tmp_path, flags=STRICT), strict=True):
         expected = execute(case.graph(), {"x": case.values})
         np.testing.assert_array_equal(model.run({"x": case.values})["y"], expected["y"], case.name)
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("operator", RECURRENT)
+def test_sequences_of_recurrent_layers_equal_litert(operator: str) -> None:
+    """Over 50 runs, up to the order of sums: inputs and hidden states are quantised in a step."""
+    for seed in range(12):
+        case = generate(operator, seed, HYBRID)
+        graph = with_numerics(case.graph(), Numerics.TFLITE_REF)
+        verify(graph)
+        steps = steps_of(case)
+        (x,), (y,) = graph.arguments, graph.results
+        outputs = execute_steps(graph, [{x.name: values} for values in steps])
+        expected = run_litert_steps(case.model, [[values] for values in steps])
+        for got, (want,) in zip(outputs, expected, strict=True):
+            near = 2e-6 * max(1.0, float(np.abs(want).max()))
+            np.testing.assert_allclose(got[y.name], want, rtol=0, atol=near, err_msg=case.name)
+
+
+def test_c_of_recurrent_layers_equals_the_meaning(tmp_path: Path) -> None:
+    """One run after the other, loops over steps and states included."""
+    cases = [generate(operator, seed, HYBRID) for operator in RECURRENT for seed in range(20, 24)]
+    artifacts = [
+        microtir.build(from_tflite(case.model, name=case.name), CONFIG.with_(module_name=case.name))
+        for case in cases
+    ]
+    for case, model in zip(cases, load_batch(artifacts, tmp_path, flags=STRICT), strict=True):
+        graph = with_numerics(case.graph(), Numerics.TFLITE_REF)
+        (x,), (y,) = graph.arguments, graph.results
+        steps = [{x.name: values} for values in steps_of(case, 6)]
+        for given, expected in zip(steps, execute_steps(graph, steps), strict=True):
+            got, want = model.run(given)[y.name], expected[y.name]
+            near = 2e-6 * max(1.0, float(np.abs(want).max()))
+            np.testing.assert_allclose(got, want, rtol=0, atol=near, err_msg=case.name)
 
 
 def test_other_numerics_keep_float_layers() -> None:

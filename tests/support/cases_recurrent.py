@@ -34,6 +34,11 @@ def _scale(s: Sketch, low: float, high: float) -> float:
     return float(np.float32(np.exp(s.rng.uniform(np.log(low), np.log(high)))))
 
 
+def _is_asymmetric(s: Sketch) -> bool:
+    """Draw how floats beside weights of int8 are quantised."""
+    return s.kind_of_weights is Weights.INT8 and s.chance(0.5)
+
+
 def svdf(s: Sketch) -> Case:
     """Draw an SVDF; of int8 with a memory of int8 or int16."""
     batch, width, units, rank, length = (
@@ -56,7 +61,7 @@ def svdf(s: Sketch) -> Case:
     ]
     y_quant = Quant(_scale(s, 0.01, 0.2), s.zero_point()) if quantised else None
     activation = TfliteActivation(s.integer(0, 3))
-    options: Options = SVDFOptions(rank, activation)
+    options: Options = SVDFOptions(rank, activation, _is_asymmetric(s))
     return s.finish(inputs, s.output((batch, units), y_quant), options)
 
 
@@ -90,6 +95,8 @@ def lstm(s: Sketch) -> Case:
         *[OPTIONAL_INPUT] * 4,
     ]
     clip = s.pick(0.0, 0.0, 0.5, 3.0)
-    activation = TfliteActivation.TANH
-    options: Options = UnidirectionalSequenceLSTMOptions(activation, clip, 0.0, time_major)
+    activation, is_asymmetric = TfliteActivation.TANH, _is_asymmetric(s)
+    options: Options = UnidirectionalSequenceLSTMOptions(
+        activation, clip, 0.0, time_major, is_asymmetric
+    )
     return s.finish(inputs, s.output((*shape, units), hidden), options)

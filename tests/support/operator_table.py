@@ -96,7 +96,7 @@ PROOFS = (
     ),
     _proof("RELU_N1_TO_1", "int8", "tests/graph/test_execute.py", Standing.DEFINITION),
     _proof(
-        "CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED", HYBRID,
+        "CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED SVDF UNIDIRECTIONAL_SEQUENCE_LSTM", HYBRID,
         "tests/operators/test_hybrid.py", Standing.LITERT,
     ),
     _proof("ethos-u", "int8", "tests/support/ethos_u.py", Standing.DEFINITION),

@@ -299,6 +299,7 @@ def _source(
         pools=internal_pools(program),
         has_pools=any(pool.size for pool in workspace_pools(program)),
         uses_math=requirements.math or of_twins.math,
+        uses_double=requirements.double or of_twins.double,
         prototypes=[*driver_prototypes(program), *map(prototype, program.externs)],
         helpers=helpers,
         twin_helpers=[helper for helper in every if helper not in helpers],

@@ -133,7 +133,8 @@ _CONFIG = (
         "quantised operators; model takes the one of the file's format, and tflm for an ONNX file "
         "rescales layers of int8 in fixed point, at most one step of the output's scale from "
         "onnxruntime; tflite_ref quantises the inputs of hybrid "
-        "layers, which tflite-micro does not have, as LiteRT's reference kernels do.",
+        "layers, which tflite-micro does not have, as LiteRT's reference kernels do, and rescales "
+        "fully connected layers of integers once, in double.",
         pending=pending("use numerics 'tflm'", "tflite_opt", "float"),
     ),
     Option(

@@ -34,6 +34,7 @@ from microtir.operators.activations.definition import (
     Tanh,
 )
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
+from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.centred_weights import centred_weights
 from microtir.operators.common.multiplier import quantize_multiplier
 from microtir.operators.conditions.definition import (
@@ -244,7 +245,10 @@ class _Rewriter:
         before: list[Node] = []
         x = self.twin(node.inputs[0], before)
         outputs = tuple(self.result(tensor) for tensor in node.outputs)
-        return [*before, self._with_weights(node, x, outputs)]
+        layer = self._with_weights(node, x, outputs)
+        if isinstance(node.op, FullyConnected):  # LiteRT's kernel multiplies sums by a double
+            layer = replace(layer, op=replace(node.op, rescaling=Rescaling.FLOAT64))
+        return [*before, layer]
 
 
 _Rewrite = Callable[[_Rewriter, Node], "list[Node] | None"]

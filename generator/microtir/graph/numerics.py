@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,20 +12,24 @@ from microtir.dtype import DType
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.passes.rewrite import named_apart, with_nodes
+from microtir.graph.recurrent_layers import layers_of_lstm, layers_of_svdf
 from microtir.operators import record_of
 from microtir.operators.common.attributes import RescaledOperator, Rescaling
-from microtir.operators.common.linear import rescales_in_float
+from microtir.operators.common.linear import rescaling_of
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.hybrid.definition import Bounds, DynamicQuantize, Hybrid, Inner
+from microtir.operators.recurrent.definition import GATES, Lstm, Svdf
 
 
 def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
     """Return the graph with layers as a reference computes them.
 
     With `tflm`, which has no hybrid layers, they are float layers whose weights are widened.  With
-    `tflite_ref` the input is quantised while the model runs: an image, or a row of features, has a
-    scale of its own.  Integers of ONNX are rescaled in fixed point with both.
+    `tflite_ref` their input is quantised while the model runs: an image, or a row of features, has
+    a scale of its own.  What a recurrent layer multiplies by weights of int8 in a step is a layer
+    like any other then.  FULLY_CONNECTED of integers multiplies its sums by a double there.
+    Integers of ONNX are rescaled in fixed point with both.
 
     Args:
         graph: as it was read: weights that a model dequantises are floats there.
@@ -40,17 +44,23 @@ def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
     if numerics is Numerics.ONNXRUNTIME:
         _check_float_rescaling(graph)
         return graph
-    if any(rescales_in_float(node) for node in graph.nodes):
+    if rescales_as_onnx(graph):
         graph = with_nodes(graph, [_in_fixed_point(node) for node in graph.nodes])
     if numerics is not Numerics.TFLITE_REF:
         return graph
-    return named_apart(with_nodes(graph, [n for node in graph.nodes for n in _as_litert(node)]))
+    layers = (layer for node in graph.nodes for layer in _layers_of(node))
+    return named_apart(with_nodes(graph, [n for layer in layers for n in _as_litert(layer)]))
+
+
+def rescales_as_onnx(graph: Graph) -> bool:
+    """Return whether an operator of a graph rescales integers as ONNX's do."""
+    return any(rescaling_of(node) is Rescaling.FLOAT32 for node in graph.nodes)
 
 
 def _in_fixed_point(node: Node) -> Node:
     """Return a node as TFLite rescales its integers, where its scales have a fixed-point form."""
     op = node.op
-    if not isinstance(op, RescaledOperator) or op.rescaling is Rescaling.FIXED_POINT:
+    if not isinstance(op, RescaledOperator) or op.rescaling is not Rescaling.FLOAT32:
         return node
     changed = replace(node, op=replace(op, rescaling=Rescaling.FIXED_POINT))
     rule = record_of(op).definition.multipliers
@@ -58,7 +68,7 @@ def _in_fixed_point(node: Node) -> Node:
 
 
 def _check_float_rescaling(graph: Graph) -> None:
-    if any(rescales_in_float(node) for node in graph.nodes):
+    if rescales_as_onnx(graph):
         return
     for node in graph.nodes:
         is_rescaled = isinstance(node.op, RescaledOperator) and node.output.dtype.is_int
@@ -72,8 +82,31 @@ def _check_float_rescaling(graph: Graph) -> None:
             )
 
 
+def _layers_of(node: Node) -> Iterable[Node]:
+    """Return the layers that a recurrent one multiplies by weights of int8 with; else itself."""
+    weights: tuple[Tensor, ...] = ()
+    if isinstance(node.op, Lstm):
+        weights = node.inputs[3 : 3 + 2 * GATES]
+    elif isinstance(node.op, Svdf):
+        weights = node.inputs[2:3]
+    if node.inputs[0].dtype is not DType.FLOAT32 or all(w.dtype is not DType.INT8 for w in weights):
+        return (node,)
+    quantizations = [w.type.quantization for w in weights]
+    if any(q is not None and q.is_per_channel for q in quantizations):
+        raise UnsupportedModelError(
+            "its weights have several scales, of which LiteRT reads one",
+            where=str(node.source),
+            legal="one scale for the weights of a gate",
+            fix="compile with numerics 'tflm'",
+        )
+    return layers_of_lstm(node) if isinstance(node.op, Lstm) else layers_of_svdf(node)
+
+
 def _as_litert(node: Node) -> Iterator[Node]:
     op = node.op
+    if isinstance(op, FullyConnected) and node.inputs[0].dtype in (DType.INT8, DType.INT16):
+        yield replace(node, op=replace(op, rescaling=Rescaling.FLOAT64))
+        return
     if not isinstance(op, Inner) or not _is_hybrid(node):
         yield node
         return

@@ -71,7 +71,8 @@ def _steps(graph: Graph) -> int:
     if not counts:
         raise _refused(
             f"'{graph.name}' has no recurrent layer over a sequence",
-            "a model with an LSTM; SVDF and cells with states are computed step by step anyway",
+            "a model with an LSTM; SVDF and cells with states are computed step by step anyway, and"
+            " with numerics 'tflite_ref' an LSTM of floats with weights of int8 is a loop",
         )
     if counts != [counts[0]] or counts == [1]:
         text = " and ".join(map(str, counts))

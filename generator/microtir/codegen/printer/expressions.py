@@ -105,6 +105,7 @@ class Requirements:
 
     helpers: set[str]
     math: bool = False
+    double: bool = False  # some numbers are computed in it
 
 
 # Above it the dividend is no index, of which little more is known than its type.
@@ -155,6 +156,7 @@ class ExpressionPrinter:
         return f"{name}[{index}]"
 
     def expr(self, e: Expr) -> CText:
+        self.requirements.double |= e.dtype is DType.FLOAT64
         match e:
             case Var():
                 return CText(self.names.of(e), c_type=e.dtype)

@@ -193,7 +193,7 @@ def requantise(
         is_straight: clamps take no branch.
     """
     if has_long_sums(node):
-        words = long_constants(params, bias_of(node))
+        words = None if params.in_double else long_constants(params, bias_of(node))
         return None if words is None else (RequantiseLong(LongRescaling.of(params)), words)
     element = node.output.dtype
     offset = _offset(element)
@@ -248,7 +248,12 @@ _LARGEST_EXACT = 1 << 24  # of the integers that a float32 holds without gaps
 def _in_float(
     node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]
 ) -> tuple[Finish, Table] | None:
-    """Return the finish of a layer that rescales in float32; None if a bias is no float32."""
+    """Return the finish of a layer that rescales in float32; None if a bias is no float32.
+
+    None, too, for one that rescales in double.
+    """
+    if params.in_double:
+        return None
     given = node.inputs[2].data if len(node.inputs) > 2 else None
     bias = folded_bias(matrix.astype(np.int64), given, params.input_zero_point)
     if np.abs(bias).max(initial=0) > _LARGEST_EXACT or node.output.dtype is not DType.INT8:

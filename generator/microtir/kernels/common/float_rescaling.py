@@ -1,6 +1,6 @@
-"""Integers that give, for every sum that can occur, what a rescaling in float32 gives.
+"""Integers that give, for every sum that can occur, what a rescaling in floats gives.
 
-A sum times a float32, rounded to the nearest integer, never falls where the sum rises, whatever is
+A sum times a float, rounded to the nearest integer, never falls where the sum rises, whatever is
 rounded on the way.  So a table of steps says all of it: the least sum at which each stored value is
 reached.  floor((slope * sum + offset) / 2^bits) never falls either: both are equal on a range of
 sums if slope and offset put every step between the same two sums.  Each step is two linear
@@ -18,7 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import Ints
+from microtir.operators.common.linear import times_factors
 
 _LARGEST = 1 << 30  # of the sums
 LARGEST_SHIFT = 20  # so that inequalities fit 64 bits
@@ -28,7 +30,7 @@ _SLOPES = 1 << 12  # a slope differs by less than this part from the factor
 
 @dataclass(frozen=True, slots=True)
 class StoredSums:
-    """A float32 factor, the sums that are multiplied by it, and the range that is stored."""
+    """A factor, the sums that are multiplied by it, and the range that is stored."""
 
     factor: float
     lowest: int
@@ -36,6 +38,7 @@ class StoredSums:
     zero_point: int
     low: int
     high: int
+    rescaling: Rescaling = Rescaling.FLOAT32
 
     @property
     def constant(self) -> int | None:
@@ -44,12 +47,12 @@ class StoredSums:
         return first if first == last else None
 
     def stored(self, total: int) -> int:
-        """Return what a sum is stored as, as onnxruntime computes it."""
+        """Return what a sum is stored as, as the reference computes it."""
         return int(self._clamped(np.array([total], np.int64))[0])
 
     def _clamped(self, totals: Ints) -> Ints:
-        scaled = np.rint(totals.astype(np.float32) * np.float32(self.factor))
-        clipped: Ints = np.clip(scaled.astype(np.int64) + self.zero_point, self.low, self.high)
+        scaled = times_factors(totals, np.array(self.factor), self.rescaling)
+        clipped: Ints = np.clip(scaled + self.zero_point, self.low, self.high)
         return clipped
 
     def first_sums(self, values: Ints) -> Ints:

@@ -12,8 +12,9 @@ the product in the same instruction.  So one channel is four words: twice the bi
 rounding, shift.
 
 Without the correction the sequence is one floor of a line over the sums, because floors of floors
-are one floor.  What onnxruntime computes in float32 is found among these lines, if it is there:
-twice the bias may be odd, and any rounding constant will do.
+are one floor.  What onnxruntime computes in float32, and LiteRT for fully connected layers in
+double, is found among these lines, if it is there: twice the bias may be odd, and any rounding
+constant will do.
 """
 
 from __future__ import annotations
@@ -149,11 +150,11 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
 def _requantisation_in_float(
     params: LinearParams, bias: Ints, magnitude: Ints
 ) -> Requantisation | None:
-    """Return the constants of a layer that is rescaled in float32: integers if there are some."""
+    """Return the constants of a layer that is rescaled by floats: integers if there are some."""
     factors = params.factors * (len(bias) // len(params.factors))
     limits = params.output_zero_point, params.activation_min, params.activation_max
     channels = [
-        (StoredSums(factor, b - m, b + m, *limits), b)
+        (StoredSums(factor, b - m, b + m, *limits, params.rescaling), b)
         for factor, b, m in zip(factors, bias.tolist(), magnitude.tolist(), strict=True)
     ]
     # One shift for all channels saves an instruction of each output.
@@ -171,7 +172,12 @@ def _requantisation_in_float(
 def _by_floats(
     params: LinearParams, channels: list[tuple[StoredSums, int]]
 ) -> Requantisation | None:
-    """Return the constants by which floats rescale; None if sums or results are too large."""
+    """Return the constants by which floats rescale; None if sums or results are too large.
+
+    Doubles do not: no core of a microcontroller has instructions for them that would be worth it.
+    """
+    if params.in_double:
+        return None
     words = np.zeros((len(channels), WORDS), np.int32)
     for row, (sums, bias) in zip(words, channels, strict=True):
         largest = max(-sums.lowest, sums.highest)

@@ -33,16 +33,18 @@ class Rescaling(Enum):
 
     FIXED_POINT is TFLite's: a multiplier of 31 bits and a shift.  FLOAT32 is that of ONNX's QLinear
     operators as onnxruntime computes them: the sum as a float32 times a float32, rounded to the
-    nearest integer, of two the even one.
+    nearest integer, of two the even one.  FLOAT64 is that of LiteRT's reference kernel of
+    FULLY_CONNECTED: the sum times a double, of two nearest integers the one away from zero.
     """
 
     FIXED_POINT = "fixed_point"
     FLOAT32 = "float32"
+    FLOAT64 = "float64"
 
 
 @dataclass(frozen=True, slots=True)
 class RescaledOperator(Operator):
-    """An operator whose results on integers are rescaled in one of two ways."""
+    """An operator whose results on integers are rescaled in one of these ways."""
 
     rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 

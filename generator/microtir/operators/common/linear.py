@@ -10,7 +10,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, SumRange, TensorType
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
-from microtir.operators.common.fixed_point import Ints, wrap
+from microtir.operators.common.fixed_point import Ints
 from microtir.operators.common.multiplier import (
     MAX_REDUCED_SHIFT,
     MAX_SHIFT,
@@ -30,10 +30,15 @@ class WeightedOperator(RescaledOperator):
     """An operator of weighted sums."""
 
 
-def rescales_in_float(node: Node) -> bool:
-    """Return whether a node rescales integers in float32."""
+def rescaling_of(node: Node) -> Rescaling:
+    """Return how a node rescales integers; that of TFLite's if it has no choice."""
     op = node.op
-    return isinstance(op, RescaledOperator) and op.rescaling is Rescaling.FLOAT32
+    return op.rescaling if isinstance(op, RescaledOperator) else Rescaling.FIXED_POINT
+
+
+def rescales_in_float(node: Node) -> bool:
+    """Return whether a node rescales integers by a float or a double."""
+    return rescaling_of(node) is not Rescaling.FIXED_POINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class LinearParams:
 
     `multipliers` has one entry for all output channels, or one for each.  Weights have the
     zero point 0; padding counts as the input's zero point, that is, adds nothing.  Where there are
-    `factors`, as many, sums are rescaled in float32 by them, and not by the multipliers.
+    `factors`, as many, sums are rescaled by them as `rescaling` says, and not by the multipliers.
     """
 
     input_zero_point: int
@@ -51,10 +56,16 @@ class LinearParams:
     activation_min: int
     activation_max: int
     factors: tuple[float, ...] = ()
+    rescaling: Rescaling = Rescaling.FIXED_POINT
 
     @property
     def is_per_channel(self) -> bool:
         return len(self.multipliers) > 1
+
+    @property
+    def in_double(self) -> bool:
+        """Return whether sums are rescaled by doubles."""
+        return self.rescaling is Rescaling.FLOAT64
 
     def multiplier_arrays(self, channels: int) -> tuple[Ints, Ints]:
         """Return the multipliers and shifts, one per output channel."""
@@ -109,9 +120,14 @@ def weighted_params(
     params = linear_params(activation, features, output, multipliers)
     if rescaling is Rescaling.FIXED_POINT:
         return params
+    if rescaling is Rescaling.FLOAT64:
+        factors = _double_factors(features, weights, output)
+        return replace(params, factors=factors, rescaling=rescaling)
     low, high = _float_range(activation, output)
     factors = _float_factors(features, weights, output)
-    return replace(params, activation_min=low, activation_max=high, factors=factors)
+    return replace(
+        params, activation_min=low, activation_max=high, factors=factors, rescaling=rescaling
+    )
 
 
 def _float_range(activation: Activation, output: TensorType) -> tuple[int, int]:
@@ -130,16 +146,32 @@ def _float_factors(
     return tuple((products / np.float32(output.quant.scale)).tolist())
 
 
-def rescaled_in_float(sums: Ints, params: LinearParams) -> Ints:
-    """Return what sums of int32, channels last, are stored as: times float32 factors, to nearest.
+def _double_factors(
+    features: TensorType, weights: TensorType, output: TensorType
+) -> tuple[float, ...]:
+    """Return the factors of sums as LiteRT computes them: in double."""
+    scales = np.array(weights.quant.scales, np.float64)
+    return tuple((features.quant.scale * scales / output.quant.scale).tolist())
 
-    Factors are those of `params`; sums that leave int32 wrap.
-    """
+
+def rescaled_in_float(sums: Ints, params: LinearParams) -> Ints:
+    """Return what sums, channels last, are stored as: times the factors of `params`, to nearest."""
     channels = sums.shape[-1]
-    by_channel = np.array(params.factors * (channels // len(params.factors)), np.float32)
-    scaled = np.rint(wrap(sums).astype(np.float32) * by_channel)
-    shifted: Ints = scaled.astype(np.int64) + params.output_zero_point
-    return np.clip(shifted, params.activation_min, params.activation_max)
+    by_channel = np.array(params.factors * (channels // len(params.factors)))
+    scaled = times_factors(sums, by_channel, params.rescaling)
+    return np.clip(scaled + params.output_zero_point, params.activation_min, params.activation_max)
+
+
+def times_factors(sums: Ints, factors: Array, rescaling: Rescaling) -> Ints:
+    """Return integers times float32 or double factors, rounded as a rescaling in floats does."""
+    if rescaling is Rescaling.FLOAT64:
+        real = sums.astype(np.float64) * factors
+        whole = np.trunc(real)
+        rounded = whole + (real - whole >= 0.5) - (real - whole <= -0.5)
+    else:
+        rounded = np.rint(sums.astype(np.float32) * factors.astype(np.float32))
+    scaled: Ints = rounded.astype(np.int64)
+    return scaled
 
 
 def _extent(start: Ints, lows: Ints, highs: Ints) -> SumRange:

@@ -13,6 +13,7 @@ from microtir.operators.common.fixed_point import (
     Ints,
     multiply_by_quantized_multiplier,
     multiply_by_reduced_multiplier,
+    wrap,
 )
 from microtir.operators.common.linear import (
     LinearParams,
@@ -62,7 +63,7 @@ def linear(
 def requantized(accumulators: Ints, params: LinearParams, is_long: bool) -> Ints:
     """Return scale accumulators (channels last) to stored outputs and clamp them."""
     if params.factors:
-        return rescaled_in_float(accumulators, params)
+        return rescaled_in_float(accumulators if is_long else wrap(accumulators), params)
     scale, factors = multiply_by_quantized_multiplier, params.multipliers
     if is_long:
         scale, factors = multiply_by_reduced_multiplier, tuple(map(reduced, factors))

@@ -99,6 +99,8 @@ class WeightedArithmetic:
     def stored(self, total: te.Expr, channel: te.Expr) -> te.Expr:
         """Return the output element of a sum that began with the bias."""
         params = self.params
+        if params.in_double:
+            return self._stored_in_double(total, channel)
         if params.factors:
             sum_ = self.accumulator.total(total)
             factor = float_factor(params.factors, channel)
@@ -106,6 +108,20 @@ class WeightedArithmetic:
         scaled = self.factors.apply(self.accumulator.total(total), channel)
         low, high = params.activation_min, params.activation_max
         return stored(scaled, params.output_zero_point, low, high, self.dtype)
+
+    def _stored_in_double(self, total: te.Expr, channel: te.Expr) -> te.Expr:
+        """Return a sum rescaled in double: clamped, so that it fits an integer, and rounded."""
+        limits, of_channel = StoredRange.of(self.params), np.array(self.params.factors)
+        factor = te.const(of_channel[0], DType.FLOAT64)
+        if len(set(self.params.factors)) > 1:
+            factor = te.constant(of_channel, "factors")[channel]
+        sum_ = te.cast(DType.FLOAT64, self.accumulator.total(total))
+        low, high = (end - limits.zero_point for end in (limits.low, limits.high))
+        real = te.bind("real", te.clamp(sum_ * factor, float(low), float(high)))
+        whole = te.bind("whole", te.cast(DType.INT32, real))  # towards zero
+        rest = te.bind("rest", real - te.cast(DType.FLOAT64, whole))
+        away = te.select(rest >= 0.5, 1, te.select(rest <= -0.5, -1, 0))
+        return te.cast(self.dtype, whole + away + limits.zero_point)
 
 
 def float_factor(factors: tuple[float, ...], channel: te.Expr) -> te.Expr:

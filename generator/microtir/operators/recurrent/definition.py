@@ -44,12 +44,14 @@ class Svdf(Operator):
 
     Inputs: x (B, I), memory (B, F*M), weights of features (F, I), of time (F, M), perhaps a bias
     (U,). Each of the F filters keeps M features, the newest one last. Outputs: (B, U), U = F /
-    `rank`, and the memory.
+    `rank`, and the memory.  `asymmetric` is what one of floats with weights of int8 says of how its
+    inputs are quantised, if they are.
     """
 
     name: ClassVar[str] = "svdf"
     rank: int = 1
     activation: Activation = Activation.NONE  # of floats
+    asymmetric: bool = False
 
 
 class SvdfExtents(NamedTuple):
@@ -159,13 +161,15 @@ class Lstm(Operator):
     output gates the weights for x (U, I), those for the hidden state (U, U), and biases (U,).
     Outputs: the hidden state behind each step (B, T, U), and both states behind the last one.
     `time_major`: T before B in x and in the first output. Cells are clamped to `cell_clip` on both
-    sides, if that is above 0. `last_only`: the first output has one step, the last.
+    sides, if that is above 0. `last_only`: the first output has one step, the last. `asymmetric`:
+    as that of SVDF.
     """
 
     name: ClassVar[str] = "unidirectional_sequence_lstm"
     time_major: bool = False
     cell_clip: float = 0.0
     last_only: bool = False
+    asymmetric: bool = False
 
 
 class Gate(NamedTuple):

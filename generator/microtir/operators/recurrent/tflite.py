@@ -34,7 +34,8 @@ def svdf(operands: Operands) -> Converted:
     if operands.optional(3) is not None:
         constants.append(operands.require_computable(3, "the bias"))
     inputs = (operands.input(0), operands.variable(4), *constants)
-    return Converted(Svdf(options.rank, activation), inputs)
+    is_asymmetric = options.asymmetric_quantize_inputs
+    return Converted(Svdf(options.rank, activation, is_asymmetric), inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def unidirectional_sequence_lstm(operands: Operands) -> Converted:
     weights = (operands.require_computable(n, "the weights") for n in _WEIGHTS)
     biases = (operands.require_computable(n, "the biases") for n in _BIASES)
     states = operands.variable(_HIDDEN), operands.variable(_CELL)
-    op = Lstm(options.time_major, options.cell_clip)
+    op = Lstm(options.time_major, options.cell_clip, asymmetric=options.asymmetric_quantize_inputs)
     return Converted(op, (operands.input(0), *states, *weights, *biases))
 
 
