@@ -17,8 +17,9 @@ from microtir.graph.passes import FuseLstmLoops
 from microtir.graph.reference import execute, execute_steps
 from microtir.graph.stepwise import one_step
 from microtir.graph.verify import verify
-from microtir.operators.activations.definition import Tanh
+from microtir.operators.activations.definition import Logistic, Tanh
 from microtir.operators.arithmetic.definition import Add
+from microtir.operators.control.definition import Repeat, has_control
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape, StridedSlice, Transpose
 from microtir.operators.recurrent.definition import Lstm
@@ -83,18 +84,49 @@ def test_c_gives_the_same_bits_step_by_step(tmp_path: Path, kind: Kind) -> None:
 
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("first", [0.0, 0.5])
-def test_loops_keep_what_they_began_with(batch: int, first: float) -> None:
-    """What each sequence began with is what the first run begins with."""
-    model = FuseLstmLoops()(loop(Written(batch=batch, first=first, results=("list", "cell"))))
+@pytest.mark.parametrize("show", [Logistic(), Tanh()])
+def test_loops_keep_what_they_began_with(batch: int, first: float, show: Operator) -> None:
+    """What each sequence began with is what the first run begins with.
+
+    A loop with another gate is no LSTM, and its turn is what a run computes.
+    """
+    written = Written(batch=batch, first=first, results=("list", "cell"), show=show)
+    model = FuseLstmLoops()(loop(written))
+    assert has_control(model.nodes) is (show == Tanh())
     steps = one_step(model)
     verify(steps)
-    assert [state.initial.flat[0] for state in steps.states] == [0.0, first]
+    assert not any(isinstance(node.op, Repeat) for node in steps.nodes)
+    assert sorted(state.initial.flat[0] for state in steps.states) == [0.0, first]
     x = values_of(model.arguments[0])
     wanted = execute(model, {"x": x})
     runs = list(execute_steps(steps, [{"x": x[[step]]} for step in range(STEPS)]))
     shown = np.concatenate([outputs["y_list"] for outputs in runs])
     near(shown, wanted["y_list"])
     near(runs[-1]["y_cell"], wanted["y_cell"])
+
+
+EXPORTED_LOOPS = [
+    pytest.param(name, marks=pytest.mark.model(f"exported/{name}"))
+    for name in ("gru_while_float32", "gru_while_reset_before_float32", "lstm_while_hybrid")
+]
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("name", EXPORTED_LOOPS)
+def test_loops_of_exporters_give_the_same_bits_step_by_step(models_dir: Path, name: str) -> None:
+    """Cells of any kind, of which the last step counts, with hybrid layers in the turns, too."""
+    config = CompilationConfig(targets="c -mcpu=cortex-m4", numerics="tflite_ref")
+    module = from_tflite(models_dir / "exported" / f"{name}.tflite")
+    whole, steps = (
+        microtir.host.load(microtir.build(module, config.with_(stateful=one)))
+        for one in (False, True)
+    )
+    (x,) = of((models_dir / "exported" / f"{name}.tflite").read_bytes()).arguments
+    values = values_of(x)
+    (wanted,) = whole.run({x.name: values}).values()
+    given = [{x.name: values[:, [step]]} for step in range(x.shape[1])]
+    (got,) = steps.run_sequence(given)[-1].values()
+    np.testing.assert_array_equal(got, wanted)
 
 
 def network(*layers: tuple[Operator, tuple[int, ...]], behind: bool = True) -> Graph:
@@ -172,7 +204,7 @@ REVERSED = (StridedSlice((0, 4, 0), (1, -1, 1), (1, 5, 3)), (1, 5, 3))
 REFUSED = {
     "goes back in time, as one of two directions does": lambda: network(REVERSED, behind=False),
     "needs several steps at once": lambda: network((Reshape(), (1, 20)), (Tanh(), (1, 20))),
-    "has no recurrent layer over a sequence": lambda: graph(
+    "has no recurrent layer and no loop over a sequence": lambda: graph(
         [node(Tanh(), [tensor("x", (1, 5, 3))], tensor("y", (1, 5, 3)))],
         [tensor("x", (1, 5, 3))], [tensor("y", (1, 5, 3))],
     ),

@@ -8,13 +8,17 @@ without states: here nothing is ever forgotten, and no layer may look at several
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph, Node, State, Tensor
+from microtir.graph.passes.loops import Carried, Loop, loops_of
 from microtir.operators import record_of
+from microtir.operators.control.definition import PutItem
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.indexing.definition import Gather
 from microtir.operators.movement.definition import (
     Concatenation,
     Reshape,
@@ -33,7 +37,7 @@ def one_step(graph: Graph) -> Graph:
     """Return the model of one step of a model of a sequence.
 
     Args:
-        graph: whose loops over time are recurrent layers.
+        graph: whose loops over time are recurrent layers, or compute cells of their own.
 
     Raises:
         ConfigError: it has none, or a layer needs other steps than those that were.
@@ -65,14 +69,14 @@ def _tried(graph: Graph, steps: int, tensor: Tensor, axis: int) -> Graph | Confi
 
 
 def _steps(graph: Graph) -> int:
-    """Return over how many steps the recurrent layers of a model go."""
+    """Return over how many steps the recurrent layers and loops of a model go."""
     layers = [node for node in graph.nodes if isinstance(node.op, Lstm)]
-    counts = sorted({lstm_extents(node).steps for node in layers})
+    loops = [loop.turns for loop in loops_of(graph) if loop.counter is not None]
+    counts = sorted({*(lstm_extents(node).steps for node in layers), *loops})
     if not counts:
         raise _refused(
-            f"'{graph.name}' has no recurrent layer over a sequence",
-            "a model with an LSTM; SVDF and cells with states are computed step by step anyway, and"
-            " with numerics 'tflite_ref' an LSTM of floats with weights of int8 is a loop",
+            f"'{graph.name}' has no recurrent layer and no loop over a sequence",
+            "a model with one; SVDF and cells with states are computed step by step anyway",
         )
     if counts != [counts[0]] or counts == [1]:
         text = " and ".join(map(str, counts))
@@ -84,6 +88,14 @@ def _last_axis_read(node: Node) -> int:
     """Return which axis a fully connected layer multiplies with weights; 0 if it joins several."""
     shape = node.inputs[0].shape
     return len(shape) - 1 if shape[-1] == node.inputs[1].shape[1] else 0
+
+
+def _is_list(value: Carried, counter: Carried) -> bool:
+    """Return whether a value of a loop is the list of what its turns make."""
+    node = value.new
+    if not isinstance(node.op, PutItem):
+        return False
+    return node.inputs[0] is value.turn and node.inputs[2] is counter.turn
 
 
 def _refused(why: str, legal: str) -> ConfigError:
@@ -118,7 +130,7 @@ class _Steps:
         """Return the graph of one step."""
         for tensor, axis in tuple(self.axes.items()):
             self._shorten(tensor, axis)
-        nodes = [self._node(node) for node in self.graph.nodes]
+        nodes = list(self._nodes())
         inputs = (self.made.get(t, t) for t in self.graph.inputs)
         outputs = (self.made.get(t, t) for t in self.graph.outputs)
         return replace(
@@ -137,6 +149,18 @@ class _Steps:
         self.axes[tensor] = axis
         self.made[tensor] = replace(tensor, type=replace(tensor.type, shape=tuple(shape)))
 
+    def _nodes(self) -> Iterator[Node]:
+        """Yield the nodes of one step: of a loop over the steps those of a turn."""
+        loops = {loop.start: loop for loop in loops_of(self.graph)}
+        begins = {node for loop in loops.values() for node in loop.begins}
+        behind = 0
+        for number, node in enumerate(self.graph.nodes):
+            if number in loops:
+                yield from self._turn(loops[number])
+                behind = loops[number].stop + 1
+            elif number >= behind and node not in begins:
+                yield self._node(node)
+
     def _node(self, node: Node) -> Node:
         """Return a node of one step."""
         if isinstance(node.op, Lstm):
@@ -144,7 +168,7 @@ class _Steps:
         over = [tensor for tensor in node.inputs if tensor in self.axes]
         if not over:
             self._check_states(node)
-            return node
+            return self._with_tensors(node)
         op = node.op
         if isinstance(op, StridedSlice):
             return self._slice(node, op)
@@ -264,6 +288,48 @@ class _Steps:
         ]
         made = self._with_tensors(node)
         return replace(made, inputs=(made.inputs[0], *states, *made.inputs[3:]))
+
+    def _turn(self, loop: Loop) -> Iterator[Node]:
+        """Yield a turn of a loop over the steps: what goes from turn to turn is a state."""
+        end, counter = self.graph.nodes[loop.stop], loop.counter
+        if counter is None or loop.turns != self.steps:
+            raise _refused(f"the loop '{end.name}' goes over no sequence", f"{self.steps} turns")
+        lists = [v for v in loop.carried if _is_list(v, counter)]
+        body = self.graph.nodes[loop.start + 1 : loop.stop]
+        for value in loop.carried:
+            is_read = any(value.turn in node.inputs for node in body)
+            if value is not counter and value not in lists and is_read:
+                self.made[value.turn] = self._kept(end, value.first, value.last)
+        numbered = {counter.turn, *(value.turn for value in lists)}
+        counts = loop.made[counter.new.inputs[0]]
+        left_out = {counts, *(value.new for value in loop.carried)}
+        for node in body:
+            if node in left_out:
+                continue
+            if self._is_item(node, counter):
+                yield self._reshaped(node, node.inputs[0], node.output)
+            elif numbered.isdisjoint(node.inputs):
+                yield self._node(node)
+            else:
+                raise self._looks_around(node)
+        for value in loop.carried:
+            if value in lists:
+                self._shorten(value.last, 0)
+            if value is not counter:
+                yield self._reshaped(end, value.new.inputs[value in lists], value.last)
+            elif self.graph.consumers().get(value.last) or value.last in self.graph.outputs:
+                raise self._looks_around(end)
+
+    def _is_item(self, node: Node, counter: Carried) -> bool:
+        """Return whether a node takes the step of a turn."""
+        if not isinstance(node.op, Gather) or node.inputs[1] is not counter.turn:
+            return False
+        return node.op == Gather() and self.axes.get(node.inputs[0]) == 0
+
+    def _reshaped(self, node: Node, source: Tensor, result: Tensor) -> Node:
+        given, made = (self.made.get(tensor, tensor) for tensor in (source, result))
+        name = f"{result.name}_of_step"
+        return replace(node, op=Reshape(), inputs=(given,), outputs=(made,), name=name)
 
     def _kept(self, node: Node, before: Tensor, after: Tensor) -> Tensor:
         """Return what a layer begins with: what it has left in the run before."""
