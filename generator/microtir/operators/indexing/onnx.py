@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from microtir.graph.ir import Tensor
+import numpy as np
+
+from microtir.graph.ir import Array, Tensor
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_parts import along, reshaped
 from microtir.operators.indexing.definition import Gather
 from microtir.operators.indexing.onnx_elements import (
     compress,
@@ -20,10 +23,26 @@ from microtir.operators.indexing.onnx_elements import (
 
 
 def gather(node: OnnxNode) -> Tensor:
-    """Read Gather; negative indices count from the end of the axis."""
+    """Read Gather; negative indices count from the end of the axis.
+
+    Known indices that are equally far apart, or one, are those of a slice.
+    """
     data, indices = node.input(0), node.input(1)
     axis = node.axis(node.integer("axis", 0), len(data.shape))
-    return node.emit(Gather(axis), data, counted(node, indices, data.shape[axis]))
+    places = counted(node, indices, data.shape[axis])
+    step = _step(places.data, data.shape[axis])
+    if step is None or places.data is None:
+        return node.emit(Gather(axis), data, places)
+    taken = along(node, data, axis, int(places.data.flat[0]), places.type.elements, step)
+    return reshaped(node, taken, *data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
+
+
+def _step(places: Array | None, extent: int) -> int | None:
+    """Return how far apart indices are, if that is known and one number, and all of them legal."""
+    if places is None or not places.size or not ((places >= 0) & (places < extent)).all():
+        return None
+    steps = set(np.diff(places.reshape(-1).astype(np.int64)).tolist()) or {1}
+    return steps.pop() if len(steps) == 1 and 0 not in steps else None
 
 
 _SCATTER = ("axis", "reduction")

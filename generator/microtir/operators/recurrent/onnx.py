@@ -1,4 +1,4 @@
-"""Read ONNX's recurrent layers: each step is written out.
+"""Read ONNX's recurrent layers: an LSTM as the graph has it, of others each step is written out.
 
 What the inputs add to the gates is one product for all steps; a step then multiplies its state.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from microtir.graph.ir import Array, Tensor
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.operators.activations.definition import Elu, LeakyRelu, Logistic, Relu, Tanh
 from microtir.operators.common.onnx_arithmetic import (
     add,
@@ -23,9 +25,10 @@ from microtir.operators.common.onnx_arithmetic import (
     sub,
 )
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, joined, reshaped, transposed
+from microtir.operators.common.onnx_parts import along, backwards, joined, reshaped, transposed
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
+from microtir.operators.recurrent.definition import Lstm
 from microtir.operators.unary.definition import Abs, Exp, Log
 
 _MOST_STEPS = 1 << 9
@@ -260,8 +263,9 @@ def _layer(cell: _Cell) -> Callable[[OnnxNode], tuple[Tensor, ...]]:
         if way not in ways or node.input(1).shape[0] != len(ways[way]):
             raise node.malformed(f"the direction {way!r}, weights of {node.input(1).shape}")
         lists, ends = [], []
+        run = _as_lstm if cell is _LSTM and _is_plain_lstm(node, x) else partial(_run, cell=cell)
         for number, is_reverse in enumerate(ways[way]):
-            made, last = _run(node, cell, x, number, is_reverse=is_reverse)
+            made, last = run(node, x=x, number=number, is_reverse=is_reverse)
             lists.append(made)
             ends.append(last)
         n, size = x.shape[1], ends[0][0].shape[-1]
@@ -276,6 +280,54 @@ def _layer(cell: _Cell) -> Callable[[OnnxNode], tuple[Tensor, ...]]:
         return (listed, *finals)
 
     return read
+
+
+_PLAIN_FUNCTIONS = ("Sigmoid", "Tanh", "Tanh")
+_GATE_ROWS = (0, 2, 3, 1)  # where ONNX has the input, forget, cell and output gates
+
+
+def _is_plain_lstm(node: OnnxNode, x: Tensor) -> bool:
+    """Return whether an LSTM is one of the graph: usual functions, known weights, whole sequences.
+
+    The graph's clips cells, ONNX's what functions are given.
+    """
+    activations = node.attributes.get("activations", ())
+    names = activations if isinstance(activations, tuple) else ()
+    weights = (node.input(1), node.input(2), node.optional(3))
+    return (
+        x.dtype is DType.FLOAT32
+        and x.data is None
+        and all(tensor is None or tensor.data is not None for tensor in weights)
+        and names in ((), _PLAIN_FUNCTIONS, _PLAIN_FUNCTIONS * 2)
+        and not node.has("clip")
+        and not node.integer("input_forget", 0)
+        and node.optional(7) is None
+        and set(_lengths(node, x)) == {x.shape[0]}
+    )
+
+
+def _as_lstm(
+    node: OnnxNode, x: Tensor, number: int, *, is_reverse: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the outputs of all steps and the states in the end of one direction."""
+    steps, n, _ = x.shape
+    weights, recurrent = (node.known(index, "the weights")[number] for index in (1, 2))
+    size = recurrent.shape[-1]
+    bias = np.zeros(8 * size, np.float32)
+    if node.optional(3) is not None:
+        bias = node.known(3, "the bias")[number]
+    parts = (weights, recurrent, bias[: 4 * size] + bias[4 * size :])
+    constants = [
+        node.constant(part[gate * size : (gate + 1) * size].astype(np.float32))
+        for part in parts
+        for gate in _GATE_ROWS
+    ]
+    states = [_start(node, index, number, (n, size)) for index in (5, 6)]
+    types = [TensorType(shape, DType.FLOAT32) for shape in ((steps, n, size), *[(n, size)] * 2)]
+    sequence = backwards(node, x, 0) if is_reverse else x
+    op = Lstm(time_major=True)
+    made, *last = node.emitter.emit(op, (sequence, *states, *constants), types)
+    return backwards(node, made, 0) if is_reverse else made, tuple(last)
 
 
 def _check(node: OnnxNode, cell: _Cell, x: Tensor, steps: int) -> None:
@@ -330,7 +382,7 @@ def _where(node: OnnxNode, taken: Array, new: Tensor, old: Tensor) -> Tensor:
 
 
 def _run(
-    node: OnnxNode, cell: _Cell, x: Tensor, number: int, *, is_reverse: bool
+    node: OnnxNode, x: Tensor, number: int, *, cell: _Cell, is_reverse: bool
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Return the outputs of all steps, (steps, N, size), and the states in the end."""
     layer = _direction(node, cell, x, number)
