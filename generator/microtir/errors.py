@@ -50,9 +50,14 @@ class MicrotirError(Exception):
         where: file, node, tensor, field or option that the sentence is about.
         legal: what would have been accepted.
         fix: what to do next.
+
+    Attributes:
+        exit_code: of a command that ends with it.
+        more: which command says more, where one does.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.ENVIRONMENT
+    more: ClassVar[str] = ""
 
     def __init__(
         self,

@@ -28,6 +28,8 @@ class ModelTooLargeError(MicrotirError):
 class MissingToolError(ToolError):
     """A compiler, an emulator or a library is not on this machine; `fix` says what to install."""
 
+    more = "`microtir doctor` lists what is here, and what gets the rest"
+
 
 class BuildError(ToolError):
     """The compiler or the linker refused a project; the message is the tool's own."""

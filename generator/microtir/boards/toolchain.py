@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,33 +39,49 @@ def check_requirements(toolchain: Toolchain | None, more: Iterable[Requirement] 
     Raises:
         MissingToolError: names the program and the Debian package to install.
     """
+    for problem in missing_requirements(toolchain, more):
+        raise problem
+
+
+def missing_requirements(
+    toolchain: Toolchain | None, more: Iterable[Requirement] = ()
+) -> Iterator[MissingToolError]:
+    """Yield what `check_requirements` would refuse, one after the other."""
     for requirement in more:
         if requirement.program is not None:
-            require_program(requirement.program, requirement.package)
+            yield from missing_program(requirement.program, requirement.package)
     if toolchain is None:
         return
     for requirement in toolchain.requires:
         if requirement.program is not None:
-            require_program(requirement.program, requirement.package, toolchain.note)
+            yield from missing_program(requirement.program, requirement.package, toolchain.note)
         elif requirement.file is not None and not _has_file(toolchain, requirement.file):
-            raise MissingToolError(
+            yield MissingToolError(
                 f"{toolchain.compiler} has no {requirement.file}",
                 where="toolchain",
                 fix=install_text(requirement.package),
             )
-    require_program(toolchain.compiler, None, toolchain.note)
+    if all(requirement.program != toolchain.compiler for requirement in toolchain.requires):
+        yield from missing_program(toolchain.compiler, None, toolchain.note)
 
 
 def require_program(program: str, package: str | None, note: str | None = None) -> str:
     """Return the program's path; MissingToolError with what to install if it is not there."""
-    path = shutil.which(program)
-    if path is None:
-        raise MissingToolError(
+    for problem in missing_program(program, package, note):
+        raise problem
+    return str(shutil.which(program))
+
+
+def missing_program(
+    program: str, package: str | None, note: str | None = None
+) -> Iterator[MissingToolError]:
+    """Yield the error with what to install, if a program is not on the PATH."""
+    if shutil.which(program) is None:
+        yield MissingToolError(
             f"{program} is not on this machine",
             where="PATH",
             fix=install_text(package) if package else note,
         )
-    return path
 
 
 def install_text(package: str) -> str:
@@ -100,6 +116,8 @@ def capture(command: Sequence[str]) -> str:
 
 def _has_file(toolchain: Toolchain, name: str) -> bool:
     """Return whether a compiler has a file: it prints its path, else the bare name."""
+    if shutil.which(toolchain.compiler) is None:
+        return False
     plain = [flag for flag in toolchain.flags if not flag.startswith("--specs")]
     answer = capture([toolchain.compiler, *plain, f"-print-file-name={name}"]).strip()
     return Path(answer).is_absolute()

@@ -13,6 +13,7 @@ from microtir.cli.boards import boards
 from microtir.cli.choice import check_choice
 from microtir.cli.compile import ARCHIVE, compile_model
 from microtir.cli.config_options import with_config
+from microtir.cli.doctor import doctor
 from microtir.cli.fit import fit
 from microtir.cli.help import Command
 from microtir.cli.listings import explain, operators, options, targets
@@ -78,6 +79,7 @@ APP.command("inspect", cls=Command)(inspect)
 APP.command("fit", cls=Command)(with_config(fit))
 APP.command("report", cls=Command)(with_config(report))
 APP.command("boards", cls=Command)(boards)
+APP.command("doctor", cls=Command)(doctor)
 APP.command("options", cls=Command)(options)
 APP.command("operators", cls=Command)(operators)
 APP.command("targets", cls=Command)(targets)

@@ -68,7 +68,8 @@ def _write_any_text() -> None:
 def _report(error: MicrotirError, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    write_error(f"error: {error.for_command_line()}")
+    more = f"\n  more:  {error.more}" if error.more else ""
+    write_error(f"error: {error.for_command_line()}{more}")
     return int(error.exit_code)
 
 

@@ -6,17 +6,20 @@ from microtir.projects.buildable import ProjectTypeChoice, default_type
 from microtir.projects.generate import generate
 from microtir.projects.options import ProjectOptions, Samples
 from microtir.projects.project import Project, load_project
+from microtir.projects.readiness import Readiness, readiness
 from microtir.projects.remote import node_results, run_nodes, run_samples
 
 __all__ = [
     "Project",
     "ProjectOptions",
     "ProjectTypeChoice",
+    "Readiness",
     "Samples",
     "default_type",
     "generate",
     "load_project",
     "node_results",
+    "readiness",
     "run_nodes",
     "run_samples",
 ]

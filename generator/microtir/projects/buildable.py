@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from microtir.boards.board import Board, ProjectType, Toolchain
 from microtir.boards.errors import MissingToolError
-from microtir.boards.toolchain import check_requirements, require_program
+from microtir.boards.toolchain import missing_program, missing_requirements
 from microtir.projects.template import BuildStep, TemplateFiles
 
 
@@ -22,10 +22,19 @@ def check_step(step: BuildStep, toolchain: Toolchain, arguments: Sequence[str] =
     Raises:
         MissingToolError: names what is missing, and the command that gets it.
     """
+    for problem in step_problems(step, toolchain, arguments):
+        raise problem
+
+
+def step_problems(
+    step: BuildStep, toolchain: Toolchain, arguments: Sequence[str] = ()
+) -> Iterator[MissingToolError]:
+    """Yield everything that a step needs and that is missing; see `check_step`."""
     if step.framework is not None and not step.framework.is_here(arguments):
-        raise step.framework.missing()
-    check_requirements(None if step.own_compiler else toolchain, step.requires)
-    require_program(step.command[0], None, step.note)
+        yield step.framework.missing()
+    yield from missing_requirements(None if step.own_compiler else toolchain, step.requires)
+    if all(requirement.program != step.command[0] for requirement in step.requires):
+        yield from missing_program(step.command[0], None, step.note)
 
 
 @dataclass(frozen=True, slots=True)
