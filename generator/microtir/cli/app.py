@@ -14,6 +14,7 @@ from microtir.cli.choice import check_choice
 from microtir.cli.compile import ARCHIVE, compile_model
 from microtir.cli.config_options import with_config
 from microtir.cli.doctor import doctor
+from microtir.cli.evaluate import evaluate
 from microtir.cli.fit import fit
 from microtir.cli.help import Command
 from microtir.cli.listings import explain, operators, options, targets
@@ -71,6 +72,7 @@ def program(
 APP.command("compile", cls=Command)(with_config(compile_model))
 APP.command("verify", cls=Command)(with_config(verify))
 APP.command("run", cls=Command)(with_config(run))
+APP.command("evaluate", cls=Command)(with_config(evaluate))
 APP.command("profile", cls=Command)(with_config(profile))
 APP.command("pareto", cls=Command)(with_config(pareto))
 APP.command("tune", cls=Command)(with_config(tune))

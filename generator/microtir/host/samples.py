@@ -122,7 +122,7 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
         DataFileError: the file is missing, unreadable, or lacks a tensor.
         RunError: a shape or type does not fit the model.
     """
-    arrays, has_state = _read(path), bool(model.states)
+    arrays, has_state = read_arrays(path), bool(model.states)
     outputs = _stacks(path, arrays, model.outputs, has_state)
     if not model.inputs:
         return replace(outputs, values=tuple({} for _ in outputs.values)), outputs
@@ -151,7 +151,7 @@ def read_inputs(path: Path, model: ModelInfo) -> SampleBatch:
         DataFileError: the file is missing, unreadable, or lacks an input.
         RunError: a shape or type does not fit the model.
     """
-    arrays, ports = _read(path), model.inputs
+    arrays, ports = read_arrays(path), model.inputs
     inputs = {port.name: _port_array(path, arrays, port, ports, bare=True) for port in ports}
     if all(inputs[port.name].shape == port.type.shape for port in ports):
         for port in ports:
@@ -160,8 +160,12 @@ def read_inputs(path: Path, model: ModelInfo) -> SampleBatch:
     return _stacks(path, arrays, ports, bool(model.states), bare=True)
 
 
-def _read(path: Path) -> dict[str, Array]:
-    """Read all arrays of a file; that of an `.npy` file goes by the name `inputs`."""
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Read all arrays of a file; that of an `.npy` file goes by the name `inputs`.
+
+    Raises:
+        DataFileError: the file is missing, damaged, or larger than its header may say.
+    """
     try:
         with path.open("rb") as file:
             start = file.read(_SIGNATURE_BYTES)

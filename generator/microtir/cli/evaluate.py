@@ -1,0 +1,170 @@
+"""`microtir evaluate` counts how often the C of a classifier is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir.cli.board_options import (
+    MaybeBoard,
+    Port,
+    Timeout,
+    board_runner,
+    check_board_options,
+)
+from microtir.cli.building import Built, build_model
+from microtir.cli.model import Model, golden_path
+from microtir.cli.output import write, write_json, write_table
+from microtir.cli.progress import Progress
+from microtir.config import CompilationConfig
+from microtir.config.processors import for_processors, run_here
+from microtir.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from microtir.host.dataset import Dataset
+    from microtir.host.evaluation import Evaluation
+    from microtir.host.tensors import TensorInfo
+    from microtir.host.verify import Runner
+
+_MOST_CLASSES = 20  # of which the whole matrix is shown
+
+
+def evaluate(
+    model: Model,
+    config: CompilationConfig,
+    dataset: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset",
+            metavar="FILE.npz|DIR",
+            help="Samples with their classes: arrays `inputs` and `labels`, or a folder of .npy "
+            "files for each class. Real values are quantised as the input is. An example brings "
+            "its own.",
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", metavar="NAME", help="The output that says the class."),
+    ] = None,
+    min_accuracy: Annotated[
+        float | None,
+        typer.Option("--min-accuracy", metavar="A", min=0.0, max=1.0, help="Less is a no."),
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
+    ] = None,
+    board: MaybeBoard = None,
+    port: Port = None,
+    timeout: Timeout = 300.0,
+) -> ExitCode:
+    """Counts how often the C of a classifier is right, class by class.
+
+    The numpy reference decides on the same samples. Exit status 1 means an accuracy below
+    --min-accuracy.
+    """
+    where = "microtir evaluate"
+    check_board_options(where, board, port)
+    path = dataset or golden_path(model)
+    if path is None:
+        raise UsageError("a dataset is missing", where=where, legal="--dataset FILE.npz|DIR")
+    with Progress() as progress:
+        built = build_model(model, config, progress, board)
+        run = board_runner(built.artifact, board, port, timeout)
+        found, wanted, data = _decided(built, path, output, run, progress)
+    is_enough = min_accuracy is None or found.accuracy >= min_accuracy
+    if json is not None:
+        write_json(_facts(found, wanted, data), json)
+    if str(json) != "-":
+        targets = built.artifact.module.require_config(where).targets
+        place = run_here(targets) if board is None else f"{for_processors(targets)} on {board}"
+        _print(found, wanted, data, f"{path.name}; {place}", min_accuracy)
+    return ExitCode.DONE if is_enough else ExitCode.ANSWER_IS_NO
+
+
+def _decided(
+    built: Built, path: Path, output: str | None, run: Runner | None, progress: Progress
+) -> tuple[Evaluation, Evaluation, Dataset]:
+    """Return what the C and the reference decide on a dataset, and the dataset."""
+    from microtir import host
+    from microtir.host.dataset import read_dataset
+    from microtir.host.evaluation import evaluate as decisions
+    from microtir.host.oracle import Oracle, expected_outputs
+
+    if built.model.states:
+        raise UsageError(
+            f"'{built.model.name}' keeps something from run to run: its samples are sequences",
+            where="microtir evaluate",
+            fix="`microtir verify` compares sequences",
+        )
+    progress.show("compiling and running the C")
+    model = host.load(built.artifact)
+    chosen = _only(model.outputs, output, "output")
+    data = read_dataset(path, _only(model.inputs, None, "input"))
+    samples = data.samples
+    outputs = run(samples) if run else [model.run(sample) for sample in samples.values]
+    progress.show("running the reference")
+    expected = expected_outputs(Oracle.REFERENCE, built.graph, b"", samples).values
+    found, wanted = (decisions(made, data.labels, chosen) for made in (outputs, expected))
+    return found, wanted, data
+
+
+def _only(ports: Sequence[TensorInfo], name: str | None, kind: str) -> TensorInfo:
+    """Return the port that is named, or the only one."""
+    named = [port for port in ports if name in (port.name, port.member)]
+    if named:
+        return named[0]
+    if name is None and len(ports) == 1:
+        return ports[0]
+    legal = ", ".join(port.name for port in ports)
+    if kind == "input":
+        what = f"the model has {len(ports)} inputs, and a dataset has samples of one"
+        raise UsageError(what, where="microtir evaluate", fix="`microtir run` takes several")
+    what = f"the model has {len(ports)} outputs" if name is None else f"no output '{name}'"
+    raise UsageError(what, where="microtir evaluate --output", legal=legal)
+
+
+def _different(found: Evaluation, wanted: Evaluation) -> int:
+    return int((found.decisions != wanted.decisions).sum())
+
+
+def _name(data: Dataset, number: int) -> str:
+    return data.names[number] if number < len(data.names) else str(number)
+
+
+def _print(
+    found: Evaluation, wanted: Evaluation, data: Dataset, what: str, least: float | None
+) -> None:
+    of = f"{found.right} of {len(data.labels)}"
+    limit = "" if least is None or found.accuracy >= least else f", below {least:.2%}"
+    write(f"accuracy    {found.accuracy:.2%}, {of} samples right{limit}")
+    write(f"reference   {wanted.accuracy:.2%}, {_different(found, wanted)} decided otherwise")
+    write(f"dataset     {what}\n")
+    matrix = found.confusion()
+    if found.classes > _MOST_CLASSES:
+        write(f"{found.classes} classes: the matrix of all is in --json FILE")
+        return
+    names = [_name(data, number) for number in range(found.classes)]
+    rows = []
+    for number, row in enumerate(matrix):
+        count = int(row.sum())
+        share = f"{row[number] / count:.1%}" if count else ""
+        rows.append((names[number], *(n or "." for n in row.tolist()), count, share))
+    columns = ("class", *(f"as {name}" for name in names), "samples", "right")
+    write_table(columns, rows, right=columns[1:])
+
+
+def _facts(found: Evaluation, wanted: Evaluation, data: Dataset) -> dict[str, object]:
+    return {
+        "samples": len(data.labels),
+        "right": found.right,
+        "accuracy": found.accuracy,
+        "reference_accuracy": wanted.accuracy,
+        "decided_otherwise": _different(found, wanted),
+        "classes": [_name(data, number) for number in range(found.classes)],
+        "confusion": found.confusion().tolist(),
+    }

@@ -1,0 +1,111 @@
+"""Reads samples with the classes that they belong to: a file of arrays, or a folder for each class.
+
+Samples are real values or those that the model stores; real ones are quantised as the input is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from microtir.errors import DataFileError, RunError
+from microtir.graph.ir import Array
+from microtir.host.samples import SampleBatch, read_arrays
+from microtir.host.tensors import TensorInfo
+
+_INPUTS, _LABELS = ("inputs", "x", "images", "features"), ("labels", "y", "targets", "classes")
+_LEGAL = f"'{_INPUTS[0]}' and '{_LABELS[0]}', with as many entries along their first axes"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Samples of a model's only input, the class of each, and the names of classes if they have."""
+
+    samples: SampleBatch
+    labels: tuple[int, ...]
+    names: tuple[str, ...] = ()
+
+
+def read_dataset(path: Path, port: TensorInfo) -> Dataset:
+    """Read a dataset for a model with one input.
+
+    Args:
+        path: an `.npz` file with samples and labels, counted from 0; or a folder with a folder of
+            `.npy` files for each class, which have the numbers of their names in order.
+        port: the input: a sample has its shape, or that without a leading 1.
+
+    Raises:
+        DataFileError: something is missing or damaged.
+        RunError: samples do not fit the input.
+    """
+    if path.is_dir():
+        return _of_folders(path, port)
+    arrays = read_arrays(path)
+    inputs, labels = (_first(path, arrays, names) for names in (_INPUTS, _LABELS))
+    flat = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(0, 1)
+    if flat.shape[1] > 1:  # one column for each class
+        flat = flat.argmax(axis=1, keepdims=True)
+    if len(flat) != len(inputs) or not len(flat) or labels.dtype.kind not in "iubf":
+        raise DataFileError(
+            f"it has {len(inputs) if inputs.ndim else 0} samples and {len(flat)} labels of"
+            f" {labels.dtype}",
+            where=str(path),
+            legal=_LEGAL,
+        )
+    numbers = flat[:, 0].astype(np.int64)
+    if numbers.min() < 0 or (flat[:, 0] != numbers).any():
+        raise DataFileError("labels are no classes", where=str(path), legal="0, 1, 2 and so on")
+    values = tuple({port.name: _stored(path, port, sample)} for sample in inputs)
+    return Dataset(SampleBatch(values), tuple(numbers.tolist()))
+
+
+def _of_folders(path: Path, port: TensorInfo) -> Dataset:
+    folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
+    values: list[Mapping[str, Array]] = []
+    labels: list[int] = []
+    for number, folder in enumerate(folders):
+        for file in sorted(folder.glob("*.npy")):
+            sample = read_arrays(file)["inputs"]
+            values.append({port.name: _stored(file, port, sample)})
+            labels.append(number)
+    if not values:
+        raise DataFileError(
+            "it has no samples", where=str(path), legal="a folder of .npy files for each class"
+        )
+    return Dataset(SampleBatch(tuple(values)), tuple(labels), tuple(f.name for f in folders))
+
+
+def _first(path: Path, arrays: Mapping[str, Array], names: Sequence[str]) -> Array:
+    for name in names:
+        if name in arrays:
+            return arrays[name]
+    raise DataFileError(
+        f"it has no array '{names[0]}'; it has: {', '.join(arrays) or 'nothing'}",
+        where=str(path),
+        legal=_LEGAL,
+    )
+
+
+def _stored(where: Path, port: TensorInfo, sample: Array) -> Array:
+    """Return a sample as the input stores it."""
+    shapes = (port.shape, port.shape[1:]) if port.shape[:1] == (1,) else (port.shape,)
+    if sample.shape not in shapes:
+        raise RunError(
+            f"a sample has the shape {sample.shape}",
+            where=str(where),
+            legal=" or ".join(map(str, shapes)),
+        )
+    values = sample.reshape(port.shape)
+    if values.dtype == port.dtype:
+        return values
+    is_real = values.dtype.kind == "f" and (port.scale is not None or port.dtype.kind == "f")
+    if not is_real:
+        raise RunError(
+            f"samples have the type {values.dtype}",
+            where=str(where),
+            legal=f"{port.dtype}, or real values",
+        )
+    return port.quantise(values)
