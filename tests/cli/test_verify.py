@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from microtir.resources import install_extra
+from tests.frontend.test_control import coder
 from tests.support.command import FLOAT, INT8, TEST_SET, Command
 from tests.support.hybrid import hybrid_model
+from tests.support.onnx_models import model_of, typed
 
 KEYS = [
     "model",
@@ -31,6 +34,22 @@ def some_samples() -> dict[str, Any]:
     """Four samples of the test set."""
     with np.load(TEST_SET) as stored:
         return {key: stored[key][:4] for key in ("inputs", "outputs")}
+
+
+@pytest.fixture
+def onnx_file(tmp_path: Path) -> Path:
+    """A model in ONNX whose inputs are of an open length."""
+    nodes = [
+        helper.make_node("Mul", ["a", "b"], ["product"]),
+        helper.make_node("Sigmoid", ["product"], ["y"]),
+        helper.make_node("Cast", ["a"], ["z"], to=TensorProto.INT32),
+    ]
+    shape = ("batch", "length")
+    inputs = [typed("a", shape), typed("b", shape)]
+    outputs = [typed("y", shape), typed("z", shape, np.int32)]
+    path = tmp_path / "pair.onnx"
+    path.write_bytes(model_of(nodes, inputs, outputs))
+    return path
 
 
 def test_golden_file(microtir: Command) -> None:
@@ -83,6 +102,50 @@ def test_tflm_oracle(microtir: Command) -> None:
     assert "reference: tflite-micro on random inputs, seed 7" in result.out
 
 
+def test_litert_oracle(microtir: Command) -> None:
+    """LiteRT's reference kernels agree with the C of a float model."""
+    result = microtir("verify", FLOAT, "--samples", 2, "--oracle", "litert")
+    assert result.status == 0, result.out + result.err
+    assert "reference: LiteRT's reference kernels on random inputs, seed 0" in result.out
+
+
+def test_onnxruntime_oracle(microtir: Command, onnx_file: Path) -> None:
+    """The C of a model in ONNX is compared with onnxruntime; extents are said as always."""
+    options = ("--samples", 3, "--seed", 5, "--oracle", "onnxruntime")
+    result = microtir("verify", onnx_file, "--dim", "length=4", *options)
+    assert result.status == 0, result.out + result.err
+    assert "equal: 3 samples, 24 values" in result.out
+    reference = "reference: onnxruntime without graph optimisations on random inputs, seed 5"
+    assert reference in result.out
+
+
+@pytest.mark.parametrize("oracle", ["tflm", "litert"])
+def test_oracles_of_tflite_for_onnx(microtir: Command, onnx_file: Path, oracle: str) -> None:
+    """An oracle that does not read the file is refused before anything is compiled."""
+    result = microtir("verify", onnx_file, "--oracle", oracle)
+    assert result.status == 2
+    assert result.diagnostic == (
+        f"error: --oracle: the oracle '{oracle}' runs models in TFLite, and pair.onnx is one in "
+        "ONNX\n  legal: reference, onnxruntime\n  fix:   use --oracle onnxruntime\n"
+    )
+
+
+def test_oracle_of_a_signature(microtir: Command, tmp_path: Path) -> None:
+    """Interpreters run the first program, so another one is not compared with them."""
+    path = tmp_path / "two.tflite"
+    path.write_bytes(coder())
+    result = microtir("verify", f"{path}#encode", "--oracle", "tflm")
+    assert result.status == 2
+    assert "not that of the signature 'encode'" in result.diagnostic
+
+
+def test_oracle_of_single_steps(microtir: Command) -> None:
+    """A step of a sequence is nothing that another runtime computes."""
+    result = microtir("verify", INT8, "--stateful", "true", "--oracle", "tflm")
+    assert result.status == 2
+    assert "runs the model on whole sequences" in result.diagnostic
+
+
 def test_pushes_equal_tflm_on_whole_windows(microtir: Command) -> None:
     """What is pushed frame by frame is given to tflite-micro as the window that it ends."""
     options = ("--stream-axis", 1, "--steps", 50, "--samples", 1, "--oracle", "tflm")
@@ -100,12 +163,16 @@ def test_golden_windows_are_pushed_frame_by_frame(microtir: Command, hop: int) -
     assert f"equal: 450 samples of {steps} steps, 4,500 values" in result.out
 
 
-def test_tflm_that_is_not_installed(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oracle_that_is_not_installed(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing oracle is named with the extra to install, before anything is compiled."""
-    monkeypatch.setitem(sys.modules, "tflite_micro", None)
-    result = microtir("verify", "unread.tflite", "--oracle", "tflm")
-    assert result.status == 3
-    assert f"fix:   {install_extra('test')} (Linux" in result.diagnostic
+    for oracle, module in (
+        ("tflm", "tflite_micro"), ("litert", "ai_edge_litert"), ("onnxruntime", "onnxruntime"),
+    ):  # fmt: skip
+        monkeypatch.setitem(sys.modules, module, None)
+        result = microtir("verify", "unread.tflite", "--oracle", oracle)
+        assert result.status == 3
+        assert module.replace("_", "-") in result.diagnostic
+        assert f"fix:   {install_extra('test')}" in result.diagnostic
 
 
 def test_float_model(microtir: Command) -> None:
@@ -205,8 +272,8 @@ def test_sanitizers(microtir: Command) -> None:
     [
         (["--golden", "x.npz", "--samples", "3"], "two sources of reference outputs"),
         (["--golden", "x.npz", "--oracle", "tflm"], "two sources of reference outputs"),
-        (["--oracle", "litert"], "'litert' is not built yet"),
-        (["--oracle", "onnxruntime"], "'onnxruntime' is not built yet"),
+        (["--oracle", "onnxruntime"], "fix:   use --oracle tflm"),
+        (["--oracle-timeout", "5"], "legal: --oracle tflm, litert or onnxruntime"),
         (["--oracle", "referenc"], "did you mean 'reference'?"),
         (["--rtol", "-1"], "the tolerance is -1.0"),
         (["--rtol", "nan"], "the tolerance is nan"),

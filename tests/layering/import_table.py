@@ -221,9 +221,11 @@ UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
 
 # Third-party modules that are imported only where a user asks for them, and are not dependencies.
 OPTIONAL_THIRD_PARTY: dict[str, str] = {
+    "ai_edge_litert": "the oracle of `verify --oracle litert`",
     "distributed": "`tune` on a cluster, for --scheduler",
     "google": "what the package onnx raises of bytes that are no model",
     "onnx": "ONNX models",
+    "onnxruntime": "the oracle of `verify --oracle onnxruntime`",
     "ortools": "the solver of `memory.placement=optimal`",
     "serial": "serial ports of real boards, for --port",
     "tflite_micro": "the oracle of `verify --oracle tflm`",

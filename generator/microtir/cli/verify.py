@@ -17,7 +17,7 @@ from microtir.cli.board_options import (
 )
 from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice, check_exclusive
-from microtir.cli.model import Model, golden_path, model_path
+from microtir.cli.model import Model, golden_path, model_path, reading_of
 from microtir.cli.output import write_json
 from microtir.cli.progress import Progress
 from microtir.cli.verdict import print_verdict
@@ -76,16 +76,16 @@ OracleTimeout = Annotated[
         "--oracle-timeout",
         metavar="SECONDS",
         min=0.1,
-        help="How long tflite-micro may take for each sample. Default: 60.",
+        help="How long an oracle of others may take for each sample. Default: 60.",
     ),
 ]
 OracleName = Annotated[
     str | None,
     typer.Option(
         "--oracle",
-        metavar="reference|tflm",
+        metavar="|".join(_ORACLES),
         help="Who computes the reference outputs without --golden: microtir's own numpy "
-        "reference, or tflite-micro. Default: reference.",
+        "reference, tflite-micro, LiteRT's reference kernels, or onnxruntime. Default: reference.",
     ),
 ]
 Rtol = Annotated[
@@ -135,6 +135,7 @@ def verify(
     source = _Source.of(model, golden, samples, oracle, seed, steps, oracle_timeout)
     _check_rtol(rtol)
     check_board_options("microtir verify", board, port, sanitize=sanitize)
+    source.check_has_outputs(config)
     from microtir.host.tolerance import tolerance_of
     from microtir.host.verify import HOST
     from microtir.host.verify import verify as verify_on_host
@@ -142,7 +143,6 @@ def verify(
     with Progress() as progress:
         built = build_model(model, config, progress, board)
         progress.show("making the reference outputs")
-        source.check_has_outputs(config)
         inputs, expected = source.read(built)
         progress.show("compiling and running the C")
         tolerance = tolerance_of(built.graph, inputs.values, rtol, inputs.steps)
@@ -189,8 +189,9 @@ class _Source:
         """Check the options together.
 
         Raises:
-            UsageError: options that contradict each other, or an oracle that is not built.
+            UsageError: options that contradict each other, or an oracle of another file format.
             ToolError: the oracle is not installed.
+            MicrotirError: an oracle's model file cannot be read.
         """
         from microtir.host.oracle import Oracle, check_oracle
 
@@ -205,13 +206,16 @@ class _Source:
             check_choice("oracle", oracle, _ORACLES, "--oracle")
         chosen = Oracle(oracle or _REFERENCE)
         check_oracle(chosen)
-        if seconds is not None and chosen is not Oracle.TFLM:
+        if seconds is not None and chosen is Oracle.REFERENCE:
             raise UsageError(
-                "--oracle-timeout is for --oracle tflm", where="microtir verify", fix="leave it out"
-            )
+                "--oracle-timeout is for an oracle of others", where="microtir verify",
+                legal="--oracle tflm, litert or onnxruntime", fix="leave it out",
+            )  # fmt: skip
         if golden is None and samples is None and oracle is None and steps is None:
             golden = golden_path(model)  # an example brings its own
         path, count = model_path(model), samples or _SAMPLES
+        if chosen is not Oracle.REFERENCE:
+            _check_can_run(chosen, model)
         return _Source(path, golden, chosen, count, seed, steps, seconds)
 
     @property
@@ -219,14 +223,21 @@ class _Source:
         """Return what the outputs are compared with, for the verdict."""
         if self.golden is not None:
             return self.golden.name
-        names = {"reference": "microtir's numpy reference", "tflm": "tflite-micro"}
-        return f"{names[self.oracle.value]} on random inputs, seed {self.seed}"
+        from microtir.host.oracle import title_of
+
+        return f"{title_of(self.oracle)} on random inputs, seed {self.seed}"
 
     def check_has_outputs(self, config: CompilationConfig) -> None:
-        """Refuse a source that knows the model's own outputs only, where there are more."""
-        if config.pass_config.more_outputs and (self.golden or self.oracle.value != _REFERENCE):
+        """Refuse a source that knows the model's own outputs only, where others are asked for."""
+        is_foreign = self.oracle.value != _REFERENCE
+        what = ""
+        if config.pass_config.more_outputs and (self.golden or is_foreign):
+            what = "has no values of tensors inside the model"
+        elif config.stateful and is_foreign:
+            what = "runs the model on whole sequences, and not step by step"
+        if what:
             raise UsageError(
-                f"{self.text} has no values of tensors inside the model",
+                f"{self.text} {what}",
                 where="microtir verify",
                 fix=f"compare with the reference: --oracle {_REFERENCE}",
             )
@@ -244,9 +255,35 @@ class _Source:
         model = self.model.read_bytes()
         expected = expected_outputs(
             self.oracle, built.graph, model, inputs,
-            file=self.model.name, seconds=self.seconds or SAMPLE_SECONDS,
+            file=self.model.name, folder=self.model.parent,
+            seconds=self.seconds or SAMPLE_SECONDS,
         )  # fmt: skip
         return inputs, expected
+
+
+def _check_can_run(oracle: Oracle, model: str) -> None:
+    """Refuse an oracle that runs no such file, or another program of it, where that is known.
+
+    Raises:
+        UsageError: says what runs it.
+        MicrotirError: the file cannot be read.
+    """
+    from microtir import frontend
+    from microtir.frontend.file_kinds import is_onnx
+    from microtir.frontend.model_bytes import load
+    from microtir.host.oracle import check_format
+
+    path, said = model_path(model), reading_of(model)
+    source = load(path)
+    check_format(oracle, path.name, is_onnx=is_onnx(source.data, source.file))
+    # A file of one signature has one program, which every interpreter runs.
+    if said.signature is not None and len(frontend.signatures(path)) > 1:
+        raise UsageError(
+            f"the oracle '{oracle.value}' runs the first program of a file, and not that of the"
+            f" signature '{said.signature}'",
+            where="--oracle",
+            fix=f"compare with the reference: --oracle {_REFERENCE}",
+        )
 
 
 def made_up_steps(

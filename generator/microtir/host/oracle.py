@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from microtir.errors import ToolError, UsageError
 from microtir.graph import reference
-from microtir.graph.ir import Graph, Stream
+from microtir.graph.ir import Array, Graph, Stream
 from microtir.graph.streaming import windows
-from microtir.host import tflm_process
+from microtir.host import oracle_process, runtimes
 from microtir.host.child_process import run_in_child
+from microtir.host.oracle_process import Request
 from microtir.host.samples import SampleBatch
 from microtir.resources import install_extra
 
@@ -24,38 +27,86 @@ class Oracle(Enum):
     """An implementation that computes reference outputs."""
 
     REFERENCE = "reference"  # microtir's own numpy semantics of the graph
-    TFLM = "tflm"  # tflite-micro's reference kernels
-    LITERT = "litert"
-    ONNXRUNTIME = "onnxruntime"
+    TFLM = runtimes.TFLM
+    LITERT = runtimes.LITERT
+    ONNXRUNTIME = runtimes.ONNXRUNTIME
 
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """An oracle of others.
+
+    Attributes:
+        title: what a verdict calls it, with what it computes by.
+        package: what pip installs; it is imported by `module`.
+        module: its Python name.
+        takes: the format of its models.
+        remark: on installing it.
+    """
+
+    title: str
+    package: str
+    module: str
+    takes: str
+    remark: str = ""
+
+
+_TFLITE, _ONNX = "TFLite", "ONNX"
+_FOREIGN: Mapping[Oracle, _Foreign] = MappingProxyType({
+    Oracle.TFLM: _Foreign(
+        "tflite-micro", "tflite-micro", "tflite_micro", _TFLITE, " (Linux on x86-64)"
+    ),
+    Oracle.LITERT: _Foreign(
+        "LiteRT's reference kernels", "ai-edge-litert", "ai_edge_litert", _TFLITE
+    ),
+    Oracle.ONNXRUNTIME: _Foreign(
+        "onnxruntime without graph optimisations", "onnxruntime", "onnxruntime", _ONNX
+    ),
+})  # fmt: skip
 
 SAMPLE_SECONDS = 60.0
 """How long an oracle may take for a sample, which may be a sequence of runs."""
 
-BUILT = (Oracle.REFERENCE, Oracle.TFLM)
+
+def title_of(oracle: Oracle) -> str:
+    """Return what a verdict calls an oracle."""
+    foreign = _FOREIGN.get(oracle)
+    return "microtir's numpy reference" if foreign is None else foreign.title
 
 
 def check_oracle(oracle: Oracle) -> None:
-    """Refuse an oracle that is not built, or not installed, before anything costly is done.
+    """Refuse an oracle that is not installed, before anything costly is done.
 
     Raises:
-        UsageError: it is not built yet.
         ToolError: it needs a package that is not installed.
     """
-    if oracle not in BUILT:
-        raise UsageError(
-            f"the oracle '{oracle.value}' is not built yet",
-            where="--oracle",
-            legal=", ".join(built.value for built in BUILT),
-            fix="use one of these, or compare with a file: --golden FILE.npz",
-        )
+    foreign = _FOREIGN.get(oracle)
     # Not imported: it is code of others, which runs in a process of its own.
-    if oracle is Oracle.TFLM and importlib.util.find_spec("tflite_micro") is None:
+    if foreign is not None and importlib.util.find_spec(foreign.module) is None:
         raise ToolError(
-            "the oracle 'tflm' needs the package tflite-micro, which is not installed",
+            f"the oracle '{oracle.value}' needs the package {foreign.package}, which is not"
+            " installed",
             where="--oracle",
-            fix=f"{install_extra('test')} (Linux on x86-64), or use --oracle reference",
+            fix=f"{install_extra('test')}{foreign.remark}, or use --oracle reference",
         )
+
+
+def check_format(oracle: Oracle, file: str, *, is_onnx: bool) -> None:
+    """Refuse an oracle that reads files of another format.
+
+    Raises:
+        UsageError: says which oracles read the file.
+    """
+    foreign, given = _FOREIGN.get(oracle), _ONNX if is_onnx else _TFLITE
+    if foreign is None or foreign.takes == given:
+        return
+    others = [other.value for other, known in _FOREIGN.items() if known.takes == given]
+    raise UsageError(
+        f"the oracle '{oracle.value}' runs models in {foreign.takes}, and {file} is one in {given}",
+        where="--oracle",
+        legal=", ".join([Oracle.REFERENCE.value, *others]),
+        fix=f"use --oracle {others[0]}",
+    )
 
 
 def expected_outputs(
@@ -65,6 +116,7 @@ def expected_outputs(
     samples: SampleBatch,
     *,
     file: str = "",
+    folder: Path | None = None,
     seconds: float = SAMPLE_SECONDS,
 ) -> SampleBatch:
     """Return reference outputs of each run; a sample begins with the state that the file gives.
@@ -77,20 +129,23 @@ def expected_outputs(
         model: the model file.
         samples: inputs.
         file: name of the model file, for diagnostics.
+        folder: where it lies, with values of a model in ONNX that are in other files.
         seconds: what code of others gets for each sample.
 
     Raises:
-        UsageError: the oracle is not built yet.
         ToolError: the oracle is not installed, refuses the model, crashes on it, or does not end.
     """
     check_oracle(oracle)
     if graph.stream is not None:
         # Of pushes nobody but microtir knows: the reference is the whole model on each window.
         whole, on_windows = graph.stream.whole, _on_windows(graph.stream, samples)
-        outputs = expected_outputs(oracle, whole, model, on_windows, file=file, seconds=seconds)
+        outputs = expected_outputs(
+            oracle, whole, model, on_windows, file=file, folder=folder, seconds=seconds
+        )
         return replace(outputs, steps=samples.steps)
-    if oracle is Oracle.TFLM:
-        return _tflm(graph, model, samples, file or graph.name, seconds)
+    if oracle in _FOREIGN:
+        call = _Call(oracle, file or graph.name, folder, seconds)
+        return call.outputs(graph, model, samples)
     results = (o for runs in samples.samples() for o in reference.execute_steps(graph, runs))
     return replace(samples, values=tuple(results))
 
@@ -108,37 +163,64 @@ def _on_windows(stream: Stream, samples: SampleBatch) -> SampleBatch:
     return replace(samples, values=values, steps=None)
 
 
-def _tflm(
-    graph: Graph, model: bytes, samples: SampleBatch, where: str, seconds: float
-) -> SampleBatch:
-    """Have tflite-micro run the samples in a process of its own."""
-    of_each = samples.steps or 1
-    with tempfile.TemporaryDirectory(prefix="microtir-") as name:
-        folder = Path(name)
-        (folder / tflm_process.MODEL).write_bytes(model)
-        arrays = {
-            tflm_process.key(run, index): inputs[tensor.name]
-            for run, inputs in enumerate(samples.values)
-            for index, tensor in enumerate(graph.arguments)
-        }
-        kept_for = of_each if graph.states else 0
-        counts = np.array([len(samples), len(graph.arguments), len(graph.results), kept_for])
-        tflm_process.save(folder / tflm_process.INPUTS, {"counts": counts, **arrays})
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of an oracle of others, in a process of its own.
+
+    Attributes:
+        oracle: who is called.
+        where: the model file, for diagnostics.
+        folder: of that file.
+        seconds: what it gets for each sample.
+    """
+
+    oracle: Oracle
+    where: str
+    folder: Path | None
+    seconds: float
+
+    def outputs(self, graph: Graph, model: bytes, samples: SampleBatch) -> SampleBatch:
+        """Return what it computes."""
+        request = Request(
+            runtime=self.oracle.value,
+            inputs=tuple(tensor.name for tensor in graph.arguments),
+            outputs=tuple(tensor.name for tensor in graph.results),
+            runs=len(samples),
+            steps=(samples.steps or 1) if graph.states else 0,
+            folder="" if self.folder is None else str(self.folder.resolve()),
+        )
+        with tempfile.TemporaryDirectory(prefix="microtir-") as name:
+            work = Path(name)
+            (work / oracle_process.MODEL).write_bytes(model)
+            request.write(work)
+            arrays = {
+                oracle_process.key(run, index): inputs[title]
+                for run, inputs in enumerate(samples.values)
+                for index, title in enumerate(request.inputs)
+            }
+            oracle_process.save(work / oracle_process.INPUTS, arrays)
+            self._start(work, len(samples) // (samples.steps or 1))
+            values = _read_outputs(work, request)
+        return replace(samples, values=values)
+
+    def _start(self, work: Path, samples: int) -> None:
         run_in_child(
-            "microtir.host.tflm_process",
-            folder,
-            "the oracle 'tflm' (tflite-micro)",
-            where,
+            "microtir.host.oracle_process",
+            work,
+            f"the oracle '{self.oracle.value}' ({title_of(self.oracle)})",
+            self.where,
             "nothing was compared; give it more time with --oracle-timeout, use --oracle "
             "reference, or a file: --golden FILE.npz",
-            timeout=seconds * -(-len(samples) // of_each),
+            timeout=self.seconds * samples,
         )
-        with np.load(folder / tflm_process.OUTPUTS) as stored:
-            outputs = tuple(
-                {
-                    tensor.name: stored[tflm_process.key(run, index)]
-                    for index, tensor in enumerate(graph.results)
-                }
-                for run in range(len(samples))
-            )
-    return replace(samples, values=outputs)
+
+
+def _read_outputs(work: Path, request: Request) -> tuple[Mapping[str, Array], ...]:
+    with np.load(work / oracle_process.OUTPUTS) as stored:
+        return tuple(
+            {
+                title: stored[oracle_process.key(run, index)]
+                for index, title in enumerate(request.outputs)
+            }
+            for run in range(request.runs)
+        )

@@ -1,0 +1,96 @@
+"""Runs a model on samples with code of others, as a program: some models end the process.
+
+A session runs all steps of a sequence, and the next sequence has another one: `Reset` of
+tflite-micro does not run again what gives variables their first values.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from microtir.graph.ir import Array
+from microtir.host.child_process import REASON, REFUSED
+from microtir.host.runtimes import RUNTIMES, Ports, Session, refusals
+
+MODEL, INPUTS, OUTPUTS = "model", "inputs.npz", "outputs.npz"
+_REQUEST = "request.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is run.
+
+    Args:
+        runtime: a name in `RUNTIMES`.
+        inputs: names of the arguments, in the order of the model.
+        outputs: names of the results.
+        runs: how many there are.
+        steps: runs of a sequence; 0 where no run depends on another one.
+        folder: of the model file, which may have values in other files; empty if it has none.
+    """
+
+    runtime: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    runs: int
+    steps: int
+    folder: str
+
+    def write(self, folder: Path) -> None:
+        """Write the request for the program."""
+        (folder / _REQUEST).write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @staticmethod
+    def read(folder: Path) -> Request:
+        """Return the request that was written."""
+        facts = json.loads((folder / _REQUEST).read_text("utf-8"))
+        return Request(**{**facts, "inputs": tuple(facts["inputs"]),
+                          "outputs": tuple(facts["outputs"])})  # fmt: skip
+
+
+def key(run: int, index: int) -> str:
+    """Return the name of an array in INPUTS and OUTPUTS."""
+    return f"{run}.{index}"
+
+
+def save(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays by name."""
+    np.savez(path, **arrays)
+
+
+def _run(folder: Path, request: Request) -> None:
+    make, model = RUNTIMES[request.runtime], (folder / MODEL).read_bytes()
+    ports = Ports(request.inputs, request.outputs, request.folder)
+    session: Session | None = None
+    results: dict[str, Array] = {}
+    with np.load(folder / INPUTS) as stored:
+        for run in range(request.runs):
+            # Of a model without a state no run begins a sequence, but for the first.
+            if session is None or (request.steps and run % request.steps == 0):
+                session = make(model, ports)
+            given = [stored[key(run, index)] for index in range(len(request.inputs))]
+            for index, result in enumerate(session.run(given)):
+                results[key(run, index)] = result
+    save(folder / OUTPUTS, results)
+
+
+def main(folder: Path) -> int:
+    """Run every sample of INPUTS; 0, or REFUSED with the reason in a file."""
+    request = Request.read(folder)
+    try:
+        _run(folder, request)
+    except refusals(request.runtime) as error:
+        (folder / REASON).write_text(str(error), encoding="utf-8")
+        return REFUSED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
