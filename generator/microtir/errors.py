@@ -121,10 +121,28 @@ class DataFileError(MicrotirError):
     """A file of inputs or expected outputs is missing, unreadable, or lacks a tensor."""
 
 
+class ExportProblem(Enum):
+    """A problem of a model that comes from how it was exported: exporters have options about it."""
+
+    OLD_OPERATOR_SET = "old operator set"
+    OPEN_EXTENT = "open extent"
+    COMPUTED_SHAPE = "computed shape"  # or other values that are asked for while compiling
+    TRAINING_MODE = "training mode"
+    OTHER_FLOATS = "other floats"  # that are narrower than float16
+    OWN_DOMAIN = "own domain"  # an operator that is not ONNX's
+    FUSED_OPERATOR = "fused operator"  # by onnxruntime
+    DYNAMIC_QUANTISATION = "dynamic quantisation"
+    FEW_BITS = "few bits"
+    STRINGS = "strings"
+    MAPS = "maps"
+    TREES_OF_DOUBLES = "trees of doubles"
+
+
 class UnsupportedModelError(MicrotirError):
     """The model is well formed but asks for something microtir does not do.
 
-    `problems` holds every diagnostic found, so that one run reports them all.
+    `problems` holds every diagnostic found, so that one run reports them all. `export` says what
+    about the export it comes from, and `export_value` what an option about that is given.
     """
 
     exit_code = ExitCode.ANSWER_IS_NO
@@ -137,9 +155,13 @@ class UnsupportedModelError(MicrotirError):
         legal: str | None = None,
         fix: str | None = None,
         problems: Iterable[MicrotirError] = (),
+        export: ExportProblem | None = None,
+        export_value: str = "",
     ) -> None:
         super().__init__(what, where=where, legal=legal, fix=fix)
         self.problems: tuple[MicrotirError, ...] = tuple(problems)
+        self.export = export
+        self.export_value = export_value
 
     def for_command_line(self) -> MicrotirError:
         """Return the same diagnostic with fixes that can be typed."""

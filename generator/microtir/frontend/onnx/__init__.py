@@ -8,6 +8,7 @@ from pathlib import Path
 from microtir.errors import MicrotirError
 from microtir.frontend.model_bytes import ModelSource, load, summary
 from microtir.frontend.onnx.affine import fold_affine
+from microtir.frontend.onnx.exporters import with_exporters_option
 from microtir.frontend.onnx.file import parse
 from microtir.frontend.onnx.graph import GraphReader
 from microtir.frontend.onnx.layout import settle_layout
@@ -51,7 +52,7 @@ def from_onnx(
     reader = GraphReader(file, InputShapes(dims or {}, input_shapes or {}))
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
-        raise summary(model, reader.problems)
+        raise summary(model, [with_exporters_option(p, file.producer) for p in reader.problems])
     return IRModule(graph=fold_affine(fuse_quantised(settle_layout(graph))))
 
 
@@ -74,4 +75,4 @@ def check_onnx(
         reader.graph("")
     except MicrotirError as error:
         return (error,)
-    return tuple(reader.problems)
+    return tuple(with_exporters_option(problem, file.producer) for problem in reader.problems)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.errors import ModelFileError, ToolError, UnsupportedModelError
+from microtir.errors import ExportProblem, ModelFileError, ToolError, UnsupportedModelError
+from microtir.frontend.onnx.exporters import with_exporters_option
 from microtir.frontend.onnx.external_data import take_in
 from microtir.graph.ir import Array
 from microtir.graph.names import brief
@@ -33,6 +34,8 @@ MAX_TENSOR_BYTES = (1 << 31) - 1
 """Generated code indexes with 32-bit integers."""
 
 MAX_RANK = 8
+
+_USUAL_OPSET = 17  # what exporters that have a choice are asked for
 
 OLDEST_OPSET = 7
 """Before it, broadcasting and batches were written otherwise; what was not is read all the same."""
@@ -108,6 +111,7 @@ class OnnxFile:
     size: int
     opsets: Mapping[str, int]
     graph: FileGraph
+    producer: str  # the exporter, as it calls itself
 
 
 def parse(data: bytes, file: str, folder: Path | None) -> OnnxFile:
@@ -125,21 +129,33 @@ def parse(data: bytes, file: str, folder: Path | None) -> OnnxFile:
     """
     model = _checked(data, file, folder)
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
-    changed = _changed_since(model.graph, opsets.get("", OLDEST_OPSET))
-    if changed:
-        raise UnsupportedModelError(
-            f"the version of its operator set is {opsets['']}, and {changed} has changed since",
-            where=file,
-            legal=f"{OLDEST_OPSET} or later",
-            fix="export with a newer opset_version, or convert it: onnx.version_converter",
-        )
+    try:
+        _check_operator_set(model.graph, opsets, file)
+        graph = FileReader(file).graph(model.graph)
+    except UnsupportedModelError as error:
+        raise with_exporters_option(error, model.producer_name) from None
     return OnnxFile(
         file=file,
         sha256=hashlib.sha256(data).hexdigest(),
         size=len(data),
         opsets=opsets,
-        graph=FileReader(file).graph(model.graph),
+        graph=graph,
+        producer=model.producer_name,
     )
+
+
+def _check_operator_set(graph: onnx.GraphProto, opsets: Mapping[str, int], file: str) -> None:
+    """Refuse a set that is older than those that are read, if an operator of the graph changed."""
+    changed = _changed_since(graph, opsets.get("", OLDEST_OPSET))
+    if changed:
+        raise UnsupportedModelError(
+            f"the version of its operator set is {opsets['']}, and {changed} has changed since",
+            where=file,
+            legal=f"{OLDEST_OPSET} or later",
+            fix="export with a newer operator set, or convert it: onnx.version_converter",
+            export=ExportProblem.OLD_OPERATOR_SET,
+            export_value=str(_USUAL_OPSET),
+        )
 
 
 def _changed_since(graph: onnx.GraphProto, version: int) -> str:
@@ -228,7 +244,7 @@ class FileReader:
         return tuple(
             FileValue(value.name, DType.FLOAT32, None)
             if value.name in zipped
-            else self.value(value)
+            else self.value(value, is_output=True)
             for value in graph.output
         )
 
@@ -256,17 +272,21 @@ class FileReader:
             )
         return {tensor.name: self.array(tensor) for tensor in graph.initializer}
 
-    def value(self, value: onnx.ValueInfoProto) -> FileValue:
+    def value(self, value: onnx.ValueInfoProto, *, is_output: bool = False) -> FileValue:
         """Return the type of an input or output."""
         where = f"{self.file}: {brief(value.name)!r}"
         kind = value.type.WhichOneof("value")
         is_sequence = kind == "sequence_type"
         held = value.type.sequence_type.elem_type if is_sequence else value.type
-        if held.WhichOneof("value") != "tensor_type":
+        kind_held = held.WhichOneof("value")
+        if kind_held != "tensor_type":
+            kinds = dict.fromkeys((kind, kind_held))
+            words = [str(each).removesuffix("_type") for each in kinds]
             raise UnsupportedModelError(
-                f"it is a {str(kind).removesuffix('_type')}", where=where,
+                f"it is a {' of a '.join(words)}", where=where,
                 legal="a tensor, or a sequence of tensors",
                 fix="export the model with tensors as inputs and outputs",
+                export=ExportProblem.MAPS if kind_held == "map_type" and is_output else None,
             )  # fmt: skip
         type_ = held.tensor_type
         dtype = self.dtype(type_.elem_type, where)
@@ -285,6 +305,7 @@ class FileReader:
                 where=where,
                 legal=", ".join(dict.fromkeys(dtype.value for dtype in _DTYPES.values())),
                 fix="export the model in float32, or quantised to integers",
+                export=ExportProblem.STRINGS if number == _STRING else ExportProblem.OTHER_FLOATS,
             )
         return _DTYPES[number]
 
@@ -361,7 +382,7 @@ class FileReader:
         return ModelFileError(what, where=self.file, legal=legal, fix=_EXPORT)
 
 
-_FLOAT16, _FLOAT64, _INT4 = 10, 11, 22
+_STRING, _FLOAT16, _FLOAT64, _INT4 = 8, 10, 11, 22
 
 
 def _extents(shape: onnx.TensorShapeProto) -> tuple[int | str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from microtir.errors import UnsupportedModelError
+from microtir.errors import ExportProblem, UnsupportedModelError
 from microtir.frontend.onnx.file import FOUR_BITS, FileNode
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_values import Value, tensors_of
@@ -43,6 +43,7 @@ def gives_four_bits(
             where=where,
             legal=", ".join(sorted(_TAKING)),
             fix="convert them to int8 before",
+            export=ExportProblem.FEW_BITS,
         )
     like = _LIKE.get(node.operator, len(inputs))
     return node.operator in _MOVING or (like < len(inputs) and inputs[like] in known)

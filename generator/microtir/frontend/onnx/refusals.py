@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.errors import ExportProblem, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.file import FileNode
 from microtir.graph.names import brief
+from microtir.operators.common.onnx_ml import ML
 from microtir.operators.common.onnx_operands import OnnxReader
 
 _RANDOM = "a compiled model gives the same result every time: export it in inference mode"
@@ -39,7 +40,9 @@ def unknown_operator(
             f"the operator {node.operator} of operator set {version} is not supported",
             where=where,
             legal=f"operator set {reader.since} or later",
-            fix=f"export with opset_version={reader.since} or later",
+            fix=f"export with operator set {reader.since} or later",
+            export=ExportProblem.OLD_OPERATOR_SET,
+            export_value=str(reader.since),
         )
     domain = f" of domain {brief(node.domain)!r}" if node.domain else ""
     return UnsupportedModelError(
@@ -47,7 +50,17 @@ def unknown_operator(
         where=where,
         legal="the operators that `microtir operators --onnx` lists",
         fix=fix,
+        export=_export_problem(node),
     )
+
+
+def _export_problem(node: FileNode) -> ExportProblem | None:
+    """Return what about the export gives such operators, if it is not the model itself."""
+    if _ADVICE.get(node.operator) == _RANDOM:
+        return ExportProblem.TRAINING_MODE
+    if node.domain == "com.microsoft":
+        return ExportProblem.FUSED_OPERATOR
+    return ExportProblem.OWN_DOMAIN if node.domain not in ("", ML) else None
 
 
 def unknown_attributes(names: Sequence[str], reader: OnnxReader, where: str) -> ModelFileError:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 
-from microtir.errors import Fix, ModelFileError, UnsupportedModelError, UsageError
+from microtir.errors import ExportProblem, Fix, ModelFileError, UnsupportedModelError, UsageError
 from microtir.frontend.onnx.file import MAX_RANK, FileValue
 from microtir.graph.names import brief
 
@@ -123,6 +123,8 @@ def _unknown(what: str, value: FileValue, where: str) -> UnsupportedModelError:
         legal="extents that are known while compiling",
         fix=Fix(
             f"give them: from_onnx(..., dims={{{name!r}: 16}}), or input_shapes=",
-            f"give them: --dim {name}=16, or --input-shapes {value.name}=1,16,16,3",
+            f"give them: --dim {name}=16, or --input-shapes {value.name}:[1,16,16,3]",
         ),
+        export=ExportProblem.OPEN_EXTENT,
+        export_value=value.name,
     )

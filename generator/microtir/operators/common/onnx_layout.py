@@ -6,6 +6,7 @@ neighbours.  What two of them do between each other cancels out, which a pass on
 
 from __future__ import annotations
 
+from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_operands import OnnxNode
 from microtir.operators.movement.definition import Reshape, Transpose
@@ -37,4 +38,5 @@ def require_channels_first(node: OnnxNode) -> None:
             "its attribute 'channels_last' is 1",
             "channels first",
             "export without onnxruntime's layout optimisations",
+            ExportProblem.FUSED_OPERATOR,
         )

@@ -7,6 +7,7 @@ from enum import Enum
 import numpy as np
 
 from microtir.dtype import DType
+from microtir.errors import ExportProblem
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.activations.definition import Logistic
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
@@ -45,6 +46,7 @@ def refuse_strings(node: OnnxNode, *names: str) -> None:
                 "train with classes and categories that are integers"
                 " (sklearn.preprocessing.LabelEncoder or OrdinalEncoder), and name them in the"
                 " application",
+                ExportProblem.STRINGS,
             )
 
 

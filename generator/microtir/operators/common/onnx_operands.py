@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.errors import ExportProblem, ModelFileError, UnsupportedModelError
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
@@ -138,6 +138,7 @@ class OnnxNode:
                 "a constant, and what follows from constants and shapes",
                 "export the model with fixed shapes, and simplify it (onnxsim, or onnxruntime's"
                 " basic graph optimisations)",
+                ExportProblem.COMPUTED_SHAPE,
             )
         return tensor.data
 
@@ -268,9 +269,11 @@ class OnnxNode:
         """Return the error for a node that contradicts itself or its tensors."""
         return ModelFileError(what, where=self.where, legal=legal, fix="export the model again")
 
-    def unsupported(self, what: str, legal: str, fix: str) -> UnsupportedModelError:
+    def unsupported(
+        self, what: str, legal: str, fix: str, export: ExportProblem | None = None
+    ) -> UnsupportedModelError:
         """Return the error for a node that is legal but not done here."""
-        return UnsupportedModelError(what, where=self.where, legal=legal, fix=fix)
+        return UnsupportedModelError(what, where=self.where, legal=legal, fix=fix, export=export)
 
 
 @dataclass(frozen=True, slots=True)

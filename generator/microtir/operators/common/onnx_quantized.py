@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.errors import ModelFileError
+from microtir.errors import ExportProblem, ModelFileError
 from microtir.graph.ir import Array, Quantization, Tensor, TensorType
 from microtir.operators.common.onnx_arithmetic import add, div, least, most, mul, sub
 from microtir.operators.common.onnx_operands import MANY, OnnxNode
@@ -210,7 +210,10 @@ def _spread(node: OnnxNode, x: Tensor, scaling: Scaling) -> tuple[Tensor, Tensor
 def _known(node: OnnxNode, tensor: Tensor) -> Array:
     if tensor.data is None:
         raise node.unsupported(
-            "the model computes scales of channels", "constants", "quantise the model statically"
+            "the model computes scales of channels",
+            "constants",
+            "quantise the model statically",
+            ExportProblem.DYNAMIC_QUANTISATION,
         )
     return tensor.data
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from microtir.dtype import DType
+from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.common.onnx_operands import OnnxNode
@@ -41,6 +42,7 @@ def onnx_type(node: OnnxNode, number: int) -> DType:
             f"it makes numbers of type {number}",
             ", ".join(dict.fromkeys(dtype.value for dtype in ONNX_TYPES.values())),
             "export the model in float32",
+            ExportProblem.OTHER_FLOATS,
         )
     return ONNX_TYPES[number]
 

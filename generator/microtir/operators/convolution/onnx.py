@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_integer_sums import EXACT_PRODUCTS, centred, exact_sum
 from microtir.operators.common.onnx_layers import with_bias
@@ -87,6 +88,7 @@ def conv_integer(node: OnnxNode) -> Tensor:
             f"it adds {together * taps} products",
             f"at most {EXACT_PRODUCTS}",
             "quantise the model statically",
+            ExportProblem.DYNAMIC_QUANTISATION,
         )
 
     def part(first: int, count: int) -> Tensor:

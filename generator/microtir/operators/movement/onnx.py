@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_operands import (
     MANY,
@@ -40,7 +41,7 @@ def dropout(node: OnnxNode) -> tuple[Tensor, ...]:
     if node.optional(2) is not None and node.known(2, "the mode").any() and _drops(node):
         raise node.unsupported(
             "it is in training mode", "inference, or a ratio of 0",
-            "export the model in inference mode",
+            "export the model in inference mode", ExportProblem.TRAINING_MODE,
         )  # fmt: skip
     x = node.input(0)
     return x, node.constant(np.ones(x.shape, np.bool_))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from microtir.errors import ExportProblem
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.arithmetic.definition import Add, Mul, Pow, SquaredDifference, Sub
 from microtir.operators.common.onnx_arithmetic import add, choose, div, equal, mul
@@ -24,7 +25,10 @@ def batch_normalization(node: OnnxNode) -> Tensor:
     x = node.input(0)
     if node.integer("training_mode", 0):
         raise node.unsupported(
-            "it is in training mode", "statistics of the training", "export in inference mode"
+            "it is in training mode",
+            "statistics of the training",
+            "export in inference mode",
+            ExportProblem.TRAINING_MODE,
         )
     names = ("the factors", "the terms", "the means", "the variances")
     scale, bias, mean, variance = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.operators.activations.definition import Logistic
 from microtir.operators.common.onnx_arithmetic import add, div
@@ -218,7 +219,7 @@ def _refuse_tensors(node: OnnxNode) -> None:
     if given is not None:
         raise node.unsupported(
             f"its attribute '{given}' holds doubles", "trees of float32",
-            "convert with inputs of FloatTensorType",
+            "convert with inputs of FloatTensorType", ExportProblem.TREES_OF_DOUBLES,
         )  # fmt: skip
 
 
