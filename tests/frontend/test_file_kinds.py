@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import zipfile
 from pathlib import Path
 
@@ -44,6 +45,9 @@ CONTENT = [
     (b"\x10\0\0\0ET12" + bytes(40), "an ExecuTorch program", "litert-torch"),
     (b"\x10\0\0\0TOSA" + bytes(40), "a TOSA graph", ".tflite"),
     (b"\x80\x02}q\0" + bytes(9), "a PyTorch model", "litert-torch"),
+    (pickle.dumps({"trees": []}), "a pickled object of Python", "docs/from-scikit-learn.md"),
+    (HDF5, "a Keras model", "docs/from-keras.md"),
+    (b"\x80\x02}q\0" + bytes(9), "a PyTorch model", "docs/from-pytorch.md"),
     (numpy_file(), "a file of numpy arrays", ".tflite"),
     (b"\n<!DOCTYPE html><html>", "a web page", "download the file itself"),
     (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS", "git lfs pull"),
@@ -58,7 +62,8 @@ def test_content_is_recognised(tmp_path: Path, data: bytes, title: str, fix: str
     path.write_bytes(data)
     with pytest.raises(ModelFileError) as caught:
         from_tflite(path)
-    assert caught.value.what == f"this is {title}, not a TFLite model"
+    assert caught.value.what.startswith(f"this is {title}")
+    assert caught.value.what.endswith(", not a TFLite model")
     assert caught.value.where == "model.tflite"
     assert fix in str(caught.value.fix)
 
@@ -68,13 +73,14 @@ def test_content_is_recognised(tmp_path: Path, data: bytes, title: str, fix: str
     [
         ("m.onnx", "an ONNX model"), ("m.keras", "a Keras model"), ("m.h5", "a Keras model"),
         ("m.pb", "a frozen TensorFlow graph"), ("m.pth", "a PyTorch model"),
+        ("m.joblib", "a pickled object of Python"), ("m.pt", "a PyTorch model"),
         ("m.PTE", "an ExecuTorch program"), ("model_data.cc", "a C source file"),
     ],
 )  # fmt: skip
 def test_else_the_name_decides(tmp_path: Path, name: str, title: str) -> None:
     """Content that says nothing is judged by the suffix."""
     (tmp_path / name).write_bytes(b"12345678")
-    with pytest.raises(ModelFileError, match=f"this is {title}, not a TFLite model"):
+    with pytest.raises(ModelFileError, match=f"this is {title}.*, not a TFLite model"):
         from_tflite(tmp_path / name)
 
 

@@ -13,7 +13,7 @@ from microtir.artifact import Artifact
 from microtir.cli.building import build_model
 from microtir.cli.progress import Progress
 from microtir.codegen import SourceFile
-from microtir.errors import ToolError, UsageError
+from microtir.errors import ToolError
 from microtir.frontend import from_tflite
 from microtir.host.child_process import run_in_child
 from microtir.host.oracle import Oracle, expected_outputs
@@ -210,7 +210,8 @@ def test_foreign_code_cannot_end_this_process(
 
 
 @pytest.mark.parametrize("oracle", [Oracle.LITERT, Oracle.ONNXRUNTIME])
-def test_oracles_that_are_not_built(digits: Compiled, oracle: Oracle) -> None:
-    """An oracle that is not built is refused, with those that are."""
-    with pytest.raises(UsageError, match="not built yet"):
-        expected_outputs(oracle, digits.graph, b"", digits.inputs)
+@pytest.mark.parametrize("model", [b"", b"no model at all"])
+def test_what_is_no_model(digits: Compiled, oracle: Oracle, model: bytes) -> None:
+    """An oracle that cannot read a file says so, with what to use instead."""
+    with pytest.raises(ToolError, match=f"the oracle '{oracle.value}' .* cannot run the model: .*"):
+        expected_outputs(oracle, digits.graph, model, digits.inputs)

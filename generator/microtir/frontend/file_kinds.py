@@ -12,7 +12,7 @@ _HEAD = 1 << 16  # bytes that are looked at
 _INDENT = " " * 9  # of what follows "  fix:   "
 
 _CONVERSION = """\
-convert it in Python with TensorFlow, with int8 and a batch of 1:
+convert it in Python with TensorFlow, with int8 and a batch of 1 (docs/from-keras.md):
 import tensorflow as tf
 {load}
 converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -45,8 +45,12 @@ _KERAS = FileKind("a Keras model", _conversion(_LOAD_KERAS))
 _SAVED = FileKind("a TensorFlow SavedModel", _conversion(_LOAD_SAVED))
 _PYTORCH = FileKind(
     "a PyTorch model",
-    "convert it to TFLite with the package litert-torch (once ai-edge-torch), eval() and a batch of"
-    " 1, with full integer quantisation",
+    "export it to ONNX with torch.onnx.export, eval() and a batch of 1, as docs/from-pytorch.md"
+    " tells; or convert it to TFLite with the package litert-torch (once ai-edge-torch)",
+)
+_PICKLE = FileKind(
+    "a pickled object of Python, such as a model of scikit-learn",
+    "load it, and export it to ONNX with skl2onnx, as docs/from-scikit-learn.md tells",
 )
 _ONNX = FileKind(
     "an ONNX model",
@@ -63,9 +67,10 @@ _KINDS = {
     "graph": FileKind(
         "a frozen TensorFlow graph",
         "convert the model that it was frozen from: tf.lite.TFLiteConverter.from_saved_model(...),"
-        " with full integer quantisation and a batch of 1",
+        " with full integer quantisation and a batch of 1 (docs/from-keras.md)",
     ),
     "pytorch": _PYTORCH,
+    "pickle": _PICKLE,
     "executorch": FileKind("an ExecuTorch program", _PYTORCH.fix),
     "tosa": FileKind("a TOSA graph", _OTHER),
     "numpy": FileKind("a file of numpy arrays", _OTHER),
@@ -89,6 +94,9 @@ _MAGIC = (
     (4, b"ET1", "executorch"),
     (4, b"TOSA", "tosa"),
     (0, b"\x80\x02", "pytorch"),
+    (0, b"\x80\x03", "pickle"),  # newer protocols, which torch.save does not use
+    (0, b"\x80\x04", "pickle"),
+    (0, b"\x80\x05", "pickle"),
     (0, b"\x93NUMPY", "numpy"),
     (0, b"version https://git-lfs", "lfs"),
     (0, b"\x1f\x8b", "gzip"),
@@ -106,7 +114,8 @@ _MEMBERS = (
 _SUFFIXES = {
     ".onnx": "onnx", ".ort": "ort", ".h5": "keras", ".hdf5": "keras", ".keras": "keras",
     ".pb": "graph", ".pbtxt": "graph", ".pt": "pytorch", ".pth": "pytorch", ".pt2": "pytorch",
-    ".ckpt": "pytorch", ".pte": "executorch", ".tosa": "tosa", ".npz": "numpy", ".npy": "numpy",
+    ".ckpt": "pytorch", ".pkl": "pickle", ".pickle": "pickle", ".joblib": "pickle",
+    ".pte": "executorch", ".tosa": "tosa", ".npz": "numpy", ".npy": "numpy",
     ".zip": "zip", ".gz": "gzip", ".tar": "tar", ".tgz": "gzip", ".c": "c", ".cc": "c",
     ".cpp": "c", ".h": "c", ".html": "web",
 }  # fmt: skip

@@ -17,7 +17,14 @@ _LINES = 3  # of what a program wrote to stderr, in a diagnostic
 
 
 def run_in_child(
-    module: str, folder: Path, who: str, where: str, fix: str, *, timeout: float = TIMEOUT
+    module: str,
+    folder: Path,
+    who: str,
+    where: str,
+    fix: str,
+    *,
+    timeout: float = TIMEOUT,
+    fix_if_slow: str | None = None,
 ) -> None:
     """Run a module as a program, with a folder for what goes in and what comes out.
 
@@ -28,6 +35,7 @@ def run_in_child(
         where: what it was asked about, such as a model file.
         fix: what to do if it fails.
         timeout: seconds that it may run.
+        fix_if_slow: what to do if it does not end in that time, where that is something else.
 
     Raises:
         ToolError: it refused, crashed or did not end.
@@ -39,7 +47,7 @@ def run_in_child(
         done = processes.run(command, cwd=folder, env=environment, timeout=timeout)
     except TimeoutError:
         raise ToolError(
-            f"{who} did not end within {timeout:g} seconds", where=where, fix=fix
+            f"{who} did not end within {timeout:g} seconds", where=where, fix=fix_if_slow or fix
         ) from None
     if done.returncode == 0:
         return

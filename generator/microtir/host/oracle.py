@@ -64,6 +64,8 @@ _FOREIGN: Mapping[Oracle, _Foreign] = MappingProxyType({
     ),
 })  # fmt: skip
 
+_OTHERS = "use --oracle reference, or a file: --golden FILE.npz"
+
 SAMPLE_SECONDS = 60.0
 """How long an oracle may take for a sample, which may be a sequence of runs."""
 
@@ -209,9 +211,9 @@ class _Call:
             work,
             f"the oracle '{self.oracle.value}' ({title_of(self.oracle)})",
             self.where,
-            "nothing was compared; give it more time with --oracle-timeout, use --oracle "
-            "reference, or a file: --golden FILE.npz",
+            f"nothing was compared; {_OTHERS}",
             timeout=self.seconds * samples,
+            fix_if_slow=f"nothing was compared; give it more time with --oracle-timeout, {_OTHERS}",
         )
 
 

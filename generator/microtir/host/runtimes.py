@@ -179,10 +179,11 @@ def refusals(runtime: str) -> tuple[type[Exception], ...]:
     if runtime != ONNXRUNTIME:
         return usual
     try:
+        from google.protobuf.message import DecodeError
         from onnxruntime.capi import onnxruntime_pybind11_state as errors
     except ImportError:
         return usual
     return (
-        *usual, errors.Fail, errors.InvalidGraph, errors.InvalidArgument, errors.InvalidProtobuf,
-        errors.NotImplemented, errors.RuntimeException, errors.EPFail,
+        *usual, DecodeError, errors.Fail, errors.InvalidGraph, errors.InvalidArgument,
+        errors.InvalidProtobuf, errors.NotImplemented, errors.RuntimeException, errors.EPFail,
     )  # fmt: skip
