@@ -109,6 +109,31 @@ def test_litert_oracle(microtir: Command) -> None:
     assert "reference: LiteRT's reference kernels on random inputs, seed 0" in result.out
 
 
+def test_litert_rounds_otherwise(microtir: Command) -> None:
+    """Where LiteRT's integers differ, the numerics that have them are named, and are equal."""
+    options = ("verify", INT8, "--samples", 64, "--oracle", "litert")
+    result = microtir(*options)
+    assert result.status == 1
+    assert "layers: all equal" in result.out
+    assert "--numerics tflite_ref has LiteRT's" in result.out
+    result = microtir(*options, "--numerics", "tflite_ref")
+    assert result.status == 0, result.out
+
+
+def test_float16_of_onnxruntime(microtir: Command, tmp_path: Path) -> None:
+    """A model in float16 is computed in float32: what differs is said to be that."""
+    weights = np.random.default_rng(0).standard_normal((32, 16)).astype(np.float16)
+    x, y = typed("x", (1, 32), np.float16), typed("y", (1, 16), np.float16)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    path = tmp_path / "half.onnx"
+    path.write_bytes(model_of(nodes, [x], [y], {"w": weights}))
+    options = ("verify", path, "--oracle", "onnxruntime")
+    result = microtir(*options)
+    assert result.status == 1
+    assert "--rtol 0.01 allows as much to floats" in result.out
+    assert microtir(*options, "--rtol", "0.01").status == 0
+
+
 def test_onnxruntime_oracle(microtir: Command, onnx_file: Path) -> None:
     """The C of a model in ONNX is compared with onnxruntime; extents are said as always."""
     options = ("--samples", 3, "--seed", 5, "--oracle", "onnxruntime")

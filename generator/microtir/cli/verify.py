@@ -18,7 +18,7 @@ from microtir.cli.board_options import (
 from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model, golden_path, model_path, reading_of
-from microtir.cli.output import write_json
+from microtir.cli.output import write, write_json
 from microtir.cli.progress import Progress
 from microtir.cli.verdict import print_verdict
 from microtir.config import CompilationConfig
@@ -161,6 +161,9 @@ def verify(
         write_json(verdict.to_dict(), json)
     if str(json) != "-":
         print_verdict(verdict, built.model, tolerance, source.text, sanitize)
+        known = source.known_difference(config)
+        if known and verdict.first_wrong_layer is None and not verdict.equal:
+            write(known)
     return ExitCode.DONE if verdict.equal else ExitCode.ANSWER_IS_NO
 
 
@@ -226,6 +229,12 @@ class _Source:
         from microtir.host.oracle import title_of
 
         return f"{title_of(self.oracle)} on random inputs, seed {self.seed}"
+
+    def known_difference(self, config: CompilationConfig) -> str:
+        """Return where the reference is known to be otherwise; empty if nowhere."""
+        from microtir.host.oracle import known_difference
+
+        return "" if self.golden else known_difference(self.oracle, config.numerics)
 
     def check_has_outputs(self, config: CompilationConfig) -> None:
         """Refuse a source that knows the model's own outputs only, where others are asked for."""
