@@ -193,6 +193,13 @@ def test_other_problems_are_left() -> None:
         assert with_exporters_option(problem, "pytorch") is problem
 
 
+def test_support_vector_machines_have_neighbours() -> None:
+    """No option exports them otherwise; the fix says what to train in their place."""
+    nodes = [ml_node("SVMRegressor", coefficients=[1.0], n_supports=0)]
+    model = model_of(nodes, [typed("x", (1, 1))], ["y"], domains=ML)
+    assert "LogisticRegression" in str(first_problem(written_by("skl2onnx", model)).fix)
+
+
 def test_options_of_onnxruntime_exist() -> None:
     """The names are those of the installed package."""
     from onnxruntime import quantization
