@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from microtir.frontend.onnx.exporters import EXPORTERS
 from tests.support.pages import ROOT, follow
 
 pytestmark = pytest.mark.tools
@@ -65,6 +66,7 @@ def test_from_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = np.random.default_rng(1).random((32, 1, 16, 16), np.float32)
     np.save("images.npy", images)
     printed = follow("from-pytorch.md", tmp_path)
+    assert onnx.load("net_int8.onnx").producer_name in EXPORTERS
     assert "net_int8.onnx: no problems" in printed
     assert printed.count("equal: 4 samples, 16 values") == 2
     assert printed.count("reference: onnxruntime") == 2

@@ -114,6 +114,14 @@ def _open_sequence(value: FileValue, where: str) -> UnsupportedModelError:
     )
 
 
+def _example(value: FileValue) -> str:
+    """Return extents that would do, as the flag has them: a batch of 1, and 16 of what is open."""
+    shape = ("", "", "", 3) if value.shape is None else value.shape
+    open_axes = (1, *(16,) * len(shape))
+    pairs = zip(shape, open_axes, strict=False)
+    return ",".join(str(known if isinstance(known, int) else other) for known, other in pairs)
+
+
 def _unknown(what: str, value: FileValue, where: str) -> UnsupportedModelError:
     names = [extent for extent in value.shape or () if isinstance(extent, str) and extent]
     name = names[-1] if names else "NAME"
@@ -123,7 +131,7 @@ def _unknown(what: str, value: FileValue, where: str) -> UnsupportedModelError:
         legal="extents that are known while compiling",
         fix=Fix(
             f"give them: from_onnx(..., dims={{{name!r}: 16}}), or input_shapes=",
-            f"give them: --dim {name}=16, or --input-shapes {value.name}:[1,16,16,3]",
+            f"give them: --dim {name}=16, or --input-shapes {value.name}:[{_example(value)}]",
         ),
         export=ExportProblem.OPEN_EXTENT,
         export_value=value.name,
