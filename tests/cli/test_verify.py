@@ -155,6 +155,16 @@ def test_oracles_of_tflite_for_onnx(microtir: Command, onnx_file: Path, oracle: 
     )
 
 
+def test_oracle_of_another_file(microtir: Command, tmp_path: Path) -> None:
+    """A file that no oracle reads is named for what it is."""
+    path = tmp_path / "net.keras"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    result = microtir("verify", path, "--oracle", "onnxruntime")
+    assert result.status == 3
+    assert "this is a Keras model" in result.diagnostic
+    assert "docs/from-keras.md" in result.diagnostic
+
+
 def test_oracle_of_a_signature(microtir: Command, tmp_path: Path) -> None:
     """Interpreters run the first program, so another one is not compared with them."""
     path = tmp_path / "two.tflite"

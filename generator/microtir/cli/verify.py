@@ -284,7 +284,10 @@ def _check_can_run(oracle: Oracle, model: str) -> None:
 
     path, said = model_path(model), reading_of(model)
     source = load(path)
-    check_format(oracle, path.name, is_onnx=is_onnx(source.data, source.file))
+    is_of_onnx = is_onnx(source.data, source.file)
+    if not is_of_onnx and source.data[4:8] != b"TFL3":
+        return  # no model at all: who reads it says what it is
+    check_format(oracle, path.name, is_onnx=is_of_onnx)
     # A file of one signature has one program, which every interpreter runs.
     if said.signature is not None and len(frontend.signatures(path)) > 1:
         raise UsageError(
