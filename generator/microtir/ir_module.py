@@ -27,12 +27,21 @@ class PortKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class SeenRange:
+    """The values of an input that calibration saw, inclusive: stored ones, or floats."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """An input or output of the entry function: the model's name for it, its C name, its type.
 
     `offset` is its place in the workspace, in bytes of the pool of number `pool`, or None if the
     caller has other memory for it.
     `row_bytes` is the size of a row if functions of the caller hand it over row by row, else None.
+    `seen` are the values of an input that a run does not count, where it counts the others.
     """
 
     kind: PortKind
@@ -42,6 +51,7 @@ class Port:
     offset: int | None = None
     row_bytes: int | None = None
     pool: int = 0
+    seen: SeenRange | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from microtir import codegen
 from microtir.artifact import Artifact
 from microtir.ir_module import IRModule, ModelInfo
-from microtir.ports import ports_of, states_of, stream_of
+from microtir.ports import guarded, ports_of, states_of, stream_of
 from microtir.program import Program
 
 Compiler = Callable[[Artifact], int]
@@ -26,7 +26,9 @@ def module_with(module: IRModule, program: Program) -> IRModule:
     assert original is not None, "a program is made of a graph"
     info = ModelInfo(
         name=program.graph.name,
-        ports=ports_of(program.graph, config, program.placement),
+        ports=guarded(
+            ports_of(program.graph, config, program.placement), original, program.graph, config
+        ),
         source_file=original.nodes[0].source.file if original.nodes else "",
         source_sha256=original.source_sha256,
         source_bytes=original.source_bytes,

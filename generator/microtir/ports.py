@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from microtir.config.compilation import CompilationConfig
 from microtir.config.names import c_names
 from microtir.dtype import DType
+from microtir.errors import ConfigError
+from microtir.graph.input_guards import seen_range
 from microtir.graph.ir import Graph, State, TensorType
 from microtir.ir_module import IRModule, Port, PortKind, StatePort, StreamInfo
 from microtir.memory_plan import TURN_BYTES, KeptBlock, MemoryPlan, StateLayout
@@ -42,6 +45,40 @@ def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple
         for kind, t, c_name, place, is_by_rows in zip(
             kinds, tensors, names, places, by_rows, strict=True
         )
+    )
+
+
+def guarded(
+    ports: Sequence[Port], original: Graph, graph: Graph, config: CompilationConfig
+) -> tuple[Port, ...]:
+    """Return the ports with what a run counts of the inputs, where the configuration asks for it.
+
+    Args:
+        ports: of a model.
+        original: the graph as it was read, where QUANTIZE tells of floats.
+        graph: what it has become, which notes the ranges that the user declared.
+        config: says whether anything is counted.
+
+    Raises:
+        ConfigError: it asks for counts, and no input tells what calibration saw.
+    """
+    if not config.executor.guard_inputs:
+        return tuple(ports)
+    tensors = {t.name: t for t in original.arguments}
+    declared = {t.name: range_ for t, range_ in graph.input_ranges}
+    known = {t.name: seen_range(original, t, declared.get(t.name)) for t in tensors.values()}
+    if not any(known.values()):
+        names = ", ".join(f"'{name}' ({t.dtype.value})" for name, t in tensors.items())
+        raise ConfigError(
+            "Executor('aot') option 'guard-inputs' got True, but no input tells what calibration "
+            f"saw: {names or 'the model has none'}",
+            where="executor.guard-inputs",
+            legal="a model with quantised inputs, or with floats that only QUANTIZE reads",
+            fix="quantise the model, or leave the option out",
+        )
+    return tuple(
+        replace(port, seen=known[port.name]) if port.kind is PortKind.INPUT else port
+        for port in ports
     )
 
 

@@ -29,6 +29,7 @@ def test_defaults_of_aot() -> None:
         "row-fed-inputs": False,
         "row-drained-outputs": False,
         "steps": False,
+        "guard-inputs": False,
     }
     assert executor.kind is ExecutorKind.AOT
     assert executor.name == "aot"
@@ -165,6 +166,7 @@ def test_registered_names_and_useful_types() -> None:
         "row-fed-inputs": "bool",
         "row-drained-outputs": "bool",
         "steps": "bool",
+        "guard-inputs": "bool",
     }
     assert options["interface-api"].domain.choices() == ("c", "packed")
     assert list(Runtime.list_registered_options("crt")) == ["system-lib"]

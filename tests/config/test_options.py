@@ -53,6 +53,15 @@ CONTRADICTIONS = [
         )
     ),
     {"executor.steps=True", "executor.interface-api='packed'"},
+    *(
+        {"executor.guard-inputs=True", other}
+        for other in (
+            "executor.interface-api='packed'",
+            "runtime.system-lib=True",
+            "compatibility='microtvm'",
+            "executor.row-fed-inputs=True",
+        )
+    ),
 ]
 
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts,

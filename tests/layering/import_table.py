@@ -134,7 +134,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "requested": COMMON
     | GRAPH_IR
     | {"graph.more_outputs", "graph.numerics", "graph.passes", "graph.stepwise", "graph.streaming"},
-    "ports": COMMON | MODULE | {"graph.ir", "requested"},
+    "ports": COMMON | MODULE | {"graph.input_guards", "graph.ir", "requested"},
     "graph_lowering": COMMON | GRAPH_IR | {"external", "extra_passes", "graph"},
     "function_lowering": COMMON | TIR | {"extra_passes", "kernels", "plan.ir"},
     # a search over programs: how one is made comes in as a function

@@ -158,6 +158,15 @@ def test_a_step_takes_no_more(name: str, goal: str, tmp_path: Path) -> None:
     check_bounds(module, command, False, tmp_path / "out")
 
 
+@pytest.mark.parametrize("name", INSTALLED)
+def test_counting_inputs_takes_no_more(name: str, tmp_path: Path) -> None:
+    """What counts elements of inputs is called before the layers, whose frames are deeper."""
+    target, command = COMPILERS[name]
+    config_ = CompilationConfig(targets=target, executor=Executor("aot", {"guard-inputs": True}))
+    module = lower(module_of(quantised_graph()).with_configuration(config_))
+    check_bounds(module, command, False, tmp_path / "out")
+
+
 CORES = {
     "m4": (*COMPILERS["m4"], False),
     "m4-in-c": ("c -mcpu=cortex-m4", (*ARM, "-mcpu=cortex-m3", "-mfloat-abi=soft"), True),

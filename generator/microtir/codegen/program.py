@@ -138,6 +138,11 @@ class CProgram:
         return self.model is not None and self.config.executor.steps
 
     @property
+    def has_guard(self) -> bool:
+        """Return whether a run counts the elements of inputs that calibration did not see."""
+        return self.model is not None and self.config.executor.guard_inputs
+
+    @property
     def exported(self) -> tuple[PrimFunc, ...]:
         """Return the functions that a user's program offers; a model has its entry instead."""
         return () if self.model else tuple(f for f in self.module.functions if f.exported)
@@ -201,6 +206,7 @@ class CProgram:
             *(("parameters",) if self.has_external_params else ()),
             *(("constants", "given_constants") if self.given_pools else ()),
             *(("devices",) if self.devices else ()),
+            *(("guard", f"{self.name}_count_unseen") if self.has_guard else ()),
             *self.names.values(),
             *(array.name for array in self.constants),
             *(extern.name for extern in self.externs),

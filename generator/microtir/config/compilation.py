@@ -22,6 +22,7 @@ from microtir.config.executor import Executor
 from microtir.config.explain import explain
 from microtir.config.external import External, externals
 from microtir.config.fields import ConfigFields
+from microtir.config.input_guard import check_input_guard
 from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
 from microtir.config.options import find
@@ -136,6 +137,7 @@ class CompilationConfig(ConfigFields):
         self._check_stream()
         self._check_steps()
         check_row_ports(self)
+        check_input_guard(self)
         check_pool_use(self)
 
     def _check_workspace_io(self) -> None:

@@ -94,6 +94,11 @@ class Executor(OptionMap):
         return self.kind is ExecutorKind.AOT and self._flag("steps")
 
     @property
+    def guard_inputs(self) -> bool:
+        """Return whether a run counts the elements of inputs that calibration did not see."""
+        return self.kind is ExecutorKind.AOT and self._flag("guard-inputs")
+
+    @property
     def workspace_byte_alignment(self) -> int | None:
         """Return the alignment in bytes, or None where it follows from the target."""
         return self._number("workspace-byte-alignment") if self.kind is ExecutorKind.AOT else None

@@ -49,6 +49,8 @@ class Option:
         pending: legal values that are not built yet, each with what to use instead; the key
             None stands for every value but the default.
         spelling: the flag, where it does not follow from the section.
+        is_quiet: whether configurations are written without it at its default. Generated files
+            state their configuration, and what costs nothing when off changes none of their bytes.
     """
 
     section: Section
@@ -59,6 +61,7 @@ class Option:
     derived: str = ""
     pending: Mapping[object, str] = field(default_factory=dict)
     spelling: str | None = None
+    is_quiet: bool = False
 
     @property
     def flag(self) -> str:

@@ -36,8 +36,13 @@ class OptionMap(Mapping[str, Value]):
         return any(option.name == name for option in section_options(self.section))
 
     def known(self) -> dict[str, Value]:
-        """Return the options that have a value; derived ones are left out."""
-        return {name: value for name, value in self.items() if value is not None}
+        """Return the options that have a value; derived ones, and quiet ones, are left out."""
+        pairs = zip(section_options(self.section), self.settings, strict=True)
+        return {
+            option.name: value
+            for option, value in pairs
+            if value is not None and not (option.is_quiet and value == option.default)
+        }
 
     def changed(self) -> dict[str, Value]:
         """Return the options whose values differ from their defaults."""

@@ -319,6 +319,17 @@ _AOT_STEPS = Option(
     "step as macros.",
 )
 
+_AOT_GUARD = Option(
+    Section.EXECUTOR_AOT,
+    "guard-inputs",
+    Flag(),
+    False,
+    "Counts in each run the elements of inputs outside of the range that calibration saw, into a "
+    "struct of the caller: stored values at the ends of an integer type, and floats that the "
+    "model's QUANTIZE clips.",
+    is_quiet=True,
+)
+
 
 def _graph_options(section: Section) -> tuple[Option, ...]:
     return (
@@ -514,6 +525,7 @@ OPTIONS: tuple[Option, ...] = (
     *_AOT,
     *_AOT_ROWS,
     _AOT_STEPS,
+    _AOT_GUARD,
     *_graph_options(Section.EXECUTOR_GRAPH),
     *_graph_options(Section.EXECUTOR_DEBUG),
     *_CRT,

@@ -25,6 +25,7 @@ class Interface:
         alignments: of each of `extra`, in bytes.
         has_nodes: whether a run tells of the nodes of its graph.
         device_count: devices that a run is given; their drivers get NULL for the state.
+        has_guard: whether a run is given a place for counts of elements.
     """
 
     is_packed: bool = False
@@ -32,6 +33,7 @@ class Interface:
     alignments: tuple[int, ...] = ()
     device_count: int = 0
     has_nodes: bool = False
+    has_guard: bool = False
 
 
 def interface_of(artifact: Artifact) -> Interface:
@@ -53,6 +55,7 @@ def interface_of(artifact: Artifact) -> Interface:
         alignments=tuple(alignment for _, alignment in alignments),
         device_count=len(artifact.metadata.devices),
         has_nodes=has_nodes,
+        has_guard=is_model and config.executor.guard_inputs,
     )
 
 

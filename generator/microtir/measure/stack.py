@@ -47,6 +47,7 @@ _UNOPTIMISED = 2
 _LIBRARY = 16
 _IMAGES = 4  # of a loop over images: its variable, and pointers that are asked for again
 _POSITION = 2  # of a run step by step: the number of the step, and where it is counted
+_GUARD = 1  # of a run that counts elements of inputs: where the counts go
 _VALUE = 8  # bytes of a union microtir_value
 _VIEW = 8  # struct microtir_tensor
 _EXECUTOR = 8  # struct microtir_graph_executor
@@ -273,6 +274,9 @@ class _Chains:
         is_main = function is self._functions.main
         has_steps = is_main and self._program.config.executor.steps
         kept = _kept_of(function, is_main=is_main, has_steps=has_steps)
+        if is_main and self._program.config.executor.guard_inputs:
+            more = _Kept(_GUARD, _UNOPTIMISED * _GUARD)
+            kept = _Kept(kept.optimised + more.optimised, kept.unoptimised + more.unoptimised)
         return kept.optimised if self._is_optimised else kept.unoptimised
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from microtir.codegen.interface.constant_pools import given_constants, passed_constant_pools
 from microtir.codegen.interface.devices import activated_name, activation, devices_parameter
+from microtir.codegen.interface.guard import guard_call, guard_function
 from microtir.codegen.interface.pools import passed_pools, workspace_pools
 from microtir.codegen.interface.state import next_turn, run_checks, state_place
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal
@@ -28,7 +29,7 @@ def model_entries(
     program: CProgram, model: ModelInfo, requirements: Requirements
 ) -> list[FunctionText]:
     """Return function that runs a model, ahead of time; before it, with devices, what they do."""
-    entries = [_model_entry(program, model, requirements)]
+    entries = [*guard_function(program, model), _model_entry(program, model, requirements)]
     if program.devices:
         entries.append(activating_entry(program, run_name(program), run_parameters(program)))
     if model.stream is not None and not program.is_packed:
@@ -153,7 +154,8 @@ def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements
         each = apart(frame.of_image(), body)
         body = _for_each_image(frame.image, program.entry.images, each)
     end = [*body, *next_turn(model), f"return {program.macro}_OK;"]
-    lines = apart(model_checks(program, model), frame.of_all(), end)
+    checks = model_checks(program, model)
+    lines = apart(checks, guard_call(program), frame.of_all(), end)
     head = model_signature(program)
     if program.devices:
         name = activated_name(run_name(program))
@@ -201,6 +203,7 @@ def run_parameters(program: CProgram) -> list[str]:
         *(f"void *{pool.name}" for pool in passed_pools(program)),
         *constant_parameters(program),
         *([devices_parameter(program)] if program.devices else []),
+        *([f"struct {program.name}_guard *guard"] if program.has_guard else []),
     ]
 
 

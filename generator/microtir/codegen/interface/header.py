@@ -18,6 +18,7 @@ from microtir.codegen.interface.entry import (
     push_signature,
     run_name,
 )
+from microtir.codegen.interface.guard import guard_struct
 from microtir.codegen.interface.parameters import alignment, file_name, file_size
 from microtir.codegen.interface.pools import (
     WorkspacePool,
@@ -267,7 +268,7 @@ def _constants_macro(program: CProgram, pool: ConstantPool) -> str:
 def structs(program: CProgram, model: ModelInfo) -> list[str]:
     """Return the types of what a model's entry takes."""
     ports = [_port_struct(program, model, kind) for kind in PortKind]
-    return [*rows_struct(program, model), *ports]
+    return [*rows_struct(program, model), *ports, *guard_struct(program, model)]
 
 
 def _port_struct(program: CProgram, model: ModelInfo, kind: PortKind) -> str:
@@ -374,6 +375,8 @@ def _run_comment(program: CProgram) -> str:
         rows.append(("", f"{macro}_PARAMETERS_ALIGNMENT"))
     if program.devices:
         rows.append(("devices", "what the drivers are given; it may be NULL for one without state"))
+    if program.has_guard:
+        rows.append(("guard", "what counts go to; NULL where nobody asks for them"))
     ends = _ends(program)
     return "\n".join(
         block_comment(

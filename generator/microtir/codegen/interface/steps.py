@@ -19,6 +19,7 @@ from microtir.codegen.interface.entry import (
     run_name,
     run_parameters,
 )
+from microtir.codegen.interface.guard import guard_call
 from microtir.codegen.interface.state import next_turn
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import FunctionText, joined, signature
@@ -232,7 +233,8 @@ def _step_lines(program: CProgram, model: ModelInfo, requirements: Requirements)
     if last := next_turn(model):
         end += [f"if (*next == {count}) {{", *indent(last), "}"]
     end.append(f"return {program.macro}_OK;")
-    return apart(checks, [*position, *frame.of_all(), *frame.of_image()], [*chain, *end])
+    counts = guard_call(program, "*next == 0")
+    return apart(checks, counts, [*position, *frame.of_all(), *frame.of_image()], [*chain, *end])
 
 
 def _blocks(parts: Sequence[StepPart]) -> list[int]:
