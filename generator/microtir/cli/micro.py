@@ -25,6 +25,7 @@ from microtir.cli.project_options import (
 )
 from microtir.cli.projects import (
     DEFAULT_SAMPLES,
+    DebugChecks,
     GoldenSamples,
     ProjectTypeName,
     SampleCount,
@@ -91,6 +92,7 @@ def create(
         typer.Option("--stack", metavar="BYTES", help="Bytes for the stack. Default: the board's."),
     ] = None,
     together: TogetherNames = None,
+    debug_checks: DebugChecks = False,
     project_option: ProjectOption = None,
     listing: Annotated[bool, list_options(CREATE_OPTIONS)] = False,
 ) -> ExitCode:
@@ -116,6 +118,7 @@ def create(
         samples=samples,
         stack=stack,
         together=together or (),
+        debug_checks=debug_checks,
     )
     print_project(project)
     return ExitCode.DONE
@@ -220,6 +223,7 @@ def run(folder: Folder, port: SerialPort = None, timeout: Timeout = 120.0) -> Ex
     from microtir.device.printed import status_of
     from microtir.projects import load_project
     from microtir.projects.console import read_console
+    from microtir.projects.faults import fault_places
 
     project = load_project(folder)
     if port is not None:
@@ -230,4 +234,6 @@ def run(folder: Folder, port: SerialPort = None, timeout: Timeout = 120.0) -> Ex
             progress.show(f"running on {project.board.title}")
             result = project.run(timeout)
     write(result.output.rstrip("\n"))
+    for line in fault_places(project, result.output):
+        write(line)
     return ExitCode.DONE if check_result(result, str(folder)) else ExitCode.ANSWER_IS_NO

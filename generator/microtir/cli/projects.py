@@ -65,6 +65,15 @@ TogetherNames = Annotated[
     ),
 ]
 
+DebugChecks = Annotated[
+    bool,
+    typer.Option(
+        "--debug-checks",
+        help="Watches the bytes around workspaces and states, and tells of a fault what it was and "
+        "where; bare-metal projects for Cortex-M.",
+    ),
+]
+
 DEFAULT_SAMPLES = 3
 
 
@@ -83,6 +92,7 @@ def create_project(
     definitions: Sequence[str] = (),
     together: Sequence[str] = (),
     is_server: bool = False,
+    debug_checks: bool = False,
 ) -> Project:
     """Compile models and write a project with all of them.
 
@@ -120,6 +130,7 @@ def create_project(
                 definitions=definitions,
                 together=[names.split(",") for names in together],
                 server=is_server,
+                debug_checks=debug_checks,
             ),
             template_dir=template_dir,
         )

@@ -21,6 +21,7 @@ CODE_PER_CHARACTER = 0.08
 CODE = "code of the models, estimated"
 SAMPLES = "samples"
 TENSORS = "tensors whose rows are samples'"
+CHECKS = "canaries, and a stack for faults"
 _OF_THE_APPLICATION = (CODE, SAMPLES, TENSORS)
 
 
@@ -39,6 +40,18 @@ class MemoryDemand:
 
     flash: tuple[Need, ...]
     ram: tuple[Need, ...]
+
+
+# What templates/projects/baremetal/debug_checks has: words on both sides of each memory; a stack,
+# where the registers of a fault are, and a gap in front of it.
+_CANARY_BYTES = 2 * 32
+_FAULT_BYTES = 512 + 8
+
+
+def check_bytes(models: Models) -> int:
+    """Return the bytes of RAM that debug checks take."""
+    watched = len(models.shared_pools) + sum(model.has_state for model in models.models)
+    return _FAULT_BYTES + _CANARY_BYTES * watched
 
 
 def demand(models: Models, ram: Footprint) -> MemoryDemand:
@@ -76,6 +89,7 @@ def demand(models: Models, ram: Footprint) -> MemoryDemand:
         *((Need("copy of the weights", ram.data),) if ram.data else ()),
         *((Need("reserve of the board", ram.reserve),) if ram.reserve else ()),
         *((Need(TENSORS, by_rows),) if by_rows else ()),
+        *((Need(CHECKS, check_bytes(models)),) if models.has_checks else ()),
     )
     return MemoryDemand(flash, needs)
 

@@ -29,6 +29,7 @@ from microtir.projects.template import Part, Template, TemplateFiles, project_pa
 from microtir.projects.values import build_values, package_name, project_values
 
 RUNTIME_FOLDER = "runtime_crt/"  # in the files of an artifact
+_CORTEX_M = "cortex_m"  # the part with the vectors and the first instructions
 
 
 def generate(
@@ -125,7 +126,12 @@ def _project_model(artifact: Artifact) -> ProjectModel:
 def _parts(template: Template, support: ProjectSupport, options: ProjectOptions) -> list[Part]:
     """Return all folders of templates that the project is made of, in order of precedence."""
     _check_options(template, options)
-    return [*template.parts, *_board_parts(support, options), *_server_parts(support, options)]
+    return [
+        *template.parts,
+        *_board_parts(support, options),
+        *_server_parts(support, options),
+        *_check_parts(support, options),
+    ]
 
 
 def _check_options(template: Template, options: ProjectOptions) -> None:
@@ -239,3 +245,24 @@ def _server_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part
             ),
         )
     return [Part("server", "src"), Part(f"{support.type.value}/server", ".")]
+
+
+def _check_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:
+    """Return what watches memory and describes faults."""
+    if not options.debug_checks:
+        return []
+    is_cortex_m = support.type is ProjectType.BAREMETAL and _CORTEX_M in support.parts
+    if not is_cortex_m or options.server:
+        told = "a program that serves" if options.server else "this board's start-up code"
+        if support.type is not ProjectType.BAREMETAL:
+            told = f"a project of type '{support.type.value}'"
+        raise ProjectError(
+            f"{told} has no place for debug checks: they print, and need the vectors of a Cortex-M",
+            where="options.debug_checks",
+            legal="a bare-metal project for a Cortex-M that runs samples",
+            fix=Fix(
+                "use project type 'baremetal' and a board such as 'mps2_an386'",
+                "add --project-type baremetal, and take a board such as mps2_an386",
+            ),
+        )
+    return [Part(f"{support.type.value}/debug_checks", ".")]

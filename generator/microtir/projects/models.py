@@ -159,12 +159,16 @@ class ModelValues:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """All models of a project, the arrays of their samples, and the memory that they share."""
+    """All models of a project, the arrays of their samples, and the memory that they share.
+
+    The program `has_checks` where it watches the bytes around that memory.
+    """
 
     models: tuple[ModelValues, ...]
     sample_arrays: tuple[SampleArray, ...]
     shared_pools: tuple[SharedPool, ...]
     concurrent: ConcurrentModules
+    has_checks: bool
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -231,7 +235,7 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
         for artifact, place in zip(artifacts, places, strict=True)
     )
     pools = shared_pools(pool for model in models for pool in model.pools)
-    return Models(models, tuple(arrays), pools, concurrent)
+    return Models(models, tuple(arrays), pools, concurrent, options.debug_checks)
 
 
 def _places(artifacts: Sequence[Artifact], concurrent: ConcurrentModules) -> list[Places]:
@@ -285,7 +289,7 @@ def _model(
         raise ProjectError(f"there are no values for '{missing[0]}'", where=where)
     memory = facts.memory
     assert memory is not None  # it is a model
-    pools = pool_values(name, memory, places.pools)
+    pools = pool_values(name, memory, places.pools, are_watched=options.debug_checks)
     constants = constant_values(name, facts.constant_pools)
     given = [pool for pool in constants if pool.memory]
     passed = {pool.name: pool.place for pool in pools}

@@ -47,6 +47,8 @@ class ProjectOptions:
         optimization: the compiler's flag.
         server: instead of running samples the program answers a computer at the other end of its
             serial line (`Session`); bare-metal projects only.
+        debug_checks: the program watches the bytes around workspaces and states, and tells of a
+            fault what it was and where; bare-metal projects for Cortex-M that run samples.
 
     Raises:
         ProjectError: a value is not legal.
@@ -59,6 +61,7 @@ class ProjectOptions:
     definitions: Sequence[str] = ()
     optimization: str = "-O2"
     server: bool = False
+    debug_checks: bool = False
 
     def __post_init__(self) -> None:
         # A text is a sequence, too: it would become one macro for each of its letters.

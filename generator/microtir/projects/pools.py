@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from microtir.artifact import ConstantPoolData, MemoryData, PoolData
 from microtir.boards.errors import ProjectError
@@ -18,7 +18,8 @@ class PoolValues:
 
     `memory` is the application's memory for it, which models share that run one after another;
     `member` is the model's part of that, and `declaration` declares it there: `offset` bytes from
-    the beginning, which are those of models that may run at the same time.
+    the beginning, which are those of models that may run at the same time. Memory that
+    `is_watched` has canaries around it.
     """
 
     name: str
@@ -29,6 +30,7 @@ class PoolValues:
     section: str
     bytes: int
     offset: int
+    is_watched: bool = False
 
     @property
     def argument(self) -> str:
@@ -38,7 +40,8 @@ class PoolValues:
     @property
     def place(self) -> str:
         """Return what the run function is given."""
-        return f"{self.memory}.{self.member}{'.own' * (self.offset > 0)}"
+        inside = ".inside" * self.is_watched
+        return f"{self.memory}{inside}.{self.member}{'.own' * (self.offset > 0)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class SharedPool:
 
 
 def pool_values(
-    model: str, memory: MemoryData, offsets: Mapping[str, int]
+    model: str, memory: MemoryData, offsets: Mapping[str, int], *, are_watched: bool
 ) -> tuple[PoolValues, ...]:
     """Return the pools that a model is given, in the order of its arguments.
 
@@ -63,9 +66,11 @@ def pool_values(
         model: its name.
         memory: its plan.
         offsets: where its part begins in the memory of each pool, by the pool's C name.
+        are_watched: whether there are canaries around the application's memory for them.
     """
-    pools = memory.pools
-    return tuple(_pool(model, p, len(pools), offsets) for p in pools if not p.is_internal)
+    pools = [pool for pool in memory.pools if not pool.is_internal]
+    values = (_pool(model, pool, len(memory.pools), offsets) for pool in pools)
+    return tuple(replace(pool, is_watched=are_watched) for pool in values)
 
 
 def _pool(model: str, pool: PoolData, count: int, offsets: Mapping[str, int]) -> PoolValues:

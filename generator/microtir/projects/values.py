@@ -18,6 +18,7 @@ from microtir.boards.board import (
     ProjectType,
 )
 from microtir.device.emulate import make_command
+from microtir.projects.capacity import CHECKS, check_bytes
 from microtir.projects.models import Models
 from microtir.projects.options import ProjectOptions
 from microtir.projects.project import Project
@@ -55,6 +56,8 @@ def project_values(
         definitions.append("SEMIHOSTING")
     if options.server:
         definitions.append("SERVER")
+    if options.debug_checks:
+        definitions.append("DEBUG_CHECKS")
     return {
         "version": __version__,
         "title": " and ".join(names) or "the empty program",
@@ -73,10 +76,14 @@ def project_values(
         "has_rows": any(port.by_rows for model in models.models for port in model.ports),
         "uses_math": any(model.uses_math for model in models.models),
         "sample_arrays": models.sample_arrays,
-        "memory_table": _memory_table(models, stack, project.board.reserve),
+        "memory_table": [
+            *_memory_table(models, stack, project.board.reserve),
+            *([{"what": CHECKS, "bytes": check_bytes(models)}] if models.has_checks else []),
+        ],
         "workspace_bytes": models.workspace_bytes,
         "stack_bytes": stack,
         "optimization": options.optimization,
+        "debug_checks": options.debug_checks,
         "definitions": definitions,
         "definition_flags": [
             *(f"-D{definition}" for definition in definitions),

@@ -11,6 +11,12 @@
 #include "cpu.h"
 #include "start.h"
 
+#ifdef DEBUG_CHECKS
+#include <stddef.h>
+
+#include "fault.h"
+#endif
+
 #if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
 #define HAS_STACK_LIMIT 1
 #endif
@@ -69,13 +75,20 @@ __attribute__((used)) void report_fault(const uint8_t *stack)
     uint32_t is_overflow = stack <= __stack_bottom;
 #ifdef HAS_FAULT_STATUS
     is_overflow |= SCB_CFSR & (CFSR_MSTKERR | CFSR_STKERR | CFSR_STKOF);
+#endif
+#ifdef DEBUG_CHECKS
+    const uint32_t is_there = stack + FAULT_FRAME_BYTES <= (const uint8_t *)__stack_top;
+    fault_note(is_there && !is_overflow ? (const uint32_t *)(uintptr_t)stack : NULL);
+#endif
+#ifdef HAS_FAULT_STATUS
     end_with_fault(is_overflow, ", CFSR ", SCB_CFSR);
 #else
     end_with_fault(is_overflow, ", stack ", (uint32_t)(uintptr_t)stack);
 #endif
 }
 
-/* The stack may be the reason of the fault: start again from its top. */
+/* The stack may be the reason of the fault: start again from its top, or on another one where what
+ * the processor left on it is reported. */
 __attribute__((naked, used)) void fault_handler(void)
 {
     __asm volatile(
@@ -84,7 +97,11 @@ __attribute__((naked, used)) void fault_handler(void)
         "msr msplim, r0\n\t"
 #endif
         "mrs r0, msp\n\t"
+#ifdef DEBUG_CHECKS
+        "ldr r1, =fault_stack + 512\n\t"
+#else
         "ldr r1, =__stack_top\n\t"
+#endif
         "mov sp, r1\n\t"
         "ldr r1, =report_fault\n\t"
         "bx r1\n\t"

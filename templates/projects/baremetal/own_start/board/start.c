@@ -8,6 +8,10 @@
 #include "semihosting.h"
 #endif
 
+#ifdef DEBUG_CHECKS
+#include "fault.h"
+#endif
+
 #define FAULT_STATUS 97
 
 extern uint32_t __data_start[];
@@ -82,5 +86,8 @@ void end_with_fault(uint32_t is_stack_overflow, const char *register_name, uint3
     text_write(register_name);
     text_unsigned(value);
     text_write("\n");
+#ifdef DEBUG_CHECKS
+    fault_describe();
+#endif
     stop(FAULT_STATUS);
 }
