@@ -54,6 +54,11 @@ def in_layer(project: Project, statement: str) -> None:
     file.write_text(head + name + rest.replace("\n{\n", f"\n{{\n    {statement}\n", 1))
 
 
+def without_places(text: str) -> str:
+    """Return a text without addresses and bytes of stack, which any change of code moves."""
+    return re.sub(r"0x[0-9a-f]+|(?<=stack )\d+", "N", text)
+
+
 @pytest.mark.parametrize("board", [BOARD, "microbit", "mps3_an547"])
 def test_right_programs_run(board: str, tmp_path: Path) -> None:
     """Nothing is found where nothing is wrong, and no compiler warns."""
@@ -129,8 +134,8 @@ def test_a_fault_is_described(board: str, tmp_path: Path, command: Command) -> N
     places = [line for line in lines if line.startswith(("PC ", "LR "))]
     assert len(places) == 2
     if board == BOARD:
-        page = PAGE.read_text(encoding="utf-8")
-        assert all(f"\n    {line}\n" in page for line in lines if line)
+        page = without_places(PAGE.read_text(encoding="utf-8"))
+        assert all(f"\n    {without_places(line)}\n" in page for line in lines if line)
     assert f": {LAYER}+0x" in places[0] and "operator 5 MAX_POOL_2D" in places[0], places
     if board != "microbit":  # a function that has saved LR may use it for something else
         assert ": digits_run+0x" in places[1]
