@@ -6,20 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from microtir.errors import MicrotirError
 from microtir.host.tolerance import RelativeTolerance, Tolerance, rounding_of
 from microtir.host.verify import verify
 from tests.models.test_models import compile_model
 from tests.support.model_gate import find_models
 
 FOLDER = "exported"
-
-NOT_YET = frozenset({
-    "sklearn_svc",
-    "sklearn_svc_proba",
-    "sklearn_svr",
-})  # fmt: skip
-"""Models that are refused; one that has become equal does not belong here any more."""
 
 HALVES = frozenset({"unet_resize_ort_qdq_s8_channel"})
 """Models that quantise halves: means of stored values lie between two integers.
@@ -35,16 +27,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in (models / FOLDER).glob("*.onnx")) if models else []
 
 
-EACH = [
-    pytest.param(
-        name,
-        marks=[
-            pytest.mark.model(f"{FOLDER}/{name}"),
-            *([pytest.mark.xfail(strict=True, raises=MicrotirError)] if name in NOT_YET else []),
-        ],
-    )
-    for name in names()
-]
+EACH = [pytest.param(name, marks=pytest.mark.model(f"{FOLDER}/{name}")) for name in names()]
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -56,8 +39,3 @@ def test_equals_its_golden_file(models_dir: Path, name: str) -> None:
         tolerance = RelativeTolerance(1 / 100)
     verdict = verify(model.artifact, model.planned, model.inputs, model.expected, tolerance)
     assert verdict.equal, verdict.to_dict()
-
-
-def test_what_is_refused_is_there() -> None:
-    """No name is left over from a model that has gone."""
-    assert not names() or set(names()) >= NOT_YET

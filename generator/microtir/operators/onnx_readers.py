@@ -34,6 +34,7 @@ from microtir.operators.sequences.onnx import ONNX_READERS as SEQUENCES
 from microtir.operators.shapes.onnx import ONNX_READERS as SHAPES
 from microtir.operators.signal.onnx import ONNX_READERS as SIGNAL
 from microtir.operators.softmax.onnx import ONNX_READERS as SOFTMAX
+from microtir.operators.support_vectors.onnx import ONNX_READERS as SUPPORT_VECTORS
 from microtir.operators.transposed_convolution.onnx import ONNX_READERS as TRANSPOSED_CONVOLUTION
 from microtir.operators.trees.onnx import ONNX_READERS as TREES
 from microtir.operators.unary.onnx import ONNX_READERS as UNARY
@@ -72,6 +73,7 @@ ONNX_READERS: tuple[OnnxReader, ...] = (
     *SEQUENCES,
     *FEATURES,
     *LINEAR_MODELS,
+    *SUPPORT_VECTORS,
     *TREES,
 )
 """Every operator of ONNX that is read, in the order of the docs."""
