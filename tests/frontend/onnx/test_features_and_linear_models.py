@@ -182,6 +182,24 @@ def test_probit() -> None:
     check(node, {"label": INT64, "scores": FLOAT}, x=x)
 
 
+@pytest.mark.parametrize("transform", ["LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
+def test_transforms_of_one_target_are_refused(transform: str) -> None:
+    """Which onnxruntime leaves out; those of several targets it does not."""
+    for targets in (1, 2):
+        node = ml_node(
+            "LinearRegressor",
+            targets=targets,
+            post_transform=transform,
+            coefficients=[0.5, 1.5][:targets],
+            intercepts=[0.25, 0.0][:targets],
+        )
+        if targets == 2:
+            check(node, {"y": FLOAT}, x=numbers(0, 3, 1))
+            continue
+        with pytest.raises(UnsupportedModelError, match=f"its only target by {transform},"):
+            from_onnx(ml_model_of([node], [typed("x", (1, 1))], ["y"]))
+
+
 def test_labels_that_are_strings_are_refused() -> None:
     """The error says what to do."""
     node = ml_node(

@@ -2,90 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from microtir import build, host
 from microtir.config import microcontroller
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
 from microtir.graph.reference import execute
-from microtir.operators.trees.forest import LEAF, Question
 from tests.support.onnx_models import Array, ml_model_of, ml_node, run_onnxruntime, typed
+from tests.support.tree_models import MODES, WIDTH, forest, rows
 
 pytestmark = pytest.mark.tools
 
 SAMPLE = settings(max_examples=40, deadline=None)
-MODES = [question.value for question in Question]
-WIDTH = 3
 seeds = st.integers(0, 100_000)
-
-
-@dataclass
-class Forest:
-    """The attributes of random trees; `weighted` are leaves with target and weight."""
-
-    rng: np.random.Generator
-    modes: list[str]
-    sparse: bool = True
-    nodes: list[tuple[int, int, str, int, float, int, int, int]] = field(default_factory=list)
-    weighted: list[tuple[int, int, int, float]] = field(default_factory=list)
-
-    def grow(self, tree: int, depth: int, targets: list[int], sign: float) -> int:
-        """Add a node with all below it, and return its number."""
-        number = len([node for node in self.nodes if node[0] == tree])
-        place = len(self.nodes)
-        self.nodes.append((tree, number, LEAF, 0, 0.0, 0, 0, 0))
-        if depth == 0 or (number and self.rng.random() < 0.2):
-            few = self.sparse and self.rng.random() < 0.3
-            for target in self.rng.permutation(targets)[: 1 if few else None].tolist():
-                weight = float(np.float32(self.rng.normal()))
-                self.weighted.append((tree, number, target, abs(weight) if sign else weight))
-            return number
-        yes = self.grow(tree, depth - 1, targets, sign)
-        no = self.grow(tree, depth - 1, targets, sign)
-        self.nodes[place] = (
-            tree, number, str(self.rng.choice(self.modes)), int(self.rng.integers(WIDTH)),
-            float(self.rng.integers(-3, 4)) / 2, yes, no, int(self.rng.integers(2)),
-        )  # fmt: skip
-        return number
-
-    def attributes(self, prefix: str) -> dict[str, Any]:
-        """Return what the file says of the trees; `prefix` is that of what leaves give."""
-        trees, numbers, modes, features, values, yes, no, missing = zip(*self.nodes, strict=True)
-        of_trees, of_nodes, ids, weights = zip(*self.weighted, strict=True)
-        return {
-            "nodes_treeids": trees, "nodes_nodeids": numbers, "nodes_modes": modes,
-            "nodes_featureids": features, "nodes_values": values, "nodes_truenodeids": yes,
-            "nodes_falsenodeids": no, "nodes_missing_value_tracks_true": missing,
-            f"{prefix}_treeids": of_trees, f"{prefix}_nodeids": of_nodes, f"{prefix}_ids": ids,
-            f"{prefix}_weights": weights,
-        }  # fmt: skip
-
-
-def forest(
-    seed: int, targets: list[int], modes: list[str], *, positive: bool = False, sparse: bool = True
-) -> Forest:
-    """Return up to five trees of up to five levels."""
-    rng = np.random.default_rng(seed)
-    grown = Forest(rng, modes, sparse)
-    for tree in range(int(rng.integers(1, 6))):
-        grown.grow(tree, int(rng.integers(0, 5)), targets, float(positive))
-    return grown
-
-
-def rows(seed: int) -> Array:
-    """Return features, many of them thresholds, some of them no numbers."""
-    rng = np.random.default_rng(seed)
-    x = (rng.integers(-4, 5, (4, WIDTH)) / 2).astype(np.float32)
-    x[rng.random(x.shape) < 0.1] = np.nan
-    return x
 
 
 def check(node: Any, x: Array, *, exact: bool = True) -> None:
@@ -152,6 +88,28 @@ def test_two_classes(seed: int, transform: str, positive: bool, has_base: bool) 
     check(node, rows(seed), exact=transform == "NONE")
 
 
+@given(seeds, st.integers(1, 3), st.sampled_from(MODES))
+@SAMPLE
+def test_sums_of_doubles(seed: int, targets: int, mode: str) -> None:
+    """Features and thresholds become float32 alike, so that what was equal stays so."""
+    grown = forest(seed, list(range(targets)), [mode], sparse=False)
+    attributes = grown.attributes("target")
+    held = {
+        "nodes_values": np.array(attributes.pop("nodes_values")) / 5,
+        "target_weights": np.array(attributes.pop("target_weights")),
+        "base_values": np.array([0.25, -1.5, 3.1])[:targets],
+    }
+    tensors = {f"{name}_as_tensor": numpy_helper.from_array(a, name) for name, a in held.items()}
+    node = ml_node("TreeEnsembleRegressor", n_targets=targets, **tensors, **attributes)
+    x = rows(seed).astype(np.float64) / 5
+    model = ml_model_of([node], [typed("x", x)], ["y"])
+    graph = from_onnx(model).graph
+    assert graph is not None
+    (want,) = run_onnxruntime(model, {"x": x})
+    got = execute(graph, {"x": x.astype(np.float32)})["y"]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
 def test_c_equals_the_graph() -> None:
     """The tables and the walk in C, with all that they may have."""
     grown = forest(7, [0, 1], MODES)
@@ -207,5 +165,12 @@ def test_trees_that_are_not_done() -> None:
     outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in node.output]
     with pytest.raises(UnsupportedModelError, match="numbers for the second of two classes"):
         from_onnx(ml_model_of([node], [typed("x", (1, WIDTH))], outputs))
+    weights = numpy_helper.from_array(np.array([1.0]))
+    node = ml_node("TreeEnsembleClassifier", outputs=("label", "scores"),
+                   classlabels_int64s=[0, 1], class_weights_as_tensor=weights)  # fmt: skip
+    with pytest.raises(UnsupportedModelError, match="'class_weights_as_tensor' holds doubles"):
+        from_onnx(ml_model_of([node], [typed("x", (1, WIDTH))], outputs))
+    with pytest.raises(UnsupportedModelError, match="its only target by LOGISTIC"):
+        from_onnx(_changed(post_transform="LOGISTIC"))
     with pytest.raises(UnsupportedModelError, match="may have no number for a target"):
         from_onnx(_changed(aggregate_function="MIN", n_targets=2))

@@ -119,6 +119,17 @@ def transformed(node: OnnxNode, scores: Tensor, transform: PostTransform) -> Ten
     return scores
 
 
+def transformed_targets(node: OnnxNode, scores: Tensor, transform: PostTransform) -> Tensor:
+    """Return the numbers for all targets of a regression as the model hands them out."""
+    if scores.shape[1] == 1 and transform not in (PostTransform.NONE, PostTransform.PROBIT):
+        raise node.unsupported(
+            f"it transforms its only target by {transform.value}, which onnxruntime leaves out",
+            "NONE or PROBIT, or several targets",
+            "export with post_transform NONE, and the transform behind it",
+        )
+    return transformed(node, scores, transform)
+
+
 _NEARLY_ZERO = 1e-7
 
 

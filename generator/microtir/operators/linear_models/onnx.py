@@ -15,6 +15,7 @@ from microtir.operators.common.onnx_ml import (
     post_transform,
     rows_of,
     transformed,
+    transformed_targets,
 )
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import joined
@@ -41,7 +42,7 @@ def _scores(node: OnnxNode, targets: int) -> Tensor:
 def linear_regressor(node: OnnxNode) -> Tensor:
     """Read LinearRegressor."""
     scores = _scores(node, node.integer("targets", 1))
-    return transformed(node, scores, post_transform(node))
+    return transformed_targets(node, scores, post_transform(node))
 
 
 def linear_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+
+import numpy as np
 
 from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.operators.activations.definition import Logistic
-from microtir.operators.common.onnx_arithmetic import add, div
+from microtir.operators.common.onnx_arithmetic import add
 from microtir.operators.common.onnx_ml import (
     ML,
     PostTransform,
@@ -16,39 +17,34 @@ from microtir.operators.common.onnx_ml import (
     binary_label,
     both_classes,
     class_labels,
-    floats,
     post_transform,
     rows_of,
     transformed,
+    transformed_targets,
 )
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import joined
-from microtir.operators.trees.definition import Aggregate, TreeEnsemble
 from microtir.operators.trees.forest import (
     LEAF,
     Branch,
     Item,
     Leaf,
     Question,
-    always_given,
-    tables_of,
 )
+from microtir.operators.trees.onnx_positions import ATTRIBUTES, tree_ensemble
+from microtir.operators.trees.onnx_scores import AGGREGATES, Forest, ensemble, of_count
 from microtir.operators.unary.definition import Neg
 
-T = TypeVar("T")
 
-_AGGREGATES = {
-    "SUM": Aggregate.SUM,
-    "AVERAGE": Aggregate.SUM,
-    "MIN": Aggregate.MIN,
-    "MAX": Aggregate.MAX,
-}
-
-
-def _of_count(node: OnnxNode, name: str, values: Sequence[T], count: int) -> Sequence[T]:
-    if len(values) != count:
-        raise node.malformed(f"the attribute '{name}' has {len(values)} values", f"{count}")
-    return values
+def _numbers(
+    node: OnnxNode, name: str, default: tuple[float, ...] | None = None
+) -> tuple[float, ...]:
+    """Return a list of numbers; doubles stand under a longer name, and become float32."""
+    if node.has(f"{name}_as_tensor"):
+        return tuple(node.tensor(f"{name}_as_tensor").reshape(-1).tolist())
+    if default is not None and not node.has(name):
+        return default
+    return node.list_of_numbers(name)
 
 
 def _modes(node: OnnxNode) -> tuple[str, ...]:
@@ -64,17 +60,16 @@ def _modes(node: OnnxNode) -> tuple[str, ...]:
     return modes
 
 
-def _numbers(
+def _leaf_numbers(
     node: OnnxNode, prefix: str, targets: int, places: dict[tuple[int, int], int]
 ) -> dict[int, list[tuple[int, float]]]:
     """Return what leaves give, by the position of the leaf."""
     ids = node.list_of_integers(f"{prefix}_ids")
-    trees = _of_count(node, f"{prefix}_treeids",
+    trees = of_count(node, f"{prefix}_treeids",
                       node.list_of_integers(f"{prefix}_treeids"), len(ids))  # fmt: skip
-    nodes = _of_count(node, f"{prefix}_nodeids",
+    nodes = of_count(node, f"{prefix}_nodeids",
                       node.list_of_integers(f"{prefix}_nodeids"), len(ids))  # fmt: skip
-    weights = _of_count(node, f"{prefix}_weights",
-                        node.list_of_numbers(f"{prefix}_weights"), len(ids))  # fmt: skip
+    weights = of_count(node, f"{prefix}_weights", _numbers(node, f"{prefix}_weights"), len(ids))
     found: dict[int, list[tuple[int, float]]] = {}
     for target, tree, number, weight in zip(ids, trees, nodes, weights, strict=True):
         if (tree, number) not in places:
@@ -91,17 +86,17 @@ def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[
     count = len(modes)
 
     def integers(name: str, default: tuple[int, ...] | None = None) -> Sequence[int]:
-        return _of_count(node, name, node.list_of_integers(name, default), count)
+        return of_count(node, name, node.list_of_integers(name, default), count)
 
     trees, numbers = integers("nodes_treeids"), integers("nodes_nodeids")
     features = integers("nodes_featureids")
     yes, no = integers("nodes_truenodeids"), integers("nodes_falsenodeids")
     missing = integers("nodes_missing_value_tracks_true", (0,) * count)
-    thresholds = _of_count(node, "nodes_values", node.list_of_numbers("nodes_values"), count)
+    thresholds = of_count(node, "nodes_values", _numbers(node, "nodes_values"), count)
     places = {key: place for place, key in enumerate(zip(trees, numbers, strict=True))}
     if len(places) < count:
         raise node.malformed("two nodes of a tree have one number", "each its own")
-    leaves = _numbers(node, prefix, targets, places)
+    leaves = _leaf_numbers(node, prefix, targets, places)
     inner = next((i for i in leaves if modes[i] != LEAF), None)
     if inner is not None:
         raise node.malformed(f"node {numbers[inner]} of tree {trees[inner]} has numbers", "leaves")
@@ -128,29 +123,14 @@ def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[
 
 def _scores(node: OnnxNode, prefix: str, targets: int, aggregate: str = "SUM") -> Tensor:
     """Emit the ensemble and what is added to it; `prefix` is that of what leaves give."""
-    if aggregate not in _AGGREGATES:
-        legal = ", ".join(_AGGREGATES)
+    if aggregate not in AGGREGATES:
+        legal = ", ".join(AGGREGATES)
         raise node.malformed(f"the attribute 'aggregate_function' is {aggregate!r}", legal)
     x = rows_of(node)
     items, roots = _items(node, prefix, targets, x.shape[1])
-    tables = tables_of(items, roots, targets, node.malformed)
-    op = TreeEnsemble(targets, tables.depth, _AGGREGATES[aggregate])
-    # What has no number at all is 0 for onnxruntime, and the label of no row.
-    needs_all = op.aggregate is not Aggregate.SUM or (
-        prefix == "class" and not node.has("base_values")
-    )
-    if needs_all and len(always_given(items, roots)) < targets:
-        raise node.unsupported(
-            "its leaves may have no number for a target or class, of which onnxruntime and the"
-            " definition make different results",
-            "leaves with numbers for all; else base values for classes, and none for targets",
-            "add the base values behind the trees, or export with those of classes, which may be 0",
-        )
-    operands = [node.constant(table) for table in tables.inputs]
-    scores = node.emit(op, x, *operands, shape=(x.shape[0], targets))
-    if aggregate == "AVERAGE":
-        scores = div(node, scores, float(len(roots)))
-    base = floats(node, "base_values")
+    base = np.array(_numbers(node, "base_values", ()), np.float32)
+    needs_all = prefix == "class" and not base.size
+    scores = ensemble(node, x, Forest(items, roots, targets), aggregate, needs_all=needs_all)
     if base.size not in (0, targets):
         raise node.malformed(f"{base.size} base values for {targets} targets", f"{targets}")
     return add(node, scores, node.constant(base)) if base.size else scores
@@ -158,12 +138,11 @@ def _scores(node: OnnxNode, prefix: str, targets: int, aggregate: str = "SUM") -
 
 def tree_ensemble_regressor(node: OnnxNode) -> Tensor:
     """Read TreeEnsembleRegressor."""
-    _refuse_tensors(node)
     targets = node.integer("n_targets", 1)
     if targets < 1:
         raise node.malformed(f"the attribute 'n_targets' is {targets}", "1 or more")
     scores = _scores(node, "target", targets, node.word("aggregate_function", "SUM"))
-    return transformed(node, scores, post_transform(node))
+    return transformed_targets(node, scores, post_transform(node))
 
 
 def tree_ensemble_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
@@ -214,12 +193,13 @@ _OF_DOUBLES = (
 
 
 def _refuse_tensors(node: OnnxNode) -> None:
-    """Refuse trees of doubles, whose sums float32 does not have."""
+    """Refuse classes by trees of doubles: which of two sums is larger, float32 may not tell."""
     given = next((name for name in _OF_DOUBLES if node.has(name)), None)
     if given is not None:
         raise node.unsupported(
-            f"its attribute '{given}' holds doubles", "trees of float32",
-            "convert with inputs of FloatTensorType", ExportProblem.TREES_OF_DOUBLES,
+            f"its attribute '{given}' holds doubles, of whose sums two may be equal that float32"
+            " has apart", "classes by trees of float32", "convert with inputs of FloatTensorType",
+            ExportProblem.TREES_OF_DOUBLES,
         )  # fmt: skip
 
 
@@ -240,6 +220,13 @@ ONNX_READERS = (
         tree_ensemble_regressor,
         attributes=(*_attributes("target"), "aggregate_function", "n_targets"),
         domain=ML,
+    ),
+    OnnxReader(
+        "TreeEnsemble",
+        tree_ensemble,
+        attributes=ATTRIBUTES,
+        domain=ML,
+        since=5,
     ),
     OnnxReader(
         "TreeEnsembleClassifier",
