@@ -163,7 +163,8 @@ def of_te() -> dict[str, Case]:
         "saturating_rounding_doubling_high_mul": "a b",
         **dict.fromkeys(("abs", "compiler_barrier", "count_leading_zeros", "exp", "floor", "log",
                          "no_fp_contract", "round", "sqrt", "tanh", "sin", "cos", "ceil",
-                         "round_half_to_even", "round_small", "float_of_bits"), "x"),
+                         "round_half_to_even", "round_small", "float_of_bits",
+                         "bits_of_float"), "x"),
     }  # fmt: skip
     reduced = {"value": x[axis], "axis": axis}
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -281,6 +282,9 @@ def test_fixed_point_extremes(intrinsic: Intrinsic) -> None:
     }.get(intrinsic, [])
     if intrinsic is Intrinsic.COMPILER_BARRIER:
         argument_lists: list[tuple[Expr, ...]] = [(IntImm(x),) for x in edges]
+    elif intrinsic is Intrinsic.BITS_OF_FLOAT:
+        reals = [0.0, -0.0, 1.0, -1.5, 2.0**-149, 3.4028234663852886e38, math.inf, -math.inf]
+        argument_lists = [(FloatImm(x, DType.FLOAT32),) for x in reals]
     elif SIGNATURES[intrinsic].result is DType.INT64:
         long = [DType.INT64.min, DType.INT64.max, 3037000500, *edges]
         argument_lists = [tuple(IntImm(v, DType.INT64) for v in (x, y)) for x in long for y in long]

@@ -5,6 +5,7 @@ from microtir.te.expr import Expr, ExprLike, ReduceAxis, ScalarVar, Tensor, as_e
 from microtir.te.functions import (
     abs,
     atan2,
+    bits_of_float,
     call,
     cast,
     ceil,
@@ -54,6 +55,7 @@ __all__ = [
     "as_expr",
     "atan2",
     "bind",
+    "bits_of_float",
     "call",
     "cast",
     "ceil",

@@ -208,6 +208,11 @@ def float_of_bits(x: ExprLike) -> Expr:
     return call(Intrinsic.FLOAT_OF_BITS, x)
 
 
+def bits_of_float(x: ExprLike) -> Expr:
+    """Return the INT32 that has the bits of a FLOAT32."""
+    return call(Intrinsic.BITS_OF_FLOAT, x)
+
+
 def pow(x: ExprLike, y: ExprLike) -> Expr:  # noqa: A001  # the name that C gives it
     """Return x to the power of y, as C's powf."""
     return call(Intrinsic.POW, x, y)

@@ -39,7 +39,8 @@ class IntrinsicSignature:
     """Types of an intrinsic.
 
     `meaning` maps argument values to the result and raises UndefinedError where there is none;
-    `bounds` maps argument intervals to an interval of the result, None for float results.
+    `bounds` maps argument intervals to an interval of the result, None for results or arguments
+    that are floats.
     """
 
     parameters: tuple[DType, ...]
@@ -172,6 +173,12 @@ def _round_small(x: float) -> float:
 def _float_of_bits(bits: int) -> float:
     """Return the float32 that a word stands for."""
     return float(np.array(bits, np.int32).view(np.float32)[()])
+
+
+def _bits_of_float(x: float) -> int:
+    """Return the word that stands for a float32."""
+    with np.errstate(over="ignore"):
+        return int(np.array(x, np.float32).view(np.int32)[()])
 
 
 def _of_finite(function: Callable[[float], float]) -> Callable[[float], float]:
@@ -324,6 +331,7 @@ SIGNATURES: Mapping[Intrinsic, IntrinsicSignature] = MappingProxyType({
     Intrinsic.FLOOR_DIVIDE: _signature_of_two(_floor_divide),
     Intrinsic.NO_FP_CONTRACT: _float_signature(float),
     Intrinsic.FLOAT_OF_BITS: IntrinsicSignature((_I32,), DType.FLOAT32, _float_of_bits),
+    Intrinsic.BITS_OF_FLOAT: IntrinsicSignature((DType.FLOAT32,), _I32, _bits_of_float),
     Intrinsic.POSITIVE_PART: _float_signature(_positive_part),
     Intrinsic.COMPILER_BARRIER: IntrinsicSignature((_I32,), _I32, int, lambda args: args[0]),
 })  # fmt: skip

@@ -123,6 +123,7 @@ class Intrinsic(Enum):
     FMOD = "fmod"
     FLOOR_DIVIDE = "floor_divide"  # the quotient in double, rounded down
     FLOAT_OF_BITS = "float_of_bits"  # of an INT32
+    BITS_OF_FLOAT = "bits_of_float"  # as an INT32
     POSITIVE_PART = "positive_part"  # x where it is above zero, else 0.0, of NaN too
     # The last two give x itself; their values name functions in generated C.
     NO_FP_CONTRACT = "apart"  # rounded: compilers make no fused multiply-add of it

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from microtir import build, host
 from microtir.errors import MicrotirError
 from microtir.frontend import from_onnx
 from microtir.graph.reference import execute
@@ -253,6 +254,30 @@ def test_shifts(data: st.DataObject, kind: type, direction: str) -> None:
     b: Array = np.array([data.draw(st.integers(0, info.bits - 1)) for _ in a], kind)
     node = helper.make_node("BitShift", ["a", "b"], ["y"], direction=direction)
     check(model_of([node], [typed("a", a), typed("b", b)], [typed("y", (3,), kind)]), a=a, b=b)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint32])
+def test_bits_of_floats(kind: type) -> None:
+    """All of them, signs of zeros too, there and back; in C as in numpy."""
+    x = np.array([0.0, -0.0, 1.0, -1.5, np.inf, 2.0**-149, -3e38], np.float32)
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    there = helper.make_node("BitCast", ["x"], ["bits"], to=number)
+    back = helper.make_node("BitCast", ["bits"], ["y"], to=TensorProto.FLOAT)
+    model = model_of([there, back], [typed("x", x)], [typed("bits", x.shape, kind), "y"], opset=26)
+    module = from_onnx(model)
+    assert module.graph is not None
+    for results in (execute(module.graph, {"x": x}), host.load(build(module)).run({"x": x})):
+        np.testing.assert_array_equal(results["bits"], x.view(kind))
+        assert results["y"].tobytes() == x.tobytes()
+
+
+def test_bits_of_doubles_are_refused() -> None:
+    """They are float32 here."""
+    node = helper.make_node("BitCast", ["x"], ["y"], to=TensorProto.INT64)
+    outputs = [typed("y", (2,), np.int64)]
+    model = model_of([node], [typed("x", (2,), np.float64)], outputs, opset=26)
+    with pytest.raises(MicrotirError, match="it takes the bits of float32 as int64"):
+        from_onnx(model)
 
 
 def test_four_bits() -> None:

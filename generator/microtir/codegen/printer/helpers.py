@@ -89,6 +89,7 @@ _OF_ONE_TYPE: Mapping[Intrinsic, DType] = MappingProxyType({
     Intrinsic.POSITIVE_PART: DType.FLOAT32,
     Intrinsic.ROUND_SMALL: DType.FLOAT32,
     Intrinsic.FLOAT_OF_BITS: DType.FLOAT32,
+    Intrinsic.BITS_OF_FLOAT: DType.INT32,
     Intrinsic.COMPILER_BARRIER: DType.INT32,
 })  # fmt: skip
 _CALLED: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({

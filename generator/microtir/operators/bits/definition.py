@@ -1,4 +1,4 @@
-"""Define operators on the bits of integers, which broadcast as numpy: attributes and rules."""
+"""Define operators on bits, of which those on integers broadcast as numpy: attributes and rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from microtir.dtype import DType
 from microtir.graph.operator import Operator
 from microtir.operators.common.quantization import UNUSED
 from microtir.operators.common.shapes import broadcast_shape
-from microtir.operators.common.types import equal_types
+from microtir.operators.common.types import TypeRule, TypeSignature, equal_types
 from microtir.operators.definition import Definition, Trait
 
 
@@ -28,6 +28,13 @@ class BitwiseXor(Operator):
     name: ClassVar[str] = "bitwise_xor"
 
 
+@dataclass(frozen=True, slots=True)
+class BitCast(Operator):
+    """The bits of a float32 as an int32, or those of an int32 as a float32."""
+
+    name: ClassVar[str] = "bit_cast"
+
+
 def _binary(op: type[Operator]) -> Definition:
     return Definition(
         op,
@@ -39,4 +46,17 @@ def _binary(op: type[Operator]) -> Definition:
     )
 
 
-DEFINITIONS = (_binary(BitwiseAnd), _binary(BitwiseOr), _binary(BitwiseXor))
+DEFINITIONS = (
+    _binary(BitwiseAnd),
+    _binary(BitwiseOr),
+    _binary(BitwiseXor),
+    Definition(
+        BitCast,
+        types=TypeRule((
+            TypeSignature((DType.FLOAT32,), DType.INT32),
+            TypeSignature((DType.INT32,), DType.FLOAT32),
+        )),
+        quantization=UNUSED,
+        traits=frozenset({Trait.ELEMENTWISE}),
+    ),
+)  # fmt: skip

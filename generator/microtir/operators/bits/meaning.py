@@ -1,4 +1,4 @@
-"""Define in numpy what operators on the bits of integers compute."""
+"""Define in numpy what operators on bits compute."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
-from microtir.operators.bits.definition import BitwiseAnd, BitwiseOr, BitwiseXor
-from microtir.operators.common.arrays import Meaning
+from microtir.operators.bits.definition import BitCast, BitwiseAnd, BitwiseOr, BitwiseXor
+from microtir.operators.common.arrays import Meaning, as_output
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Meaning:
@@ -20,10 +20,18 @@ def _binary(function: Callable[[Array, Array], Array]) -> Meaning:
     return meaning
 
 
+def bit_cast(_op: BitCast, node: Node, x: Array) -> Array:
+    """Return the same bits as another type; a float of any width is taken as float32."""
+    if x.dtype.kind == "f":
+        return x.astype(np.float32).view(np.int32)
+    return as_output(x.view(np.float32), node.output.type)
+
+
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
         BitwiseAnd: _binary(np.bitwise_and),
         BitwiseOr: _binary(np.bitwise_or),
         BitwiseXor: _binary(np.bitwise_xor),
+        BitCast: bit_cast,
     }
 )

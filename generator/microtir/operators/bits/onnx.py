@@ -1,4 +1,4 @@
-"""Read ONNX's operators on the bits of integers."""
+"""Read ONNX's operators on bits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
-from microtir.operators.bits.definition import BitwiseAnd, BitwiseOr, BitwiseXor
+from microtir.operators.bits.definition import BitCast, BitwiseAnd, BitwiseOr, BitwiseXor
 from microtir.operators.common.onnx_arithmetic import at_most, both, choose, div, less, mul
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_types import cast, onnx_type, plain_wide, widened
@@ -50,14 +50,20 @@ def shift(node: OnnxNode) -> Tensor:
 
 
 def bit_cast(node: OnnxNode) -> Tensor:
-    """Read BitCast between integers of one width: all bits stay."""
+    """Read BitCast between types of one width: all bits stay."""
     x, dtype = node.input(0), onnx_type(node, node.integer("to"))
-    if x.dtype.is_float or dtype.is_float or x.dtype.bits != dtype.bits or dtype is DType.BOOL:
+    if x.dtype.bits != dtype.bits or dtype is DType.BOOL:
+        # float64 and float16 are float32 here, and their bits are gone.
         raise node.unsupported(
-            f"it takes the bits of {x.dtype.value} as {dtype.value}", "integers of one width",
+            f"it takes the bits of {x.dtype.value} as {dtype.value}",
+            "integers of one width, float32 and integers of 32 bits",
             "compute it in the application",
-        )  # fmt: skip
-    return cast(node, x, dtype)
+        )
+    if x.dtype.is_float is dtype.is_float:
+        return cast(node, x, dtype)
+    if x.dtype.is_float:
+        return cast(node, node.emit(BitCast(), x, dtype=DType.INT32), dtype)
+    return node.emit(BitCast(), cast(node, x, DType.INT32), dtype=DType.FLOAT32)
 
 
 def _pair(name: str, op: Operator) -> OnnxReader:
