@@ -217,6 +217,10 @@ def _pairs(classes: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(classes) for j in range(i + 1, classes)]
 
 
+_ZEROS_FOR_CODE = 150
+"""As many floats in flash are what code for the vectors of one class by themselves takes."""
+
+
 def _pair_scores(node: OnnxNode, counts: tuple[int, ...]) -> Tensor:
     """Emit the score of each pair of classes, above 0 for the first: (N, pairs).
 
@@ -230,12 +234,13 @@ def _pair_scores(node: OnnxNode, counts: tuple[int, ...]) -> Tensor:
     machine = _machine(node, total)
     ends = np.cumsum(counts)
     places = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
-    if classes == 2 or machine.kind is Similarity.LINEAR:
+    zeros = (classes - 1) * (classes - 2) // 2 * total
+    if machine.kind is Similarity.LINEAR or zeros < _ZEROS_FOR_CODE * classes:
         weights = np.zeros((len(pairs), total), np.float32)
         for row, (i, j) in zip(weights, pairs, strict=True):
             row[places[i]], row[places[j]] = table[j - 1, places[i]], table[i, places[j]]
         return machine.sums(weights, start)
-    # Half of such a matrix and more would be zeros: each class by itself, then parts in pairs.
+    # Half of such a matrix or more would be zeros: each class by itself, then parts in pairs.
     found = machine.similarities()
     parts = [
         _layer(node, along(node, found, 1, place.start, count), table[:, place])
