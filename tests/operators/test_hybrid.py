@@ -30,12 +30,13 @@ from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT
 from tests.support.litert import run_litert, run_litert_steps
-from tests.support.operator_cases import HYBRID, RECURRENT, generate
+from tests.support.operator_cases import HYBRID, generate
 from tests.support.recurrent import steps_of
 from tests.support.sketch import Shape
 
 Code = BuiltinOperator
 LAYERS = (Code.FULLY_CONNECTED, Code.CONV_2D, Code.DEPTHWISE_CONV_2D)
+RECURRENT = ("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 CONFIG = CompilationConfig.from_target(Target("c")).with_(numerics="tflite_ref")
 
 

@@ -83,16 +83,16 @@ def with_maps() -> bytes:
 
 
 def with_trees_of_doubles() -> bytes:
-    """Leaves hold doubles."""
-    weights = helper.make_tensor("target_weights_as_tensor", TensorProto.DOUBLE, (1,), [1.0])
+    """Leaves of a classifier hold doubles."""
+    weights = helper.make_tensor("class_weights_as_tensor", TensorProto.DOUBLE, (1,), [1.0])
     attributes: dict[str, Any] = {
         "nodes_treeids": [0], "nodes_nodeids": [0], "nodes_featureids": [0],
         "nodes_modes": ["LEAF"], "nodes_values": [0.0],
-        "nodes_truenodeids": [0], "nodes_falsenodeids": [0], "n_targets": 1,
-        "target_treeids": [0], "target_nodeids": [0], "target_ids": [0],
-        "target_weights_as_tensor": weights,
+        "nodes_truenodeids": [0], "nodes_falsenodeids": [0], "classlabels_int64s": [0, 1],
+        "class_treeids": [0], "class_nodeids": [0], "class_ids": [0],
+        "class_weights_as_tensor": weights,
     }  # fmt: skip
-    nodes = [ml_node("TreeEnsembleRegressor", **attributes)]
+    nodes = [ml_node("TreeEnsembleClassifier", outputs=("y", "scores"), **attributes)]
     return model_of(nodes, [typed("x", (1, 1))], ["y"], domains=ML)
 
 
@@ -191,13 +191,6 @@ def test_other_problems_are_left() -> None:
         UnsupportedModelError("x", fix="y", export=ExportProblem.MAPS),
     ):
         assert with_exporters_option(problem, "pytorch") is problem
-
-
-def test_support_vector_machines_have_neighbours() -> None:
-    """No option exports them otherwise; the fix says what to train in their place."""
-    nodes = [ml_node("SVMRegressor", coefficients=[1.0], n_supports=0)]
-    model = model_of(nodes, [typed("x", (1, 1))], ["y"], domains=ML)
-    assert "LogisticRegression" in str(first_problem(written_by("skl2onnx", model)).fix)
 
 
 def test_options_of_onnxruntime_exist() -> None:

@@ -14,11 +14,6 @@ from microtir.operators.common.onnx_operands import OnnxReader
 _RANDOM = "a compiled model gives the same result every time: export it in inference mode"
 _TEXT = "microtir computes on tensors of numbers: leave strings to the application"
 
-_MACHINE = (
-    "train a linear model (LogisticRegression or Ridge of scikit-learn), trees, or a multilayer"
-    " perceptron"
-)
-
 _ADVICE: Mapping[str, str] = MappingProxyType(
     {
         "RandomNormal": _RANDOM,
@@ -31,8 +26,6 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "StringConcat": _TEXT,
         "StringSplit": _TEXT,
         "RegexFullMatch": _TEXT,
-        "SVMClassifier": _MACHINE,
-        "SVMRegressor": _MACHINE,
     }
 )
 
