@@ -17,6 +17,7 @@ NEEDS: dict[str, list[str]] = {
     "compile": ["-o", "out"],
     "verify": [],
     "run": [],
+    "evaluate": [],
     "profile": ["--board", "mps2_an386"],
     "pareto": ["--board", "mps2_an386"],
     "tune": ["--board", "mps2_an386", "-o", "records.json"],

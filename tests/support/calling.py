@@ -104,8 +104,9 @@ def _run_structs(
         (ctypes.c_void_p * 2)(*_members(port, place, alive))
         for port, place in zip(model.ports, places, strict=True)
     )
-    entry.argtypes = [ctypes.c_void_p] * (2 + len(blocks))
-    memory = [block.ctypes.data for block in blocks]
+    memory: list[int | None] = [block.ctypes.data for block in blocks]
+    memory += [None] * interface_of(artifact).has_guard
+    entry.argtypes = [ctypes.c_void_p] * (2 + len(memory))
     status = int(entry(ctypes.addressof(inputs), ctypes.addressof(outputs), *memory))
     if places[1] != result.ctypes.data:
         ctypes.memmove(result.ctypes.data, places[1], result.nbytes)
