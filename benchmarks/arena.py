@@ -50,8 +50,8 @@ interpreter.print_allocations()
 class Price:
     """Instructions of a run, bytes of RAM and of them the state, and tflite-micro's arena.
 
-    RAM has inputs, outputs and workspace, without the stack; so has the arena.  It is 0 where
-    tflite-micro does not take the model.
+    RAM has workspace, state, inputs, outputs and other variables, without the stack.  The arena is
+    0 where tflite-micro does not take the model.
     """
 
     instructions: int
