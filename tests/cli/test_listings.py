@@ -15,7 +15,7 @@ from microtir.tir import passes as tir_passes
 from tests.support.command import INT8, Command
 
 PIPELINE = [
-    ("graph", ["fold_constants", "remove_identities", "matmul_to_dense",
+    ("graph", ["fold_constants", "remove_identities", "matmul_to_dense", "tree_thresholds",
                "fuse_lstm_loops", "transposed_to_convolution", "groups_to_depthwise", "fold_pad",
                "fuse_activation", "gather_constant_channels", "fold_constant_channels",
                "push_rows", "view_parts", "place_rows", "remove_dead_nodes", "count_turns",

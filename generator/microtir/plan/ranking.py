@@ -31,23 +31,32 @@ def price_of(asked: PlanConstraints, node: Node, goal: Optimize | None = None) -
         node: what is computed.
         goal: what kernels are ranked by, where that is not the goal of the plan.
     """
-    charged = _charged(asked, asked.ranking if goal is None else goal)
+    charged = _charged(asked, node, asked.ranking if goal is None else goal)
     raised = {kernel for other, kernel in asked.raised if other is node}
     if not raised:
         return charged
     return lambda cost, c: cost if c.kernel in raised else charged(cost, c)
 
 
-def _charged(asked: PlanConstraints, goal: Optimize) -> Price:
+def _charged(asked: PlanConstraints, node: Node, goal: Optimize) -> Price:
     byte_price = asked.byte_price
+    constants = sum(t.type.bytes for t in node.inputs if t.is_constant)
     match goal:
         case Optimize.FLASH:
             return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
         case Optimize.BALANCED | Optimize.RAM:
             per_code = PRICE_PER_BYTE[goal]
-            return lambda cost, c: cost + per_code * c.code_bytes + byte_price * c.flash_bytes
+            return lambda cost, c: (
+                cost + per_code * _growth(c, constants) + byte_price * c.flash_bytes
+            )
         case Optimize.SPEED:
             return lambda cost, c: cost + byte_price * c.flash_bytes
+
+
+def _growth(candidate: Candidate, constants: int) -> int:
+    """Return the bytes of code less those of constants that the code stands for."""
+    saved = max(0, constants - candidate.weight_bytes)
+    return max(0, candidate.code_bytes - saved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 Every output is kept bit for bit; only FuseLstmLoops adds floats in another order.
 """
 
-from microtir.config import CompilationConfig
+from microtir.config import CompilationConfig, Feature, Optimize
 from microtir.graph.passes.bound_sums import BoundSums
 from microtir.graph.passes.count_turns import CountTurns
 from microtir.graph.passes.cut_columns import CutColumns
@@ -25,6 +25,7 @@ from microtir.graph.passes.rewrite import GraphPass
 from microtir.graph.passes.row_ports import RowPorts
 from microtir.graph.passes.split_images import SplitImages
 from microtir.graph.passes.transposed_to_convolution import TransposedToConvolution
+from microtir.graph.passes.tree_thresholds import TreeThresholds
 from microtir.graph.passes.update_in_place import UpdateInPlace
 from microtir.graph.passes.view_parts import ViewParts
 
@@ -32,6 +33,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     FoldConstants(),
     RemoveIdentities(),
     MatmulToDense(),
+    TreeThresholds(),
     FuseLstmLoops(),
     TransposedToConvolution(),
     GroupsToDepthwise(),
@@ -55,7 +57,16 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 
 def graph_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
     """Return the passes over the graph that a configuration asks for, in order."""
-    return tuple(p for p in GRAPH_PASSES if p.name != SplitImages.name or config.splits_images())
+    passes = (p for p in GRAPH_PASSES if p.name != SplitImages.name or config.splits_images())
+    of_integers = TreeThresholds(_saved(config))
+    return tuple(of_integers if isinstance(p, TreeThresholds) else p for p in passes)
+
+
+def _saved(config: CompilationConfig) -> int:
+    """Return the instructions that a comparison of integers saves; 0: no memory is given for it."""
+    if not config.primary_target().has(Feature.FPU):
+        return 20
+    return 0 if config.optimize is Optimize.RAM else 2
 
 
 __all__ = [
@@ -81,6 +92,7 @@ __all__ = [
     "RowPorts",
     "SplitImages",
     "TransposedToConvolution",
+    "TreeThresholds",
     "UpdateInPlace",
     "ViewParts",
     "graph_passes_of",

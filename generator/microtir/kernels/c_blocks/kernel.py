@@ -8,6 +8,7 @@ from dataclasses import replace
 from microtir import te
 from microtir.dtype import DType
 from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import all_of
 from microtir.kernels.common.unrolling import unroll_by
 from microtir.schedule import KernelDescription, Schedule
 from microtir.tir import ir
@@ -36,13 +37,8 @@ def portable(
     """
     kernel = MicroKernel((about,), noinline=noinline)
     meaning = replace(steps.micro_kernel(args, name), kernel=kernel)
-    *reads, written = (_all_of(tensor.buffer) for tensor in args)
+    *reads, written = (all_of(tensor.buffer) for tensor in args)
     return KernelDescription(meaning, ir.KernelContract(tuple(reads), (written,)))
-
-
-def _all_of(buffer: ir.Buffer) -> ir.Region:
-    extents = tuple(d for d in buffer.shape if isinstance(d, int))
-    return ir.Region(buffer, (ir.IntImm(0),) * len(extents), extents)
 
 
 def unroll_all(steps: Schedule, tensor: te.Tensor, axis: str) -> None:

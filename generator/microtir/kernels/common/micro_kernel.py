@@ -92,15 +92,16 @@ def describe(
     kernel = MicroKernel(about, native=native)
     meaning = ir.PrimFunc(name, (*params, *scalars, *numbers), body, kernel=kernel)
     contract = ir.KernelContract(
-        reads=tuple(_all_of(p, numbers) for p in params if p not in written),
-        writes=tuple(_all_of(p, numbers) for p in written),
+        reads=tuple(all_of(p, numbers) for p in params if p not in written),
+        writes=tuple(all_of(p, numbers) for p in written),
         stack_bytes=stack_bytes,
         preconditions=tuple(relation.node for relation in sizes.relations),
     )
     return KernelDescription(meaning, contract, template, tuple(numbers.values()))
 
 
-def _all_of(buffer: ir.Buffer, numbers: Mapping[ir.Var, int]) -> ir.Region:
+def all_of(buffer: ir.Buffer, numbers: Mapping[ir.Var, int] = MappingProxyType({})) -> ir.Region:
+    """Return all that a parameter of a micro-kernel spans."""
     extents = tuple(d if isinstance(d, int) else numbers[d] for d in buffer.shape)
     return ir.Region(buffer, (ir.IntImm(0),) * len(extents), extents)
 

@@ -6,6 +6,7 @@ import math
 
 from microtir.errors import UsageError
 from microtir.graph.ir import Node, Tensor
+from microtir.kernels.common.kernel import work
 from microtir.kernels.common.layer import Layer
 from microtir.operators import record_of
 from microtir.operators.common.formula import WrittenFunction
@@ -36,6 +37,12 @@ def emit(layer: Layer, name: str) -> PrimFunc:
 def scratch_bytes(node: Node) -> int:
     """Return what the operator says of itself."""
     return _written(node).scratch_bytes(node)
+
+
+def cost(node: Node) -> int:
+    """Return what the operator says of itself, or some instructions for each element."""
+    own = _written(node).cost
+    return 20 * work(node) if own is None else own(node)
 
 
 def _written(node: Node) -> WrittenFunction:

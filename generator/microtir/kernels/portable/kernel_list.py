@@ -16,7 +16,7 @@ from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.packed_weights import fits_four_bits, packed_bytes
-from microtir.kernels.portable import accumulate, custom, lookup, recurrent
+from microtir.kernels.portable import accumulate, branches, custom, lookup, recurrent
 from microtir.operators import OPERATORS, OperatorRecord, UserOperator
 from microtir.operators.common.formula import Formula
 from microtir.operators.common.rows import RowWindow
@@ -39,6 +39,7 @@ from microtir.operators.reduction.definition import Reduction
 from microtir.operators.state.definition import JoinRows, TakeRows
 from microtir.operators.streaming.definition import JoinColumns
 from microtir.operators.tables import has_table
+from microtir.operators.trees.definition import TreeEnsemble
 from microtir.plan.ir import Calls, Candidate, Refusal
 from microtir.tir.ir import PrimFunc
 
@@ -219,6 +220,34 @@ class Steps(Kernel):
         return recurrent.emit(layer, name)
 
 
+class Branches(Kernel):
+    """Decision trees as conditions: fewer instructions than tables, and a size of its own."""
+
+    name = "branches"
+    operators = (TreeEnsemble,)
+
+    def reject(self, node: Node) -> Refusal | None:
+        return branches.refusal(node)
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        return branches.cost(node)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        return branches.scratch_bytes(node)
+
+    def code_bytes(self, node: Node) -> int:
+        return branches.code_bytes(node)
+
+    def candidate(self, node: Node) -> Candidate:
+        return replace(super().candidate(node), weight_bytes=branches.weight_bytes(node))
+
+    def emit(self, layer: Layer, name: str) -> PrimFunc:
+        return branches.emit(layer, name)
+
+
 class WholeFunction(Kernel):
     """A function that is written in whole, for an operator of the package or of the user.
 
@@ -237,7 +266,7 @@ class WholeFunction(Kernel):
         return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        return 20 * work(node)
+        return custom.cost(node)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         return custom.scratch_bytes(node)
@@ -274,4 +303,12 @@ _NIBBLES = tuple(
     if record.op in (Conv2D, DepthwiseConv2D, FullyConnected)
     if isinstance(record.formula, Formula)
 )
-KERNELS: tuple[Kernel, ...] = (*DERIVED, *_NIBBLES, View(), Accumulate(), Steps(), USER_FUNCTION)
+KERNELS: tuple[Kernel, ...] = (
+    *DERIVED,
+    *_NIBBLES,
+    View(),
+    Accumulate(),
+    Steps(),
+    Branches(),
+    USER_FUNCTION,
+)

@@ -35,6 +35,16 @@ class BitCast(Operator):
     name: ClassVar[str] = "bit_cast"
 
 
+@dataclass(frozen=True, slots=True)
+class OrderedBits(Operator):
+    """An int32 for each float32, which are in order as the floats are.
+
+    Those of 0 and -0 are 0 and -1, with nothing between; what is no number is above all others.
+    """
+
+    name: ClassVar[str] = "ordered_bits"
+
+
 def _binary(op: type[Operator]) -> Definition:
     return Definition(
         op,
@@ -56,6 +66,12 @@ DEFINITIONS = (
             TypeSignature((DType.FLOAT32,), DType.INT32),
             TypeSignature((DType.INT32,), DType.FLOAT32),
         )),
+        quantization=UNUSED,
+        traits=frozenset({Trait.ELEMENTWISE}),
+    ),
+    Definition(
+        OrderedBits,
+        types=TypeRule((TypeSignature((DType.FLOAT32,), DType.INT32),)),
         quantization=UNUSED,
         traits=frozenset({Trait.ELEMENTWISE}),
     ),

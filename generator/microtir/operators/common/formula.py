@@ -132,7 +132,9 @@ class WrittenFunction:
         build: writes the function of a node, of a given name; parameters are the inputs that are
             not constant, each once, and then the outputs.
         scratch_bytes: workspace of one call of `build`'s function, which then has a parameter more.
+        cost: estimated instructions of a node; without it, some for each element of the outputs.
     """
 
     build: Callable[[Node, str], PrimFunc]
     scratch_bytes: Callable[[Node], int] = lambda _node: 0
+    cost: Callable[[Node], int] | None = None

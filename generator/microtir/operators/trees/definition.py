@@ -27,12 +27,13 @@ class Aggregate(Enum):
 class TreeEnsemble(Operator):
     """Trees that give numbers for targets, by features of each row.
 
-    The inputs are the rows, then tables: for each node its feature (-1 at a leaf), its threshold,
-    and the nodes that follow where the feature is at most the threshold and where it is not; the
-    number of a leaf stands in the place of the first.  Then the root of each tree, and for each
-    leaf its numbers, in order.  The targets that these are for, -1 for none, are left out where the
-    numbers of every leaf are for all targets in order; at last, for each node, whether a feature
-    that is no number goes the first way is left out where none does.
+    The inputs are the rows, then tables: for each node its feature (-1 at a leaf), its threshold in
+    the type of features, and the nodes that follow where the feature is at most the threshold and
+    where it is not; the number of a leaf stands in the place of the first. Then the root of each
+    tree, and for each leaf its numbers, in order. The targets that these are for, -1 for none, are
+    left out where the numbers of every leaf are for all targets in order; at last, for each node,
+    whether a feature that is no number goes the first way is left out where none does; among
+    integers, which are then `OrderedBits`, that is the largest.
 
     Args:
         targets: how many.
@@ -64,8 +65,12 @@ def _shapes(node: Node) -> tuple[Shape, ...]:
 _F32 = DType.FLOAT32
 
 
-def _signature(index: DType, more: int) -> TypeSignature:
-    return TypeSignature((_F32, index, _F32, index, index, _F32, *(index,) * more), _F32)
+FEATURES = (_F32, *(dtype for dtype in DType if dtype.is_int and dtype is not DType.UINT64))
+"""The types of features and thresholds."""
+
+
+def _signature(x: DType, index: DType, more: int) -> TypeSignature:
+    return TypeSignature((x, index, x, index, index, _F32, *(index,) * more), _F32)
 
 
 DEFINITIONS = (
@@ -73,7 +78,10 @@ DEFINITIONS = (
         TreeEnsemble,
         types=TypeRule(
             tuple(
-                _signature(index, more) for more in range(3) for index in (DType.INT16, DType.INT32)
+                _signature(x, index, more)
+                for x in FEATURES
+                for more in range(3)
+                for index in (DType.INT16, DType.INT32)
             )
         ),
         quantization=UNUSED,

@@ -51,6 +51,12 @@ def _give(node: Node, leaf_numbers: int) -> str:
           sums[c] = {joined.format("sums[c]", weight)}"""
 
 
+def _missing(node: Node) -> str:
+    """Return the condition of a feature that is no number."""
+    dtype = node.inputs[0].dtype
+    return "value != value" if dtype.is_float else f"value == {dtype.value}({dtype.max})"
+
+
 def tree_ensemble(node: Node, name: str) -> PrimFunc:
     """Write an ensemble: a step a level, which stays where it is at a leaf."""
     op = node.op
@@ -67,7 +73,7 @@ def tree_ensemble(node: Node, name: str) -> PrimFunc:
         end = f"for c in range(0, {op.targets}):\n      y[row, c] = sums[c]"
     goes = "value <= thresholds[i]"
     if given == len(_TABLES):
-        goes = f"{goes} or (cast(int32, tracks[i]) == 1 and value != value)"
+        goes = f"{goes} or (cast(int32, tracks[i]) == 1 and {_missing(node)})"
     return parse_function(f"""
 {constants}
 func {name}({", ".join(parameters)}):
@@ -82,7 +88,7 @@ func {name}({", ".join(parameters)}):
         let i: int32 = min(max(place[], 0), {nodes - 1})
         let feature: int32 = cast(int32, features[i])
         if feature >= 0:
-          let value: float32 = {names[0]}[row, min(feature, {width - 1})]
+          let value: {node.inputs[0].dtype.value} = {names[0]}[row, min(feature, {width - 1})]
           place[] = cast(int32, following[i, select({goes}, 0, 1)])
       let end: int32 = min(max(place[], 0), {nodes - 1})
       let leaf: int32 = min(max(cast(int32, following[end, 0]), 0), {leaves - 1})
@@ -91,6 +97,18 @@ func {name}({", ".join(parameters)}):
 """)
 
 
+def _cost(node: Node) -> int:
+    """Return the instructions of all rows, from counts of emulated boards."""
+    op = node.op
+    assert isinstance(op, TreeEnsemble)
+    rows, (trees,), numbers = node.inputs[0].shape[0], node.inputs[4].shape, node.inputs[5].shape[1]
+    give = _GIVEN if _gives_in_order(node) else _GIVEN_OF_SOME
+    return rows * trees * (op.depth * _LEVEL + _TREE + numbers * give)
+
+
+_LEVEL, _TREE, _GIVEN, _GIVEN_OF_SOME = 18, 20, 8, 14
+"""Instructions of a level, of a tree, and for each number of a leaf."""
+
 FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {TreeEnsemble: WrittenFunction(tree_ensemble, _scratch_bytes)}
+    {TreeEnsemble: WrittenFunction(tree_ensemble, _scratch_bytes, _cost)}
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -35,13 +36,20 @@ def tree_ensemble(
             at = int(root)
             while features[at] >= 0:
                 value = values[features[at]]
-                is_first = value <= thresholds[at] or (tracks[at] and np.isnan(value))
+                is_first = value <= thresholds[at] or (tracks[at] and _is_missing(value))
                 at = int(following[at, 0 if is_first else 1])
             leaf = int(following[at, 0])
             for target, weight in zip(targets[leaf], weights[leaf], strict=True):
                 if target >= 0:
                     result[row, target] = _JOIN[op.aggregate](result[row, target], weight)
     return result
+
+
+def _is_missing(value: np.number[Any]) -> bool:
+    """Return whether a feature is no number; of integers the largest one stands for that."""
+    if isinstance(value, np.floating):
+        return bool(np.isnan(value))
+    return int(value) == np.iinfo(value.dtype).max
 
 
 _JOIN = {Aggregate.SUM: np.add, Aggregate.MIN: np.minimum, Aggregate.MAX: np.maximum}
