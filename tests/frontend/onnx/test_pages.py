@@ -16,7 +16,7 @@ from tests.support.pages import ROOT, follow
 
 pytestmark = pytest.mark.tools
 
-PAGES = ("from-pytorch.md", "from-keras.md", "from-scikit-learn.md")
+PAGES = ("from-pytorch.md", "from-keras.md")
 
 
 def code_of_others(page: str) -> list[str]:

@@ -58,15 +58,16 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 def graph_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
     """Return the passes over the graph that a configuration asks for, in order."""
     passes = (p for p in GRAPH_PASSES if p.name != SplitImages.name or config.splits_images())
-    of_integers = TreeThresholds(_saved(config))
+    of_integers = _tree_thresholds(config)
     return tuple(of_integers if isinstance(p, TreeThresholds) else p for p in passes)
 
 
-def _saved(config: CompilationConfig) -> int:
-    """Return the instructions that a comparison of integers saves; 0: no memory is given for it."""
+def _tree_thresholds(config: CompilationConfig) -> TreeThresholds:
+    """Return the pass for a CPU and a goal; integers of floats take memory."""
+    saved_bytes = 0 if config.optimize is Optimize.SPEED else 9
     if not config.primary_target().has(Feature.FPU):
-        return 20
-    return 0 if config.optimize is Optimize.RAM else 2
+        return TreeThresholds(20, saved_bytes)
+    return TreeThresholds() if config.optimize is Optimize.RAM else TreeThresholds(2, saved_bytes)
 
 
 __all__ = [

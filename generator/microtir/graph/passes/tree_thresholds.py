@@ -15,8 +15,8 @@ from microtir.operators.bits.definition import OrderedBits
 from microtir.operators.conversion.definition import CastTo
 from microtir.operators.trees.definition import FEATURES, TreeEnsemble
 
-_BITS = 9
-"""Instructions that make an integer of a feature."""
+_BITS, _BITS_CODE = 9, 60
+"""Instructions that make an integer of a feature, and bytes of code of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,16 @@ class TreeThresholds:
 
     Features that a model makes floats of are taken as they were before.  Others become integers
     that are ordered as they are, once for all trees, where comparing these is cheaper by more than
-    that: without an FPU nearly always.
+    that (without an FPU nearly always), or where it takes less code.
 
     Args:
-        saved: instructions that a comparison of integers saves; 0 leaves floats alone.
+        saved: instructions that a comparison of integers saves.
+        saved_bytes: code that a condition on integers saves.
     """
 
     name: ClassVar[str] = "tree_thresholds"
     saved: int = 0
+    saved_bytes: int = 0
 
     def __call__(self, graph: Graph) -> Graph:
         if not any(_compares_floats(node) for node in graph.nodes):
@@ -49,7 +51,7 @@ class TreeThresholds:
             cast = producers.get(x)
             if cast is not None and isinstance(cast.op, CastTo) and cast.inputs[0].dtype.is_int:
                 yield _of_integers(node, cast.inputs[0])
-            elif x in bits or _questions(node) * self.saved > x.type.elements * _BITS:
+            elif x in bits or self._pays(node):
                 if x not in bits:
                     bits[x] = Tensor(f"{x.name}/bits", TensorType(x.shape, DType.INT32))
                     yield Node(OrderedBits(), (x,), (bits[x],), f"{node.name}_bits", node.source)
@@ -57,16 +59,19 @@ class TreeThresholds:
             else:
                 yield node
 
+    def _pays(self, node: Node) -> bool:
+        """Return whether the integers of all features are worth what they take."""
+        op, features, nodes = node.op, node.inputs[0], _data(node, 1)
+        assert isinstance(op, TreeEnsemble)
+        # Trees are not balanced: the way to a leaf is about three quarters of the longest.
+        asked = features.shape[0] * node.inputs[4].type.elements * op.depth * 3 // 4
+        questions = sum(feature >= 0 for feature in nodes.tolist())
+        is_faster = asked * self.saved > features.type.elements * _BITS
+        return is_faster or questions * self.saved_bytes > _BITS_CODE
+
 
 def _compares_floats(node: Node) -> bool:
     return isinstance(node.op, TreeEnsemble) and node.inputs[0].dtype.is_float
-
-
-def _questions(node: Node) -> int:
-    """Return how many nodes a run asks, about."""
-    op = node.op
-    assert isinstance(op, TreeEnsemble)
-    return node.inputs[0].shape[0] * node.inputs[4].type.elements * op.depth * 3 // 4
 
 
 def _with(node: Node, x: Tensor, threshold: Callable[[float], int]) -> Node:

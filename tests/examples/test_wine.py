@@ -1,0 +1,47 @@
+"""The example of scikit-learn: fitted, compiled, and asked on an emulated board."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from examples.wine import demo
+from microtir import boards, projects
+from microtir.config import CompilationConfig
+from microtir.operators.trees.definition import TreeEnsemble
+
+pytestmark = pytest.mark.tools
+
+
+def test_the_board_has_the_labels_of_scikit_learn(tmp_path: Path) -> None:
+    """A forest that is conditions in flash says what scikit-learn says, missing readings too."""
+    trained = demo.train()
+    assert np.isnan(trained.inputs).any()
+    file = tmp_path / "wine.onnx"
+    file.write_bytes(demo.exported(trained))
+    board = boards.load_board(demo.BOARD)
+    config = CompilationConfig.from_target(board.target).with_(module_name="wine")
+    artifact = microtir.build(microtir.frontend.from_onnx(file), config)
+    operators = artifact.module.require_program("wine").plan.operators
+    assert [op.candidate.kernel for op in operators if isinstance(op.node.op, TreeEnsemble)] == [
+        "branches"
+    ]
+    results = projects.run_samples(artifact, board, [{"X": x[np.newaxis]} for x in trained.inputs])
+    equal, most = demo.difference(trained, results)
+    assert equal == len(trained.inputs) and most < 1e-6
+
+
+def test_the_demonstration_says_what_it_found(tmp_path: Path) -> None:
+    """It ends with the accuracy, the agreement and the next command."""
+    done = subprocess.run(
+        [sys.executable, demo.__file__, "--output", str(tmp_path / "out")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "labels as scikit-learn 60 of 60 on this machine" in done.stdout
+    assert "next: microtir profile" in done.stdout
