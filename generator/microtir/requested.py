@@ -1,8 +1,9 @@
-"""The graph that a configuration asks for: with more outputs, one step of it, or streamed."""
+"""The graph that a configuration asks for: with more around it, one step of it, or streamed."""
 
 from __future__ import annotations
 
 from microtir.config import CompilationConfig, Numerics
+from microtir.config.processing import appended, prepended
 from microtir.config.stream_axis import stream_axis
 from microtir.graph.ir import Graph
 from microtir.graph.more_outputs import with_more_outputs
@@ -16,6 +17,7 @@ from microtir.graph.passes import (
     RemoveIdentities,
 )
 from microtir.graph.passes.checked import rewritten
+from microtir.graph.processing import with_appended, with_prepended
 from microtir.graph.stepwise import one_step
 from microtir.graph.streaming import check_push, refuse_stream, streamed
 
@@ -50,6 +52,8 @@ def requested_graph(graph: Graph, config: CompilationConfig) -> Graph:
     if graph.stream is not None:
         return graph  # of a module that was lowered
     graph = with_more_outputs(graph, config.pass_config.more_outputs)
+    graph = with_prepended(graph, prepended(config.prepend))
+    graph = with_appended(graph, appended(config.append))
     graph = with_numerics(graph, config.numerics)
     if config.stateful:
         return one_step(rewritten(graph, _LAYERS, config.pass_config))

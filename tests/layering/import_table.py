@@ -133,7 +133,14 @@ ALLOWED: dict[str, frozenset[str]] = {
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "requested": COMMON
     | GRAPH_IR
-    | {"graph.more_outputs", "graph.numerics", "graph.passes", "graph.stepwise", "graph.streaming"},
+    | {
+        "graph.more_outputs",
+        "graph.numerics",
+        "graph.passes",
+        "graph.processing",
+        "graph.stepwise",
+        "graph.streaming",
+    },
     "ports": COMMON | MODULE | {"graph.input_guards", "graph.ir", "requested"},
     "graph_lowering": COMMON | GRAPH_IR | {"external", "extra_passes", "graph"},
     "function_lowering": COMMON | TIR | {"extra_passes", "kernels", "plan.ir"},

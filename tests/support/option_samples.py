@@ -56,6 +56,14 @@ _SAMPLES: dict[tuple[Section, str], Samples] = {
         (1,),  # others need stream_axis
         (0, -1, "x"),
     ),
+    (Section.CONFIG, "prepend"): (
+        ("",),  # others need a model with such an input
+        ("fft", "over:0", "over", "nhwc,over:2", "over:2,uint8", "=over:2", "resize:3", 1),
+    ),
+    (Section.CONFIG, "append"): (
+        ("",),
+        ("uint8", "topk:0", "softmax:1", "argmax;argmax", 1),
+    ),
     (Section.CONFIG, "budget"): (
         (),
         (5, "64K", {"rom": 1}),

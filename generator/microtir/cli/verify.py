@@ -242,6 +242,8 @@ class _Source:
         what = ""
         if config.pass_config.more_outputs and (self.golden or is_foreign):
             what = "has no values of tensors inside the model"
+        elif (config.prepend or config.append) and (self.golden or is_foreign):
+            what = "knows the model without the steps before and behind it"
         elif config.stateful and is_foreign:
             what = "runs the model on whole sequences, and not step by step"
         if what:

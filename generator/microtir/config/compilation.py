@@ -72,6 +72,8 @@ class CompilationConfig(ConfigFields):
         stateful: whether a run is given one step of a sequence, and recurrent layers keep states.
         stream_axis: of the input, along which a run is given the newest frames of a window.
         stream_hop: how many frames that are.
+        prepend: steps from what a sensor gives to what an input takes.
+        append: steps from what an output gives to what the application wants.
         budget: limits in bytes.
         pass_config: options of single passes.
 
@@ -98,6 +100,8 @@ class CompilationConfig(ConfigFields):
         stateful: bool = False,
         stream_axis: str = "",
         stream_hop: int = 1,
+        prepend: str = "",
+        append: str = "",
         budget: Budget | Mapping[str, int | None] | None = None,
         pass_config: PassConfig | Mapping[str, object] | None = None,
     ) -> None:
@@ -121,11 +125,17 @@ class CompilationConfig(ConfigFields):
             stateful=find(Section.CONFIG, "stateful").check(stateful),
             stream_axis=_option("stream_axis", stream_axis),
             stream_hop=find(Section.CONFIG, "stream_hop").check(stream_hop),
+            prepend=_option("prepend", prepend),
+            append=_option("append", append),
             budget=_budget(budget),
             pass_config=(
                 pass_config if isinstance(pass_config, PassConfig) else PassConfig(pass_config)
             ),
         )
+        self._check()
+
+    def _check(self) -> None:
+        """Check that what is asked for is built, and that no option contradicts another."""
         find(Section.CONFIG, "executor").check_built(self.executor.name)
         self.executor.check_built()
         self.runtime.check_built()

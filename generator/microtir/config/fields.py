@@ -43,6 +43,8 @@ class ConfigFields:
     stateful: bool
     stream_axis: str
     stream_hop: int
+    prepend: str
+    append: str
     budget: Budget
     pass_config: PassConfig
 

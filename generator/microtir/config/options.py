@@ -33,6 +33,11 @@ from microtir.config.pool_options import (
     MAX_BYTES,
     POOL_OPTIONS,
 )
+from microtir.config.processing import (
+    append_problem,
+    legal_steps,
+    prepend_problem,
+)
 from microtir.config.stream_axis import stream_axis_problem
 from microtir.config.target_options import TARGET_OPTIONS
 from microtir.errors import nearest
@@ -216,6 +221,32 @@ _CONFIG = (
         1,
         "Sets how many frames a run is given where the model is streamed; where rows of layers "
         "are several frames apart, a multiple of that takes one ring each, and no phases.",
+    ),
+    Option(
+        Section.CONFIG,
+        "prepend",
+        Word(
+            "steps with commas between, behind INPUT= where there are several inputs, and ';' "
+            f"between these: uint8,minus:127.5,over:127.5; steps: {legal_steps(before=True)}",
+            prepend_problem,
+        ),
+        "",
+        "Computes what the model takes of what a sensor gives, from left to right, as part of the "
+        "C; the input then has the sensor's type and extents.",
+        derived="none: the model's own inputs",
+    ),
+    Option(
+        Section.CONFIG,
+        "append",
+        Word(
+            "steps with commas between, behind OUTPUT= where there are several outputs, and ';' "
+            f"between these: dequantize,softmax; steps: {legal_steps(before=False)}",
+            append_problem,
+        ),
+        "",
+        "Computes what the application wants of what the model gives, from left to right, as part "
+        "of the C; the output then has the type and extents of the last step.",
+        derived="none: the model's own outputs",
     ),
     Option(
         Section.CONFIG,

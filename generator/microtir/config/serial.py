@@ -33,6 +33,8 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
         "stateful": config.stateful,
         "stream_axis": config.stream_axis,
         "stream_hop": config.stream_hop,
+        "prepend": config.prepend,
+        "append": config.append,
         "budget": config.budget.known(),
         "pass_config": config.pass_config.known(),
     }

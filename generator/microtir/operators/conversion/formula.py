@@ -56,10 +56,12 @@ def quantize(layer: FormulaContext) -> None:
     params = requantize_params(source, target)
     low, high = params.minimum, params.maximum
     bits = source.dtype.bits + 1  # with the zero point
+    # A product with 1; of 32 bits it is another where the shift before it leaves these.
+    is_shift = source.quant.scale == target.quant.scale and source.dtype is not DType.INT32
 
     def from_integer(*at: te.Expr) -> te.Expr:
         value = _shifted(x.at(*at), -params.input_zero_point)
-        scaled = requantise_wrapping(value, params.multiplier, bits)
+        scaled = value if is_shift else requantise_wrapping(value, params.multiplier, bits)
         if target.dtype is DType.INT32:
             return _shifted(scaled, params.output_zero_point)
         return stored(scaled, params.output_zero_point, low, high, target.dtype)

@@ -1,0 +1,218 @@
+"""What a deployment computes before and behind a model: steps that are put into its graph.
+
+    INPUT=STEP,STEP;INPUT=STEP     from what a sensor gives to what the model takes
+    OUTPUT=STEP,STEP               from what the model gives to what an application wants
+
+A step has numbers behind colons: `minus:0.485:0.456:0.406`.  The name may be left out where there
+is only one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from microtir.errors import ConfigError
+
+_CHANNELS = 1 << 12  # numbers of a step, at most
+
+
+class StepKind(Enum):
+    """A step; the value is its name."""
+
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT16 = "int16"
+    RESIZE = "resize"
+    NHWC = "nhwc"
+    MINUS = "minus"
+    OVER = "over"
+    TIMES = "times"
+    WINDOW = "window"
+    DEQUANTIZE = "dequantize"
+    SOFTMAX = "softmax"
+    SIGMOID = "sigmoid"
+    ARGMAX = "argmax"
+    TOPK = "topk"
+
+
+GIVEN = (StepKind.INT8, StepKind.UINT8, StepKind.INT16)
+"""The types of what a sensor gives."""
+
+ARITHMETIC = (StepKind.MINUS, StepKind.OVER, StepKind.TIMES)
+
+
+class Window(Enum):
+    """A window of samples; the value is its name."""
+
+    HANN = "hann"
+    HAMMING = "hamming"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingStep:
+    """A step of processing.
+
+    Args:
+        kind: which.
+        numbers: one for all channels, or one for each; of `topk` how many.
+        extents: height and width of what is resized.
+        window: of `window`.
+    """
+
+    kind: StepKind
+    numbers: tuple[float, ...] = ()
+    extents: tuple[int, int] | None = None
+    window: Window | None = None
+
+    def __str__(self) -> str:
+        given = [f"{number:.9g}" for number in self.numbers]
+        given += ["x".join(map(str, self.extents))] if self.extents else []
+        given += [self.window.value] if self.window else []
+        return ":".join((self.kind.value, *given))
+
+
+@dataclass(frozen=True, slots=True)
+class Processing:
+    """The steps of one input or output; an empty name stands for the only one."""
+
+    name: str
+    steps: tuple[ProcessingStep, ...]
+
+
+def prepended(text: str) -> tuple[Processing, ...]:
+    """Return the steps before inputs, of a text that has no problem."""
+    return _parsed(text, _BEFORE)
+
+
+def appended(text: str) -> tuple[Processing, ...]:
+    """Return the steps behind outputs, of a text that has no problem."""
+    return _parsed(text, _BEHIND)
+
+
+def prepend_problem(text: str) -> str:
+    """Return what is wrong with steps before inputs, or an empty text."""
+    problem = _problem(text, _BEFORE)
+    if problem:
+        return problem
+    for processing in prepended(text):
+        kinds = [step.kind for step in processing.steps]
+        if any(kind in GIVEN for kind in kinds[1:]):
+            return f"says '{_late(kinds).value}' behind another step: what a sensor gives is first"
+        if StepKind.NHWC in kinds[:-1]:
+            return "has a step behind 'nhwc', which is the last one: channels are last until then"
+    return ""
+
+
+def append_problem(text: str) -> str:
+    """Return what is wrong with steps behind outputs, or an empty text."""
+    return _problem(text, _BEHIND)
+
+
+def _late(kinds: Sequence[StepKind]) -> StepKind:
+    return next(kind for kind in kinds[1:] if kind in GIVEN)
+
+
+_Read = Callable[[StepKind, list[str]], ProcessingStep]
+
+
+def _alone(kind: StepKind, given: list[str]) -> ProcessingStep:
+    if given:
+        raise ConfigError(f"has numbers behind '{kind.value}', which takes none")
+    return ProcessingStep(kind)
+
+
+def _numbers(kind: StepKind, given: list[str]) -> ProcessingStep:
+    try:
+        numbers = tuple(float(text) for text in given)
+    except ValueError:
+        raise ConfigError(f"has '{':'.join(given)}' in it, which is no number") from None
+    if not 1 <= len(numbers) <= _CHANNELS or not all(map(math.isfinite, numbers)):
+        raise ConfigError(f"needs finite numbers behind '{kind.value}': {kind.value}:127.5")
+    if kind is StepKind.OVER and 0.0 in numbers:
+        raise ConfigError("divides by 0")
+    return ProcessingStep(kind, numbers)
+
+
+def _extents(kind: StepKind, given: list[str]) -> ProcessingStep:
+    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", ":".join(given))
+    if match is None or not all(map(int, match.groups())):
+        raise ConfigError("needs height x width of the sensor behind 'resize': resize:120x160")
+    return ProcessingStep(kind, extents=(int(match[1]), int(match[2])))
+
+
+def _window(kind: StepKind, given: list[str]) -> ProcessingStep:
+    names = [window.value for window in Window]
+    if len(given) != 1 or given[0] not in names:
+        raise ConfigError(f"needs {' or '.join(names)} behind 'window': window:hann")
+    return ProcessingStep(kind, window=Window(given[0]))
+
+
+def _count(kind: StepKind, given: list[str]) -> ProcessingStep:
+    if len(given) != 1 or not re.fullmatch(r"[1-9]\d{0,5}", given[0]):
+        raise ConfigError("needs how many behind 'topk': topk:3")
+    return ProcessingStep(kind, (float(given[0]),))
+
+
+_BEFORE: dict[StepKind, _Read] = {
+    **dict.fromkeys(GIVEN, _alone),
+    StepKind.RESIZE: _extents,
+    **dict.fromkeys(ARITHMETIC, _numbers),
+    StepKind.WINDOW: _window,
+    StepKind.NHWC: _alone,
+}
+_BEHIND: dict[StepKind, _Read] = {
+    StepKind.DEQUANTIZE: _alone,
+    **dict.fromkeys(ARITHMETIC, _numbers),
+    StepKind.SOFTMAX: _alone,
+    StepKind.SIGMOID: _alone,
+    StepKind.ARGMAX: _alone,
+    StepKind.TOPK: _count,
+}
+
+
+def legal_steps(*, before: bool) -> str:
+    """Return the names of the steps before inputs, or behind outputs."""
+    return ", ".join(kind.value for kind in (_BEFORE if before else _BEHIND))
+
+
+def _problem(text: str, readers: dict[StepKind, _Read]) -> str:
+    try:
+        found = _parsed(text, readers)
+    except ConfigError as error:
+        return error.what
+    names = [processing.name for processing in found]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        return f"names '{repeated}' twice" if repeated else "has two parts without a name"
+    return ""
+
+
+def _parsed(text: str, readers: dict[StepKind, _Read]) -> tuple[Processing, ...]:
+    """Return the steps of a text.
+
+    Raises:
+        ConfigError: it is malformed.
+    """
+    found = []
+    for part in text.split(";") if text else ():
+        name, sign, steps = part.rpartition("=")
+        if sign and not name.strip():
+            raise ConfigError(f"has '{part.strip()}' in it, which has no name before the '='")
+        found.append(
+            Processing(
+                name.strip(), tuple(_step(step.strip(), readers) for step in steps.split(","))
+            )
+        )
+    return tuple(found)
+
+
+def _step(text: str, readers: dict[StepKind, _Read]) -> ProcessingStep:
+    name, *given = text.split(":")
+    kind = next((kind for kind in readers if kind.value == name), None)
+    if kind is None:
+        raise ConfigError(f"has '{text}' in it, which is no step")
+    return readers[kind](kind, given)
