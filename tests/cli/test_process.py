@@ -27,6 +27,7 @@ VERBS = (
     "inspect",
     "fit",
     "report",
+    "diff",
     "boards",
     "doctor",
     "options",

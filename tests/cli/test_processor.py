@@ -24,6 +24,7 @@ NEEDS: dict[str, list[str]] = {
     "check": [],
     "fit": [],
     "report": [],
+    "diff": [str(INT8)],
     "micro create-project": ["-o", "project", "--board", "mps2_an386"],
 }
 

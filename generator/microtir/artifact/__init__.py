@@ -20,6 +20,7 @@ from microtir.codegen import METADATA_FILE, Metadata, SourceFile
 from microtir.codegen.metadata import (
     ConstantPoolData,
     FunctionData,
+    LayerData,
     MemoryData,
     OutputData,
     ParameterData,
@@ -42,6 +43,7 @@ __all__ = [
     "Footprint",
     "FunctionData",
     "GraphNode",
+    "LayerData",
     "MemoryData",
     "Metadata",
     "NodeResult",

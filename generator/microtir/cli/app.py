@@ -13,6 +13,7 @@ from microtir.cli.boards import boards
 from microtir.cli.choice import check_choice
 from microtir.cli.compile import ARCHIVE, compile_model
 from microtir.cli.config_options import with_config
+from microtir.cli.diff import diff
 from microtir.cli.doctor import doctor
 from microtir.cli.evaluate import evaluate
 from microtir.cli.fit import fit
@@ -80,6 +81,7 @@ APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
 APP.command("fit", cls=Command)(with_config(fit))
 APP.command("report", cls=Command)(with_config(report))
+APP.command("diff", cls=Command)(with_config(diff))
 APP.command("boards", cls=Command)(boards)
 APP.command("doctor", cls=Command)(doctor)
 APP.command("options", cls=Command)(options)

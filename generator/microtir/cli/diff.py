@@ -1,0 +1,176 @@
+"""`microtir diff` compares what two programs take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir.cli.archive import is_archive, one_program
+from microtir.cli.models import AsJson
+from microtir.cli.output import write, write_json, write_table
+from microtir.cli.progress import Progress
+from microtir.config import CompilationConfig, microcontroller
+from microtir.errors import DataFileError, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from microtir.artifact import Metadata
+    from microtir.report.difference import Change, Difference, Figure
+
+
+_MOST_LAYERS = 20
+_HELP = "A model file, an archive in Model Library Format, or a folder that `compile` wrote."
+_ESTIMATED = (
+    "Instructions, code and stack are estimates of planning; RAM is workspace, state, stack."
+)
+
+Limit = Annotated[float | None, typer.Option(metavar="PERCENT", help="More growth is a no.")]
+
+
+def diff(
+    model: Annotated[str, typer.Argument(metavar="BEFORE", help=_HELP, show_default=False)],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help=_HELP, show_default=False)],
+    config: CompilationConfig,
+    max_ram: Limit = None,
+    max_flash: Limit = None,
+    max_instructions: Limit = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Prints tables in Markdown, for a pull request.")
+    ] = False,
+    as_json: AsJson = False,
+) -> ExitCode:
+    """Compares RAM, flash, instructions and layers of two programs.
+
+    Model files are compiled with the configuration first. Exit status 1 means that a figure has
+    grown by more than a limit that was given.
+    """
+    from microtir.report.difference import Figure, difference
+
+    if markdown and as_json:
+        raise UsageError("--markdown and --json are two forms of one answer", where="microtir diff")
+    _check_config(config, (model, after))
+    with Progress() as progress:
+        found = difference(*(_facts(given, config, progress) for given in (model, after)))
+    limits = {
+        Figure.RAM: max_ram,
+        Figure.FLASH: max_flash,
+        Figure.INSTRUCTIONS: max_instructions,
+    }
+    exceeded = [
+        (figure, limit) for figure, limit in limits.items() if _exceeds(found.figure(figure), limit)
+    ]
+    if as_json:
+        write_json(_json(found, exceeded))
+    else:
+        _print(found, exceeded, markdown=markdown)
+    return ExitCode.ANSWER_IS_NO if exceeded else ExitCode.DONE
+
+
+def _is_compiled(given: str) -> bool:
+    return is_archive(given) or Path(given).is_dir()
+
+
+def _check_config(config: CompilationConfig, given: Sequence[str]) -> None:
+    """Refuse a configuration where there is nothing to compile."""
+    plain = microcontroller().with_(module_name=config.module_name)
+    if all(map(_is_compiled, given)) and config != plain:
+        raise UsageError(
+            "options of a configuration have no effect on what is compiled already",
+            where="microtir diff",
+            fix="leave them out, or give model files",
+        )
+
+
+def _facts(given: str, config: CompilationConfig, progress: Progress) -> Metadata:
+    """Return the metadata of a program.
+
+    Raises:
+        MicrotirError: it cannot be read, or not be compiled.
+    """
+    folder = Path(given)
+    if not folder.is_dir():
+        return one_program(given, config, progress).metadata
+    from microtir.artifact import METADATA_FILE, read_metadata
+
+    file = folder / METADATA_FILE
+    if not file.is_file():
+        raise DataFileError(
+            f"the folder has no {METADATA_FILE}",
+            where=given,
+            legal="a folder that `microtir compile -o` wrote",
+        )
+    return read_metadata(file.read_bytes())
+
+
+def _exceeds(change: Change, limit: float | None) -> bool:
+    """Return whether a figure has grown by more percent than are allowed."""
+    if limit is None or change.by <= 0:
+        return False
+    return change.percent is None or change.percent > limit
+
+
+def _json(found: Difference, exceeded: Sequence[tuple[Figure, float | None]]) -> dict[str, object]:
+    def facts(change: Change) -> dict[str, object]:
+        return {"name": change.name, "before": change.before, "after": change.after}
+
+    return {
+        "figures": [facts(change) for change in found.figures],
+        "layers": [{**facts(change), "kernel": change.note} for change in found.layers],
+        "config": {name: list(values) for name, values in found.config.items()},
+        "exceeded": [figure.value for figure, _ in exceeded],
+    }
+
+
+def _print(
+    found: Difference, exceeded: Sequence[tuple[Figure, float | None]], *, markdown: bool
+) -> None:
+    from microtir.report.difference import Figure
+
+    optional = (Figure.STATE.value, Figure.MACS.value)
+    shown = [c for c in found.figures if c.name not in optional or c.before or c.after]
+    _table(("figure", "before", "after", "change", ""), [_row(c) for c in shown], markdown)
+    write(f"\n{_ESTIMATED}")
+    if found.layers:
+        write(f"\n{len(found.layers)} layers changed, by estimated instructions:\n")
+        rows = [(*_row(c), c.note) for c in found.layers[:_MOST_LAYERS]]
+        _table(("layer", "before", "after", "change", "", "kernel"), rows, markdown)
+        if len(found.layers) > _MOST_LAYERS:
+            write(f"and {len(found.layers) - _MOST_LAYERS} more: --json has them")
+    if found.config:
+        write("\nCompiled with another configuration:\n")
+        rows = [(name, *values) for name, values in found.config.items()]
+        _table(("option", "before", "after"), rows, markdown)
+    for figure, limit in exceeded:
+        change = found.figure(figure)
+        grown = _percent(change) or change.by
+        write(f"\n{figure.value} has grown by {grown}, allowed are {limit:g} %")
+
+
+def _row(change: Change) -> tuple[object, ...]:
+    return (*map(_number, (change.name, change.before, change.after)), f"{change.by:+,}",
+            _percent(change))  # fmt: skip
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _percent(change: Change) -> str:
+    return "" if change.percent is None else f"{change.percent:+.1f} %"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], markdown: bool) -> None:
+    numbers = ("before", "after", "change", "")
+    right = numbers if "change" in columns else ()
+    if not markdown:
+        write_table(columns, rows, right=right)
+        return
+    lines = [columns, ["---:" if name in right else "---" for name in columns], *rows]
+    for line in lines:
+        cells = (str(cell).replace("|", "\\|").replace("\n", " ") for cell in line)
+        write(f"| {' | '.join(cells)} |")
