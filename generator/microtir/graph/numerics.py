@@ -10,16 +10,20 @@ import numpy as np
 from microtir.config.enums import Numerics
 from microtir.dtype import DType
 from microtir.errors import UnsupportedModelError
-from microtir.graph.ir import Graph, Node, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.passes.rewrite import named_apart, with_nodes
 from microtir.graph.recurrent_layers import layers_of_lstm, layers_of_svdf
 from microtir.operators import record_of
-from microtir.operators.common.attributes import RescaledOperator, Rescaling
+from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.linear import rescaling_of
+from microtir.operators.conversion.definition import Quantize
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.hybrid.definition import Bounds, DynamicQuantize, Hybrid, Inner
+from microtir.operators.pooling.definition import AveragePool2D, is_whole_image
 from microtir.operators.recurrent.definition import GATES, Lstm, Svdf
+from microtir.operators.reduction.definition import Mean
+from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, Softmax
 
 
 def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
@@ -45,7 +49,8 @@ def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
         _check_float_rescaling(graph)
         return graph
     if rescales_as_onnx(graph):
-        graph = with_nodes(graph, [_in_fixed_point(node) for node in graph.nodes])
+        nodes = [made for node in graph.nodes for made in _in_fixed_point(node)]
+        graph = named_apart(with_nodes(graph, nodes))
     if numerics is not Numerics.TFLITE_REF:
         return graph
     layers = (layer for node in graph.nodes for layer in _layers_of(node))
@@ -57,21 +62,48 @@ def rescales_as_onnx(graph: Graph) -> bool:
     return any(rescaling_of(node) is Rescaling.FLOAT32 for node in graph.nodes)
 
 
-def _in_fixed_point(node: Node) -> Node:
-    """Return a node as TFLite rescales its integers, where its scales have a fixed-point form."""
+def _in_fixed_point(node: Node) -> tuple[Node, ...]:
+    """Return a node as TFLite rescales its integers, where its scales have a fixed-point form.
+
+    Where TFLite has no operator of these scales, the mean of an image is MEAN, a SOFTMAX of its own
+    scale is rescaled behind it, and all else stays.
+    """
     op = node.op
     if not isinstance(op, RescaledOperator) or op.rescaling is not Rescaling.FLOAT32:
-        return node
-    changed = replace(node, op=replace(op, rescaling=Rescaling.FIXED_POINT))
-    rule = record_of(op).definition.multipliers
-    return node if rule is not None and any(rule(changed)) else changed
+        return (node,)
+    op = op.rescaled(Rescaling.FIXED_POINT)
+    scales = [tensor.type.quantization for tensor in (node.inputs[0], node.output)]
+    if isinstance(op, AveragePool2D) and scales[0] != scales[1]:
+        if not is_whole_image(node) or op.activation is not Activation.NONE:
+            return (node,)
+        op = Mean(axes=(1, 2), keep_dims=True)
+    changed: tuple[Node, ...] = (replace(node, op=op),)
+    if isinstance(op, Softmax) and scales[1] != SOFTMAX_OF_INT8:
+        changed = _rescaled_behind(replace(node, op=op), SOFTMAX_OF_INT8)
+    return changed if all(map(_has_fixed_point, changed)) else (node,)
+
+
+def _rescaled_behind(node: Node, computed: Quantization) -> tuple[Node, Node]:
+    """Return a node that computes at a scale, and what gives its result the one that it had."""
+    between = Tensor(
+        f"{node.output.name}_computed", replace(node.output.type, quantization=computed)
+    )
+    name = f"{node.name}_requantised"
+    behind = replace(node, op=Quantize(), inputs=(between,), name=name)
+    return replace(node, outputs=(between,)), behind
+
+
+def _has_fixed_point(node: Node) -> bool:
+    rule = record_of(node.op).definition.multipliers
+    return rule is None or not any(rule(node))
 
 
 def _check_float_rescaling(graph: Graph) -> None:
     if rescales_as_onnx(graph):
         return
     for node in graph.nodes:
-        is_rescaled = isinstance(node.op, RescaledOperator) and node.output.dtype.is_int
+        are_integers = node.inputs[0].dtype.is_int and node.output.dtype.is_int
+        is_rescaled = isinstance(node.op, RescaledOperator) and are_integers
         if is_rescaled and node.output.type.quantization:
             raise UnsupportedModelError(
                 "it rescales integers in fixed point, as TFLite's operators do and those of ONNX"

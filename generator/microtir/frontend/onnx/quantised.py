@@ -28,8 +28,14 @@ from microtir.operators.conversion.definition import CastTo, Dequantize, Quantiz
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Concatenation
+from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.reduction.definition import Mean, Sum
+from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
 
-_ACTIVATED = Conv2D | FullyConnected | Add | Sub | Mul  # layers that clamp their results
+_ACTIVATED = (
+    Conv2D | FullyConnected | Add | Sub | Mul | AveragePool2D
+)  # layers that clamp their results
 _HALF = 128  # what uint8 is stored less of
 
 
@@ -118,6 +124,12 @@ def _moves(node: Node) -> bool:
     return moves_elements(node.op) and is_alone and len(node.outputs) == 1
 
 
+def _requantised(last: Node, stored: Tensor, result: Tensor) -> Node:
+    """Return what gives integers another scale, as the steps of a model do it."""
+    op = Quantize(ties_to_even=True, rescaling=Rescaling.FLOAT32)
+    return replace(last, op=op, inputs=(stored,), outputs=(result,))
+
+
 class _Fusion:
     """Builds the graph anew, node by node; what is needed no more is left out in the end."""
 
@@ -174,6 +186,8 @@ class _Fusion:
                 return ()
             self._renamed[node.output] = stored
             return ()
+        if stored is not None:
+            return (_requantised(node, stored, node.output),)
         layer, activation = self._layer(node)
         if layer is None:
             return ()
@@ -181,6 +195,10 @@ class _Fusion:
             return self._weighted(layer, activation, node)
         if isinstance(layer.op, Add | Sub | Mul):
             return self._of_two(layer, activation, node)
+        if isinstance(layer.op, AveragePool2D | Mean | Sum | Softmax):
+            return self._rescaled(layer, activation, node)
+        if isinstance(layer.op, Concatenation):
+            return self._joined(layer, node)
         traits = record_of(layer.op).definition.traits
         if Trait.ELEMENTWISE in traits and len(layer.inputs) == 1:
             return self._tabulated(layer, activation, node)
@@ -234,6 +252,36 @@ class _Fusion:
             kind = activation.op.kind
         op = replace(op, activation=kind, rescaling=Rescaling.FLOAT32)
         return (replace(layer, op=op, inputs=operands, outputs=last.outputs),)
+
+    def _rescaled(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
+        """Return a mean, sum or softmax of stored elements, rescaled in float32."""
+        op, stored = layer.op, self._stored(layer.inputs[0])
+        assert isinstance(op, AveragePool2D | Mean | Sum | Softmax)
+        is_exact = last.output.type.quant.scale >= LEAST_FLOAT_SCALE or not isinstance(op, Softmax)
+        if stored is None or not is_exact:
+            return ()
+        if activation is not None:
+            assert isinstance(activation.op, Relu) and isinstance(op, AveragePool2D)
+            op = replace(op, activation=activation.op.kind)
+        op = replace(op, rescaling=Rescaling.FLOAT32)
+        return (replace(layer, op=op, inputs=(stored,), outputs=last.outputs),)
+
+    def _joined(self, layer: Node, last: Node) -> tuple[Node, ...]:
+        """Return a concatenation of stored elements, each part at the scale of the result."""
+        stored = [self._stored(tensor) for tensor in layer.inputs]
+        made: dict[Tensor, Node] = {}
+        parts = []
+        for number, part in enumerate(stored):
+            if part is None:
+                return ()
+            wanted = replace(part.type, quantization=last.output.type.quantization)
+            if part.type != wanted and part not in made:
+                own = Tensor(f"{last.output.name}_part{number}", wanted)
+                name = f"{layer.name}_part{number}"
+                made[part] = replace(_requantised(last, part, own), name=name)
+            parts.append(made[part].output if part in made else part)
+        joined = replace(layer, inputs=tuple(parts), outputs=last.outputs)
+        return (*made.values(), joined)
 
     def _tabulated(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
         """Return a table of all results of a function of one element."""

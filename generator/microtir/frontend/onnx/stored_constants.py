@@ -19,6 +19,9 @@ from microtir.graph.ir import Quantization, Tensor, TensorType
 _INT32_LIMIT = 1 << 31
 _ROUNDINGS = 2.0**-20  # a part that a few roundings to float32 stay below
 _LARGEST_BIAS = 1 << 22  # a float32 has room for its integer and for what its scale rounds off
+_LARGEST_ROUNDED_BIAS = 1 << 25
+_LOST = 2.0**-22  # the part of a larger integer that may be lost
+_ROUNDED = 2.0**-16  # of a step: what a float32 of 8 bits before the point rounds off
 
 
 def stored_weights(weights: Tensor) -> Tensor | None:
@@ -47,14 +50,17 @@ def stored_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType)
     """Return a bias as int32 with the product of the scales; None if it is no multiple of that.
 
     A larger bias than a float32 holds is legal where it makes one result of all sums, whichever
-    integers it may have been: so do channels that nothing reaches, whose scales are tiny.
+    integers it may have been: so do channels that nothing reaches, whose scales are tiny.  It is
+    legal, too, where these integers are few, and closer than what a float32 result is rounded by.
     """
     if bias.data is None:
         return None
     factors = np.float32(data.type.quant.scale) * np.array(weights.type.quant.scales, np.float32)
     values = np.rint(bias.data.reshape(-1) / factors)
     is_large = np.abs(values) > _LARGEST_BIAS
-    if is_large.any() and not _is_constant(values, weights, data, output)[is_large].all():
+    lost = np.abs(values) * _LOST * (factors / np.float32(output.quant.scale))
+    is_undecided = is_large & ((lost > _ROUNDED) | (np.abs(values) > _LARGEST_ROUNDED_BIAS))
+    if is_undecided.any() and not _is_constant(values, weights, data, output)[is_undecided].all():
         return None
     if not np.array_equal(values.astype(np.float32) * factors, bias.data.reshape(-1)):
         return None

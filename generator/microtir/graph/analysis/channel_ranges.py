@@ -230,6 +230,8 @@ def _fully_connected(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
 def _pool(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     """Bound a mean or maximum, which lies between its operands, then clamp."""
     x, type_ = inputs[0], node.output.type
+    if type_.quantization != node.inputs[0].type.quantization:
+        return ChannelRanges.full(type_)
     channel = np.stack([x.low, x.high]).reshape(2, 1, 1, -1)
     alone = Tensor("x", TensorType((2, 1, 1, len(x.low)), type_.dtype, type_.quantization))
     assert isinstance(node.op, AveragePool2D | MaxPool2D)

@@ -28,8 +28,8 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.kernels.common.float_rescaling import StoredSums, lines_of, shift_of
 from microtir.kernels.common.statements import load
+from microtir.operators.common.float_rescaling import StoredSums, lines_of, shift_of
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir import ir

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -43,6 +43,7 @@ class BinaryArithmetic(RescaledOperator):
     """
 
     activation: Activation = Activation.NONE
+    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

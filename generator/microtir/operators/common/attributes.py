@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from microtir.graph.operator import Operator
@@ -42,11 +43,19 @@ class Rescaling(Enum):
     FLOAT64 = "float64"
 
 
-@dataclass(frozen=True, slots=True)
 class RescaledOperator(Operator):
-    """An operator whose results on integers are rescaled in one of these ways."""
+    """An operator whose results on integers are rescaled in one of these ways.
 
-    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
+    It declares the field itself, so that it may have another base with fields.
+    """
+
+    __slots__ = ()
+    rescaling: Rescaling
+
+    def rescaled(self, rescaling: Rescaling) -> Operator:
+        """Return the operator with another rescaling."""
+        change: Mapping[str, Rescaling] = {"rescaling": rescaling}  # a field of each subclass
+        return replace(self, **change)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ _LARGEST_PRODUCT = 1 << 22  # of an int16 and an int8
 @dataclass(frozen=True, slots=True)
 class WeightedOperator(RescaledOperator):
     """An operator of weighted sums."""
+
+    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
 def rescaling_of(node: Node) -> Rescaling:
@@ -123,14 +125,14 @@ def weighted_params(
     if rescaling is Rescaling.FLOAT64:
         factors = _double_factors(features, weights, output)
         return replace(params, factors=factors, rescaling=rescaling)
-    low, high = _float_range(activation, output)
+    low, high = float_range(activation, output)
     factors = _float_factors(features, weights, output)
     return replace(
         params, activation_min=low, activation_max=high, factors=factors, rescaling=rescaling
     )
 
 
-def _float_range(activation: Activation, output: TensorType) -> tuple[int, int]:
+def float_range(activation: Activation, output: TensorType) -> tuple[int, int]:
     """Return the stored ends of an activation, which ONNX quantises as all floats: ties to even."""
     ends = np.array(activation.real_range, np.float32) / np.float32(output.quant.scale)
     stored = np.rint(ends) + output.quant.zero_point
@@ -144,6 +146,11 @@ def _float_factors(
     """Return the factors of sums, every step rounded to float32 as onnxruntime does it."""
     products = np.float32(features.quant.scale) * np.array(weights.quant.scales, np.float32)
     return tuple((products / np.float32(output.quant.scale)).tolist())
+
+
+def sum_factor(x: TensorType, y: TensorType, count: int = 1) -> float:
+    """Return the factor of a sum of elements, or of a mean of `count`, as onnxruntime has it."""
+    return float(np.float32(x.quant.scale) / (np.float32(y.quant.scale) * np.float32(count)))
 
 
 def _double_factors(

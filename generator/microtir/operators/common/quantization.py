@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, Tensor
+from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.problem import Problem, Rule
 from microtir.operators.common.types import QUANTISED
 
@@ -191,6 +192,18 @@ def weights(axis: int) -> QuantizationRule:
     words = "activations their own, int16 with zero point 0;"
     words += " weights per tensor or channel, zero point 0"
     return QuantizationRule(check, words, axis)
+
+
+def unless_in_float(rule: QuantizationRule) -> QuantizationRule:
+    """Take any scales where an operator rescales in float32, else what a rule asks for.
+
+    Its words are those of the rule: files of TFLite have no other.
+    """
+
+    def check(node: Node) -> Iterator[Problem]:
+        yield from (_own if rescales_in_float(node) else rule.check)(node)
+
+    return QuantizationRule(check, rule.words)
 
 
 class FixedOutput(NamedTuple):

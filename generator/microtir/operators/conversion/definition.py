@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import RescaledOperator, Rescaling
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
@@ -23,15 +24,16 @@ from microtir.operators.definition import Definition, Trait
 
 
 @dataclass(frozen=True, slots=True)
-class Quantize(Operator):
+class Quantize(RescaledOperator):
     """Float to integer, or integer to integer of another quantisation.
 
     Of two nearest integers a float becomes the one away from zero, as TFLite's does, or the even
-    one, as ONNX's.
+    one, as ONNX's.  Integers that are rescaled in float32 become reals and these integers again.
     """
 
     name: ClassVar[str] = "quantize"
     ties_to_even: bool = False
+    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,11 @@ def is_per_channel(node: Node) -> bool:
 
 
 def _requantize_multipliers(node: Node) -> Iterator[Problem]:
+    assert isinstance(node.op, Quantize)
+    if node.op.rescaling is Rescaling.FLOAT32:
+        if any(tensor.dtype is not DType.INT8 for tensor in (node.inputs[0], node.output)):
+            yield Problem("it is rescaled in float32", "int8 where that is done", node.output)
+        return
     yield from check_shift(requantize_params(node.inputs[0].type, node.output.type).multiplier)
 
 

@@ -12,6 +12,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, as_output, dequantized, stored
+from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import (
     INT32_MAX,
     INT32_MIN,
@@ -35,7 +36,9 @@ def quantize(op: Quantize, node: Node, x: Array) -> Array:
     A quotient outside int32, which C leaves undefined, saturates; NaN gives the least value.
     """
     source, output = node.inputs[0].type, node.output.type
-    if not source.dtype.is_float:
+    if op.rescaling is Rescaling.FLOAT32:
+        x = dequantized(x, source)
+    elif not source.dtype.is_float:
         return as_output(quantized_requantize(op, stored(x), source, output), output)
     params = quantize_params(output)
     quotient = (x / np.float32(params.scale)).astype(np.float64)

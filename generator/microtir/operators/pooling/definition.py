@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
+from microtir.operators.common.attributes import (
+    Activation,
+    Padding2D,
+    RescaledOperator,
+    Rescaling,
+    SlidingWindow,
+)
 from microtir.operators.common.images import by_first_axis
+from microtir.operators.common.linear import float_range
 from microtir.operators.common.multiplier import activation_range
-from microtir.operators.common.quantization import EQUAL_AND_OWN, UNUSED
+from microtir.operators.common.quantization import EQUAL_AND_OWN, UNUSED, unless_in_float
 from microtir.operators.common.shapes import Shape, input_shape, require, windowed_shape
 from microtir.operators.common.sums import Interval, counted
 from microtir.operators.common.types import COMPUTED_16, TypeSignature, equal_types
@@ -31,10 +38,11 @@ class Pool2D(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class AveragePool2D(Pool2D):
+class AveragePool2D(Pool2D, RescaledOperator):
     """Mean over the part of the window inside the image."""
 
     name: ClassVar[str] = "average_pool_2d"
+    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class L2Pool2D(Pool2D):
 
 @dataclass(frozen=True, slots=True)
 class PoolParams:
-    """Pooling works on stored values and never rescales; only the clamp is quantised."""
+    """Pooling works on stored values; in fixed point only the clamp is quantised."""
 
     activation_min: int
     activation_max: int
@@ -61,7 +69,8 @@ class PoolParams:
 
 def pool_params(op: Pool2D, output: TensorType) -> PoolParams:
     """Derive the parameters of quantised average and maximum pooling."""
-    return PoolParams(*activation_range(op.activation, output))
+    in_float = isinstance(op, AveragePool2D) and op.rescaling is Rescaling.FLOAT32
+    return PoolParams(*(float_range if in_float else activation_range)(op.activation, output))
 
 
 def _pool_2d_shape(node: Node) -> tuple[Shape, ...]:
@@ -81,8 +90,11 @@ def _pool_2d_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _average_pool_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
-    assert isinstance(node.op, AveragePool2D)
-    return counted(math.prod(node.op.window), inputs, 0)
+    op = node.op
+    assert isinstance(op, AveragePool2D)
+    in_float = op.rescaling is Rescaling.FLOAT32
+    zero_point = node.inputs[0].type.quant.zero_point if in_float else 0
+    return counted(math.prod(op.window), inputs, zero_point)
 
 
 def sliding_window(node: Node) -> SlidingWindow:
@@ -90,6 +102,13 @@ def sliding_window(node: Node) -> SlidingWindow:
     op = node.op
     assert isinstance(op, Pool2D)
     return SlidingWindow(op.window, op.strides, (1, 1), op.padding)
+
+
+def is_whole_image(node: Node) -> bool:
+    """Return whether the one window of a node is the image."""
+    op = node.op
+    assert isinstance(op, Pool2D)
+    return op.padding == Padding2D() and op.window == node.inputs[0].shape[1:3]
 
 
 def _terms(node: Node) -> int:
@@ -101,7 +120,7 @@ DEFINITIONS = (
     Definition(
         AveragePool2D,
         types=COMPUTED_16.also(TypeSignature((DType.UINT8,), DType.UINT8)),
-        quantization=EQUAL_AND_OWN,
+        quantization=unless_in_float(EQUAL_AND_OWN),
         shapes=_pool_2d_shape,
         one_image=by_first_axis,
         sums=_average_pool_sums,

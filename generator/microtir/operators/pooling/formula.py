@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -10,8 +11,13 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate, summand
+from microtir.operators.common.attributes import Rescaling
+from microtir.operators.common.float_rescaling import StoredSums
+from microtir.operators.common.float_sums import stored_sum
 from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.linear import sum_factor
 from microtir.operators.common.rows import Extents, RowWindow
+from microtir.operators.common.weighted import StoredRange, stored_in_float
 from microtir.operators.common.windows import Windows, WindowTaps
 from microtir.operators.pooling.definition import (
     AveragePool2D,
@@ -57,7 +63,10 @@ def max_pool(layer: FormulaContext) -> None:
 
 
 def average_pool(layer: FormulaContext) -> None:
-    """Emit AVERAGE_POOL_2D: divides by the taps inside, integers halves away from zero."""
+    """Emit AVERAGE_POOL_2D: divides by the taps inside, integers halves away from zero.
+
+    Rescaled in float32 the sum is multiplied by a factor of the taps inside.
+    """
     node = layer.node
     windows, x = windows_of(node), layer.image(0)
 
@@ -73,15 +82,34 @@ def average_pool(layer: FormulaContext) -> None:
 def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     """Return the output element of AVERAGE_POOL_2D for a sum of `count` elements."""
     op = node.op
-    assert isinstance(op, Pool2D)
+    assert isinstance(op, AveragePool2D)
     if node.output.dtype is DType.FLOAT32:
         return activate(total / te.bind("count", te.cast(DType.FLOAT32, count)), op.activation)
+    if op.rescaling is Rescaling.FLOAT32:
+        return _rescaled(node, total, count)
     params = pool_params(op, node.output.type)
     count, total = te.bind("count", te.cast(total.dtype, count)), te.bind("total", total)
     half = count // 2
     rounded = te.truncdiv(te.select(total > 0, total + half, total - half), count)
     low, high = params.activation_min, params.activation_max
     return te.cast(node.output.dtype, te.clamp(rounded, low, high))
+
+
+def _rescaled(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
+    """Return the mean of `count` stored elements as a stored element of another scale."""
+    op, (x, y) = node.op, (node.inputs[0].type, node.output.type)
+    assert isinstance(op, Pool2D)
+    params, zero_point, taps = pool_params(op, y), x.quant.zero_point, math.prod(op.window)
+    low, high = params.activation_min, params.activation_max
+    if not windows_of(node).clip(Extents.of(y)):
+        least, most = (taps * (end - zero_point) for end in (x.dtype.min, x.dtype.max))
+        sums = StoredSums(sum_factor(x, y, taps), least, most, y.quant.zero_point, low, high)
+        return stored_sum(te.bind("total", total - taps * zero_point), sums, y.dtype)
+    count = te.bind("count", count)
+    centred = total - count * zero_point
+    factor = x.quant.scale / (te.cast(DType.FLOAT32, count) * y.quant.scale)
+    limits = StoredRange(y.quant.zero_point, low, high)
+    return stored_in_float(centred, te.no_fp_contract(factor), limits, y.dtype)
 
 
 def l2_pool(layer: FormulaContext) -> None:

@@ -10,6 +10,9 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, activate, as_output, stored, taps
+from microtir.operators.common.attributes import Rescaling
+from microtir.operators.common.fixed_point import Ints
+from microtir.operators.common.linear import sum_factor, times_factors
 from microtir.operators.pooling.definition import (
     AveragePool2D,
     L2Pool2D,
@@ -20,7 +23,10 @@ from microtir.operators.pooling.definition import (
 
 
 def average_pool_2d(op: AveragePool2D, node: Node, image: Array) -> Array:
-    """Compute AVERAGE_POOL_2D; integers divide by the count inside, halves away from zero."""
+    """Compute AVERAGE_POOL_2D; integers divide by the count inside, halves away from zero.
+
+    Rescaled in float32 the sum is multiplied by a factor of the count.
+    """
     output = node.output.type
     inside = _pool_taps(op, node, np.ones_like(image, np.int64), 0)
     count = inside.sum(axis=3)
@@ -28,10 +34,21 @@ def average_pool_2d(op: AveragePool2D, node: Node, image: Array) -> Array:
         total = _pool_taps(op, node, image.astype(np.float64), 0.0).sum(axis=3)
         return as_output(activate(total / count, op.activation), output)
     total = _pool_taps(op, node, stored(image), 0).sum(axis=3)
-    magnitude = (np.abs(total) + count // 2) // count
     params = pool_params(op, output)
-    average = np.where(total < 0, -magnitude, magnitude)
+    if op.rescaling is Rescaling.FLOAT32:
+        average = _rescaled(node, total, count)
+    else:
+        magnitude = (np.abs(total) + count // 2) // count
+        average = np.where(total < 0, -magnitude, magnitude)
     return as_output(np.clip(average, params.activation_min, params.activation_max), output)
+
+
+def _rescaled(node: Node, total: Ints, count: Ints) -> Ints:
+    """Return means of stored elements as stored elements of another scale."""
+    x, y = node.inputs[0].type, node.output.type
+    factors = np.array([sum_factor(x, y, n) for n in range(1, int(count.max()) + 1)])
+    centred = total - count * x.quant.zero_point
+    return times_factors(centred, factors[count - 1], Rescaling.FLOAT32) + y.quant.zero_point
 
 
 def max_pool_2d(op: MaxPool2D, node: Node, image: Array) -> Array:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import RescaledOperator, Rescaling
+from microtir.operators.common.float_rescaling import StoredSums
 from microtir.operators.common.images import unless_along_first
+from microtir.operators.common.linear import sum_factor
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
@@ -33,15 +36,17 @@ class Reduction(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class Mean(Reduction):
+class Mean(Reduction, RescaledOperator):
     name: ClassVar[str] = "mean"
+    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(Reduction):
+class Sum(Reduction, RescaledOperator):
     """The sum; of integers that are not quantised modulo their type's range."""
 
     name: ClassVar[str] = "sum"
+    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,15 @@ def sum_params(op: Mean | Sum, input_type: TensorType, output: TensorType) -> Su
     )
 
 
+def float_sum(node: Node) -> StoredSums:
+    """Derive the parameters of a quantised sum or mean that is rescaled in float32."""
+    op, x, y = node.op, node.inputs[0].type, node.output.type
+    count = reduced_elements(node)
+    factor = sum_factor(x, y, count if isinstance(op, Mean) else 1)
+    low, high = (count * (end - x.quant.zero_point) for end in (x.dtype.min, x.dtype.max))
+    return StoredSums(factor, low, high, y.quant.zero_point, y.dtype.min, y.dtype.max)
+
+
 def _reduced_shape(node: Node) -> tuple[Shape, ...]:
     assert isinstance(node.op, Reduction)
     axes, shape = node.op.axes, node.inputs[0].shape
@@ -180,7 +194,7 @@ def _position_shape(node: Node) -> tuple[Shape, ...]:
 
 def _sum_multipliers(node: Node) -> Iterator[Problem]:
     assert isinstance(node.op, Mean | Sum)
-    if is_rescaled(node):
+    if is_rescaled(node) and node.op.rescaling is not Rescaling.FLOAT32:
         params = sum_params(node.op, node.inputs[0].type, node.output.type)
         yield from check_shift(params.multiplier)
 

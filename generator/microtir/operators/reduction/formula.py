@@ -22,6 +22,8 @@ from microtir.operators.common.arithmetic import (
     summand,
     wrapped_int32,
 )
+from microtir.operators.common.attributes import Rescaling
+from microtir.operators.common.float_sums import stored_sum
 from microtir.operators.common.formula import Formula, FormulaContext, whole
 from microtir.operators.reduction.definition import (
     ArgExtremum,
@@ -35,6 +37,7 @@ from microtir.operators.reduction.definition import (
     ReduceProd,
     Reduction,
     Sum,
+    float_sum,
     is_rescaled,
     reduced_elements,
     sum_params,
@@ -125,6 +128,14 @@ def _total(layer: FormulaContext, total: te.Expr) -> te.Expr:
 def _quantized_sum(layer: FormulaContext) -> Steps:
     node, op = layer.node, layer.node.op
     assert isinstance(op, Mean | Sum)
+    if op.rescaling is Rescaling.FLOAT32:
+        sums = float_sum(node)
+        zero_points = reduced_elements(node) * node.inputs[0].type.quant.zero_point
+        return Steps(
+            -zero_points,
+            lambda x: summand(layer, x),
+            lambda total: stored_sum(te.bind("total", total), sums, node.output.dtype),
+        )
     params, output = sum_params(op, node.inputs[0].type, node.output.type), node.output.dtype
 
     def result(total: te.Expr) -> te.Expr:

@@ -10,6 +10,7 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, as_output, stored
+from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier, wrap
 from microtir.operators.reduction.definition import (
     ArgExtremum,
@@ -23,18 +24,26 @@ from microtir.operators.reduction.definition import (
     ReduceProd,
     Reduction,
     Sum,
+    float_sum,
     is_rescaled,
     sum_params,
 )
 
 
 def sums(op: Mean | Sum, node: Node, x: Array) -> Array:
-    """Compute MEAN and SUM; quantised ones rescale the sum, modulo 2^32, of stored values."""
+    """Compute MEAN and SUM; quantised ones rescale the sum, modulo 2^32, of stored values.
+
+    In float32 they rescale the sum as it is.
+    """
     output = node.output.type
     if not is_rescaled(node):
         total = x.astype(np.float64) if output.dtype.is_float else x
         result = total.mean(axis=op.axes) if isinstance(op, Mean) else total.sum(axis=op.axes)
         return _shaped(result, node)
+    if op.rescaling is Rescaling.FLOAT32:
+        sums = float_sum(node)
+        centred = (stored(x) - node.inputs[0].type.quant.zero_point).sum(axis=op.axes)
+        return _shaped(sums.stored(centred), node)
     params = sum_params(op, node.inputs[0].type, output)
     total = stored(x).sum(axis=op.axes) - params.count * params.input_zero_point
     scaled = multiply_by_quantized_multiplier(wrap(total), *params.multiplier)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Array, Node, SumRange, TensorType
+from microtir.graph.ir import Array, Node, Quantization, SumRange, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import RescaledOperator, Rescaling
 from microtir.operators.common.images import unless_along_first
+from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.lookup import Affine, table_of_int16
 from microtir.operators.common.multiplier import (
     MAX_INT16_SHIFT,
@@ -22,7 +24,12 @@ from microtir.operators.common.multiplier import (
     quantize_multiplier,
 )
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import FixedOutput, QuantizationRule, fixed
+from microtir.operators.common.quantization import (
+    FixedOutput,
+    QuantizationRule,
+    fixed,
+    unless_in_float,
+)
 from microtir.operators.common.shapes import same_rows
 from microtir.operators.common.sums import Interval
 from microtir.operators.common.types import COMPUTED, TypeRule, converting
@@ -30,11 +37,16 @@ from microtir.operators.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
-class Softmax(Operator):
-    """Over the last axis."""
+class Softmax(RescaledOperator):
+    """Over the last axis.
+
+    Rescaled in float32, powers of differences are rounded to multiples of 2^-24, and quotients of
+    floats to the nearest integer, of two the even one.
+    """
 
     name: ClassVar[str] = "softmax"
     beta: float = 1.0  # a float32 value
+    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,33 @@ MAX_SOFTMAX_ROW = (1 << SUM_INTEGER_BITS) - 1
 """Elements whose exponentials, at most 1 each, add up within the sum's format."""
 
 
+FLOAT_BITS = 24
+"""Powers that are rescaled in float32 are integers of so many bits, which a float32 holds."""
+
+LEAST_FLOAT_SCALE = 2.0**-12
+"""Of an output for which the powers are exact enough: they are so to a part of its step."""
+
+
+def float_powers(op: Softmax, input_type: TensorType) -> Array:
+    """Return exp(-d) in Q24 for differences d = 0, 1, ... 255 of stored values."""
+    step = float(np.float32(input_type.quant.scale)) * op.beta
+    powers = np.exp(-step * np.arange(256))
+    return np.asarray(np.rint(np.ldexp(powers, FLOAT_BITS)), np.int32)
+
+
+def _float_multipliers(node: Node) -> Iterator[Problem]:
+    scale = node.output.type.quant.scale
+    if any(tensor.dtype is not DType.INT8 for tensor in (node.inputs[0], node.output)):
+        yield Problem("it is rescaled in float32", "int8 where that is done", node.output)
+    elif scale < LEAST_FLOAT_SCALE:
+        legal = f"at least {LEAST_FLOAT_SCALE:g} where float32 rescales"
+        yield Problem(f"its scale is {scale:g}", legal, node.output)
+
+
 def _softmax_multipliers(node: Node) -> Iterator[Problem]:
+    if rescales_in_float(node):
+        yield from _float_multipliers(node)
+        return
     x = node.inputs[0]
     beta = node.op.beta if isinstance(node.op, Softmax) else 1.0
     least = 2.0 ** (DIFFERENCE_INTEGER_BITS - 31)
@@ -140,7 +178,8 @@ def _softmax_multipliers(node: Node) -> Iterator[Problem]:
 
 def _softmax_sums(node: Node, _inputs: Sequence[Interval]) -> SumRange:
     """Bound the sum of one power of at most 1 for each element of a row."""
-    return SumRange(0, node.inputs[0].shape[-1] << 31 - SUM_INTEGER_BITS)
+    bits = FLOAT_BITS if rescales_in_float(node) else 31 - SUM_INTEGER_BITS
+    return SumRange(0, node.inputs[0].shape[-1] << bits)
 
 
 def _last_axis(node: Node) -> int:
@@ -169,6 +208,9 @@ def _over_last_axis(
 
 _I8, _I16 = DType.INT8, DType.INT16
 _SOFTMAX_TYPES = converting((DType.FLOAT32, DType.FLOAT32), (_I8, _I8), (_I8, _I16), (_I16, _I16))
+SOFTMAX_OF_INT8 = Quantization((1 / 256,), (-128,))
+"""What SOFTMAX gives int8 outputs of TFLite."""
+
 _SOFTMAX_OUTPUT = fixed(
     FixedOutput(_I8, _I8, Fraction(1, 256), -128),
     FixedOutput(_I8, _I16, Fraction(1, 1 << 16), -(1 << 15)),
@@ -176,6 +218,6 @@ _SOFTMAX_OUTPUT = fixed(
 )
 
 DEFINITIONS = (
-    _over_last_axis(Softmax, _SOFTMAX_OUTPUT, _SOFTMAX_TYPES),
+    _over_last_axis(Softmax, unless_in_float(_SOFTMAX_OUTPUT), _SOFTMAX_TYPES),
     _over_last_axis(LogSoftmax, fixed(FixedOutput(_I8, _I8, Fraction(1, 16), 127))),
 )

@@ -23,6 +23,7 @@ from microtir.operators.common.fixed_point import (
 )
 from microtir.operators.common.fixed_point_formula import one_over_one_plus_x, reciprocal
 from microtir.operators.common.formula import Formula, FormulaContext, InputRows
+from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.lookup_formula import Int16Table
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.operators.softmax.definition import (
@@ -32,6 +33,7 @@ from microtir.operators.softmax.definition import (
     LogSoftmax,
     Softmax,
     exponential_table,
+    float_powers,
     int16_multiplier,
     log_softmax_params,
     reciprocal_table,
@@ -58,6 +60,8 @@ def softmax(layer: FormulaContext) -> None:
         _softmax_float(layer)
     elif layer.node.inputs[0].dtype is DType.INT16:
         _softmax_int16(layer)
+    elif rescales_in_float(layer.node):
+        _softmax_in_float(layer)
     else:
         _softmax_int8(layer)
 
@@ -125,6 +129,26 @@ def _softmax_int8(layer: FormulaContext) -> None:
         power = looked_up(table, below(top, x.at(row, column, channel)))
         quotient = _ROUND(_MUL(scale, power), SUM_INTEGER_BITS - headroom + output_bits)
         return te.cast(dtype, te.clamp(quotient + dtype.min, dtype.min, dtype.max))
+
+    layer.rows(element)
+
+
+def _softmax_in_float(layer: FormulaContext) -> None:
+    """Give exp(x - max) / sum from a table of powers; quotients are floats, rounded to even."""
+    node, op, x = layer.node, layer.node.op, layer.image(0)
+    assert isinstance(op, Softmax)
+    table = te.constant(float_powers(op, node.inputs[0].type), "powers")
+    quant, dtype, accumulator = node.output.type.quant, node.output.dtype, Accumulator.of(layer)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        top = largest(x, row, column)
+        k = te.reduce_axis(0, x.extents.channels, "k")
+        powers = table[below(top, x.at(row, column, k))]
+        total = te.bind("total", te.cast(DType.FLOAT32, te.sum(accumulator.term(powers), k)))
+        power = te.cast(DType.FLOAT32, table[below(top, x.at(row, column, channel))])
+        quotient = te.bind("quotient", power / total / quant.scale)
+        whole = te.cast(DType.INT32, te.round_small(quotient)) + quant.zero_point
+        return te.cast(dtype, te.clamp(whole, dtype.min, dtype.max))
 
     layer.rows(element)
 

@@ -11,6 +11,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, as_output, stored
+from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import (
     INT32_MAX,
     INT32_MIN,
@@ -35,6 +36,7 @@ from microtir.operators.softmax.definition import (
     Softmax,
     SoftmaxParams,
     exponential_table,
+    float_powers,
     int16_multiplier,
     log_softmax_params,
     reciprocal_table,
@@ -52,6 +54,8 @@ def softmax(op: Softmax, node: Node, x: Array) -> Array:
         return as_output(exponentials / total, output)
     if node.inputs[0].dtype is DType.INT16:
         return as_output(_softmax_of_int16(op, stored(x), node.inputs[0].type), output)
+    if op.rescaling is Rescaling.FLOAT32:
+        return as_output(_softmax_in_float(op, stored(x), node.inputs[0].type, output), output)
     params = softmax_params(op, node.inputs[0].type)
     difference, exponentials, total = _exponentials(stored(x), params)
     inverse, bits_over_one = reciprocal(total, SUM_INTEGER_BITS)
@@ -60,6 +64,15 @@ def softmax(op: Softmax, node: Node, x: Array) -> Array:
     result = rounding_divide_by_pot(product, exponent) + output.dtype.min
     result = np.where(difference >= params.difference_min, result, output.dtype.min)
     return as_output(np.clip(result, output.dtype.min, output.dtype.max), output)
+
+
+def _softmax_in_float(op: Softmax, x: Ints, input_type: TensorType, output: TensorType) -> Ints:
+    """Compute SOFTMAX of stored values by a table of powers, and quotients in float32."""
+    powers = float_powers(op, input_type)[x.max(axis=-1, keepdims=True) - x].astype(np.int64)
+    total = powers.sum(axis=-1, keepdims=True).astype(np.float32)
+    quotient = powers.astype(np.float32) / total / np.float32(output.quant.scale)
+    result = np.rint(quotient).astype(np.int64) + output.quant.zero_point
+    return np.asarray(np.clip(result, output.dtype.min, output.dtype.max))
 
 
 def _softmax_of_int16(op: Softmax, x: Ints, input_type: TensorType) -> Ints:

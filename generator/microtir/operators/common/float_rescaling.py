@@ -43,14 +43,17 @@ class StoredSums:
     @property
     def constant(self) -> int | None:
         """Return what all sums are stored as, if that is one value."""
-        first, last = self.stored(self.lowest), self.stored(self.highest)
+        first, last = self.ends
         return first if first == last else None
 
-    def stored(self, total: int) -> int:
-        """Return what a sum is stored as, as the reference computes it."""
-        return int(self._clamped(np.array([total], np.int64))[0])
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Return what the least and the largest sum are stored as."""
+        first, last = self.stored(np.array([self.lowest, self.highest])).tolist()
+        return int(first), int(last)
 
-    def _clamped(self, totals: Ints) -> Ints:
+    def stored(self, totals: Ints) -> Ints:
+        """Return what sums are stored as, as the reference computes it."""
         scaled = times_factors(totals, np.array(self.factor), self.rescaling)
         clipped: Ints = np.clip(scaled + self.zero_point, self.low, self.high)
         return clipped
@@ -63,7 +66,7 @@ class StoredSums:
         reached = np.minimum(np.ceil(middle + reach).astype(np.int64), self.highest)
         while (reached - below > 1).any():
             between = (below + reached) // 2
-            is_there = self._clamped(between) >= values
+            is_there = self.stored(between) >= values
             below, reached = (
                 np.where(is_there, below, between),
                 np.where(is_there, between, reached),
@@ -81,7 +84,7 @@ class _Steps:
 
     @staticmethod
     def of(sums: StoredSums) -> _Steps:
-        first, last = sums.stored(sums.lowest), sums.stored(sums.highest)
+        first, last = sums.ends
         values = np.arange(first + 1, last + 1)
         least = sums.first_sums(values)
         start, end = np.array([[first], [sums.lowest]]), np.array([[last + 1], [sums.highest]])
