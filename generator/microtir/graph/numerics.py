@@ -103,8 +103,8 @@ def _check_float_rescaling(graph: Graph) -> None:
         return
     for node in graph.nodes:
         are_integers = node.inputs[0].dtype.is_int and node.output.dtype.is_int
-        is_rescaled = isinstance(node.op, RescaledOperator) and are_integers
-        if is_rescaled and node.output.type.quantization:
+        is_rescaled = isinstance(node.op, RescaledOperator) and not _keeps_scale(node)
+        if is_rescaled and are_integers and node.output.type.quantization:
             raise UnsupportedModelError(
                 "it rescales integers in fixed point, as TFLite's operators do and those of ONNX"
                 " do not",
@@ -112,6 +112,13 @@ def _check_float_rescaling(graph: Graph) -> None:
                 legal="numerics 'onnxruntime' for models in ONNX",
                 fix="compile with numerics 'model' or 'tflm'",
             )
+
+
+def _keeps_scale(node: Node) -> bool:
+    """Return whether a node gives integers another zero point at most, as int8 and uint8 have."""
+    if not isinstance(node.op, Quantize) or node.inputs[0].type.quantization is None:
+        return False
+    return node.inputs[0].type.quant.scales == node.output.type.quant.scales
 
 
 def _layers_of(node: Node) -> Iterable[Node]:

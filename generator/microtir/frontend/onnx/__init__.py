@@ -11,6 +11,7 @@ from microtir.frontend.onnx.affine import fold_affine
 from microtir.frontend.onnx.exporters import with_exporters_option
 from microtir.frontend.onnx.file import parse
 from microtir.frontend.onnx.graph import GraphReader
+from microtir.frontend.onnx.input_order import transpose_inputs_first
 from microtir.frontend.onnx.layout import settle_layout
 from microtir.frontend.onnx.quantised import fuse_quantised
 from microtir.frontend.onnx.shapes import InputShapes
@@ -53,7 +54,8 @@ def from_onnx(
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
         raise summary(model, [with_exporters_option(p, file.producer) for p in reader.problems])
-    return IRModule(graph=fold_affine(fuse_quantised(settle_layout(graph))))
+    fused = fuse_quantised(settle_layout(graph))
+    return IRModule(graph=fold_affine(transpose_inputs_first(fused)))
 
 
 @checked_arguments

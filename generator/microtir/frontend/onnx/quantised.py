@@ -68,14 +68,13 @@ def _settled(graph: Graph) -> Graph:
 
 
 def _signed(graph: Graph) -> Graph:
-    """Return the graph with int8 for uint8 that only conversions and movements see."""
+    """Return the graph with int8 for uint8 that only conversions and movements see.
+
+    What a caller gives or takes is converted where it enters or leaves.
+    """
     consumers = graph.consumers()
-    candidates = {
-        tensor
-        for node in graph.nodes
-        for tensor in node.outputs
-        if tensor.dtype is DType.UINT8 and _per_tensor(tensor) and tensor not in graph.outputs
-    }
+    tensors = (*graph.inputs, *(tensor for node in graph.nodes for tensor in node.outputs))
+    candidates = {t for t in tensors if t.dtype is DType.UINT8 and _per_tensor(t)}
     before = -1
     while before != len(candidates):
         before = len(candidates)
@@ -83,9 +82,28 @@ def _signed(graph: Graph) -> Graph:
             seen = {t for t in (*node.inputs, *node.outputs) if t.dtype is DType.UINT8}
             if not _takes_either(node) or not seen <= candidates:
                 candidates -= seen
-    candidates = {tensor for tensor in candidates if consumers.get(tensor)}
-    typed = {tensor: Tensor(tensor.name, _less_half(tensor.type)) for tensor in candidates}
-    return replace(graph, nodes=tuple(with_tensors(node, typed) for node in graph.nodes))
+    ports = {*graph.inputs, *graph.outputs}
+    typed = {
+        tensor: Tensor(f"{tensor.name}_signed" * (tensor in ports) or tensor.name, signed)
+        for tensor in dict.fromkeys(tensors)
+        if tensor in candidates and (consumers.get(tensor) or tensor in graph.outputs)
+        for signed in (_less_half(tensor.type),)
+    }
+    inside = [with_tensors(node, typed) for node in graph.nodes]
+    entering = [_converted(t, typed[t], consumers[t][0]) for t in graph.inputs if t in typed]
+    makers = {tensor: node for node in graph.nodes for tensor in node.outputs}
+    leaving = [
+        _converted(typed[t], t, makers[t])
+        for t in dict.fromkeys(graph.outputs)
+        if t in typed and t not in graph.inputs
+    ]
+    return replace(graph, nodes=(*entering, *inside, *leaving))
+
+
+def _converted(source: Tensor, result: Tensor, near: Node) -> Node:
+    """Return what makes int8 of uint8 that a caller gives, or the reverse; `near` is its node."""
+    name = f"{near.name}_{'signed' if result.dtype is DType.INT8 else 'unsigned'}"
+    return replace(near, op=Quantize(), inputs=(source,), outputs=(result,), name=name)
 
 
 def _takes_either(node: Node) -> bool:

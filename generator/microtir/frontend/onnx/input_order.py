@@ -1,0 +1,51 @@
+"""Move the axes of an input before its elements are converted.
+
+An image comes as (N, C, H, W), and the layers take (N, H, W, C).  Transposed behind QuantizeLinear
+it would be there as a whole, in integers; transposed first, what a caller holds anyway is read,
+and both run row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from microtir.graph.ir import Graph, Node, Tensor
+from microtir.operators.conversion.definition import Quantize
+from microtir.operators.movement.definition import Transpose
+
+
+def transpose_inputs_first(graph: Graph) -> Graph:
+    """Return the graph with transposes of converted inputs before the conversions."""
+    made = {node.output: node for node in graph.nodes if len(node.outputs) == 1}
+    behind = {
+        made[node.inputs[0]].name: node
+        for node in graph.nodes
+        if isinstance(node.op, Transpose) and _is_converted_input(graph, made, node.inputs[0])
+    }
+    moved = {node.name for node in behind.values()}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node.name in behind:
+            nodes += _turned(node, behind[node.name])
+        elif node.name not in moved:
+            nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _is_converted_input(graph: Graph, made: dict[Tensor, Node], tensor: Tensor) -> bool:
+    """Return whether integers of one reader are made of an input of the graph."""
+    node = made.get(tensor)
+    if node is None or not isinstance(node.op, Quantize) or tensor in graph.outputs:
+        return False
+    return node.inputs[0] in graph.inputs and len(graph.consumers()[tensor]) == 1
+
+
+def _turned(conversion: Node, transpose: Node) -> tuple[Node, Node]:
+    """Return both nodes in the other order."""
+    given = conversion.inputs[0]
+    type_ = replace(given.type, shape=transpose.output.shape)
+    between = Tensor(f"{transpose.output.name}_given", type_)
+    return (
+        replace(transpose, inputs=(given,), outputs=(between,)),
+        replace(conversion, inputs=(between,), outputs=transpose.outputs),
+    )
