@@ -2,7 +2,8 @@
 
 That is the form in which quantised models reach onnxruntime; it fuses each operator with the
 nodes around it into an integer kernel.  Images are (N, C, H, W), ONNX's order, so that nothing is
-transposed at run time: callers transpose inputs and outputs of rank 4 (`to_nchw`).
+transposed at run time: callers transpose inputs and outputs of rank 4 (`to_nchw`).  Converters of
+TensorFlow leave an input as it was, (N, H, W, C), and transpose it first; so may this.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from microtir.operators.softmax.definition import Softmax
 
 Array = npt.NDArray[Any]
 
-_OPSET = 13
+OPERATOR_SETS = {"": 13, "com.microsoft": 1}
 _UNSIGNED_OFFSET = 128
 
 
@@ -43,108 +44,131 @@ def stored_as(values: Array, unsigned: bool) -> Array:
     return (values.astype(np.int16) + _UNSIGNED_OFFSET).astype(np.uint8) if unsigned else values
 
 
-def qdq_model(graph: Graph, *, unsigned: bool) -> bytes:
+def qdq_model(graph: Graph, *, unsigned: bool, channels_last: bool = False) -> bytes:
     """Write the ONNX file of a graph of int8 activations.
 
     Args:
         graph: chains of convolutions, fully connected layers, ADD, average pooling, softmax.
         unsigned: store activations as uint8, for which onnxruntime has faster kernels on some CPUs.
+        channels_last: callers give images as they lie in the graph.
 
     Raises:
         UntranslatedError: names an operator that has no translation here.
     """
-    return _Writer(graph, unsigned).file()
+    return OnnxWriter(graph, unsigned=unsigned, channels_last=channels_last).file()
 
 
-class _Writer:
-    def __init__(self, graph: Graph, unsigned: bool) -> None:
+class OnnxWriter:
+    """Writes the file of a graph, each operator between conversions."""
+
+    def __init__(
+        self, graph: Graph, *, unsigned: bool = False, channels_last: bool = False
+    ) -> None:
         self.onnx: Any = importlib.import_module("onnx")
         self.graph = graph
         self.unsigned = unsigned
+        self.channels_last = channels_last
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.names: dict[Tensor, str] = {t: f"input{i}" for i, t in enumerate(graph.inputs)}
 
     def file(self) -> bytes:
+        """Return the bytes of the file."""
+        ports = [self._port(tensor) for tensor in self.graph.inputs]
+        if self.channels_last:
+            for tensor in (t for t in self.graph.inputs if len(t.shape) == 4):
+                planes = self.emit("Transpose", [self.names[tensor]], perm=(0, 3, 1, 2))
+                self.names[tensor] = planes
         for node in self.graph.nodes:
-            self._node(node)
+            self.write(node)
         graph = self.onnx.helper.make_graph(
             self.nodes,
             self.graph.name or "model",
-            [self._port(tensor) for tensor in self.graph.inputs],
+            ports,
             [self._port(tensor) for tensor in self.graph.outputs],
             self.constants,
         )
-        opset = self.onnx.helper.make_opsetid("", _OPSET)
-        model = self.onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8)
+        sets = [self.onnx.helper.make_opsetid(name, n) for name, n in OPERATOR_SETS.items()]
+        model = self.onnx.helper.make_model(graph, opset_imports=sets, ir_version=8)
         self.onnx.checker.check_model(model)
         return bytes(model.SerializeToString())
 
     # --- tensors ---
 
     def _port(self, tensor: Tensor) -> Any:
-        kind = self.onnx.TensorProto.UINT8 if self.unsigned else self.onnx.TensorProto.INT8
-        shape = to_nchw(np.empty(tensor.shape, np.int8)).shape
-        return self.onnx.helper.make_tensor_value_info(self.names[tensor], kind, shape)
+        is_given = self.channels_last and tensor in self.graph.inputs
+        shape = tensor.shape if is_given else to_nchw(np.empty(tensor.shape, np.int8)).shape
+        return self.onnx.helper.make_tensor_value_info(self.names[tensor], self.scalar(), shape)
 
-    def _constant(self, values: Array) -> str:
+    def scalar(self) -> int:
+        """Return the type of inputs and outputs, as ONNX numbers it."""
+        types = self.onnx.TensorProto
+        return int(types.UINT8 if self.unsigned else types.INT8)
+
+    def constant(self, values: Array) -> str:
+        """Add a constant; return its name."""
         name = f"constant{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(np.array(values, order="C"), name))
         return name
 
-    def _emit(self, operator: str, inputs: Sequence[str], **attributes: object) -> str:
+    def emit(self, operator: str, inputs: Sequence[str], **attributes: object) -> str:
+        """Add a node; return the name of its output."""
         output = f"value{len(self.nodes)}"
         self.nodes.append(
             self.onnx.helper.make_node(operator, list(inputs), [output], **attributes)
         )
         return output
 
-    def _factors(self, tensor: Tensor) -> list[str]:
+    def factors(self, tensor: Tensor) -> list[str]:
         """Return scale and zero point of an activation."""
         quant = tensor.type.quant
         zero = stored_as(np.array(quant.zero_point, np.int8), self.unsigned)
-        return [self._constant(np.array(quant.scale, np.float32)), self._constant(zero)]
+        return [self.constant(np.array(quant.scale, np.float32)), self.constant(zero)]
 
-    def _real(self, tensor: Tensor) -> str:
+    def real(self, tensor: Tensor) -> str:
         """Return the real values of an activation."""
-        return self._emit("DequantizeLinear", [self.names[tensor], *self._factors(tensor)])
+        return self.emit("DequantizeLinear", [self.names[tensor], *self.factors(tensor)])
 
-    def _real_constant(self, values: Array, scales: Array) -> str:
+    def stored(self, value: str, tensor: Tensor) -> str:
+        """Return the integers of an activation, given its real values."""
+        return self.emit("QuantizeLinear", [value, *self.factors(tensor)])
+
+    def real_constant(self, values: Array, scales: Array) -> str:
         """Return the real values of weights or of a bias, output channels first."""
         zero = np.zeros(len(scales), values.dtype)
-        inputs = [self._constant(v) for v in (values, scales, zero)]
-        return self._emit("DequantizeLinear", inputs, axis=0)
+        inputs = [self.constant(v) for v in (values, scales, zero)]
+        return self.emit("DequantizeLinear", inputs, axis=0)
 
-    def _linear_inputs(self, node: Node, weights: Array) -> list[str]:
+    def linear_inputs(self, node: Node, weights: Array) -> list[str]:
         """Return activation, weights (output channels first) and bias."""
         x, w = node.inputs[:2]
         scales = np.broadcast_to(np.array(w.type.quant.scales, np.float32), (len(weights),))
-        inputs = [self._real(x), self._real_constant(weights, scales)]
+        inputs = [self.real(x), self.real_constant(weights, scales)]
         if len(node.inputs) > 2 and node.inputs[2].data is not None:
             products = np.float32(x.type.quant.scale) * scales
-            inputs.append(self._real_constant(node.inputs[2].data, products))
+            inputs.append(self.real_constant(node.inputs[2].data, products))
         return inputs
 
     # --- operators ---
 
-    def _node(self, node: Node) -> None:
+    def write(self, node: Node) -> None:
+        """Add the nodes of an operator."""
         op = node.op
         if isinstance(op, Reshape):
-            self.names[node.output] = self._reshape(node)
+            self.names[node.output] = self.reshape(node)
             return
         value = self._operator(node)
         match getattr(op, "activation", Activation.NONE):
             case Activation.RELU:
-                value = self._emit("Relu", [value])
+                value = self.emit("Relu", [value])
             case Activation.RELU6:
-                limits = [self._constant(np.array(n, np.float32)) for n in (0, 6)]
-                value = self._emit("Clip", [value, *limits])
+                limits = [self.constant(np.array(n, np.float32)) for n in (0, 6)]
+                value = self.emit("Clip", [value, *limits])
             case Activation.NONE:
                 pass
             case other:
                 raise UntranslatedError(f"{node.source}: no activation '{other.value}'")
-        inputs = [value, *self._factors(node.output)]
-        self.names[node.output] = self._emit("QuantizeLinear", inputs)
+        self.names[node.output] = self.stored(value, node.output)
 
     def _operator(self, node: Node) -> str:
         op = node.op
@@ -154,38 +178,55 @@ class _Writer:
             case FullyConnected():
                 weights = node.inputs[1].data
                 assert weights is not None
-                return self._emit("Gemm", self._linear_inputs(node, weights), transB=1)
+                return self.emit("Gemm", self.linear_inputs(node, weights), transB=1)
             case Add():
-                return self._emit("Add", [self._real(tensor) for tensor in node.inputs])
+                return self.emit("Add", [self.real(tensor) for tensor in node.inputs])
             case AveragePool2D():
-                p = op.padding
-                return self._emit(
-                    "AveragePool", [self._real(node.inputs[0])], kernel_shape=op.window,
-                    strides=op.strides, pads=[p.top, p.left, p.bottom, p.right],
-                )  # fmt: skip
+                attributes = pool_attributes(op)
+                return self.emit("AveragePool", [self.real(node.inputs[0])], **attributes)
             case Softmax():
-                return self._emit("Softmax", [self._real(node.inputs[0])], axis=-1)
+                return self.emit("Softmax", [self.real(node.inputs[0])], axis=-1)
             case _:
                 raise UntranslatedError(f"{node.source}: no translation to ONNX here")
 
     def _convolution(self, node: Node, op: Conv2D | DepthwiseConv2D) -> str:
-        weights, p = node.inputs[1].data, op.padding
-        assert weights is not None
-        depthwise = isinstance(op, DepthwiseConv2D)
-        ordered = weights.transpose((3, 0, 1, 2) if depthwise else (0, 3, 1, 2))
-        return self._emit(
-            "Conv",
-            self._linear_inputs(node, ordered),
-            kernel_shape=ordered.shape[2:],
-            strides=op.strides,
-            dilations=op.dilations,
-            pads=[p.top, p.left, p.bottom, p.right],
-            group=node.inputs[0].shape[3] if depthwise else 1,
-        )
+        weights = weights_of(node, op)
+        inputs = self.linear_inputs(node, weights)
+        return self.emit("Conv", inputs, **convolution_attributes(node, op, weights))
 
-    def _reshape(self, node: Node) -> str:
+    def reshape(self, node: Node) -> str:
+        """Add a Reshape; return the name of its output."""
         source = node.inputs[0]
         if len(source.shape) == 4 and source.shape[1] * source.shape[2] != 1:
             raise UntranslatedError(f"{node.source}: an image would need a transpose")
-        shape = self._constant(np.array(node.output.shape, np.int64))
-        return self._emit("Reshape", [self.names[source], shape])
+        shape = self.constant(np.array(node.output.shape, np.int64))
+        return self.emit("Reshape", [self.names[source], shape])
+
+
+def weights_of(node: Node, op: Conv2D | DepthwiseConv2D) -> Array:
+    """Return the weights of a convolution in ONNX's order."""
+    weights = node.inputs[1].data
+    assert weights is not None
+    order = (3, 0, 1, 2) if isinstance(op, DepthwiseConv2D) else (0, 3, 1, 2)
+    return np.asarray(weights.transpose(order))
+
+
+def convolution_attributes(
+    node: Node, op: Conv2D | DepthwiseConv2D, weights: Array
+) -> dict[str, object]:
+    """Return the attributes of a Conv with weights in ONNX's order."""
+    p = op.padding
+    return {
+        "kernel_shape": weights.shape[2:],
+        "strides": op.strides,
+        "dilations": op.dilations,
+        "pads": [p.top, p.left, p.bottom, p.right],
+        "group": node.inputs[0].shape[3] if isinstance(op, DepthwiseConv2D) else 1,
+    }
+
+
+def pool_attributes(op: AveragePool2D) -> dict[str, object]:
+    """Return the attributes of an AveragePool."""
+    p = op.padding
+    pads = [p.top, p.left, p.bottom, p.right]
+    return {"kernel_shape": op.window, "strides": op.strides, "pads": pads}

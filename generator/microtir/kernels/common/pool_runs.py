@@ -21,14 +21,16 @@ from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.pool_kernels import PoolKernels, divides_exactly
 from microtir.kernels.common.statements import at, let, loop, seq, when
+from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.common.windows import Windows
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool2D, pool_params
-from microtir.operators.pooling.formula import row_window, windows_of
+from microtir.operators.pooling.formula import averaged, row_window, windows_of
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.function import RowRange
+from microtir.tir.visitor import substitute
 
 _IMMEDIATE = 4095  # largest addend
 _LARGEST_RUN = 1 << 11  # pixels
@@ -120,9 +122,13 @@ class _ByRuns(Kernel):
 
 
 class PoolRowsByRuns(_ByRuns):
-    """Averages of whole images, whose rows are added to sums as they come."""
+    """Averages of whole images, whose rows are added to sums as they come.
+
+    What is rescaled in float32 differs in what is made of the sums alone.
+    """
 
     operators = (AveragePool2D,)
+    rescales_in_float = True
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions of rows that are added one by one, and of the averages."""
@@ -165,6 +171,8 @@ class PoolRowsByRuns(_ByRuns):
 
     def finish(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the function that turns sums into averages: parameters sums and y."""
+        if rescales_in_float(layer.node):
+            return _finish_in_float(layer, name)
         pool, y = Pool.of(layer.node), layer.output_rows()
         sums = pool.collected()
         first = y.at(te.as_expr(0, DType.INT32), 0, 0)
@@ -218,6 +226,23 @@ class PoolByRuns(_ByRuns):
 
     def reject(self, node: Node) -> Refusal | None:
         return refusal(node)
+
+
+def _finish_in_float(layer: Layer, name: str) -> ir.PrimFunc:
+    """Return `finish` of averages that get another scale."""
+    node, pool = layer.node, Pool.of(layer.node)
+    sums = te.placeholder((1, pool.image.channels), pool.dtype, "scratch")
+
+    def element(_row: te.Expr, _column: te.Expr, channel: te.Expr) -> te.Expr:
+        total = te.cast(DType.INT32, sums[0, channel])
+        return averaged(node, total, te.as_expr(pool.taps, DType.INT32))
+
+    output = layer.rows(element)
+    function = te.create_schedule(output).primfunc(args=(sums, output), name=name)
+    # The function that adds up takes them by words.
+    collected = pool.collected()
+    body = substitute(function.body, {sums.buffer: collected})
+    return ir.PrimFunc(name, (collected, *function.params[1:]), body)
 
 
 def _average(pool: Pool, kernels: PoolKernels) -> KernelDescription:
