@@ -1,10 +1,13 @@
 """`python -m benchmarks onnx [MODEL ...]`: the int8 models in ONNX, beside their TFLite twins.
 
-Each reference model is written with QuantizeLinear and DequantizeLinear around every operator
-(`qdq.py`), with the weights, scales and zero points of the TFLite file, and compiled for a
-Cortex-M4: as onnxruntime computes it, and in fixed point.  Before it is measured, what its graph
-gives for random images is compared with onnxruntime, which computes every step in floats then:
-where a real value lies next to the middle of two integers, outputs may be a step apart.
+Each reference model is written with the weights, scales and zero points of the TFLite file, with
+QuantizeLinear and DequantizeLinear around every operator (`qdq.py`) and as QLinear operators
+(`qoperator.py`); and as onnxruntime's static quantiser makes it of floats, in both formats.  All
+are compiled for a Cortex-M4: as onnxruntime computes them, and in fixed point.  The first two take
+an image as the twin does, channels last, the others and `in planes` as ONNX has it.  Before it is
+measured, what a graph gives for random images is compared with onnxruntime, which computes every
+step in floats then: where a real value lies next to the middle of two integers, outputs may be a
+step apart.
 `--record` writes the figures to `onnx_twins.json`.
 """
 
@@ -20,6 +23,8 @@ import onnxruntime
 
 from benchmarks.prices import write_prices
 from benchmarks.qdq import qdq_model
+from benchmarks.qoperator import qoperator_model
+from benchmarks.static_quantiser import statically_quantised
 from microtir import driver
 from microtir.boards import load_board
 from microtir.config import CompilationConfig, Numerics
@@ -71,29 +76,38 @@ def prices(name: str) -> dict[str, Price]:
     folder = os.environ.get("MICROTIR_MODELS", RECORDED.parent.parent.parent / "shared" / "models")
     twin = from_tflite(Path(folder) / f"{name}.tflite")
     assert twin.graph is not None
-    model = qdq_model(twin.graph, unsigned=False)
-    module = from_onnx(model, name=name)
-    assert module.graph is not None
+    found = {"tflite": Price(*_measured(twin, name, Numerics.MODEL))}
+    for form, model in _forms(twin.graph).items():
+        module = from_onnx(model, name=name)
+        assert module.graph is not None
+        apart = _steps_apart(model, module.graph)
+        for way, numerics in (("onnxruntime", Numerics.MODEL), ("tflm", Numerics.TFLM)):
+            steps = apart if numerics is Numerics.MODEL else 0
+            found[f"{form}, {way}"] = Price(*_measured(module, name, numerics), steps)
+    return found
+
+
+def _forms(graph: Graph) -> dict[str, bytes]:
+    """Return the files of a graph by what they are called."""
     return {
-        "tflite": Price(*_measured(twin, name, Numerics.MODEL)),
-        "onnxruntime": Price(
-            *_measured(module, name, Numerics.MODEL), _steps_apart(model, module.graph)
-        ),
-        "tflm": Price(*_measured(module, name, Numerics.TFLM)),
+        "QDQ": qdq_model(graph, unsigned=False, channels_last=True),
+        "QOperator": qoperator_model(graph, channels_last=True),
+        "QDQ in planes": qdq_model(graph, unsigned=False),
+        **{f"static {f}": statically_quantised(graph, f) for f in ("QDQ", "QOperator")},
     }
 
 
 def measure_all(named: list[str]) -> dict[str, dict[str, Price]]:
     """Print the figures of the models that are named, or of all."""
     found: dict[str, dict[str, Price]] = {}
-    print(f"{'model':<16}{'numerics':<14}{'instructions':>14}{'times':>8}{'RAM':>10}{'times':>8}")
+    print(f"{'model':<16}{'form':<30}{'instructions':>14}{'times':>8}{'RAM':>10}{'times':>8}")
     for name in named or MODELS:
         found[name] = prices(name)
         base = found[name]["tflite"]
         for way, p in found[name].items():
             times, more = p.instructions / base.instructions, p.ram / base.ram
             print(
-                f"{name:<16}{way:<14}{p.instructions:>14,}{times:>8.3f}{p.ram:>10,}{more:>8.3f}"
+                f"{name:<16}{way:<30}{p.instructions:>14,}{times:>8.3f}{p.ram:>10,}{more:>8.3f}"
                 f"{f'  {p.steps_apart} apart' * bool(p.steps_apart)}",
                 flush=True,
             )

@@ -20,8 +20,8 @@ from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
-from microtir.operators.movement.definition import Reshape
-from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.movement.definition import Pad, Reshape
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool2D
 from microtir.operators.softmax.definition import Softmax
 
 Array = npt.NDArray[Any]
@@ -48,7 +48,7 @@ def qdq_model(graph: Graph, *, unsigned: bool, channels_last: bool = False) -> b
     """Write the ONNX file of a graph of int8 activations.
 
     Args:
-        graph: chains of convolutions, fully connected layers, ADD, average pooling, softmax.
+        graph: chains of convolutions, fully connected layers, ADD, pooling, PAD, softmax.
         unsigned: store activations as uint8, for which onnxruntime has faster kernels on some CPUs.
         channels_last: callers give images as they lie in the graph.
 
@@ -184,6 +184,14 @@ class OnnxWriter:
             case AveragePool2D():
                 attributes = pool_attributes(op)
                 return self.emit("AveragePool", [self.real(node.inputs[0])], **attributes)
+            case MaxPool2D():
+                attributes = pool_attributes(op)
+                return self.emit("MaxPool", [self.real(node.inputs[0])], **attributes)
+            case Pad():
+                order = (0, 3, 1, 2) if len(op.before) == 4 else range(len(op.before))
+                pads = [side[axis] for side in (op.before, op.after) for axis in order]
+                names = self.real(node.inputs[0]), self.constant(np.array(pads, np.int64))
+                return self.emit("Pad", names)
             case Softmax():
                 return self.emit("Softmax", [self.real(node.inputs[0])], axis=-1)
             case _:
@@ -225,8 +233,8 @@ def convolution_attributes(
     }
 
 
-def pool_attributes(op: AveragePool2D) -> dict[str, object]:
-    """Return the attributes of an AveragePool."""
+def pool_attributes(op: Pool2D) -> dict[str, object]:
+    """Return the attributes of an AveragePool or MaxPool."""
     p = op.padding
     pads = [p.top, p.left, p.bottom, p.right]
     return {"kernel_shape": op.window, "strides": op.strides, "pads": pads}

@@ -28,7 +28,7 @@ from microtir.operators.conversion.definition import CastTo, Dequantize, Quantiz
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
-from microtir.operators.movement.definition import Concatenation
+from microtir.operators.movement.definition import Concatenation, Pad
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
@@ -217,6 +217,8 @@ class _Fusion:
             return self._rescaled(layer, activation, node)
         if isinstance(layer.op, Concatenation):
             return self._joined(layer, node)
+        if isinstance(layer.op, Pad):
+            return self._padded(layer, node)
         traits = record_of(layer.op).definition.traits
         if Trait.ELEMENTWISE in traits and len(layer.inputs) == 1:
             return self._tabulated(layer, activation, node)
@@ -300,6 +302,19 @@ class _Fusion:
             parts.append(made[part].output if part in made else part)
         joined = replace(layer, inputs=tuple(parts), outputs=last.outputs)
         return (*made.values(), joined)
+
+    def _padded(self, layer: Node, last: Node) -> tuple[Node, ...]:
+        """Return a padding of stored elements with what its number is stored as."""
+        op, stored = layer.op, self._stored(layer.inputs[0])
+        assert isinstance(op, Pad)
+        type_ = last.output.type
+        is_known = len(layer.inputs) == 1 and not np.isnan(op.value)
+        if stored is None or not is_known or stored.type.quantization != type_.quantization:
+            return ()
+        number = np.rint(np.float32(op.value) / np.float32(type_.quant.scale))
+        added = np.clip(number + type_.quant.zero_point, type_.dtype.min, type_.dtype.max)
+        padded = replace(op, value=int(added))
+        return (replace(layer, op=padded, inputs=(stored,), outputs=last.outputs),)
 
     def _tabulated(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
         """Return a table of all results of a function of one element."""
