@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
 from microtir.operators.pooling.tflite import Pool2DOptions
 from scripts.models.tflite_writer import TfliteBuilder
+from tests.frontend.onnx.test_quantised import Parts
 from tests.support.command import FLOAT, INT8, Command
 
 
@@ -58,7 +60,26 @@ def test_check_as_json(microtir: Command, unsupported: Path) -> None:
     targets = ["c -mcpu=cortex-m4"]
     assert good == {
         "model": INT8.name, "targets": targets, "ok": True, "problems": [], "causes": [],
+        "float_layers": [],
     }  # fmt: skip
+
+
+@pytest.mark.tools
+def test_check_names_layers_of_floats_between_integers(microtir: Command, tmp_path: Path) -> None:
+    """Of a quantised model in ONNX: the operator, why, and what its floats take."""
+    parts = Parts(np.random.default_rng(1), np.int8)
+    x = np.zeros((1, 4, 5), np.float32)
+    parts.constants["c"] = np.arange(5, dtype=np.float32)
+    parts.nodes.append(helper.make_node("Add", [parts.quantised("input", "x"), "c"], ["y"]))
+    path = tmp_path / "floats.onnx"
+    path.write_bytes(parts.model(x, parts.quantised("y", "result")))
+    result = microtir("check", path)
+    assert result.status == 0
+    assert "\n\n1 layer between integers in floats:\n  - operator 2 Add: one of its" in result.out
+    assert "instructions, up to 120 bytes of RAM more" in result.out
+    (layer,) = json.loads(microtir("check", path, "--json").out)["float_layers"]
+    assert layer.keys() == {"where", "why", "instructions", "ram"}
+    assert layer["instructions"] > 20
 
 
 def odd_tensors(tmp_path: Path) -> Path:

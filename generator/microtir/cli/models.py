@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtir.cli.board_options import LimitingBoard
+from microtir.cli.float_layers import float_parts, write_float_parts
 from microtir.cli.model import Model, model_path, model_problems, read_model, unconfigured
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
@@ -34,8 +35,9 @@ def check(
     """Lists all problems of a model by their causes, each with a fix.
 
     A model that can be read is planned, too: an exceeded budget is a problem, and a memory of the
-    board that is too small. Exit status 1 means that there are problems, 3 that the file is damaged
-    or cannot be read.
+    board that is too small. Of a quantised model in ONNX it says which layers between integers stay
+    floats, and why. Exit status 1 means that there are problems, 3 that the file is damaged or
+    cannot be read.
     """
     from microtir import frontend
 
@@ -45,6 +47,7 @@ def check(
         raise problems[0]
     problems = tuple(problem.for_command_line() for problem in problems)
     causes = frontend.causes(problems)
+    parts = () if lowered is None else float_parts(model, lowered)
     processors = for_processors(config.targets)
     if as_json:
         write_json({
@@ -53,6 +56,7 @@ def check(
             "ok": not problems,
             "problems": [*map(_problem, problems)],
             "causes": [_cause(cause, problems) for cause in causes],
+            "float_layers": [asdict(part) for part in parts],
         })  # fmt: skip
     elif problems:
         _write_causes(path.name, processors, causes)
@@ -66,6 +70,7 @@ def check(
             f"{cell(memory.workspace_size)} bytes of workspace, {processors}"
             f"{f', fits {board}' if board else ''}"
         )
+        write_float_parts(path.name, parts)
     return max((problem.exit_code for problem in problems), default=ExitCode.DONE)
 
 

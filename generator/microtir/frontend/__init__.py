@@ -2,14 +2,17 @@
 
 from microtir.frontend.causes import Cause, causes
 from microtir.frontend.inspect import inspect
-from microtir.frontend.model_file import check, read_model
+from microtir.frontend.model_file import check, float_layers, read_model
 from microtir.frontend.onnx import from_onnx
+from microtir.frontend.onnx.float_layers import FloatLayer
 from microtir.frontend.tflite import from_tflite, signatures
 
 __all__ = [
     "Cause",
+    "FloatLayer",
     "causes",
     "check",
+    "float_layers",
     "from_onnx",
     "from_tflite",
     "inspect",

@@ -8,7 +8,8 @@ from microtir.errors import Fix, MicrotirError, UsageError
 from microtir.frontend import tflite
 from microtir.frontend.file_kinds import is_onnx
 from microtir.frontend.model_bytes import ModelSource, load
-from microtir.frontend.onnx import check_onnx, from_onnx
+from microtir.frontend.onnx import check_onnx, from_onnx, onnx_float_layers
+from microtir.frontend.onnx.float_layers import FloatLayer
 from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
 from microtir.support.arguments import checked_arguments
@@ -62,6 +63,22 @@ def check(
     except MicrotirError as error:
         return (error,)
     return tflite.check(source, signature=signature)
+
+
+def float_layers(
+    source: ModelSource,
+    *,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> tuple[FloatLayer, ...]:
+    """Return what a quantised model in ONNX computes in floats between integers, and why.
+
+    The arguments are those of `read_model`, which can read it.
+    """
+    model = load(source)
+    if not is_onnx(model.data, model.file):
+        return ()
+    return onnx_float_layers(source, dims=dims, input_shapes=input_shapes)
 
 
 def _is_onnx(source: ModelSource, signature: str | None, dims: Mapping[str, int] | None) -> bool:

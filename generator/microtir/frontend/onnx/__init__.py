@@ -10,10 +10,11 @@ from microtir.frontend.model_bytes import ModelSource, load, summary
 from microtir.frontend.onnx.affine import fold_affine
 from microtir.frontend.onnx.exporters import with_exporters_option
 from microtir.frontend.onnx.file import parse
+from microtir.frontend.onnx.float_layers import FloatLayer
 from microtir.frontend.onnx.graph import GraphReader
 from microtir.frontend.onnx.input_order import transpose_inputs_first
 from microtir.frontend.onnx.layout import settle_layout
-from microtir.frontend.onnx.quantised import fuse_quantised
+from microtir.frontend.onnx.quantised import float_layers, fuse_quantised
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.ir_module import IRModule
 from microtir.support.arguments import checked_arguments
@@ -78,3 +79,17 @@ def check_onnx(
     except MicrotirError as error:
         return (error,)
     return tuple(with_exporters_option(problem, file.producer) for problem in reader.problems)
+
+
+def onnx_float_layers(
+    source: ModelSource,
+    *,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> tuple[FloatLayer, ...]:
+    """Return the layers between integers that a model which can be read computes in floats."""
+    model = load(source)
+    folder = Path(source).parent if isinstance(source, str | Path) else None
+    file = parse(model.data, model.file, folder)
+    graph = GraphReader(file, InputShapes(dims or {}, input_shapes or {})).graph("")
+    return float_layers(settle_layout(graph))

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from microtir.dtype import DType
+from microtir.frontend.onnx.float_layers import FloatLayer, float_layer
 from microtir.frontend.onnx.movements import moves_elements
 from microtir.frontend.onnx.rewrite import needed, with_tensors
 from microtir.frontend.onnx.stored_constants import stored_bias, stored_weights
@@ -42,6 +43,13 @@ _HALF = 128  # what uint8 is stored less of
 def fuse_quantised(graph: Graph) -> Graph:
     """Return the graph with integer layers where a float one stands between conversions."""
     return _forgotten(_Fusion(_signed(_settled(graph))).graph())
+
+
+def float_layers(graph: Graph) -> tuple[FloatLayer, ...]:
+    """Return what `fuse_quantised` leaves in floats between integers."""
+    fusion = _Fusion(_signed(_settled(graph)))
+    fusion.graph()
+    return tuple(fusion.left)
 
 
 # --- types ----------------------------------------------------------------------------------------
@@ -156,6 +164,7 @@ class _Fusion:
         self._consumers = graph.consumers()
         self._made: dict[Tensor, Node] = {}
         self._renamed: dict[Tensor, Tensor] = {}
+        self.left: list[FloatLayer] = []
 
     def graph(self) -> Graph:
         """Return the new graph."""
@@ -169,8 +178,8 @@ class _Fusion:
 
     def _found(self, node: Node) -> tuple[Node, ...]:
         """Return what a node becomes; nothing if it stays."""
-        if isinstance(node.op, Quantize) and node.output.dtype is DType.INT8:
-            return self._quantised(node)
+        if isinstance(node.op, Quantize) and node.inputs[0].dtype is DType.FLOAT32:
+            return self._quantised(node) if node.output.dtype is DType.INT8 else ()
         if _moves(node) and node.inputs[0].dtype is DType.FLOAT32:
             return self._moved(node)
         return ()
@@ -209,6 +218,13 @@ class _Fusion:
         layer, activation = self._layer(node)
         if layer is None:
             return ()
+        made = self._integers(layer, activation, node)
+        if not made:
+            self._leave(layer, node)
+        return made
+
+    def _integers(self, layer: Node, activation: Node | None, node: Node) -> tuple[Node, ...]:
+        """Return the layer of integers that gives what a node quantises; nothing if none does."""
         if isinstance(layer.op, Conv2D | FullyConnected):
             return self._weighted(layer, activation, node)
         if isinstance(layer.op, Add | Sub | Mul):
@@ -223,6 +239,20 @@ class _Fusion:
         if Trait.ELEMENTWISE in traits and len(layer.inputs) == 1:
             return self._tabulated(layer, activation, node)
         return ()
+
+    def _leave(self, layer: Node, last: Node) -> None:
+        """Take down a layer of floats whose operands were integers."""
+        region: dict[Node, None] = {}
+        waiting = [layer]
+        while waiting:
+            node = waiting.pop()
+            region[node] = None
+            if not isinstance(node.op, Dequantize):
+                makers = (self._made.get(t) for t in node.inputs if t.dtype.is_float)
+                waiting += [m for m in makers if m is not None and m not in region]
+        if any(isinstance(node.op, Dequantize) for node in region):
+            stored = [self._stored(tensor) for tensor in layer.inputs]
+            self.left.append(float_layer(layer, stored, tuple(region), last))
 
     def _layer(self, node: Node) -> tuple[Node | None, Node | None]:
         """Return what computes the values that a node quantises, and an activation behind it."""

@@ -1,0 +1,71 @@
+"""Say which layers between conversions stay floats, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from microtir.frontend.onnx.stored_constants import stored_weights
+from microtir.graph.ir import Node, SourceLocation, Tensor
+from microtir.operators.arithmetic.definition import Add, Mul, Sub
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Concatenation, Pad
+from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.reduction.definition import Mean, Sum
+from microtir.operators.softmax.definition import Softmax
+
+_FLOAT_BYTES = 3  # a float has so many more than an integer of 8 bits
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLayer:
+    """What is computed in floats between integers.
+
+    Args:
+        source: the operator of the file whose result becomes integers.
+        why: it is no layer of integers.
+        operators: positions in the file of all that has floats on its account: conversions, too.
+        ram: bytes that its floats take beyond integers, where all of them live at once.
+    """
+
+    source: SourceLocation
+    why: str
+    operators: frozenset[int]
+    ram: int
+
+
+def float_layer(
+    layer: Node, stored: Sequence[Tensor | None], region: Sequence[Node], last: Node
+) -> FloatLayer:
+    """Return what is said of a layer that stayed.
+
+    Args:
+        layer: whose result is quantised.
+        stored: the integers of each of its operands, where there are some.
+        region: the nodes between integers: conversions of operands, and what computes on floats.
+        last: what quantises the result.
+    """
+    tensors = {node.output for node in region}
+    elements = sum(tensor.type.elements for tensor in tensors)
+    operators = frozenset(node.source.index for node in (*region, last))
+    return FloatLayer(layer.source, _why(layer, stored), operators, _FLOAT_BYTES * elements)
+
+
+def _why(layer: Node, stored: Sequence[Tensor | None]) -> str:
+    op = layer.op
+    if isinstance(op, Add | Sub | Mul):
+        return "one of its operands is a constant, or no int8 or uint8 of one scale"
+    if isinstance(op, Concatenation):
+        return "one of its parts is no int8 or uint8 of one scale"
+    if stored[0] is None:
+        return "its input is no int8 or uint8 of one scale"
+    if isinstance(op, Conv2D | FullyConnected):
+        if stored_weights(layer.inputs[1]) is None:
+            return "its weights are no constants that fit int8 less their zero point"
+        return "its bias is no integer of the scales' product, or too large for a float32"
+    if isinstance(op, Pad):
+        return "its result has another scale"
+    if isinstance(op, AveragePool2D | Mean | Sum | Softmax):
+        return "the scale of its result is below 2^-12"
+    return "it has no form in integers"
