@@ -105,6 +105,7 @@ class Refusal(Enum):
     WINDOWS = "takes other windows"
     ROWS = "needs output rows that are those of the input"
     CLAMP = "knows no upper clamp"
+    PLANES = "makes pixels of 2 to 4 planes"
     NO_TABLE = "no table of 256 entries holds the function"
     TABLE = "a table of 256 entries holds the function"
 

@@ -15,13 +15,13 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy, fill, gather, gather_code
+from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import LinearLayers, lanes_of
 from microtir.kernels.arm_mve.requantise import Form
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.gather import Gather
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
     Count,
@@ -74,7 +74,7 @@ def _is_run(geometry: Geometry) -> bool:
     return geometry.runs == 1 and not geometry.windows.clip(geometry.output)
 
 
-class Gemm(Kernel):
+class Gemm(FloatRescaling):
     """Two pixels by four channels, sixteen products an instruction, or eight of int16.
 
     Args:
@@ -90,6 +90,7 @@ class Gemm(Kernel):
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
+        self.rescales_in_float = dtype is DType.INT8
         self._layers = LinearLayers(_matrix, _params, wide=wide)
 
     def window(self, node: Node) -> RowWindow | None:

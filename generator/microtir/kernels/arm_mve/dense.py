@@ -8,10 +8,11 @@ import numpy.typing as npt
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import LinearLayers
 from microtir.kernels.common.dense import dense_rows, rows_of
-from microtir.kernels.common.kernel import SAME_ROW, Kernel
+from microtir.kernels.common.kernel import SAME_ROW
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.refusals import type_refusal
@@ -42,7 +43,7 @@ def _params(node: Node) -> LinearParams:
     return fully_connected_params(op, *types)
 
 
-class Dense(Kernel):
+class Dense(FloatRescaling):
     """The matrix product of one row of inputs, or of two.
 
     Args:
@@ -58,6 +59,7 @@ class Dense(Kernel):
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
+        self.rescales_in_float = dtype is DType.INT8
         self._layers = LinearLayers(_matrix, _params, wide=wide)
 
     def window(self, node: Node) -> RowWindow | None:

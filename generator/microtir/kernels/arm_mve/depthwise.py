@@ -20,6 +20,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy
+from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
 from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of
 from microtir.kernels.arm_mve.requantise import (
     BIAS,
@@ -135,7 +136,7 @@ def _together(geometry: Geometry, lanes: int) -> int:
     return min(choices, key=lambda n: (Line(1, n * channels, lanes).blocks / n, n))
 
 
-class Depthwise(DepthwiseKernel):
+class Depthwise(DepthwiseKernel, FloatRescaling):
     """A vector of channels at a time, a row a call.
 
     Args:
@@ -151,6 +152,7 @@ class Depthwise(DepthwiseKernel):
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
+        self.rescales_in_float = dtype is DType.INT8
 
     def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
         """Return what speaks against it: taps or rows out of reach of the instructions."""

@@ -7,6 +7,9 @@ count is not 0, as the sign of `high & -exponent` says.  Where the clamp begins 
 
 The zero point is added after narrowing to 16 bits, saturating: whatever saturates there is beyond
 the range of the output on the same side.
+
+Where ONNX rescales in float32, so do vectors of floats: VCVT, VMUL, and VCVTN, which rounds to the
+nearest integer, of two the even one.
 """
 
 from __future__ import annotations
@@ -39,12 +42,14 @@ _WORD_BITS = 32
 class Rescaling:
     """What all channels of a layer have in common; part of the identity of a kernel.
 
-    Results are clamped to [low, high], which is within int8.
+    Results are clamped to [low, high], which is within int8.  Where it is `in_float`, the
+    multiplier is a float32, by its bits, and there is no shift.
     """
 
     zero_point: int
     low: int
     high: int
+    in_float: bool = False
 
     element = DType.INT8
     words = WORDS
@@ -53,20 +58,23 @@ class Rescaling:
 
     @staticmethod
     def of(params: LinearParams) -> Rescaling:
-        return Rescaling(params.output_zero_point, params.activation_min, params.activation_max)
+        limits = params.output_zero_point, params.activation_min, params.activation_max
+        return Rescaling(*limits, in_float=bool(params.factors))
 
     @property
     def corrects_ties(self) -> bool:
-        return self.low < self.zero_point
+        return self.low < self.zero_point and not self.in_float
 
     @property
     def name(self) -> str:
         """Distinguish kernels."""
-        return "_".join(_signed(n) for n in (self.zero_point, self.low, self.high))
+        numbers = "_".join(_signed(n) for n in (self.zero_point, self.low, self.high))
+        return f"float_{numbers}" if self.in_float else numbers
 
     def values(self) -> Mapping[str, str | bool]:
         """Return what the assembly templates are given."""
         return {
+            "in_float": self.in_float,
             "corrects_ties": self.corrects_ties,
             "zero_point": str(self.zero_point),
             "low": "" if self.low == DType.INT8.min else str(self.low),
@@ -76,6 +84,11 @@ class Rescaling:
     def apply(self, total: te.Expr, factors: Sequence[te.Expr]) -> te.Expr:
         """Return the stored value of an accumulator, bias included."""
         multiplier, shift = factors
+        if self.in_float:
+            real = te.no_fp_contract(te.cast(DType.FLOAT32, total) * te.float_of_bits(multiplier))
+            low, most = (float(end - self.zero_point) for end in (self.low, self.high))
+            whole = te.cast(DType.INT32, te.round_small(te.clamp(real, low, most)))
+            return te.cast(DType.INT8, whole + self.zero_point)
         high = te.saturating_rounding_doubling_high_mul(total, multiplier)
         scaled = te.rounding_divide_by_pot(high, -shift)
         return te.cast(DType.INT8, te.clamp(scaled + self.zero_point, self.low, self.high))
@@ -121,6 +134,7 @@ class Rescaling16:
     def values(self) -> Mapping[str, object]:
         """Return what the assembly templates are given."""
         return {
+            "in_float": False,
             "is_long": self.finish.sums is not Sums.SHORT,
             "bits": str(self.bits) if self.bits else "",
             "upper_bits": str(_WORD_BITS - self.bits),
@@ -191,8 +205,11 @@ def constants_of(params: LinearParams, bias: Ints, magnitude: Ints) -> Ints | No
         magnitude: largest magnitude of the sum of products per channel, without the bias.
     """
     multipliers, shifts = params.multiplier_arrays(len(bias))
-    if (np.abs(bias) + magnitude).max() >= _INT32_LIMIT:
+    if (np.abs(bias) + magnitude).max() >= _INT32_LIMIT or params.in_double:
         return None
+    if params.factors:
+        factors = np.array(params.factors * (len(bias) // len(params.factors)), np.float32)
+        multipliers, shifts = factors.view(np.int32).astype(np.int64), np.zeros_like(bias)
     if shifts.min() < _LEAST_SHIFT or shifts.max() > 0:
         return None
     return np.stack([bias, multipliers, shifts], axis=1)

@@ -32,9 +32,11 @@ class Interleave(Kernel):
         """Return what speaks against it: one image of a few planes, of several pixels each."""
         op, x = node.op, node.inputs[0]
         assert isinstance(op, Transpose)
-        if op.permutation != _TO_PIXELS or x.shape[0] != 1:
+        if op.permutation != _TO_PIXELS:
+            return Refusal.PLANES
+        if x.shape[0] != 1:
             return Refusal.IMAGES
-        return None if 1 < x.shape[1] <= _MOST_CHANNELS and x.shape[3] > 1 else Refusal.SIZES
+        return None if 1 < x.shape[1] <= _MOST_CHANNELS and x.shape[3] > 1 else Refusal.PLANES
 
     def window(self, node: Node) -> RowWindow | None:
         """Return all planes, which are the rows of the input: each output row reads all of them."""
