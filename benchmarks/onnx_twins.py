@@ -7,7 +7,7 @@ are compiled for a Cortex-M4: as onnxruntime computes them, and in fixed point. 
 an image as the twin does, channels last, the others and `in planes` as ONNX has it.  Before it is
 measured, what a graph gives for random images is compared with onnxruntime, which computes every
 step in floats then: where a real value lies next to the middle of two integers, outputs may be a
-step apart.
+step apart.  The first form is measured on a Cortex-M55, too.
 `--record` writes the figures to `onnx_twins.json`.
 """
 
@@ -36,7 +36,8 @@ from microtir.profiling import profile
 
 RECORDED = Path(__file__).parent / "onnx_twins.json"
 MODELS = ("ad01_int8", "kws_int8", "resnet8_int8", "vww_int8")
-_BOARD = "mps2_an386"
+_BOARD, _WITH_VECTORS = "mps2_an386", "mps3_an547"
+_ON = f", {_WITH_VECTORS}"
 _SAMPLES = 3
 
 
@@ -49,8 +50,8 @@ class Price:
     steps_apart: int = 0
 
 
-def _measured(module: IRModule, name: str, numerics: Numerics) -> tuple[int, int]:
-    board = load_board(_BOARD)
+def _measured(module: IRModule, name: str, numerics: Numerics, on: str = _BOARD) -> tuple[int, int]:
+    board = load_board(on)
     config = CompilationConfig.from_target(board.target).with_(module_name=name, numerics=numerics)
     found = profile(driver.build(module, config), board)
     return found.instructions, found.ram.of_model + found.ram.stack
@@ -76,7 +77,7 @@ def prices(name: str) -> dict[str, Price]:
     folder = os.environ.get("MICROTIR_MODELS", RECORDED.parent.parent.parent / "shared" / "models")
     twin = from_tflite(Path(folder) / f"{name}.tflite")
     assert twin.graph is not None
-    found = {"tflite": Price(*_measured(twin, name, Numerics.MODEL))}
+    found = {"tflite": Price(*_measured(twin, name, Numerics.MODEL))} | vectorised(name, twin)
     for form, model in _forms(twin.graph).items():
         module = from_onnx(model, name=name)
         assert module.graph is not None
@@ -85,6 +86,17 @@ def prices(name: str) -> dict[str, Price]:
             steps = apart if numerics is Numerics.MODEL else 0
             found[f"{form}, {way}"] = Price(*_measured(module, name, numerics), steps)
     return found
+
+
+def vectorised(name: str, twin: IRModule) -> dict[str, Price]:
+    """Measure a model on a core with Helium, whose vectors of floats rescale what ONNX does."""
+    assert twin.graph is not None
+    module = from_onnx(qdq_model(twin.graph, unsigned=False, channels_last=True), name=name)
+    forms = {"tflite": twin, "QDQ, onnxruntime": module}
+    return {
+        f"{form}{_ON}": Price(*_measured(given, name, Numerics.MODEL, _WITH_VECTORS))
+        for form, given in forms.items()
+    }
 
 
 def _forms(graph: Graph) -> dict[str, bytes]:
@@ -103,8 +115,8 @@ def measure_all(named: list[str]) -> dict[str, dict[str, Price]]:
     print(f"{'model':<16}{'form':<30}{'instructions':>14}{'times':>8}{'RAM':>10}{'times':>8}")
     for name in named or MODELS:
         found[name] = prices(name)
-        base = found[name]["tflite"]
         for way, p in found[name].items():
+            base = found[name]["tflite" + _ON * way.endswith(_ON)]
             times, more = p.instructions / base.instructions, p.ram / base.ram
             print(
                 f"{name:<16}{way:<30}{p.instructions:>14,}{times:>8.3f}{p.ram:>10,}{more:>8.3f}"
