@@ -9,10 +9,18 @@ import pytest
 from onnx import helper
 
 from microtir.dtype import DType
+from microtir.frontend import from_onnx
 from microtir.graph.ir import Graph
+from microtir.graph.reference import execute
 from microtir.operators.convolution.definition import Conv2D
 from tests.frontend.onnx.test_quantised import Parts, executed, integer_layers
-from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed
+from tests.support.onnx_models import (
+    Array,
+    model_of,
+    run_onnxruntime,
+    typed,
+    with_inferred_outputs,
+)
 
 pytestmark = pytest.mark.tools
 
@@ -57,3 +65,25 @@ def test_axes_move_first(dtype: Any) -> None:
     assert kinds[1:layer] == ([] if dtype is np.int8 else [("quantize", DType.INT8)])
     leaving = [] if dtype is np.int8 else [("quantize", DType.UINT8)]
     assert kinds[layer + 1 :] == [("transpose", DType.INT8), *leaving]
+
+
+def test_joined_uint8_of_a_caller() -> None:
+    """Inputs that are joined and are dequantised, too, are no int8 of the joining."""
+    rng = np.random.default_rng(3)
+    parts = Parts(rng, np.uint8)
+    x, y, z = (rng.integers(0, 256, (2, 3)).astype(np.uint8) for _ in range(3))
+    scaling = parts.scaling("s")
+    for name in "xyz":
+        node = helper.make_node("DequantizeLinear", [name, *scaling], [f"{name}_real"])
+        parts.nodes.append(node)
+    parts.nodes.append(helper.make_node("Concat", ["x", "y"], ["joined"], axis=0))
+    outputs = [typed("joined", (4, 3), np.uint8), "x_real", "y_real", "z_real"]
+    inputs = [typed("x", x), typed("y", y), typed("z", z)]
+    model = with_inferred_outputs(model_of(parts.nodes, inputs, outputs, parts.constants))
+    graph = from_onnx(model).graph
+    assert graph is not None
+    got = execute(graph, {"x": x, "y": y, "z": z})
+    for one, other in zip(
+        got.values(), run_onnxruntime(model, {"x": x, "y": y, "z": z}), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)

@@ -34,9 +34,8 @@ from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
 
-_ACTIVATED = (
-    Conv2D | FullyConnected | Add | Sub | Mul | AveragePool2D
-)  # layers that clamp their results
+# Layers that clamp their results.
+_ACTIVATED = Conv2D | FullyConnected | Add | Sub | Mul | AveragePool2D
 _HALF = 128  # what uint8 is stored less of
 
 
@@ -94,7 +93,8 @@ def _signed(graph: Graph) -> Graph:
     typed = {
         tensor: Tensor(f"{tensor.name}_signed" * (tensor in ports) or tensor.name, signed)
         for tensor in dict.fromkeys(tensors)
-        if tensor in candidates and (consumers.get(tensor) or tensor in graph.outputs)
+        if tensor in candidates
+        and (consumers.get(tensor) or (tensor in graph.outputs and tensor not in graph.inputs))
         for signed in (_less_half(tensor.type),)
     }
     inside = [with_tensors(node, typed) for node in graph.nodes]
@@ -110,7 +110,7 @@ def _signed(graph: Graph) -> Graph:
 
 def _converted(source: Tensor, result: Tensor, near: Node) -> Node:
     """Return what makes int8 of uint8 that a caller gives, or the reverse; `near` is its node."""
-    name = f"{near.name}_{'signed' if result.dtype is DType.INT8 else 'unsigned'}"
+    name = result.name if result.dtype is DType.INT8 else f"{result.name}_unsigned"
     return replace(near, op=Quantize(), inputs=(source,), outputs=(result,), name=name)
 
 
