@@ -21,6 +21,8 @@
  *   stateful         false
  *   stream_axis      ""
  *   stream_hop       1
+ *   prepend          ""
+ *   append           ""
  *   budget           {}
  *   pass_config      {"graph.input_ranges": "", "graph.more_outputs": "",
  *           "tir.disable_unroll": false, "tir.unroll_max_extent": 0,
@@ -43,7 +45,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0x738da264
+#define ALGEBRA_FINGERPRINT 0x376a4162
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */

@@ -11,7 +11,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xf3a1e13e
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x22bb654f
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 
