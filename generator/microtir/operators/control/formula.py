@@ -5,31 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from microtir import te
-from microtir.dtype import DType
+from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import WrittenFunction
+from microtir.operators.common.written_operands import declared_text, operands_text
 from microtir.operators.control.definition import PutItem
+from microtir.tir.ir import PrimFunc
+from microtir.tir.text import parse_function
 
 
-def put_item(layer: FormulaContext) -> None:
-    """Emit PUT_ITEM: every element of the list as it is, or as the item has it.
+def put_item(node: Node, name: str) -> PrimFunc:
+    """Write PUT_ITEM: the item alone, as the list is read and written in one memory.
 
-    The list is read and written in one memory, each element before the next.
+    A turn of a loop then costs what its item does, however long the list is.
     """
-    items, item, index = layer.node.inputs
-    shape = items.shape[0], item.type.elements
-    old, new = layer.whole(0, shape), layer.whole(1, (shape[1],))
-    number = layer.whole(2, (1,))
+    items, item, _ = node.inputs
+    count, size = items.shape[0], item.type.elements
+    shapes = ((count, size), (size,), (1,))
+    constants, parameters, names = operands_text(node, ("items", "item", "number"), shapes)
+    parameters.append(declared_text("y", items.dtype, shapes[0]))
+    return parse_function(f"""
+{constants}
+func {name}({", ".join(parameters)}):
+  let place: int64 = cast(int64, {names[2]}[0])
+  let row: int32 = cast(int32, min(max(place, int64(0)), int64({count - 1})))
+  if place == cast(int64, row):
+    for i in range(0, {size}):
+      y[row, i] = {names[1]}[i]
+""")
 
-    def element(row: te.Expr, at: te.Expr) -> te.Expr:
-        wanted = te.cast(DType.INT64, number[0])
-        return te.select(wanted == te.cast(DType.INT64, row), new[at], old[row, at])
 
-    assert index.type.elements == 1, "a rule of the definition"
-    layer.tensor(element, shape)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {PutItem: Formula(put_item, 6, whole)}
+FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
+    {PutItem: WrittenFunction(put_item)}
 )

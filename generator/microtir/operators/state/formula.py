@@ -6,7 +6,10 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from microtir.graph.ir import Node
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.formula import Formula, FormulaContext, whole
 from microtir.operators.movement.formula import concatenation_along
@@ -14,10 +17,23 @@ from microtir.operators.state.definition import Assign, JoinRows, KeepRows, Take
 
 
 def assign(layer: FormulaContext) -> None:
-    """Emit ASSIGN: a copy, all of it at once, since who still reads the old value runs before."""
-    elements = (layer.node.output.type.elements,)
+    """Emit ASSIGN: a copy, all of it at once, since who still reads the old value runs before.
+
+    One value for all elements, the zeros that a list begins with, say, takes no flash.
+    """
+    (source,), elements = layer.node.inputs, (layer.node.output.type.elements,)
+    if source.data is not None and _is_uniform(source.data):
+        value = te.const(source.data.flat[0].item(), source.dtype)
+        layer.tensor(lambda _i: value, elements)
+        return
     x = layer.whole(0, elements)
     layer.tensor(lambda i: x[i], elements)
+
+
+def _is_uniform(data: Array) -> bool:
+    """Return whether all elements have the same bits, and are a number."""
+    rows = np.ascontiguousarray(data).reshape(-1, 1).view(np.uint8)
+    return bool((rows == rows[0]).all() and np.isfinite(data.flat[0]))
 
 
 def rows_from(layer: FormulaContext) -> None:
