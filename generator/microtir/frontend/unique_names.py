@@ -18,3 +18,9 @@ class UniqueNames:
             unique = f"{name}_{self._last[name]}"
         self._taken.add(unique)
         return unique
+
+    def copied(self) -> UniqueNames:
+        """Return names of which the same are taken."""
+        other = UniqueNames()
+        other._taken, other._last = set(self._taken), dict(self._last)
+        return other

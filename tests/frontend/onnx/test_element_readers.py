@@ -179,7 +179,7 @@ def summing_loop(x: Array, constants: dict[str, Array], condition: str = "go") -
 @given(st.data())
 @SAMPLE
 def test_loop(data: st.DataObject) -> None:
-    """Each turn is written out."""
+    """Few turns are written out, more are a loop of the graph."""
     x, turns = drawn(data, 2, 3), data.draw(st.integers(1, 5))
     check(summing_loop(x, {"turns": np.array(turns), "start": np.array(True)}), x=x)
 

@@ -1,4 +1,4 @@
-"""Recurrent layers in ONNX: LSTMs are those of the graph, others are written out."""
+"""Recurrent layers in ONNX: LSTMs are those of the graph, others are computed from its operators."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from microtir.frontend.onnx.graph import GraphReader
 from microtir.frontend.onnx.input_order import transpose_inputs_first
 from microtir.frontend.onnx.layout import settle_layout
 from microtir.frontend.onnx.quantised import float_layers, fuse_quantised
+from microtir.frontend.onnx.settled_loops import settle_loops
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.ir_module import IRModule
 from microtir.support.arguments import checked_arguments
@@ -55,7 +56,7 @@ def from_onnx(
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
         raise summary(model, [with_exporters_option(p, file.producer) for p in reader.problems])
-    fused = fuse_quantised(settle_layout(graph))
+    fused = fuse_quantised(settle_loops(settle_layout(graph)))
     return IRModule(graph=fold_affine(transpose_inputs_first(fused)))
 
 

@@ -19,7 +19,10 @@ from microtir.graph.names import brief
 from microtir.graph.operator import Operator
 from microtir.graph.reference import evaluate, known_inputs
 from microtir.graph.rules import inferred_shapes
+from microtir.operators import record_of
+from microtir.operators.common.onnx_loops import Loop, Repeated
 from microtir.operators.common.onnx_values import Value
+from microtir.operators.definition import Trait
 from microtir.operators.movement.definition import Reshape, Transpose
 
 MOST_KNOWN_BYTES = 1 << 28
@@ -34,6 +37,7 @@ class GraphParts:
     tensor_names: UniqueNames = field(default_factory=UniqueNames)
     node_names: UniqueNames = field(default_factory=UniqueNames)
     four_bits: set[Tensor] = field(default_factory=set)
+    places: set[Tensor] = field(default_factory=set)  # values of loops that are never below 0
 
     def constant(self, name: str, data: Array) -> Tensor:
         """Return a constant with a name of its own."""
@@ -43,6 +47,16 @@ class GraphParts:
         values.flags.writeable = False
         type_ = TensorType(tuple(values.shape), DType(values.dtype.name))
         return Tensor(self.tensor_names.take(name), type_, values)
+
+    def copied(self) -> GraphParts:
+        """Return the same parts, to which others can be added on trial."""
+        names = self.tensor_names.copied(), self.node_names.copied()
+        return GraphParts(list(self.nodes), *names, set(self.four_bits), set(self.places))
+
+    def become(self, other: GraphParts) -> None:
+        """Take back what was added since the others were copied."""
+        self.nodes, self.four_bits, self.places = other.nodes, other.four_bits, other.places
+        self.tensor_names, self.node_names = other.tensor_names, other.node_names
 
 
 class Inside(Protocol):
@@ -54,6 +68,10 @@ class Inside(Protocol):
 
     def define(self) -> tuple[Value, ...]:
         """Return the results of the function by which ONNX defines the operator."""
+        ...
+
+    def repeat(self, emitter: NodeEmitter, loop: Loop) -> Repeated | None:
+        """Return the results of a loop of the graph; None if its turns have to be written out."""
         ...
 
 
@@ -83,7 +101,8 @@ class NodeEmitter:
         problem: MicrotirError
         for problem in node_problems(node, self.where):
             raise problem
-        known = known_inputs(node, {})
+        is_control = record_of(op).has(Trait.CONTROL)
+        known = None if is_control else known_inputs(node, {})
         if known is not None:
             return self._evaluated(node, known)
         for tensor in (*node.inputs, *node.outputs):
@@ -108,6 +127,14 @@ class NodeEmitter:
     def define(self) -> tuple[Value, ...]:
         """Return the results of the function by which ONNX defines the operator."""
         return self.inside.define()
+
+    def repeat(self, loop: Loop) -> Repeated | None:
+        """Return the results of a loop of the graph; None if its turns have to be written out."""
+        return self.inside.repeat(self, loop)
+
+    def is_place(self, tensor: Tensor) -> bool:
+        """Return whether a tensor counts turns, or places from the front, and is never below 0."""
+        return tensor in self.parts.places
 
     def _typed(
         self, op: Operator, inputs: tuple[Tensor, ...], outputs: Sequence[TensorType | None]

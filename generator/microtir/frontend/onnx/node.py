@@ -13,10 +13,12 @@ from microtir.frontend.onnx.emitter import GraphParts, NodeEmitter
 from microtir.frontend.onnx.file import FileBody, FileNode, FileReader, OnnxFile
 from microtir.frontend.onnx.four_bits import gives_four_bits
 from microtir.frontend.onnx.functions import definition_of
+from microtir.frontend.onnx.loops import repeated
 from microtir.frontend.onnx.readers import READERS
 from microtir.frontend.onnx.refusals import unknown_attributes, unknown_operator
 from microtir.graph.ir import SourceLocation
 from microtir.graph.names import brief
+from microtir.operators.common.onnx_loops import Loop, Repeated
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_values import TensorSequence, Value, tensors_of
 
@@ -194,6 +196,10 @@ class _Inside:
         results = iter(replace(self.reader, opsets=opsets).body(needed, scope))
         nothing = self.reader.parts.constant("", np.zeros(0, np.float32))
         return tuple(next(results) if name else nothing for name in self.node.outputs)
+
+    def repeat(self, emitter: NodeEmitter, loop: Loop) -> Repeated | None:
+        """Return the results of a loop of the graph; None if its turns have to be written out."""
+        return repeated(emitter, loop)
 
     def _check_depth(self) -> None:
         if self.reader.depth > MOST_DEPTH:

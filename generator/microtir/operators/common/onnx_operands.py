@@ -19,6 +19,7 @@ from microtir.errors import ExportProblem, ModelFileError, UnsupportedModelError
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
+from microtir.operators.common.onnx_loops import Loop, Repeated
 from microtir.operators.common.onnx_values import TensorSequence, Value
 from microtir.operators.common.shapes import Shape
 
@@ -58,6 +59,18 @@ class Emitter(Protocol):
 
     def define(self) -> tuple[Value, ...]:
         """Return the results of the function by which ONNX defines the operator."""
+        ...
+
+    def repeat(self, loop: Loop) -> Repeated | None:
+        """Return the results of a loop whose turns are code once; None if they have to be many.
+
+        They have where a turn needs to know its number, changes the shapes of values, or is one of
+        few.
+        """
+        ...
+
+    def is_place(self, tensor: Tensor) -> bool:
+        """Return whether a tensor counts turns, or places from the front, and is never below 0."""
         ...
 
 

@@ -95,6 +95,13 @@ def from_last(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
     return transposed(node, x, order)
 
 
+def from_first(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
+    """Return a tensor with its first axis moved to a place."""
+    order = list(range(1, len(x.shape)))
+    order.insert(node.axis(axis, len(x.shape)), 0)
+    return transposed(node, x, order)
+
+
 def int32s(node: OnnxNode, values: Array) -> Tensor:
     """Return a constant of indices."""
     return node.constant(np.asarray(values).astype(DType.INT32.value))

@@ -1,22 +1,29 @@
-"""Read ONNX's control flow: turns are written out, and both branches of a choice are computed.
+"""Read ONNX's control flow: loops are those of the graph, of a choice both branches are computed.
 
-How often a loop runs must follow from constants and shapes.
+How often a loop runs, or how often at most, must follow from constants and shapes.  Turns are
+written out where they are few, or differ in more than their numbers.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Tensor
+from microtir.operators.common.onnx_arithmetic import sub
+from microtir.operators.common.onnx_loops import Loop, Turn
 from microtir.operators.common.onnx_operands import MANY, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, reshaped, stacked
+from microtir.operators.common.onnx_parts import along, from_first, reshaped, stacked
 from microtir.operators.common.onnx_values import TensorSequence, Value, tensors_of
+from microtir.operators.indexing.definition import Gather
 from microtir.operators.selection.definition import Select
 
-_MOST_TURNS = 1 << 12
+_MOST_TURNS = 1 << 12  # that are written out
+_ENDLESS = 1 << 62  # as many turns as nobody means
 _SCAN_WITHOUT_BATCHES = 9  # the operator set from which on it has no batches
 
 
@@ -51,12 +58,34 @@ def _chosen(node: OnnxNode, flag: Tensor, yes: Value, no: Value) -> Value:
 
 
 def loop(node: OnnxNode) -> tuple[Value, ...]:
-    """Read Loop, turn by turn."""
-    turns = _MOST_TURNS + 1
+    """Read Loop."""
+    turns = _ENDLESS
     if node.optional(0) is not None:
         (turns,) = node.integers(0, "how often it runs")
     condition = node.optional(1)
     states: tuple[Value, ...] = tuple(node.value(at) for at in range(2, len(node.inputs)))
+    first = tuple(value for value in states if isinstance(value, Tensor))
+    is_begun = condition is None or condition.data is None or condition.data.all()
+    if len(first) == len(states) and is_begun:
+        begins = condition if condition is not None and condition.data is None else None
+        most = None if turns >= _ENDLESS else turns
+        body = partial(_turn, node, len(first))
+        found = node.emitter.repeat(Loop(first, body, most, begins, DType.INT64))
+        if found is not None:
+            return (*found.states, *found.lists)
+    return _turn_by_turn(node, turns, condition, states)
+
+
+def _turn(node: OnnxNode, count: int, number: Tensor, states: tuple[Tensor, ...]) -> Turn:
+    """Read a turn of a Loop."""
+    flag, *results = node.tensors(node.run("body", number, node.constant(np.array(True)), *states))
+    return Turn(tuple(results[:count]), tuple(results[count:]), flag)
+
+
+def _turn_by_turn(
+    node: OnnxNode, turns: int, condition: Tensor | None, states: tuple[Value, ...]
+) -> tuple[Value, ...]:
+    """Write the turns of a Loop out."""
     lists: list[list[Tensor]] = [[] for _ in range(node.outputs - len(states))]
     number = 0
     while number < turns and _holds(node, condition):
@@ -83,7 +112,8 @@ def _holds(node: OnnxNode, condition: Tensor | None) -> bool:
     if condition.data is None:
         raise node.unsupported(
             "the model computes from its inputs whether its loop goes on",
-            "a number of turns that follows from constants and shapes",
+            "a number of turns that follows from constants and shapes, or such a bound on them if"
+            " the loop gives no lists",
             "export the model with a loop of a fixed number of turns",
         )
     return bool(condition.data.all())
@@ -131,18 +161,35 @@ def _scan(node: OnnxNode) -> tuple[Tensor, ...]:
     turns = lists[0].shape[axes[0]]
     if any(x.shape[axis] != turns for axis, x in zip(axes, lists, strict=True)):
         raise node.malformed("its lists have several lengths", "one length")
+    out_axes = node.list_of_integers("scan_output_axes", (0,) * made)
+    reverse = node.list_of_integers("scan_output_directions", (0,) * made)
+    if not len(out_axes) == len(reverse) == made:
+        raise node.malformed(f"axes {out_axes} of {made} lists that it makes", "one for each")
+
+    def turn(number: Tensor, given: tuple[Tensor, ...]) -> Turn:
+        last = node.scalar_like(turns - 1, number)
+        parts = [
+            node.emit(Gather(axis), x, sub(node, last, number) if flag else number)
+            for x, axis, flag in zip(lists, axes, backwards, strict=True)
+        ]
+        results = node.tensors(node.run("body", *given, *parts))
+        return Turn(results[: len(given)], results[len(given) :])
+
+    from_end = tuple(map(bool, reverse))
+    found = node.emitter.repeat(Loop(states, turn, turns, from_end=from_end))
+    if found is not None:
+        moved = (from_first(node, *one) for one in zip(found.lists, out_axes, strict=True))
+        return (*found.states, *moved)
     if turns > _MOST_TURNS:
         raise _too_long(node)
     results: list[list[Tensor]] = [[] for _ in range(made)]
     for number in range(turns):
         places = [turns - 1 - number if flag else number for flag in backwards]
         parts = [_at(node, *one) for one in zip(lists, axes, places, strict=True)]
-        found = node.tensors(node.run("body", *states, *parts))
-        states = found[: len(states)]
-        for result, part in zip(results, found[len(states) :], strict=True):
+        made_now = node.tensors(node.run("body", *states, *parts))
+        states = made_now[: len(states)]
+        for result, part in zip(results, made_now[len(states) :], strict=True):
             result.append(part)
-    out_axes = node.list_of_integers("scan_output_axes", (0,) * made)
-    reverse = node.list_of_integers("scan_output_directions", (0,) * made)
     return (
         *states,
         *(

@@ -29,6 +29,8 @@ def gather(node: OnnxNode) -> Tensor:
     """
     data, indices = node.input(0), node.input(1)
     axis = node.axis(node.integer("axis", 0), len(data.shape))
+    if node.emitter.is_place(indices):
+        return node.emit(Gather(axis), data, indices)
     places = counted(node, indices, data.shape[axis])
     step = _step(places.data, data.shape[axis])
     if step is None or places.data is None:

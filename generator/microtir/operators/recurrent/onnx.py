@@ -1,6 +1,7 @@
-"""Read ONNX's recurrent layers: an LSTM as the graph has it, of others each step is written out.
+"""Read ONNX's recurrent layers: an LSTM as the graph has it, others as loops over their steps.
 
 What the inputs add to the gates is one product for all steps; a step then multiplies its state.
+Few steps are written out.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,14 +26,16 @@ from microtir.operators.common.onnx_arithmetic import (
     mul,
     sub,
 )
+from microtir.operators.common.onnx_loops import Loop, Turn
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along, backwards, joined, reshaped, transposed
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.indexing.definition import Gather
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.recurrent.definition import Lstm
 from microtir.operators.unary.definition import Abs, Exp, Log
 
-_MOST_STEPS = 1 << 9
+_MOST_STEPS = 1 << 9  # that are written out
 
 
 def _affine(node: OnnxNode, x: Tensor, alpha: float, beta: float) -> Tensor:
@@ -100,6 +104,7 @@ class _Direction:
         state: the matrix that multiplies the state.
         state_bias: what is added to that product.
         functions: of the gates.
+        peepholes: what multiplies the cells for each gate, if anything does.
     """
 
     node: OnnxNode
@@ -109,6 +114,7 @@ class _Direction:
     state: Tensor
     state_bias: Tensor | None
     functions: Sequence[Callable[[Tensor], Tensor]]
+    peepholes: Tensor | None = None
 
     def step_inputs(self, step: int) -> Tensor:
         """Return (N, gates * size)."""
@@ -189,26 +195,22 @@ class _Cell:
         gates: of it.
         states: how many it keeps from step to step.
         functions: of one direction, if nothing is said.
-        step: given a direction, its step's inputs, the states and peepholes, the new states.
+        step: given a direction, its step's inputs and the states, the new states.
         bias_apart: whether what is added to the state's product stays apart from the inputs'.
     """
 
     gates: int
     states: int
     functions: tuple[str, ...]
-    step: Callable[[_Direction, Tensor, tuple[Tensor, ...], Tensor | None], tuple[Tensor, ...]]
+    step: Callable[[_Direction, Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]
     bias_apart: bool = False
 
 
-def _rnn_step(
-    layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...], _peepholes: Tensor | None
-) -> tuple[Tensor, ...]:
+def _rnn_step(layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return (layer.activated(0, add(layer.node, inputs, layer.of_state(states[0]))),)
 
 
-def _gru_step(
-    layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...], _peepholes: Tensor | None
-) -> tuple[Tensor, ...]:
+def _gru_step(layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Compute update and reset gates, then the new state of both."""
     node, (h,) = layer.node, states
     gates = add(node, along(node, inputs, 1, 0, 2 * layer.size), layer.of_state(h, 0, 2))
@@ -223,17 +225,15 @@ def _gru_step(
     return (add(node, new, mul(node, update, sub(node, h, new))),)
 
 
-def _lstm_step(
-    layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...], peepholes: Tensor | None
-) -> tuple[Tensor, ...]:
+def _lstm_step(layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Compute input, output, forget and cell gates, then the cell and the output."""
     node, (h, cell) = layer.node, states
     gates = add(node, inputs, layer.of_state(h))
 
     def gate(number: int, seen: Tensor) -> Tensor:
         value = layer.gate(gates, number)
-        if peepholes is not None:
-            weights = along(node, peepholes, 0, number * layer.size, layer.size)
+        if layer.peepholes is not None:
+            weights = along(node, layer.peepholes, 0, number * layer.size, layer.size)
             value = add(node, value, mul(node, seen, weights))
         return layer.activated(0, value)
 
@@ -243,6 +243,9 @@ def _lstm_step(
     new = add(node, mul(node, forget, cell), mul(node, entry, proposal))
     return mul(node, gate(1, new), layer.functions[2](new)), new
 
+
+_Step: TypeAlias = "Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]"
+"""Given what the inputs of a step add to its gates, and the states, returns the new states."""
 
 _RNN = _Cell(1, 1, ("Tanh",), _rnn_step)
 _GRU = _Cell(3, 1, ("Sigmoid", "Tanh"), _gru_step, bias_apart=True)
@@ -331,11 +334,8 @@ def _as_lstm(
 
 
 def _check(node: OnnxNode, cell: _Cell, x: Tensor, steps: int) -> None:
-    if len(x.shape) != 3 or steps > _MOST_STEPS:
-        raise node.unsupported(
-            f"a sequence of shape {x.shape}", f"three dimensions, and up to {_MOST_STEPS} steps",
-            "export the model with shorter sequences",
-        )  # fmt: skip
+    if len(x.shape) != 3:
+        raise node.malformed(f"a sequence of shape {x.shape}", "three dimensions")
     lengths = _lengths(node, x)
     if len(lengths) != x.shape[1] or not all(1 <= length <= steps for length in lengths):
         raise node.malformed(
@@ -370,7 +370,12 @@ def _direction(node: OnnxNode, cell: _Cell, x: Tensor, number: int) -> _Directio
             own, state_bias = add(node, own, state_bias), None
         inputs = add(node, inputs, own)
     functions = _functions(node, cell.functions, number)
-    return _Direction(node, cell.gates, state.shape[1], inputs, state, state_bias, functions)
+    peepholes = node.optional(7) if cell.states > 1 else None
+    if peepholes is not None:
+        peepholes = reshaped(node, along(node, peepholes, 0, number, 1), peepholes.shape[1])
+    return _Direction(
+        node, cell.gates, state.shape[1], inputs, state, state_bias, functions, peepholes
+    )
 
 
 def _where(node: OnnxNode, taken: Array, new: Tensor, old: Tensor) -> Tensor:
@@ -386,20 +391,58 @@ def _run(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Return the outputs of all steps, (steps, N, size), and the states in the end."""
     layer = _direction(node, cell, x, number)
-    steps, n = x.shape[:2]
+    n = x.shape[1]
     states = tuple(_start(node, index, number, (n, layer.size)) for index in (5, 6)[: cell.states])
-    peepholes = node.optional(7) if cell.states > 1 else None
-    if peepholes is not None:
-        peepholes = reshaped(node, along(node, peepholes, 0, number, 1), peepholes.shape[1])
-    lengths = np.array(_lengths(node, x))
+    step = partial(cell.step, layer)
+    return _repeated(layer, step, states, is_reverse) or _written_out(
+        layer, step, states, is_reverse
+    )
+
+
+def _repeated(
+    layer: _Direction, step: _Step, states: tuple[Tensor, ...], is_reverse: bool
+) -> tuple[Tensor, tuple[Tensor, ...]] | None:
+    """Return the same by a loop of the graph; None if its turns have to be written out."""
+    node, (steps, n, _) = layer.node, layer.inputs.shape
+    if layer.inputs.data is not None:
+        return None
+    lengths = np.array(_lengths(node, layer.inputs))
+    taken = np.arange(steps)[:, np.newaxis, np.newaxis] < lengths[:, np.newaxis]
+
+    def turn(number: Tensor, old: tuple[Tensor, ...]) -> Turn:
+        place = sub(node, node.scalar_like(steps - 1, number), number) if is_reverse else number
+        new = step(node.emit(Gather(), layer.inputs, place), old)
+        if taken.all():
+            return Turn(new, new[:1])
+        flags = node.emit(Gather(), node.constant(taken), place)
+        kept = tuple(choose(node, flags, *pair) for pair in zip(new, old, strict=True))
+        return Turn(kept, (choose(node, flags, new[0], 0.0),))
+
+    found = node.emitter.repeat(Loop(states, turn, steps, from_end=(is_reverse,)))
+    if found is None:
+        return None
+    return reshaped(node, found.lists[0], steps, n, layer.size), found.states
+
+
+def _written_out(
+    layer: _Direction, step: _Step, states: tuple[Tensor, ...], is_reverse: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the same step by step."""
+    node, (steps, n, _) = layer.node, layer.inputs.shape
+    lengths = np.array(_lengths(node, layer.inputs))
+    if steps > _MOST_STEPS:
+        raise node.unsupported(
+            f"{steps} steps that have to be written out", f"up to {_MOST_STEPS}",
+            "export the model with shorter sequences",
+        )  # fmt: skip
     zeros = node.constant(np.zeros((n, layer.size), np.float32))
     found = []
-    for step in range(steps)[:: -1 if is_reverse else 1]:
+    for number in range(steps)[:: -1 if is_reverse else 1]:
         # Behind the end of a sequence its states stay, and its outputs are zeros.
-        taken = step < lengths
+        taken = number < lengths
         output = zeros
         if taken.any():
-            new = cell.step(layer, layer.step_inputs(step), states, peepholes)
+            new = step(layer.step_inputs(number), states)
             states = tuple(_where(node, taken, *pair) for pair in zip(new, states, strict=True))
             output = _where(node, taken, new[0], zeros)
         found.append(reshaped(node, output, 1, n, layer.size))
