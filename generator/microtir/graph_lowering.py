@@ -37,9 +37,9 @@ def lowered_graph(
         GraphError: a graph breaks a rule.
         MicrotirError: any diagnostic of a library.
     """
-    _refuse_control(graph, config)
     _refuse_stream(graph, config)
     graph = _rewritten(graph, config, extra)
+    _refuse_control(graph, config)
     named = [(library_of(external), external) for external in config.external]
     graph = partition(
         graph, [*named, *((library, None) for library in libraries)], config.primary_target(),
@@ -56,7 +56,8 @@ def _refuse_control(graph: Graph, config: CompilationConfig) -> None:
     node = next((node for node in graph.nodes if isinstance(node.op, Control)), None)
     if node is not None and config.is_graph():
         raise UnsupportedModelError(
-            "the graph executor runs each operator once, and the model has loops or conditions",
+            "the graph executor runs each operator once, and the model has conditions, or a loop"
+            " that is ended by one or is too long to be written out",
             where=str(node.source),
             legal="executor 'aot'",
             fix=Fix("use executor='aot'", "compile with --executor aot"),

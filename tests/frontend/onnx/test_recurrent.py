@@ -1,4 +1,4 @@
-"""Recurrent layers in ONNX: LSTMs are those of the graph, others are computed from its operators."""
+"""Recurrent layers in ONNX: LSTMs are those of the graph, others made of its operators."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from microtir.graph.passes.row_ports import RowPorts
 from microtir.graph.passes.split_images import SplitImages
 from microtir.graph.passes.transposed_to_convolution import TransposedToConvolution
 from microtir.graph.passes.tree_thresholds import TreeThresholds
+from microtir.graph.passes.unroll_turns import UnrollTurns
 from microtir.graph.passes.update_in_place import UpdateInPlace
 from microtir.graph.passes.view_parts import ViewParts
 
@@ -35,6 +36,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     MatmulToDense(),
     TreeThresholds(),
     FuseLstmLoops(),
+    UnrollTurns(),
     TransposedToConvolution(),
     GroupsToDepthwise(),
     FoldPad(),
@@ -57,9 +59,11 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 
 def graph_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
     """Return the passes over the graph that a configuration asks for, in order."""
-    passes = (p for p in GRAPH_PASSES if p.name != SplitImages.name or config.splits_images())
-    of_integers = _tree_thresholds(config)
-    return tuple(of_integers if isinstance(p, TreeThresholds) else p for p in passes)
+    left_out = {SplitImages.name} if not config.splits_images() else set()
+    if not config.is_graph():
+        left_out.add(UnrollTurns.name)
+    chosen: dict[str, GraphPass] = {TreeThresholds.name: _tree_thresholds(config)}
+    return tuple(chosen.get(p.name, p) for p in GRAPH_PASSES if p.name not in left_out)
 
 
 def _tree_thresholds(config: CompilationConfig) -> TreeThresholds:
@@ -94,6 +98,7 @@ __all__ = [
     "SplitImages",
     "TransposedToConvolution",
     "TreeThresholds",
+    "UnrollTurns",
     "UpdateInPlace",
     "ViewParts",
     "graph_passes_of",
