@@ -40,6 +40,7 @@ def lowered_graph(
     _refuse_stream(graph, config)
     graph = _rewritten(graph, config, extra)
     _refuse_control(graph, config)
+    _refuse_mixed(graph, config)
     named = [(library_of(external), external) for external in config.external]
     graph = partition(
         graph, [*named, *((library, None) for library in libraries)], config.primary_target(),
@@ -61,6 +62,23 @@ def _refuse_control(graph: Graph, config: CompilationConfig) -> None:
             where=str(node.source),
             legal="executor 'aot'",
             fix=Fix("use executor='aot'", "compile with --executor aot"),
+        )
+
+
+def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
+    """Refuse to compute some entries of a batch where they cannot be told apart."""
+    if config.executor.batch_count and graph.images == 1:
+        raise UnsupportedModelError(
+            "the entries of its outermost dimension cannot be computed one by one: there is one,"
+            " inputs have several numbers of them, the model keeps a state, or an operator mixes"
+            " them",
+            where=f"{graph.name}, batch-count",
+            legal="a dimension that is outermost in all inputs and outputs, along which every"
+            " operator computes each entry by itself",
+            fix=Fix(
+                "give the dimension the extent that you need, and leave 'batch-count' out",
+                "give --dim one extent in the place of a range, and leave batch-count out",
+            ),
         )
 
 

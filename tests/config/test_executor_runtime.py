@@ -30,6 +30,7 @@ def test_defaults_of_aot() -> None:
         "row-drained-outputs": False,
         "steps": False,
         "guard-inputs": False,
+        "batch-count": False,
     }
     assert executor.kind is ExecutorKind.AOT
     assert executor.name == "aot"
@@ -167,6 +168,7 @@ def test_registered_names_and_useful_types() -> None:
         "row-drained-outputs": "bool",
         "steps": "bool",
         "guard-inputs": "bool",
+        "batch-count": "bool",
     }
     assert options["interface-api"].domain.choices() == ("c", "packed")
     assert list(Runtime.list_registered_options("crt")) == ["system-lib"]

@@ -54,6 +54,18 @@ CONTRADICTIONS = [
     ),
     {"executor.steps=True", "executor.interface-api='packed'"},
     *(
+        {"executor.batch-count=True", other}
+        for other in (
+            "executor.interface-api='packed'",
+            "runtime.system-lib=True",
+            "compatibility='microtvm'",
+            "executor.steps=True",
+            "executor.row-fed-inputs=True",
+            "executor.row-drained-outputs=True",
+            "pass_config.memory.use_workspace_io=True",
+        )
+    ),
+    *(
         {"executor.guard-inputs=True", other}
         for other in (
             "executor.interface-api='packed'",

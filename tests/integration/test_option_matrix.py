@@ -47,8 +47,9 @@ OF_SEVERAL = (
     "section",
     "byte_alignment",
 )
-# What only a model with a recurrent layer can have: tests/graph/test_stepwise.py tries it.
-OF_OTHER_MODELS = ("stateful",)
+# What only a model with a recurrent layer, or one of a batch, can have:
+# tests/graph/test_stepwise.py and tests/executor/test_batch_count.py try it.
+OF_OTHER_MODELS = ("stateful", "batch-count")
 # What only a model in ONNX can have: tests/frontend/onnx/test_quantised.py tries it.
 OF_ONNX = "onnxruntime"
 

@@ -240,8 +240,8 @@ def _print(built: Built, folder: Path) -> None:
     constants = metadata.constant_pools
     passed += [c_name(pool.name) for pool in constants if not pool.is_internal]
     passed += ["parameters"] * (metadata.parameters is not None)
-    guarded = artifact.module.require_config("compile").executor.guard_inputs
-    passed += ["&guard"] * guarded
+    executor = artifact.module.require_config("compile").executor
+    passed += ["count"] * executor.batch_count + ["&guard"] * executor.guard_inputs
     rows: list[tuple[str, object]] = [
         ("layers", f"{len(metadata.layers)} functions in {name}.c"),
         *_recomputed(metadata),

@@ -18,6 +18,7 @@ from microtir.cli.model import (
     model_problems,
     module_name,
     read_model,
+    with_batch_count,
     with_reading,
 )
 from microtir.cli.output import write
@@ -124,6 +125,7 @@ def configuration(
         base = base.with_(executor="graph", compatibility="microtvm")
         named = with_tvmc_defaults(named)
     config = config_from_flags(named, base.with_(module_name=name))
+    config = with_batch_count(config, models)
     if not board_budgets:
         return config
     limits = _limits_of_board(board_budgets, board, config, models)
@@ -267,7 +269,8 @@ _READING = (
         typer.Option(
             "--dim",
             metavar="NAME=EXTENT",
-            help="The extent of a dimension that an ONNX file gives a name: FILE#NAME=EXTENT.",
+            help="The extent of a dimension that an ONNX file gives a name: FILE#NAME=EXTENT. "
+            "NAME=1..8 is a batch of which each run says how many entries there are.",
             show_default="1 for the first of an input",
         ),
     ),

@@ -24,7 +24,7 @@ EXAMPLE = "example:"
 READING = "#"
 """Between a model file and what is said of it: its signature, or extents."""
 
-_DIM = re.compile(r"(.+)=(\d{1,9})")
+_DIM = re.compile(r"(.+)=(?:(\d{1,9})\.\.)?(\d{1,9})")
 _SHAPES = re.compile(r"([^,\[\]]+):\[([0-9, ]*)\](?:,|$)")
 
 
@@ -73,12 +73,12 @@ def model_path(model: str) -> Path:
 class Reading:
     """What a MODEL argument says beside the file, behind a `#`.
 
-    A name is a signature of a TFLite file; NAME=EXTENT a dimension, and INPUT:[1,2,3] the shape of
-    an input, several of them joined by `&`.
+    A name is a signature of a TFLite file; NAME=EXTENT or NAME=1..MOST a dimension, and
+    INPUT:[1,2,3] the shape of an input, several of them joined by `&`.
     """
 
     signature: str | None = None
-    dims: Mapping[str, int] = field(default_factory=dict)
+    dims: Mapping[str, int | range] = field(default_factory=dict)
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
@@ -91,7 +91,7 @@ def reading_of(model: str) -> Reading:
     said = _file(model)[1]
     if said is None or not any(map(_is_extents, said.split("&"))):
         return Reading(said)
-    dims: dict[str, int] = {}
+    dims: dict[str, int | range] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for part in said.split("&"):
         if not _is_extents(part):
@@ -101,7 +101,8 @@ def reading_of(model: str) -> Reading:
                 legal="NAME=16 for a dimension, or INPUT:[1,3,32,32] for the shape of an input",
             )
         if (dim := _DIM.fullmatch(part)) is not None:
-            dims[dim[1]] = int(dim[2])
+            most = int(dim[3])
+            dims[dim[1]] = most if dim[2] is None else range(int(dim[2]), most + 1)
         for name, extents in _SHAPES.findall(part):
             shapes[name] = tuple(int(extent) for extent in extents.split(",") if extent.strip())
     return Reading(None, dims, shapes)
@@ -126,7 +127,7 @@ def with_reading(
     """
     for dim in dims:
         if not _DIM.fullmatch(dim):
-            raise UsageError(f"cannot read {dim!r}", where="--dim", legal="NAME=16")
+            raise UsageError(f"cannot read {dim!r}", where="--dim", legal="NAME=16, or NAME=1..8")
     if input_shapes is not None and not _is_shapes(input_shapes):
         legal = "NAME:[1,3,32,32], with commas between several"
         raise UsageError(f"cannot read {input_shapes!r}", where="--input-shapes", legal=legal)
@@ -178,6 +179,27 @@ def read_model(model: str, config: CompilationConfig) -> IRModule:
             legal="archives are taken by `microtir run` and `microtir micro create-project`",
         )
     return unconfigured(model).with_configuration(config)
+
+
+def with_batch_count(config: CompilationConfig, models: Sequence[str]) -> CompilationConfig:
+    """Return the configuration whose runs are told how many entries of a batch there are.
+
+    It is the same where no model has a range for a dimension.
+
+    Raises:
+        UsageError: the executor has no place for a number.
+    """
+    readings = map(reading_of, models)
+    if not any(isinstance(extent, range) for said in readings for extent in said.dims.values()):
+        return config
+    if config.is_graph():
+        raise UsageError(
+            "a range of a dimension, and a graph executor, whose calls have no place for a number"
+            " of entries",
+            where="--dim",
+            legal="a range with --executor aot, or one extent",
+        )
+    return config.with_(executor=config.executor.with_options({"batch-count": True}))
 
 
 def unconfigured(model: str) -> IRModule:

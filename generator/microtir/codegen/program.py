@@ -138,6 +138,11 @@ class CProgram:
         return self.model is not None and self.config.executor.steps
 
     @property
+    def has_count(self) -> bool:
+        """Return whether a run is told how many entries of its batch there are."""
+        return self.model is not None and self.config.executor.batch_count
+
+    @property
     def has_guard(self) -> bool:
         """Return whether a run counts the elements of inputs that calibration did not see."""
         return self.model is not None and self.config.executor.guard_inputs
@@ -206,6 +211,7 @@ class CProgram:
             *(("parameters",) if self.has_external_params else ()),
             *(("constants", "given_constants") if self.given_pools else ()),
             *(("devices",) if self.devices else ()),
+            *(("count",) if self.has_count else ()),
             *(("guard", f"{self.name}_count_unseen") if self.has_guard else ()),
             *self.names.values(),
             *(array.name for array in self.constants),

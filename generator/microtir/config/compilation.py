@@ -22,7 +22,6 @@ from microtir.config.executor import Executor
 from microtir.config.explain import explain
 from microtir.config.external import External, externals
 from microtir.config.fields import ConfigFields
-from microtir.config.input_guard import check_input_guard
 from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
 from microtir.config.options import find
@@ -37,6 +36,7 @@ from microtir.config.pools import (
     pool_from,
 )
 from microtir.config.row_ports import check_row_ports
+from microtir.config.run_parameters import check_run_parameters
 from microtir.config.runtime import Runtime
 from microtir.config.target import Target, TargetLike, TargetsLike, targets_from
 from microtir.errors import ConfigError, Fix
@@ -147,7 +147,7 @@ class CompilationConfig(ConfigFields):
         self._check_stream()
         self._check_steps()
         check_row_ports(self)
-        check_input_guard(self)
+        check_run_parameters(self)
         check_pool_use(self)
 
     def _check_workspace_io(self) -> None:

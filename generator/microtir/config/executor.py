@@ -99,6 +99,11 @@ class Executor(OptionMap):
         return self.kind is ExecutorKind.AOT and self._flag("guard-inputs")
 
     @property
+    def batch_count(self) -> bool:
+        """Return whether a run is told how many entries of its batch there are."""
+        return self.kind is ExecutorKind.AOT and self._flag("batch-count")
+
+    @property
     def workspace_byte_alignment(self) -> int | None:
         """Return the alignment in bytes, or None where it follows from the target."""
         return self._number("workspace-byte-alignment") if self.kind is ExecutorKind.AOT else None

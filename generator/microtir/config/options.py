@@ -362,6 +362,17 @@ _AOT_GUARD = Option(
 )
 
 
+_AOT_BATCH = Option(
+    Section.EXECUTOR_AOT,
+    "batch-count",
+    Flag(),
+    False,
+    "Tells each run how many entries of the outermost dimension there are, from 1 to all that the "
+    "model was read with; only these are computed, one by one.",
+    is_quiet=True,
+)
+
+
 def _graph_options(section: Section) -> tuple[Option, ...]:
     return (
         Option(
@@ -557,6 +568,7 @@ OPTIONS: tuple[Option, ...] = (
     *_AOT_ROWS,
     _AOT_STEPS,
     _AOT_GUARD,
+    _AOT_BATCH,
     *_graph_options(Section.EXECUTOR_GRAPH),
     *_graph_options(Section.EXECUTOR_DEBUG),
     *_CRT,

@@ -21,7 +21,7 @@ def read_model(
     *,
     name: str | None = None,
     signature: str | None = None,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> IRModule:
     """Read a TFLite or an ONNX model, as `from_tflite` and `from_onnx` do.
@@ -50,7 +50,7 @@ def check(
     source: ModelSource,
     *,
     signature: str | None = None,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[MicrotirError, ...]:
     """Return every problem that keeps `read_model` from reading a model.
@@ -68,7 +68,7 @@ def check(
 def float_layers(
     source: ModelSource,
     *,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[FloatLayer, ...]:
     """Return what a quantised model in ONNX computes in floats between integers, and why.
@@ -81,7 +81,9 @@ def float_layers(
     return onnx_float_layers(source, dims=dims, input_shapes=input_shapes)
 
 
-def _is_onnx(source: ModelSource, signature: str | None, dims: Mapping[str, int] | None) -> bool:
+def _is_onnx(
+    source: ModelSource, signature: str | None, dims: Mapping[str, int | range] | None
+) -> bool:
     """Return whether a file is an ONNX model, and refuse what is said of another format.
 
     Raises:

@@ -162,7 +162,8 @@ class SharedLibrary:
             pointers.insert(0, self._ffi.cast(kind, state.ctypes.data))
         if self._interface.device_count:
             pointers.append(self._ffi.new(f"struct {self._name}_devices *"))
-        pointers += [self._ffi.NULL] * self._interface.has_guard
+        counts = [self._interface.count] if self._interface.count else []
+        pointers += [*counts, *[self._ffi.NULL] * self._interface.has_guard]
         return partial(self._run, alive, *structs, *pointers)
 
     def _run(self, _alive: Sequence[object], *arguments: object) -> int:
@@ -357,6 +358,7 @@ class Harness:
         given = [*structs, *(f"b[{number}]" for number in rest)]
         if self._interface.device_count:
             given.append(f"&(const struct {self._name}_devices){{0}}")
+        given += [str(self._interface.count)] * (self._interface.count > 0)
         given += ["NULL"] * self._interface.has_guard
         call = f"{self._name}_run({', '.join(given)})"
         return self._execute(call, arguments, strict, guards)

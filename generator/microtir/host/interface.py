@@ -25,6 +25,7 @@ class Interface:
         alignments: of each of `extra`, in bytes.
         has_nodes: whether a run tells of the nodes of its graph.
         device_count: devices that a run is given; their drivers get NULL for the state.
+        count: how many entries of its batch a run is told of: all; 0 where it is not told.
         has_guard: whether a run is given a place for counts of elements.
     """
 
@@ -33,6 +34,7 @@ class Interface:
     alignments: tuple[int, ...] = ()
     device_count: int = 0
     has_nodes: bool = False
+    count: int = 0
     has_guard: bool = False
 
 
@@ -55,6 +57,7 @@ def interface_of(artifact: Artifact) -> Interface:
         alignments=tuple(alignment for _, alignment in alignments),
         device_count=len(artifact.metadata.devices),
         has_nodes=has_nodes,
+        count=artifact.metadata.images if is_model and config.executor.batch_count else 0,
         has_guard=is_model and config.executor.guard_inputs,
     )
 

@@ -48,6 +48,7 @@ _LIBRARY = 16
 _IMAGES = 4  # of a loop over images: its variable, and pointers that are asked for again
 _POSITION = 2  # of a run step by step: the number of the step, and where it is counted
 _GUARD = 1  # of a run that counts elements of inputs: where the counts go
+_COUNT = 1  # of a run that is told how many entries of a batch there are
 _VALUE = 8  # bytes of a union microtir_value
 _VIEW = 8  # struct microtir_tensor
 _EXECUTOR = 8  # struct microtir_graph_executor
@@ -274,8 +275,10 @@ class _Chains:
         is_main = function is self._functions.main
         has_steps = is_main and self._program.config.executor.steps
         kept = _kept_of(function, is_main=is_main, has_steps=has_steps)
-        if is_main and self._program.config.executor.guard_inputs:
-            more = _Kept(_GUARD, _UNOPTIMISED * _GUARD)
+        executor = self._program.config.executor
+        more_words = _GUARD * executor.guard_inputs + _COUNT * executor.batch_count
+        if is_main and more_words:
+            more = _Kept(more_words, _UNOPTIMISED * more_words)
             kept = _Kept(kept.optimised + more.optimised, kept.unoptimised + more.unoptimised)
         return kept.optimised if self._is_optimised else kept.unoptimised
 

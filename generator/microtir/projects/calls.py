@@ -68,6 +68,7 @@ def call_of(
     is_external = facts.parameters is not None
     rest = [pool.argument for pool in constants]
     rest += [f"{name}_parameters"] * is_external + ["&devices"] * bool(facts.devices)
+    rest += [str(facts.images)] * config.executor.batch_count  # all entries of the batch
     rest += ["NULL"] * config.executor.guard_inputs  # counts nothing
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     kept = facts.state is not None

@@ -152,7 +152,7 @@ def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements
     body = frame.printer.lines(program.entry.body)
     if frame.image:
         each = apart(frame.of_image(), body)
-        body = _for_each_image(frame.image, program.entry.images, each)
+        body = _for_each_image(frame.image, _image_count(program), each)
     end = [*body, *next_turn(model), f"return {program.macro}_OK;"]
     checks = model_checks(program, model)
     lines = apart(checks, guard_call(program), frame.of_all(), end)
@@ -169,7 +169,12 @@ def apart(*blocks: Sequence[str]) -> list[str]:
     return [line for line, before in zip(spaced, ["", *spaced], strict=False) if line or before]
 
 
-def _for_each_image(image: str, images: int, body: Sequence[str]) -> list[str]:
+def _image_count(program: CProgram) -> str:
+    """Return how many images a run computes: as many as there are, or as it is told."""
+    return "count" if program.has_count else str(program.entry.images)
+
+
+def _for_each_image(image: str, images: str, body: Sequence[str]) -> list[str]:
     """Return the loop that computes images one by one: no operator mixes them."""
     return [
         "/* Each image by itself: no operator mixes them. */",
@@ -203,6 +208,7 @@ def run_parameters(program: CProgram) -> list[str]:
         *(f"void *{pool.name}" for pool in passed_pools(program)),
         *constant_parameters(program),
         *([devices_parameter(program)] if program.devices else []),
+        *(["int32_t count"] if program.has_count else []),
         *([f"struct {program.name}_guard *guard"] if program.has_guard else []),
     ]
 
@@ -243,7 +249,16 @@ def model_checks(program: CProgram, model: ModelInfo) -> list[str]:
         *_place_checks(program, model),
         *run_checks(program),
         *constant_checks(program),
+        *_count_check(program),
     ]
+
+
+def _count_check(program: CProgram) -> list[str]:
+    """Return the check of how many entries of the batch there are."""
+    if not program.has_count:
+        return []
+    outside = f"count < 1 || count > {program.entry.images}"
+    return _check(outside, f"{program.macro}_ERROR_ARGUMENT_RANGE")
 
 
 def _pointer(port: Port) -> str:

@@ -375,6 +375,10 @@ def _run_comment(program: CProgram) -> str:
         rows.append(("", f"{macro}_PARAMETERS_ALIGNMENT"))
     if program.devices:
         rows.append(("devices", "what the drivers are given; it may be NULL for one without state"))
+    if program.has_count:
+        most = program.entry.images
+        rows.append(("count", f"how many entries of the batch there are, 1 to {most}: the first"))
+        rows.append(("", "of each input are taken, and as many of each output written"))
     if program.has_guard:
         rows.append(("guard", "what counts go to; NULL where nobody asks for them"))
     ends = _ends(program)

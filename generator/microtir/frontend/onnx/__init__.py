@@ -26,7 +26,7 @@ def from_onnx(
     source: ModelSource,
     *,
     name: str | None = None,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> IRModule:
     """Read an ONNX model.
@@ -37,7 +37,9 @@ def from_onnx(
     Args:
         source: path of the file, or its bytes.
         name: of the graph; by default the file's name without its suffix, "model" for bytes.
-        dims: extents of dimensions that the file gives a name.
+        dims: extents of dimensions that the file gives a name. A range is for the batch: the model
+            is read with its most, and compiled with the option `batch-count` each run is told how
+            many entries there are.
         input_shapes: shapes of inputs, by name.
 
     Returns:
@@ -64,7 +66,7 @@ def from_onnx(
 def check_onnx(
     source: ModelSource,
     *,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[MicrotirError, ...]:
     """Return every problem that keeps `from_onnx` from reading a model.

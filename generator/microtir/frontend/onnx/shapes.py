@@ -16,11 +16,11 @@ class InputShapes:
     """Extents that the caller gives.
 
     Args:
-        dims: of dimensions that the file gives a name.
+        dims: of dimensions that the file gives a name; a range for what each run says anew.
         shapes: of whole inputs, by name.
     """
 
-    dims: Mapping[str, int] = field(default_factory=dict)
+    dims: Mapping[str, int | range] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def check(self, inputs: Sequence[FileValue], file: str) -> None:
@@ -40,6 +40,9 @@ class InputShapes:
                     ", ".join(str(dim) for dim in dims if isinstance(dim, str)) or "none",
                 ),
             )
+        for name, extent in self.dims.items():
+            if isinstance(extent, range):
+                self._check_range(name, extent, inputs, file)
         for name in self.shapes:
             self._check_shape(names[name], f"{file}: input {brief(name)!r}")
 
@@ -74,7 +77,7 @@ class InputShapes:
             )
         extents = []
         for axis, extent in enumerate(value.shape):
-            known = self.dims.get(extent) if isinstance(extent, str) else extent
+            known = self._extent(extent) if isinstance(extent, str) else extent
             if known is None and axis == 0:
                 known = 1
             if known is None:
@@ -86,6 +89,38 @@ class InputShapes:
                 )  # fmt: skip
             extents.append(known)
         return tuple(extents)
+
+    def _extent(self, name: str) -> int | None:
+        """Return the extent of a dimension, of a range the most."""
+        extent = self.dims.get(name)
+        return max(extent) if isinstance(extent, range) else extent
+
+    def _check_range(
+        self, name: str, extents: range, inputs: Sequence[FileValue], file: str
+    ) -> None:
+        """Refuse a range of anything but the entries of a batch.
+
+        Raises:
+            UsageError: it begins elsewhere than at 1, or the dimension is not the batch.
+        """
+        where = f"{file}: dimension {brief(name)!r}"
+        if len(extents) < 2 or extents.step != 1 or min(extents) != 1:
+            raise UsageError(
+                f"its range is {extents.start}..{extents.stop - 1}",
+                where=where,
+                legal="a range from 1 to the most, which is 2 or more",
+                fix=Fix(f"give {name!r}: range(1, 9)", f"give --dim {name}=1..8"),
+            )
+        for value in inputs:
+            axes = [axis for axis, extent in enumerate(value.shape or ()) if extent == name]
+            if axes != [0] or value.name in self.shapes:
+                raise UsageError(
+                    f"it has a range, and is not the outermost dimension of input "
+                    f"{brief(value.name)!r}, and that alone",
+                    where=where,
+                    legal="a range for the batch, outermost in all inputs",
+                    fix=Fix(f"give it one extent: {name!r}: 16", f"give it one: --dim {name}=16"),
+                )
 
     def _check_shape(self, value: FileValue, where: str) -> None:
         given = tuple(self.shapes[value.name])

@@ -62,7 +62,10 @@ def graph_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
     left_out = {SplitImages.name} if not config.splits_images() else set()
     if not config.is_graph():
         left_out.add(UnrollTurns.name)
-    chosen: dict[str, GraphPass] = {TreeThresholds.name: _tree_thresholds(config)}
+    chosen: dict[str, GraphPass] = {
+        TreeThresholds.name: _tree_thresholds(config),
+        SplitImages.name: SplitImages(needs_windows=not config.executor.batch_count),
+    }
     return tuple(chosen.get(p.name, p) for p in GRAPH_PASSES if p.name not in left_out)
 
 

@@ -1,0 +1,142 @@
+"""Runs that are told how many entries of a batch there are compute these, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+import pytest
+from onnx import helper
+
+import microtir
+from microtir import CompilationConfig, Executor
+from microtir.errors import UnsupportedModelError, UsageError
+from microtir.frontend import from_onnx
+from microtir.host.declarations import declarations
+from microtir.host.toolchain import find_compiler
+from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
+from tests.support.command import Command
+from tests.support.onnx_models import Array, model_of, typed
+
+pytestmark = pytest.mark.tools
+
+MOST = 5
+COUNTED = CompilationConfig(
+    targets="c", module_name="net", executor=Executor("aot", {"batch-count": True})
+)
+OUTSIDE = -3  # NET_ERROR_ARGUMENT_RANGE
+RNG = np.random.default_rng(2)
+CONSTANTS = {
+    "w": RNG.standard_normal((4, 6)).astype(np.float32),
+    "b": RNG.standard_normal(4).astype(np.float32),
+}
+
+
+def two_inputs(batch: Any = "batch") -> bytes:
+    """A dense layer of a sum of two inputs, one of which is called `count`; two outputs."""
+    nodes = [
+        helper.make_node("Add", ["x", "count"], ["sum"]),
+        helper.make_node("Gemm", ["sum", "w", "b"], ["dense"], transB=1),
+        helper.make_node("Softmax", ["dense"], ["y"], axis=-1),
+        helper.make_node("ReduceMean", ["sum"], ["mean"], axes=[1], keepdims=1),
+    ]
+    ports = [typed(name, (batch, 6)) for name in ("x", "count")]
+    return model_of(nodes, ports, ["y", "mean"], CONSTANTS, opset=13)
+
+
+def run_in_c(folder: Path, inputs: dict[str, Array], count: int) -> tuple[int, dict[str, Array]]:
+    """Return the status of a run, and the outputs, which hold 7 before."""
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(find_compiler("gcc"), folder, ["net.h"]))
+    library: Any = ffi.dlopen(str(folder / "net.so"))
+    made = {name: np.full((MOST, width), 7, np.float32) for name, width in (("y", 4), ("mean", 1))}
+    structs = []
+    for kind, arrays in (("inputs", inputs), ("outputs", made)):
+        struct = ffi.new(f"struct net_{kind} *")
+        for (member, _), array in zip(ffi.typeof(struct[0]).fields, arrays.values(), strict=True):
+            setattr(struct, member, ffi.cast("float *", array.ctypes.data))
+        structs.append(struct)
+    memory = np.zeros(4096, np.uint8)
+    start = memory.ctypes.data + -memory.ctypes.data % 64
+    return library.net_run(*structs, ffi.cast("void *", start), count), made
+
+
+def test_a_run_computes_the_first_entries(tmp_path: Path) -> None:
+    """As many of each output are written, equal to those of the batch; others stay."""
+    module = from_onnx(two_inputs(), dims={"batch": range(1, MOST + 1)})
+    artifact = microtir.build(module, COUNTED)
+    artifact.export(tmp_path)
+    units = [file.path for file in artifact.sources if file.path.endswith(".c")]
+    command = ["gcc", "-std=c99", *STRICT, "-O2", "-fPIC", "-shared", *INCLUDES, *units]
+    said = compiler_output([*command, "-o", "net.so", "-lm"], tmp_path)
+    assert not said, said
+    inputs = {n: RNG.standard_normal((MOST, 6)).astype(np.float32) for n in ("x", "count")}
+    whole = microtir.host.load(artifact).run(inputs)
+    plain = microtir.build(from_onnx(two_inputs(MOST)), CompilationConfig(targets="c"))
+    for name, values in microtir.host.load(plain).run(inputs).items():
+        np.testing.assert_allclose(whole[name], values, 1e-6)
+    for count in range(1, MOST + 1):
+        status, made = run_in_c(tmp_path, inputs, count)
+        assert status == 0
+        for name, values in made.items():
+            np.testing.assert_array_equal(values[:count], whole[name][:count])
+            assert (values[count:] == 7).all()
+    for count in (0, -1, MOST + 1):
+        status, made = run_in_c(tmp_path, inputs, count)
+        assert status == OUTSIDE
+        assert all((values == 7).all() for values in made.values())
+
+
+def test_workspace_is_that_of_one_entry() -> None:
+    """However many there may be."""
+    sizes = []
+    for most in (2, 50):
+        module = from_onnx(two_inputs(), dims={"batch": range(1, most + 1)})
+        model = microtir.build(module, COUNTED).module.model
+        assert model is not None
+        sizes.append(model.memory.workspace_size)
+    assert sizes[0] == sizes[1]
+
+
+def test_what_mixes_entries_is_refused() -> None:
+    """A mean over the batch needs all of it."""
+    nodes = [helper.make_node("ReduceMean", ["x"], ["y"], axes=[0], keepdims=1)]
+    model = model_of(nodes, [typed("x", ("batch", 6))], ["y"], opset=13)
+    module = from_onnx(model, dims={"batch": range(1, 5)})
+    with pytest.raises(UnsupportedModelError, match="cannot be computed one by one"):
+        microtir.build(module, COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("extents", "match"),
+    [(range(2, 5), "its range is 2..4"), (range(1, 2), "1..1"), (range(1, 9, 2), "range is 1..8")],
+)
+def test_ranges_that_are_refused(extents: range, match: str) -> None:
+    """They go from 1 to some number above it."""
+    with pytest.raises(UsageError, match=match):
+        from_onnx(two_inputs(), dims={"batch": extents})
+
+
+def test_a_range_is_of_the_batch() -> None:
+    """Another dimension needs one extent."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    model = model_of(nodes, [typed("x", ("batch", "width"))], ["y"])
+    with pytest.raises(UsageError, match="not the outermost dimension of input 'x'"):
+        from_onnx(model, dims={"width": range(1, 9), "batch": 2})
+
+
+def test_the_command_line(microtir: Command, tmp_path: Path) -> None:
+    """`--dim batch=1..5` sets the option; a table of calls has no place for a number."""
+    file = tmp_path / "two.onnx"
+    file.write_bytes(two_inputs())
+    verified = microtir("verify", str(file), "--dim", "batch=1..5", "--samples", "2")
+    assert verified.status == 0
+    config = microtir("verify", f"{file}#batch=1..5", "--dump-config")
+    assert '"batch-count": true' in config.out
+    refused = microtir(
+        "compile", str(file), "-o", "out", "--dim", "batch=1..5", "--executor", "graph"
+    )
+    assert refused.status == 2
+    assert "no place for a number of entries" in refused.err
