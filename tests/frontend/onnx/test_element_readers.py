@@ -280,7 +280,7 @@ def test_bits_of_doubles_are_refused() -> None:
         from_onnx(model)
 
 
-def test_four_bits() -> None:
+def test_few_bits() -> None:
     """Integers of 4 bits are moved and converted, and nothing computes on them as on 8."""
     constants = {"shape": np.array([4])}
     nodes = [
@@ -298,10 +298,16 @@ def test_four_bits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "low", "high"), [(TensorProto.INT4, -8, 7), (TensorProto.UINT4, 0, 15)]
+    ("kind", "low", "high"),
+    [
+        (TensorProto.INT4, -8, 7),
+        (TensorProto.UINT4, 0, 15),
+        (TensorProto.INT2, -2, 1),
+        (TensorProto.UINT2, 0, 3),
+    ],
 )
-def test_numbers_become_four_bits(kind: int, low: int, high: int) -> None:
-    """What is quantised to 4 bits ends where they do, and what is cast keeps its low bits."""
+def test_numbers_become_few_bits(kind: int, low: int, high: int) -> None:
+    """What is quantised to few bits ends where they do, and what is cast keeps its low bits."""
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "scale"], ["stored"], output_dtype=kind),
         helper.make_node("Cast", ["stored"], ["quantised"], to=TensorProto.FLOAT),
@@ -316,7 +322,7 @@ def test_numbers_become_four_bits(kind: int, low: int, high: int) -> None:
     quantised, cast = execute(graph, {"x": x}).values()
     np.testing.assert_array_equal(quantised, np.clip([-200, -6, 2, 6, 200], low, high))
     whole = np.array([-100, -3, 1, 3, 100])
-    np.testing.assert_array_equal(cast, (whole - low) % 16 + low)
+    np.testing.assert_array_equal(cast, (whole - low) % (high - low + 1) + low)
 
 
 @pytest.mark.parametrize("direction", [0, 1])

@@ -19,6 +19,7 @@ from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.tools
 
+TRAINING = "ai.onnx.preview.training"
 RELU = helper.make_node("Relu", ["x"], ["y"])
 
 
@@ -170,6 +171,26 @@ def test_types_that_are_not_supported() -> None:
     nodes = [helper.make_node("Add", ["x", "c"], ["y"])]
     model = model_of(nodes, [typed("x", (1, 4))], ["y"], {"c": np.ones(4, np.float16)})
     assert isinstance(check(model), tuple)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "advice"),
+    [
+        ("NonMaxSuppression", 2, "choose in the application"),
+        ("ImageDecoder", 1, "decode images in the application"),
+        ("Momentum", 5, "does not learn"),
+    ],
+)
+def test_advice_for_what_is_not_computed(operator: str, inputs: int, advice: str) -> None:
+    """The application does it, or the model is exported without it."""
+    is_of_training = operator == "Momentum"
+    numbers = {"alpha": 0.5, "beta": 0.5, "norm_coefficient": 0.5, "mode": "standard"}
+    node = helper.make_node(operator, ["x"] * inputs, ["y"], domain=TRAINING * is_of_training)
+    node.attribute.extend(
+        helper.make_attribute(*number) for number in numbers.items() if is_of_training
+    )
+    (problem,) = check(model_of([node], [typed("x", (1, 4))], ["y"], domains={TRAINING: 1}))
+    assert advice in str(problem.fix)
 
 
 def test_old_operator_sets() -> None:

@@ -33,8 +33,9 @@ from tests.support.golden import Golden
 pytestmark = pytest.mark.tools
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
-LEAST_PASSED = 1610
+LEAST_PASSED = 1650
 LEAST_REPEATED = 12
+FEW_BITS = ("int4", "uint4", "int2", "uint2")
 EVERY = 6  # of which one is compiled for every change, and all in the soak
 
 
@@ -158,10 +159,10 @@ def is_equal(case: NodeCase, graph: Graph, got: dict[str, Any]) -> bool:
 def inputs_of(case: NodeCase, graph: Graph) -> dict[str, Any]:
     """Return the inputs by name."""
     # What holds nothing is a constant; floats of other widths are taken as float32,
-    # integers of 4 bits as such of 8.
+    # integers of few bits as such of 8.
     given = tensors_of(case.inputs)
     return {
-        t.name: x.astype(t.dtype.value) if x.dtype.kind == "f" or "int4" in x.dtype.name else x
+        t.name: x.astype(t.dtype.value) if x.dtype.kind == "f" or x.dtype.name in FEW_BITS else x
         for t, x in zip(graph.inputs, given, strict=True)
     }
 

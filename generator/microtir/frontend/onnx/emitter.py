@@ -20,6 +20,7 @@ from microtir.graph.operator import Operator
 from microtir.graph.reference import evaluate, known_inputs
 from microtir.graph.rules import inferred_shapes
 from microtir.operators import record_of
+from microtir.operators.common.onnx_few_bits import FewBits
 from microtir.operators.common.onnx_loops import Loop, Repeated
 from microtir.operators.common.onnx_values import Value
 from microtir.operators.definition import Trait
@@ -36,7 +37,7 @@ class GraphParts:
     nodes: list[Node] = field(default_factory=list)
     tensor_names: UniqueNames = field(default_factory=UniqueNames)
     node_names: UniqueNames = field(default_factory=UniqueNames)
-    four_bits: set[Tensor] = field(default_factory=set)
+    few_bits: dict[Tensor, FewBits] = field(default_factory=dict)
     places: set[Tensor] = field(default_factory=set)  # values of loops that are never below 0
 
     def constant(self, name: str, data: Array) -> Tensor:
@@ -51,11 +52,11 @@ class GraphParts:
     def copied(self) -> GraphParts:
         """Return the same parts, to which others can be added on trial."""
         names = self.tensor_names.copied(), self.node_names.copied()
-        return GraphParts(list(self.nodes), *names, set(self.four_bits), set(self.places))
+        return GraphParts(list(self.nodes), *names, dict(self.few_bits), set(self.places))
 
     def become(self, other: GraphParts) -> None:
         """Take back what was added since the others were copied."""
-        self.nodes, self.four_bits, self.places = other.nodes, other.four_bits, other.places
+        self.nodes, self.few_bits, self.places = other.nodes, other.few_bits, other.places
         self.tensor_names, self.node_names = other.tensor_names, other.node_names
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,7 @@ from microtir.frontend.onnx.exporters import with_exporters_option
 from microtir.frontend.onnx.external_data import take_in
 from microtir.graph.ir import Array
 from microtir.graph.names import brief
+from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
 from microtir.operators.common.onnx_operands import AttributeValue
 from microtir.resources import install_extra
 
@@ -48,11 +49,8 @@ _EXPORT = "export the model again"
 _DTYPES: Mapping[int, DType] = {
     1: DType.FLOAT32, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16,
     6: DType.INT32, 7: DType.INT64, 9: DType.BOOL, 10: DType.FLOAT32, 11: DType.FLOAT32,
-    12: DType.UINT32, 21: DType.UINT8, 22: DType.INT8,
+    12: DType.UINT32, **{number: few.held for number, few in FEW_BITS.items()},
 }  # fmt: skip
-
-FOUR_BITS = (21, 22)
-"""Types whose values are held in 8 bits: see `four_bits`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class FileValue:
     name: str
     dtype: DType
     shape: tuple[int | str, ...] | None
-    has_four_bits: bool = False
+    few_bits: FewBits | None = None  # its type, if that has fewer than 8
     is_sequence: bool = False  # of tensors of this type, as many as the file does not say
 
 
@@ -88,7 +86,7 @@ class FileGraph:
     inputs: tuple[FileValue, ...]
     outputs: tuple[FileValue, ...]
     constants: Mapping[str, Array]
-    four_bits: frozenset[str] = frozenset()  # the constants that have so few
+    few_bits: Mapping[str, FewBits] = field(default_factory=dict)  # types of constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +233,11 @@ class FileReader:
             inputs=tuple(self.value(v) for v in graph.input if v.name not in constants),
             outputs=self._outputs(graph),
             constants=constants,
-            four_bits=frozenset(t.name for t in graph.initializer if t.data_type in FOUR_BITS),
+            few_bits={
+                tensor.name: FEW_BITS[tensor.data_type]
+                for tensor in graph.initializer
+                if tensor.data_type in FEW_BITS
+            },
         )
 
     def _outputs(self, graph: onnx.GraphProto) -> tuple[FileValue, ...]:
@@ -291,7 +293,7 @@ class FileReader:
         type_ = held.tensor_type
         dtype = self.dtype(type_.elem_type, where)
         shape = _extents(type_.shape) if type_.HasField("shape") else None
-        return FileValue(value.name, dtype, shape, type_.elem_type in FOUR_BITS, is_sequence)
+        return FileValue(value.name, dtype, shape, FEW_BITS.get(type_.elem_type), is_sequence)
 
     def dtype(self, number: int, where: str) -> DType:
         """Return a scalar type.
@@ -371,8 +373,8 @@ class FileReader:
         if is_wide:
             with np.errstate(over="ignore"):
                 data = data.astype(np.float32)
-        if tensor.data_type in FOUR_BITS:
-            data = data.astype(np.int8 if tensor.data_type == _INT4 else np.uint8)
+        if tensor.data_type in FEW_BITS:
+            data = data.astype(FEW_BITS[tensor.data_type].held.value)
         data = data.reshape(dims).copy()
         data.flags.writeable = False
         return data
@@ -382,7 +384,7 @@ class FileReader:
         return ModelFileError(what, where=self.file, legal=legal, fix=_EXPORT)
 
 
-_STRING, _FLOAT16, _FLOAT64, _INT4 = 8, 10, 11, 22
+_STRING, _FLOAT16, _FLOAT64 = 8, 10, 11
 
 
 def _extents(shape: onnx.TensorShapeProto) -> tuple[int | str, ...]:

@@ -42,8 +42,8 @@ class GraphReader:
         for title, data in self._file.graph.constants.items():
             constant = self._parts.constant(title, data)
             self._values[title] = constant
-            if title in self._file.graph.four_bits:
-                self._parts.four_bits.add(constant)
+            if title in self._file.graph.few_bits:
+                self._parts.few_bits[constant] = self._file.graph.few_bits[title]
         for node in self._file.graph.nodes:
             self._visit(node)
         outputs = self._outputs(inputs)
@@ -80,8 +80,8 @@ class GraphReader:
         else:
             name = self._parts.tensor_names.take(value.name)
             tensor = Tensor(name, TensorType(shape, value.dtype))
-        if value.has_four_bits:
-            self._parts.four_bits.add(tensor)
+        if value.few_bits is not None:
+            self._parts.few_bits[tensor] = value.few_bits
         return tensor
 
     def _visit(self, node: FileNode) -> None:

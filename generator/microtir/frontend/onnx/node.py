@@ -10,8 +10,8 @@ import numpy as np
 
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.emitter import GraphParts, NodeEmitter
+from microtir.frontend.onnx.few_bits import few_bits_of_result
 from microtir.frontend.onnx.file import FileBody, FileNode, FileReader, OnnxFile
-from microtir.frontend.onnx.four_bits import gives_four_bits
 from microtir.frontend.onnx.functions import definition_of
 from microtir.frontend.onnx.loops import repeated
 from microtir.frontend.onnx.readers import READERS
@@ -96,21 +96,26 @@ class NodeReader:
         if inputs is None:
             scope.update(dict.fromkeys(outputs))
             return
-        is_narrow = gives_four_bits(node, inputs, self.parts.four_bits, where)
+        few_bits = few_bits_of_result(node, inputs, self.parts.few_bits, where)
         within = replace(self, outer=(source, label, where), depth=self.depth + 1)
         inside = _Inside(within, node, opsets, inputs, scope, where)
         emitter = NodeEmitter(self.parts, label, source, where, inside)
-        four_bits = frozenset(n for n, x in enumerate(inputs) if x in self.parts.four_bits)
+        narrow = {
+            place: self.parts.few_bits[tensor]
+            for place, value in enumerate(inputs)
+            for tensor in tensors_of(value)
+            if tensor in self.parts.few_bits
+        }
         operands = OnnxNode(
-            where, title, version, node.attributes, inputs, len(node.outputs), emitter, four_bits
+            where, title, version, node.attributes, inputs, len(node.outputs), emitter, narrow
         )
         found = reader.read(operands)
         results = found if isinstance(found, tuple) else (found,)
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 scope[name] = value
-                if is_narrow:
-                    self.parts.four_bits.update(tensors_of(value))
+                if few_bits is not None:
+                    self.parts.few_bits.update(dict.fromkeys(tensors_of(value), few_bits))
 
     def body(self, body: FileBody, scope: Scope) -> tuple[Value, ...]:
         """Return the results of nodes that stand inside of one.

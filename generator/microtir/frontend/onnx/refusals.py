@@ -14,8 +14,18 @@ from microtir.operators.common.onnx_operands import OnnxReader
 _RANDOM = "a compiled model gives the same result every time: export it in inference mode"
 _TEXT = "microtir computes on tensors of numbers: leave strings to the application"
 
+_TRAINING = "a compiled model does not learn: export it without the steps of its training"
+
 _ADVICE: Mapping[str, str] = MappingProxyType(
     {
+        "NonMaxSuppression": "how many boxes it keeps is known only while it runs, and all extents"
+        " are known before: export the model with its boxes and scores as outputs, and choose in"
+        " the application",
+        "ImageDecoder": "microtir computes on pixels: decode images in the application",
+        "Adagrad": _TRAINING,
+        "Adam": _TRAINING,
+        "Momentum": _TRAINING,
+        "Gradient": _TRAINING,
         "RandomNormal": _RANDOM,
         "RandomNormalLike": _RANDOM,
         "RandomUniform": _RANDOM,

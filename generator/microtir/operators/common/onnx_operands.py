@@ -9,7 +9,7 @@ laid out anew, and shapes that a model computes are known, without a rule of the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from microtir.errors import ExportProblem, ModelFileError, UnsupportedModelError
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
+from microtir.operators.common.onnx_few_bits import FewBits
 from microtir.operators.common.onnx_loops import Loop, Repeated
 from microtir.operators.common.onnx_values import TensorSequence, Value
 from microtir.operators.common.shapes import Shape
@@ -79,7 +80,7 @@ class OnnxNode:
     """A node of the file: where it stands, what it says, and what it is given.
 
     `version` is that of the operator set which the file names for the node's domain, and
-    `four_bits` are the places of inputs whose integers have 4 bits, but are held in 8.
+    `few_bits` are the types of inputs of fewer than 8 bits, by their places.
     """
 
     where: str
@@ -89,7 +90,7 @@ class OnnxNode:
     inputs: tuple[Value | None, ...]
     outputs: int
     emitter: Emitter
-    four_bits: frozenset[int] = frozenset()
+    few_bits: Mapping[int, FewBits] = field(default_factory=dict)
 
     # --- operands ---------------------------------------------------------------------------------
 

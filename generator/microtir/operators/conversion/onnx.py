@@ -5,6 +5,7 @@ from __future__ import annotations
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_arithmetic import add, choose, div, equal, least, most, sub
+from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_quantized import Scaling, dequantise, quantise, scaling_of
 from microtir.operators.common.onnx_types import ONNX_TYPES, onnx_type
@@ -13,35 +14,32 @@ from microtir.operators.division.definition import FloorMod
 from microtir.operators.reduction.definition import ReduceMax, ReduceMin
 from microtir.operators.unary.definition import Round
 
-FOUR_BITS = {21: DType.UINT8, 22: DType.INT8}
-"""The type that holds each type of 4 bits."""
-
-_RANGES = {DType.UINT8: (0, 15), DType.INT8: (-8, 7)}
-"""What 4 bits can be, by the type that holds them."""
-
-_INTEGERS = {**{number: ONNX_TYPES[number] for number in (2, 3, 4, 5)}, **FOUR_BITS}
+_INTEGERS = {
+    **{number: ONNX_TYPES[number] for number in (2, 3, 4, 5)},
+    **{number: few.held for number, few in FEW_BITS.items()},
+}
 """What numbers are quantised to."""
 
 
 def cast(node: OnnxNode) -> Tensor:
     """Read Cast."""
     number = node.integer("to")
-    if number in FOUR_BITS:
-        return _as_four_bits(node, FOUR_BITS[number])
+    if number in FEW_BITS:
+        return _as_few_bits(node, FEW_BITS[number])
     return _as(node, onnx_type(node, number))
 
 
-def _as_four_bits(node: OnnxNode, dtype: DType) -> Tensor:
-    """Return integers of 4 bits in 8: the low bits, of floats those of their whole part."""
-    value, low = converted(node, node.input(0), DType.INT32), _RANGES[dtype][0]
-    rest = node.emit(FloorMod(), sub(node, value, low), node.scalar_like(16, value))
-    return converted(node, add(node, rest, low), dtype)
+def _as_few_bits(node: OnnxNode, few: FewBits) -> Tensor:
+    """Return integers of few bits in 8: the low bits, of floats those of their whole part."""
+    value, low = converted(node, node.input(0), DType.INT32), few.limits[0]
+    rest = node.emit(FloorMod(), sub(node, value, low), node.scalar_like(few.count, value))
+    return converted(node, add(node, rest, low), few.held)
 
 
 def cast_like(node: OnnxNode) -> Tensor:
     """Read CastLike."""
-    dtype = node.input(1).dtype
-    return _as_four_bits(node, dtype) if 1 in node.four_bits else _as(node, dtype)
+    few = node.few_bits.get(1)
+    return _as(node, node.input(1).dtype) if few is None else _as_few_bits(node, few)
 
 
 def _as(node: OnnxNode, dtype: DType) -> Tensor:
@@ -60,7 +58,8 @@ def quantize_linear(node: OnnxNode) -> Tensor:
                 "quantise to int8 or uint8",
             )
         dtype = _INTEGERS[number]
-    limits = _RANGES[dtype] if 2 in node.four_bits or number in FOUR_BITS else None
+    few = FEW_BITS.get(number, node.few_bits.get(2))
+    limits = None if few is None else few.limits
     return quantise(node, node.input(0), scaling_of(node), dtype, limits)
 
 

@@ -1,4 +1,4 @@
-"""Keep apart integers of 4 bits, which are held in 8: few operators of ONNX take them.
+"""Keep apart integers of few bits, which are held in 8: few operators of ONNX take them.
 
 What moves them gives such, and what converts them knows their range; anything else would compute on
 them as on integers of 8 bits.
@@ -6,11 +6,12 @@ them as on integers of 8 bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from microtir.errors import ExportProblem, UnsupportedModelError
-from microtir.frontend.onnx.file import FOUR_BITS, FileNode
+from microtir.frontend.onnx.file import FileNode
 from microtir.graph.ir import Tensor
+from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
 from microtir.operators.common.onnx_values import Value, tensors_of
 
 _MOVING = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
@@ -19,31 +20,36 @@ _GIVING = {"Cast": "to", "QuantizeLinear": "output_dtype"}  # an attribute is th
 _LIKE = {"CastLike": 1, "QuantizeLinear": 2}  # an input has the type of the result
 
 
-def gives_four_bits(
-    node: FileNode, inputs: Sequence[Value | None], known: set[Tensor], where: str
-) -> bool:
-    """Return whether the result of a node has 4 bits.
+def few_bits_of_result(
+    node: FileNode, inputs: Sequence[Value | None], known: Mapping[Tensor, FewBits], where: str
+) -> FewBits | None:
+    """Return the type of the result of a node if it has few bits.
 
     Args:
         node: of the file.
         inputs: of it.
-        known: all tensors of 4 bits so far.
+        known: the types of all tensors of few bits so far.
         where: the node in words.
 
     Raises:
         UnsupportedModelError: it takes such tensors and knows nothing of their range.
     """
-    if node.attributes.get(_GIVING.get(node.operator, "")) in FOUR_BITS:
-        return True
-    if known.isdisjoint(tensor for value in inputs for tensor in tensors_of(value)):
-        return False
+    number = node.attributes.get(_GIVING.get(node.operator, ""))
+    if isinstance(number, int) and number in FEW_BITS:
+        return FEW_BITS[number]
+    given = [tensor for value in inputs for tensor in tensors_of(value) if tensor in known]
+    if not given:
+        return None
     if node.operator not in _TAKING:
         raise UnsupportedModelError(
-            "it computes on integers of 4 bits",
+            f"it computes on integers of {known[given[0]].bits} bits",
             where=where,
             legal=", ".join(sorted(_TAKING)),
             fix="convert them to int8 before",
             export=ExportProblem.FEW_BITS,
         )
+    if node.operator in _MOVING:
+        return known[given[0]]
     like = _LIKE.get(node.operator, len(inputs))
-    return node.operator in _MOVING or (like < len(inputs) and inputs[like] in known)
+    tensors = tensors_of(inputs[like]) if like < len(inputs) else ()
+    return known.get(tensors[0]) if tensors else None
