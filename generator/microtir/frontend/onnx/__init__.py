@@ -87,7 +87,7 @@ def check_onnx(
 def onnx_float_layers(
     source: ModelSource,
     *,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[FloatLayer, ...]:
     """Return the layers between integers that a model which can be read computes in floats."""
