@@ -6,6 +6,7 @@ from microtir.operators.activations.onnx import ONNX_READERS as ACTIVATIONS
 from microtir.operators.arithmetic.onnx import ONNX_READERS as ARITHMETIC
 from microtir.operators.attention.onnx import ONNX_READERS as ATTENTION
 from microtir.operators.bits.onnx import ONNX_READERS as BITS
+from microtir.operators.block_dense.onnx import ONNX_READERS as BLOCK_DENSE
 from microtir.operators.common.onnx_operands import OnnxReader
 from microtir.operators.conditions.onnx import ONNX_READERS as CONDITIONS
 from microtir.operators.control.onnx import ONNX_READERS as CONTROL
@@ -44,6 +45,7 @@ ONNX_READERS: tuple[OnnxReader, ...] = (
     *TRANSPOSED_CONVOLUTION,
     *DENSE,
     *MATMUL,
+    *BLOCK_DENSE,
     *POOLING,
     *REDUCTION,
     *CUMULATION,

@@ -1,0 +1,41 @@
+"""Define in numpy what layers compute whose weights have a scale for each block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir.graph.ir import Array, Node
+from microtir.graph.operator import Operator
+from microtir.operators.block_dense.definition import BlockDense
+from microtir.operators.common.arrays import Doubles, Meaning, as_output
+
+
+def _unpacked(packed: Array, bits: int) -> Doubles:
+    """Return the integers that the bytes of the last axis hold."""
+    shifts = np.arange(0, 8, bits)
+    each = packed[..., None] >> shifts & (1 << bits) - 1
+    return each.reshape(*packed.shape[:-1], -1).astype(np.float64)
+
+
+def block_dense(
+    op: BlockDense, node: Node, x: Array, weights: Array, scales: Array, *more: Array
+) -> Array:
+    """Multiply with the weights that the integers stand for, in double."""
+    channels, blocks, _ = weights.shape
+    zero_points: Array = np.full((channels, blocks), op.middle, np.float64)
+    if op.has_zero_points:
+        given = more[0]
+        is_float = given.dtype.kind == "f"
+        zero_points = given.astype(np.float64) if is_float else _unpacked(given, op.bits)
+    stored = _unpacked(weights, op.bits) - zero_points[:, :blocks, None]
+    real = (stored * scales.astype(np.float64)[:, :, None]).reshape(channels, -1)
+    result = x.astype(np.float64) @ real[:, : x.shape[-1]].T
+    if op.has_bias:
+        result = result + more[-1].astype(np.float64)
+    return as_output(result, node.output.type)
+
+
+MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({BlockDense: block_dense})
