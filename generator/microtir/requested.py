@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from microtir.config import CompilationConfig, Numerics
 from microtir.config.processing import appended, prepended
+from microtir.config.states import states
 from microtir.config.stream_axis import stream_axis
+from microtir.graph.bound_states import with_bound_states
 from microtir.graph.ir import Graph
 from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph.numerics import rescales_as_onnx, with_numerics
@@ -46,11 +48,12 @@ def requested_graph(graph: Graph, config: CompilationConfig) -> Graph:
         config: what it is compiled for.
 
     Raises:
-        ConfigError: a tensor is not there, or the model cannot be computed step by step, or push
-            by push.
+        ConfigError: a tensor is not there or cannot be kept, or the model cannot be computed step
+            by step, or push by push.
     """
     if graph.stream is not None:
         return graph  # of a module that was lowered
+    graph = with_bound_states(graph, states(config.states))
     graph = with_more_outputs(graph, config.pass_config.more_outputs)
     graph = with_prepended(graph, prepended(config.prepend))
     graph = with_appended(graph, appended(config.append))

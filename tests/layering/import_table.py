@@ -134,6 +134,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "requested": COMMON
     | GRAPH_IR
     | {
+        "graph.bound_states",
         "graph.more_outputs",
         "graph.numerics",
         "graph.passes",

@@ -48,6 +48,10 @@ _SAMPLES: dict[tuple[Section, str], Samples] = {
         ("",),
         ("a\nb",),
     ),
+    (Section.CONFIG, "states"): (
+        ("",),
+        ("x", "x=", "=y", "x=y=z", "x=y,", "x=y,x=y", "x*=y", "x**=y**", 1),
+    ),
     (Section.CONFIG, "stream_axis"): (
         ("",),
         ("x", "-1", "10", "=1", 1),

@@ -11,7 +11,7 @@ from microtir.config import FLAGS
 
 DAILY = (
     "--config", "--target", "--module-name", "--numerics", "--optimize", "--stateful",
-    "--stream-axis", "--ram-budget", "--flash-budget",
+    "--states", "--stream-axis", "--ram-budget", "--flash-budget",
 )  # fmt: skip
 """The options of a configuration that most people ever set."""
 

@@ -246,6 +246,8 @@ class _Source:
             what = "knows the model without the steps before and behind it"
         elif config.stateful and is_foreign:
             what = "runs the model on whole sequences, and not step by step"
+        elif config.states and is_foreign:
+            what = "hands no output on to the next run"
         if what:
             raise UsageError(
                 f"{self.text} {what}",

@@ -70,6 +70,7 @@ class CompilationConfig(ConfigFields):
         external: libraries of kernels of others.
         tuning_records: a file with measured costs of kernels, from `microtir tune`.
         stateful: whether a run is given one step of a sequence, and recurrent layers keep states.
+        states: inputs that keep what outputs were, as INPUT=OUTPUT.
         stream_axis: of the input, along which a run is given the newest frames of a window.
         stream_hop: how many frames that are.
         prepend: steps from what a sensor gives to what an input takes.
@@ -98,6 +99,7 @@ class CompilationConfig(ConfigFields):
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
         stateful: bool = False,
+        states: str = "",
         stream_axis: str = "",
         stream_hop: int = 1,
         prepend: str = "",
@@ -123,14 +125,13 @@ class CompilationConfig(ConfigFields):
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
             stateful=find(Section.CONFIG, "stateful").check(stateful),
+            states=_option("states", states),
             stream_axis=_option("stream_axis", stream_axis),
             stream_hop=find(Section.CONFIG, "stream_hop").check(stream_hop),
             prepend=_option("prepend", prepend),
             append=_option("append", append),
             budget=_budget(budget),
-            pass_config=(
-                pass_config if isinstance(pass_config, PassConfig) else PassConfig(pass_config)
-            ),
+            pass_config=_pass_config(pass_config),
         )
         self._check()
 
@@ -418,6 +419,10 @@ def _pools(given: object, kind: type[PoolInfo]) -> tuple[PoolInfo, ...]:
             legal=find(Section.CONFIG, kind.field).legal(),
         )
     return tuple(pool_from(pool, kind) for pool in given)
+
+
+def _pass_config(given: PassConfig | Mapping[str, object] | None) -> PassConfig:
+    return given if isinstance(given, PassConfig) else PassConfig(given)
 
 
 def _budget(given: object) -> Budget:

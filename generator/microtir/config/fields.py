@@ -41,6 +41,7 @@ class ConfigFields:
     external: tuple[External, ...]
     tuning_records: str
     stateful: bool
+    states: str
     stream_axis: str
     stream_hop: int
     prepend: str

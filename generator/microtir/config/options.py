@@ -38,6 +38,7 @@ from microtir.config.processing import (
     legal_steps,
     prepend_problem,
 )
+from microtir.config.states import states_problem
 from microtir.config.stream_axis import stream_axis_problem
 from microtir.config.target_options import TARGET_OPTIONS
 from microtir.errors import nearest
@@ -201,6 +202,18 @@ _CONFIG = (
         "Computes a model with recurrent layers one step a run: the axis of time of its input is "
         "1, states go on from run to run, and a run gives what a whole sequence gives for that "
         "step.",
+    ),
+    Option(
+        Section.CONFIG,
+        "states",
+        Word(
+            "INPUT=OUTPUT, with commas between several; a * on both sides stands for the same text",
+            states_problem,
+        ),
+        "",
+        "Keeps inputs from run to run: the first run begins with zeros, every other one with what "
+        "the output was, and callers give and take neither.",
+        derived="none",
     ),
     Option(
         Section.CONFIG,

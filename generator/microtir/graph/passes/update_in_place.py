@@ -11,6 +11,7 @@ from microtir.graph.passes.rewrite import substitute, with_nodes
 from microtir.operators import record_of
 from microtir.operators.control.definition import has_control
 from microtir.operators.definition import Trait
+from microtir.operators.indexing.definition import DynamicUpdateSlice, PutSlice
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.state.definition import Assign
 
@@ -46,12 +47,25 @@ def _without_copy(graph: Graph, state: State) -> Graph | None:
         return None
     (value,) = assign.inputs
     maker = _maker(graph, value)
-    if maker is None or not (_is_in_time(graph, maker, state) or _keeps(graph, value, state)):
+    if maker is None:
+        return None
+    is_put = _is_put(graph, maker, state)
+    if not (is_put or _is_in_time(graph, maker, state) or _keeps(graph, value, state)):
         return None
     kept = [node for node in graph.nodes if node is not assign]
+    if is_put:
+        kept = [replace(node, op=PutSlice()) if node is maker else node for node in kept]
     changed = replace(graph, nodes=tuple(substitute(node, {value: state.after}) for node in kept))
     nodes = in_order(changed)
     return None if nodes is None else with_nodes(changed, nodes)
+
+
+def _is_put(graph: Graph, maker: Node, state: State) -> bool:
+    """Return whether a node changes a part of a state, and nothing of the part that stays."""
+    if not isinstance(maker.op, DynamicUpdateSlice) or maker.inputs[0] is not state.before:
+        return False
+    (value,) = graph.producers()[state.after].inputs
+    return maker.output is value and state.before not in maker.inputs[1:]
 
 
 def _maker(graph: Graph, value: Tensor) -> Node | None:

@@ -18,7 +18,7 @@ from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import EQUAL, SYMMETRIC, QuantizationRule
 from microtir.operators.common.shapes import Shape, require
 from microtir.operators.common.types import MOVED, TypeSignature, equal_types
-from microtir.operators.definition import Definition, moving
+from microtir.operators.definition import Definition, Trait, moving
 
 _WIDE = (DType.INT32, DType.INT64)
 _MOVED_BY_INDICES = MOVED.indexed(1, *_WIDE)
@@ -63,6 +63,16 @@ class DynamicUpdateSlice(Operator):
     """DYNAMIC_UPDATE_SLICE: data, update, the place in data that it takes, as near as it fits."""
 
     name: ClassVar[str] = "dynamic_update_slice"
+
+
+@dataclass(frozen=True, slots=True)
+class PutSlice(Operator):
+    """DYNAMIC_UPDATE_SLICE of a state where it stays: what is outside of the update is not touched.
+
+    The output lies in the memory of the data, which is what a pass has made sure of.
+    """
+
+    name: ClassVar[str] = "put_slice"
 
 
 def _gather_shape(node: Node) -> tuple[Shape, ...]:
@@ -167,5 +177,13 @@ DEFINITIONS = (
         _NEAREST,
         inputs=(3, 3),
         types=MOVED.indexed(2, *_WIDE),
+    ),
+    moving(
+        PutSlice,
+        _dynamic_update_shape,
+        _NEAREST,
+        inputs=(3, 3),
+        types=MOVED.indexed(2, *_WIDE),
+        traits=frozenset({Trait.CONTROL, Trait.IN_PLACE}),
     ),
 )

@@ -10,15 +10,23 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import long
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import (
+    Formula,
+    FormulaContext,
+    WrittenFunction,
+    whole,
+)
 from microtir.operators.common.indices import nearest, nearest_begins
+from microtir.operators.common.written_function import written_function
 from microtir.operators.indexing.definition import (
     DynamicUpdateSlice,
     EmbeddingLookup,
     Gather,
     GatherNd,
+    PutSlice,
     ScatterNd,
 )
+from microtir.tir.ir import PrimFunc
 
 
 def gather(layer: FormulaContext) -> None:
@@ -123,12 +131,34 @@ def dynamic_update_slice(layer: FormulaContext) -> None:
     layer.tensor(element)
 
 
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+def put_slice(node: Node, name: str) -> PrimFunc:
+    """Write the elements of an update into a state; the others are there already."""
+    data, update, begin = node.inputs
+    depth, wide = "  ", begin.dtype is not DType.INT32
+    lines: list[str] = []
+    source, target = [], []
+    for axis, (size, taken) in enumerate(zip(data.shape, update.shape, strict=True)):
+        low, high = (f"int64({n})" if wide else str(n) for n in (0, size - taken))
+        place = f"min(max(begin[{axis}], {low}), {high})"
+        place = f"cast(int32, {place})" if wide else place
+        lines.append(f"  let begin{axis}: int32 = {place if size > taken else 0}")
+    for axis, taken in enumerate(update.shape):
+        source.append(f"i{axis}")
+        target.append(f"begin{axis} + i{axis}")
+        lines.append(f"{depth}for i{axis} in range(0, {taken}):")
+        depth += "  "
+    lines.append(f"{depth}y[{', '.join(target)}] = update[{', '.join(source)}]")
+    operands = [("x", data.shape), ("update", update.shape), ("begin", begin.shape)]
+    return written_function(node, name, operands, [("y", data.shape)], lines)
+
+
+FORMULAS: Mapping[type[Operator], Formula | WrittenFunction] = MappingProxyType(
     {
         Gather: Formula(gather, 8, whole),
         GatherNd: Formula(gather_nd, 10, whole),
         ScatterNd: Formula(scatter_nd, _scatter_cost, whole),
         EmbeddingLookup: Formula(embedding_lookup, 10, whole),
         DynamicUpdateSlice: Formula(dynamic_update_slice, 12, whole),
+        PutSlice: WrittenFunction(put_slice, cost=lambda node: 6 * node.inputs[1].type.elements),
     }
 )

@@ -15,6 +15,7 @@ from microtir.operators.indexing.definition import (
     EmbeddingLookup,
     Gather,
     GatherNd,
+    PutSlice,
     ScatterNd,
 )
 
@@ -53,9 +54,9 @@ def embedding_lookup(_op: EmbeddingLookup, node: Node, rows: Array, indices: Arr
 
 
 def dynamic_update_slice(
-    _op: DynamicUpdateSlice, _node: Node, x: Array, update: Array, begin: Array
+    _op: DynamicUpdateSlice | PutSlice, _node: Node, x: Array, update: Array, begin: Array
 ) -> Array:
-    """Compute DYNAMIC_UPDATE_SLICE."""
+    """Compute DYNAMIC_UPDATE_SLICE, also of a state."""
     result = np.array(x)
     result[part_from(x, update.shape, begin)] = update
     return result
@@ -68,5 +69,6 @@ MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
         ScatterNd: scatter_nd,
         EmbeddingLookup: embedding_lookup,
         DynamicUpdateSlice: dynamic_update_slice,
+        PutSlice: dynamic_update_slice,
     }
 )

@@ -15,7 +15,8 @@ from microtir.operators.common.onnx_parts import along, int32s, joined, reshaped
 from microtir.operators.common.onnx_types import cast, emit_wide
 from microtir.operators.common.shapes import Shape
 from microtir.operators.conditions.definition import Equal, Greater, Less
-from microtir.operators.indexing.definition import Gather, ScatterNd
+from microtir.operators.division.definition import FloorMod
+from microtir.operators.indexing.definition import DynamicUpdateSlice, Gather, ScatterNd
 from microtir.operators.selection.definition import Select
 
 _REDUCTIONS: dict[str, Operator] = {
@@ -274,13 +275,16 @@ def reverse_sequence(node: OnnxNode) -> Tensor:
 
 def tensor_scatter(node: OnnxNode) -> Tensor:
     """Read TensorScatter: an update of each sequence of a cache, from a place of its own on."""
-    cache, update = node.input(0), node.input(1)
+    cache, update, given = node.input(0), node.input(1), node.optional(2)
     axis = node.axis(node.integer("axis", -2), len(cache.shape))
-    begins = np.zeros(cache.shape[0], np.int64)
-    if node.optional(2) is not None:
-        begins = node.known(2, "the places").reshape(-1)
     room, size = cache.shape[axis], update.shape[axis]
     wraps = node.word("mode", "linear") == "circular"
+    is_one = cache.shape[0] == 1 and axis > 0 and (size == 1 or not wraps)
+    if given is not None and given.data is None and is_one:
+        return _put_slice(node, cache, update, given, axis)
+    begins = np.zeros(cache.shape[0], np.int64)
+    if given is not None:
+        begins = node.known(2, "the places").reshape(-1)
     if axis == 0 or (not wraps and (begins + size > room).any()):
         raise node.malformed(f"an update of {size} in {room} places, from {begins.tolist()} on")
     strides = [math.prod(cache.shape[n + 1 :]) for n in range(len(cache.shape))]
@@ -288,3 +292,13 @@ def tensor_scatter(node: OnnxNode) -> Tensor:
     at[axis] = (at[axis] + begins[at[0]]) % room
     places = sum((a * s for a, s in zip(at, strides, strict=True)), np.zeros(update.shape))
     return put_rows(node, cache, int32s(node, places), update, ())
+
+
+def _put_slice(node: OnnxNode, cache: Tensor, update: Tensor, place: Tensor, axis: int) -> Tensor:
+    """Return a cache of one sequence with an update from a computed place of an axis on."""
+    first = reshaped(node, cast(node, place, DType.INT32), 1)
+    if node.word("mode", "linear") == "circular":
+        first = node.emit(FloorMod(), first, int32s(node, np.array([cache.shape[axis]])))
+    zero = int32s(node, np.zeros(1))
+    begin = joined(node, [first if n == axis else zero for n in range(len(cache.shape))], 0)
+    return node.emit(DynamicUpdateSlice(), cache, update, begin)
