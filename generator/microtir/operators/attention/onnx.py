@@ -1,8 +1,10 @@
-"""Read ONNX's attention, and what goes with it, as the functions by which ONNX defines them."""
+"""Read attention: ONNX's as functions of other operators, onnxruntime's over a cache."""
 
 from __future__ import annotations
 
-from microtir.operators.common.onnx_operands import OnnxReader, by_definition
+from microtir.operators.attention.onnx_cache import grouped_query_attention
+from microtir.operators.attention.onnx_rotary import rotary_embedding
+from microtir.operators.common.onnx_operands import MICROSOFT, OnnxReader, by_definition
 
 ONNX_READERS = (
     OnnxReader(
@@ -34,6 +36,26 @@ ONNX_READERS = (
         by_definition,
         (3, 4),
         ("interleaved", "num_heads", "rotary_embedding_dim"),
+    ),
+    OnnxReader(
+        "RotaryEmbedding",
+        rotary_embedding,
+        (4, 4),
+        ("interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim", "scale"),
+        domain=MICROSOFT,
+    ),
+    OnnxReader(
+        "GroupQueryAttention",
+        grouped_query_attention,
+        (7, 17),
+        (
+            "causal", "do_rotary", "k_norm_epsilon", "k_quant_type", "kv_cache_bit_width",
+            "kv_num_heads", "local_window_size", "num_heads", "q_norm_epsilon", "qk_norm_epsilon",
+            "qk_output", "rotary_interleaved", "scale", "sliding_window_cache", "smooth_softmax",
+            "softcap", "v_quant_type",
+        ),
+        outputs=3,
+        domain=MICROSOFT,
     ),
     OnnxReader("CausalConvWithState", by_definition, (2, 4), ("activation",), outputs=2),
     OnnxReader("SwiGLU", by_definition, (2, 2), ("alpha",)),

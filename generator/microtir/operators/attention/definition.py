@@ -1,0 +1,143 @@
+"""Define attention over a cache of keys and values, and rotary positions.
+
+ONNX's own Attention is the function by which ONNX defines it, over all of its keys.  These two are
+for models that compute a token a run: what is not in the cache yet costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common.shapes import Shape, input_shape, require
+from microtir.operators.common.types import TypeRule, TypeSignature
+from microtir.operators.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class RotaryPositions(Operator):
+    """Turns pairs of elements of each head by angles that belong to the position of a row.
+
+    Inputs: x (..., heads * D) read as rows of heads, cosines and sines (positions, R), and the
+    position of each row, of which the nearest in the tables is taken.  The first 2 R elements of a
+    head are turned: element i with element i + R or, `interleaved`, element 2 i with the next.
+    """
+
+    name: ClassVar[str] = "rotary_positions"
+    heads: int = 1
+    interleaved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAttention(Operator):
+    """Attention of the newest tokens to those of a cache, which they are the last of.
+
+    Inputs: queries (..., heads * D) of S tokens, keys (1, groups, L, D), values (1, groups, L, V),
+    and the place in the cache of the last token.  Heads that follow each other share a group.
+    Output: (..., heads * V).  A token sees those before it and itself, or all if it is not causal,
+    and of these only the last `window` if that is not 0.  `softcap` above 0 bounds products.
+    """
+
+    name: ClassVar[str] = "cached_attention"
+    heads: int = 1
+    scale: float = 1.0
+    softcap: float = 0.0
+    window: int = 0
+    is_causal: bool = True
+
+
+class RotaryExtents(NamedTuple):
+    """How many rows, heads of each, and elements of a head; how many angles, of how many places."""
+
+    rows: int
+    heads: int
+    elements: int
+    angles: int
+    places: int
+
+
+class AttentionExtents(NamedTuple):
+    """How many tokens are new, and how much the cache holds."""
+
+    tokens: int
+    heads: int
+    groups: int
+    length: int
+    depth: int
+    width: int
+
+
+def rotary_extents(node: Node) -> RotaryExtents:
+    """Return the extents of rotary positions."""
+    op, shape = node.op, node.inputs[0].shape
+    assert isinstance(op, RotaryPositions)
+    places, angles = node.inputs[1].shape
+    return RotaryExtents(math.prod(shape[:-1]), op.heads, shape[-1] // op.heads, angles, places)
+
+
+def attention_extents(node: Node) -> AttentionExtents:
+    """Return the extents of an attention over a cache."""
+    op, tokens = node.op, math.prod(node.inputs[0].shape[:-1])
+    assert isinstance(op, CachedAttention)
+    _, groups, length, depth = node.inputs[1].shape
+    return AttentionExtents(tokens, op.heads, groups, length, depth, node.inputs[2].shape[3])
+
+
+def _rotary_shape(node: Node) -> tuple[Shape, ...]:
+    op, x = node.op, node.inputs[0].shape
+    assert isinstance(op, RotaryPositions)
+    require(len(x) > 0 and op.heads > 0 and x[-1] % op.heads == 0, f"{op.heads} heads of {x}")
+    tables = input_shape(node, 1, 2)
+    require(input_shape(node, 2, 2) == tables, f"sines of {node.inputs[2].shape}", f"{tables}")
+    most = x[-1] // op.heads // 2
+    require(1 <= tables[1] <= most, f"{tables[1]} angles of heads of {x[-1] // op.heads} elements",
+            f"1 to {most}")  # fmt: skip
+    rows = math.prod(x[:-1])
+    require(node.inputs[3].type.elements == rows, f"{node.inputs[3].type.elements} positions of "
+            f"{rows} rows", "as many")  # fmt: skip
+    return (x,)
+
+
+def _attention_shape(node: Node) -> tuple[Shape, ...]:
+    op, queries = node.op, node.inputs[0].shape
+    assert isinstance(op, CachedAttention)
+    keys, values = input_shape(node, 1, 4), input_shape(node, 2, 4)
+    require(keys[0] == 1 and keys[:3] == values[:3], f"keys of {keys} and values of {values}",
+            "those of one sequence, as many")  # fmt: skip
+    _, groups, length, depth = keys
+    require(op.heads > 0 and op.heads % groups == 0, f"{op.heads} heads of {groups} groups")
+    require(queries[-1:] == (op.heads * depth,), f"queries of {queries}", f"{op.heads} of {depth}")
+    tokens = math.prod(queries[:-1])
+    require(tokens <= length, f"{tokens} tokens for a cache of {length}", f"1 to {length}")
+    require(node.inputs[3].type.elements == 1, f"{node.inputs[3].shape} places", "one")
+    require(op.window >= 0 and op.softcap >= 0, "a window or softcap below 0", "0, or more")
+    return ((*queries[:-1], op.heads * values[3]),)
+
+
+def _attention_macs(node: Node) -> int:
+    """Return the most that a run computes, with a full cache."""
+    tokens, heads, _, length, depth, width = attention_extents(node)
+    return tokens * heads * length * (depth + width)
+
+
+_F32 = DType.FLOAT32
+_FLOATS = TypeRule((TypeSignature((_F32,), _F32),)).indexed(3, DType.INT32)
+
+DEFINITIONS = (
+    Definition(
+        RotaryPositions, types=_FLOATS, quantization=UNUSED, shapes=_rotary_shape, inputs=(4, 4)
+    ),
+    Definition(
+        CachedAttention,
+        types=_FLOATS,
+        quantization=UNUSED,
+        shapes=_attention_shape,
+        inputs=(4, 4),
+        macs=_attention_macs,
+    ),
+)

@@ -1,0 +1,136 @@
+"""Compute attention over a cache and rotary positions by functions in TIR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.attention.definition import (
+    CachedAttention,
+    RotaryPositions,
+    attention_extents,
+    rotary_extents,
+)
+from microtir.operators.common.formula import WrittenFunction
+from microtir.operators.common.written_function import written_function
+from microtir.tir.ir import PrimFunc
+
+
+def rotary_positions(node: Node, name: str) -> PrimFunc:
+    """Write the turns of all pairs of a row; behind them elements stay as they are."""
+    op, (rows, heads, elements, angles, places) = node.op, rotary_extents(node)
+    assert isinstance(op, RotaryPositions)
+    first, second = ("i * 2", "i * 2 + 1") if op.interleaved else ("i", f"i + {angles}")
+    lines = [
+        f"  for row in range(0, {rows}):",
+        f"    let place: int32 = min(max(positions[row], 0), {places - 1})",
+        f"    for h in range(0, {heads}):",
+        f"      for i in range(0, {angles}):",
+        f"        let a: float32 = x[row, h, {first}]",
+        f"        let b: float32 = x[row, h, {second}]",
+        f"        y[row, h, {first}] = a * cosines[place, i] - b * sines[place, i]",
+        f"        y[row, h, {second}] = a * sines[place, i] + b * cosines[place, i]",
+    ]
+    if elements > 2 * angles:
+        lines += [
+            f"      for i in range({2 * angles}, {elements}):",
+            "        y[row, h, i] = x[row, h, i]",
+        ]
+    shape = (rows, heads, elements)
+    tables = [(table, (places, angles)) for table in ("cosines", "sines")]
+    operands = [("x", shape), *tables, ("positions", (rows,))]
+    return written_function(node, name, operands, [("y", shape)], lines)
+
+
+def cached_attention(node: Node, name: str) -> PrimFunc:
+    """Write a softmax of products with the keys that a token sees, and the sum of their values."""
+    tokens, heads, groups, length, depth, width = attention_extents(node)
+    lines = [
+        f"  let end: int32 = min(max(last[0], 0), {length - 1})",
+        f"  for token in range(0, {tokens}):",
+        f"    let place: int32 = min(max(end - {tokens - 1}, 0) + token, {length - 1})",
+        *_seen(node),
+        f"    for h in range(0, {heads}):",
+        f"      let group: int32 = floordiv(h, {heads // groups})",
+        *_weights(node),
+        f"      for i in range(0, {width}):",
+        "        alloc sum: float32[] local",
+        "        sum[] = float32(0.0)",
+        "        for t in range(first, stop):",
+        "          sum[] = sum[] + scores[t] * values[group, t, i]",
+        "        y[token, h, i] = sum[] * share",
+    ]
+    operands = [
+        ("queries", (tokens, heads, depth)),
+        ("keys", (groups, length, depth)),
+        ("values", (groups, length, width)),
+        ("last", (1,)),
+    ]
+    return written_function(
+        node, name, operands, [("y", (tokens, heads, width))], lines,
+        scratch=("scores", DType.FLOAT32, (length,)),
+    )  # fmt: skip
+
+
+def _seen(node: Node) -> list[str]:
+    """Return the lines that say what a token sees."""
+    op = node.op
+    assert isinstance(op, CachedAttention)
+    first = f"max(place - {op.window - 1}, 0)" if op.window else "0"
+    stop = "place + 1" if op.is_causal else "end + 1"
+    return [f"    let first: int32 = {first}", f"    let stop: int32 = {stop}"]
+
+
+def _weights(node: Node) -> list[str]:
+    """Return the lines that compute the weights of a head, which `share` makes a sum of 1."""
+    op, depth = node.op, attention_extents(node).depth
+    assert isinstance(op, CachedAttention)
+    score = f"dot[] * {_number(op.scale)}"
+    if op.softcap:
+        score = f"tanh({score} / {_number(op.softcap)}) * {_number(op.softcap)}"
+    return [
+        "      alloc top: float32[] local",
+        "      top[] = -inf",
+        "      for t in range(first, stop):",
+        "        alloc dot: float32[] local",
+        "        dot[] = float32(0.0)",
+        f"        for i in range(0, {depth}):",
+        "          dot[] = dot[] + queries[token, h, i] * keys[group, t, i]",
+        f"        scores[t] = {score}",
+        "        top[] = max(top[], scores[t])",
+        "      alloc total: float32[] local",
+        "      total[] = float32(0.0)",
+        "      for t in range(first, stop):",
+        "        scores[t] = exp(scores[t] - top[])",
+        "        total[] = total[] + scores[t]",
+        "      let share: float32 = float32(1.0) / total[]",
+    ]
+
+
+def _number(value: float) -> str:
+    return f"float32({float(np.float32(value))!r})"
+
+
+def _attention_cost(node: Node) -> int:
+    """Return the instructions with a full cache."""
+    tokens, heads, _, length, depth, width = attention_extents(node)
+    return tokens * heads * length * (5 * (depth + width) + 60)
+
+
+def _scratch_bytes(node: Node) -> int:
+    return attention_extents(node).length * DType.FLOAT32.bytes
+
+
+FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
+    {
+        RotaryPositions: WrittenFunction(
+            rotary_positions, cost=lambda node: 10 * node.output.type.elements
+        ),
+        CachedAttention: WrittenFunction(cached_attention, _scratch_bytes, _attention_cost),
+    }
+)

@@ -1,0 +1,221 @@
+"""com.microsoft's attention over a cache and rotary positions against onnxruntime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from microtir import build, host
+from microtir.config import microcontroller
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend import from_onnx
+from microtir.graph.reference import execute
+from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed
+from tests.support.seeds import seeds
+
+pytestmark = pytest.mark.tools
+
+DOMAINS = {"com.microsoft": 1}
+DEPTH, LENGTH = 16, 20  # onnxruntime wants heads of multiples of 16 elements
+Rng = np.random.Generator
+
+
+def normal(rng: Rng, *shape: int) -> Array:
+    """Return floats."""
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def tables(places: int, angles: int) -> dict[str, Array]:
+    """Return cosines and sines of rising angles."""
+    turns = np.outer(np.arange(places), 100.0 ** (-np.arange(angles) / angles))
+    return {"cos": np.cos(turns).astype(np.float32), "sin": np.sin(turns).astype(np.float32)}
+
+
+@dataclass
+class Attention:
+    """A GroupQueryAttention with its inputs; the cache holds `total` tokens afterwards."""
+
+    rng: Rng
+    tokens: int = 1
+    total: int = 5
+    heads: int = 4
+    groups: int = 2
+    is_packed: bool = False
+    has_past: bool = True
+    attributes: dict[str, Any] = field(default_factory=dict)
+    more: dict[int, Array] = field(default_factory=dict)
+
+    def inputs(self) -> dict[str, Array]:
+        """Return what a run is given."""
+        kept = self.groups * DEPTH
+        sizes = {"q": self.heads * DEPTH, "k": kept, "v": kept}
+        new = {name: normal(self.rng, 1, self.tokens, size) for name, size in sizes.items()}
+        if self.is_packed:
+            new = {"q": np.concatenate(list(new.values()), 2)}
+        caches = {n: normal(self.rng, 1, self.groups, LENGTH, DEPTH) for n in ("past_k", "past_v")}
+        last = np.array([self.total - 1], np.int32)
+        caches = caches if self.has_past else {}
+        return {**new, **caches, "last": last, "total": np.array(self.total, np.int32)}
+
+    def model(self, inputs: dict[str, Array]) -> bytes:
+        """Return the model that is given these."""
+        constants = tables(LENGTH, DEPTH // 2) if self.attributes.get("do_rotary") else {}
+        names = ["q", "", ""] if self.is_packed else ["q", "k", "v"]
+        names += ["past_k", "past_v"] if self.has_past else ["", ""]
+        names += ["last", "total", *constants]
+        names += [""] * (max(self.more, default=0) + 1 - len(names))
+        for index, array in self.more.items():
+            names[index] = f"more{index}"
+            constants[names[index]] = array
+        node = helper.make_node(
+            "GroupQueryAttention", names, ["y", "new_k", "new_v"], domain="com.microsoft",
+            num_heads=self.heads, kv_num_heads=self.groups, **self.attributes,
+        )  # fmt: skip
+        given = [typed(name, array) for name, array in inputs.items()]
+        return model_of([node], given, ["y", "new_k", "new_v"], constants, domains=DOMAINS)
+
+
+def check(case: Attention, *, compiles: bool = False) -> None:
+    """The graph, and perhaps the C, compute what onnxruntime does of tokens that are there."""
+    inputs = case.inputs()
+    made = case.model(inputs)
+    want = run_onnxruntime(made, inputs)
+    module = from_onnx(made)
+    assert module.graph is not None
+    got = execute(module.graph, inputs)
+    results = [got]
+    if compiles:
+        results.append(host.load(build(module, microcontroller()), sanitize=True).run(inputs))
+    rows = min(case.tokens, case.total)
+    for found in results:
+        y, keys, values = (found[name] for name in ("y", "new_k", "new_v"))
+        assert [a.shape for a in (y, keys, values)] == [a.shape for a in want]
+        np.testing.assert_allclose(y[:, :rows], want[0][:, :rows], rtol=1e-5, atol=2e-6)
+        for cache, expected in ((keys, want[1]), (values, want[2])):
+            kept = cache[:, :, : case.total], expected[:, :, : case.total]
+            np.testing.assert_allclose(*kept, rtol=1e-5, atol=2e-6)
+
+
+def drawn(rng: Rng) -> Attention:
+    """Return any attention."""
+    groups, tokens = int(rng.choice([1, 2, 4])), int(rng.choice([1, 1, 3]))
+    is_causal = rng.integers(4) > 0
+    attributes: dict[str, Any] = {
+        "do_rotary": int(rng.integers(2)),
+        "rotary_interleaved": int(rng.integers(2)),
+        "causal": int(is_causal),
+        "local_window_size": int(rng.choice([-1, 1, 4])) if is_causal else -1,
+        "softcap": float(rng.choice([0.0, 2.0])),
+        "scale": float(rng.choice([0.0, 0.5])),
+    }
+    total = int(rng.integers(tokens, LENGTH - 1))
+    return Attention(
+        rng, tokens, total, 4, groups, is_packed=bool(rng.integers(2)), attributes=attributes
+    )
+
+
+def test_attention_equals_onnxruntimes() -> None:
+    """Any heads, windows and tokens at once, with and without rotary positions."""
+    for seed in seeds(0, 40):
+        check(drawn(np.random.default_rng(seed)))
+
+
+def test_a_prompt_begins_a_cache() -> None:
+    """Without one that comes in, the new tokens are the cache."""
+    rng = np.random.default_rng(4)
+    check(Attention(rng, 5, 5, has_past=False, attributes={"do_rotary": 1}))
+
+
+@pytest.mark.parametrize("tokens", [1, 3])
+def test_c_equals_onnxruntime(tokens: int) -> None:
+    """One token, and several; a cache that is full, and a window."""
+    rng = np.random.default_rng(1)
+    attributes = {"do_rotary": 1, "local_window_size": 4, "softcap": 3.0}
+    check(Attention(rng, tokens, LENGTH, attributes=attributes), compiles=True)
+
+
+def test_places_outside_of_the_cache_are_the_nearest() -> None:
+    """A number of tokens that the cache has no room for reads and writes nothing else."""
+    case = Attention(np.random.default_rng(2), tokens=3, attributes={"do_rotary": 1})
+    inputs = case.inputs()
+    module = from_onnx(case.model(inputs))
+    model = host.load(build(module, microcontroller()), sanitize=True)
+    for last, nearest in ((99, LENGTH - 1), (-99, 0), (2**31 - 1, LENGTH - 1), (-(2**31), 0)):
+        got, want = (
+            model.run({**inputs, "last": np.array([place], np.int32)}) for place in (last, nearest)
+        )
+        np.testing.assert_array_equal(got["new_k"][0, :, :3], want["new_k"][0, :, :3])
+        assert np.isfinite(got["y"]).all()
+
+
+def rotary(x: Array, positions: Array, angles: int, **attributes: Any) -> bytes:
+    """Return a RotaryEmbedding of com.microsoft."""
+    names = ["x", "at", "cos", "sin"]
+    node = helper.make_node("RotaryEmbedding", names, ["y"], domain="com.microsoft", **attributes)
+    given = [typed("x", x), typed("at", positions)]
+    return model_of([node], given, ["y"], tables(LENGTH, angles), domains=DOMAINS)
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("is_partial", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 64), (2, 4, 3, 16)])
+def test_rotary_positions(shape: tuple[int, ...], *, interleaved: int, is_partial: bool) -> None:
+    """Rows of three or four dimensions; a position of each row, or of the first."""
+    rng = np.random.default_rng(3)
+    attributes = {"interleaved": interleaved}
+    if is_partial:
+        attributes |= {"num_heads": 4, "rotary_embedding_dim": 8}
+    for at in (np.array([5], np.int64), rng.integers(0, LENGTH, (2, 3))):
+        x = normal(rng, *shape)
+        made = rotary(x, at, 4 if is_partial else 8, **attributes)
+        (want,) = run_onnxruntime(made, {"x": x, "at": at})
+        graph = from_onnx(made).graph
+        assert graph is not None
+        got = execute(graph, {"x": x, "at": at})["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "text"),
+    [
+        ({"attributes": {"smooth_softmax": 1}}, UnsupportedModelError, "'smooth_softmax' is 1"),
+        ({"attributes": {"k_quant_type": "PER_TENSOR"}}, UnsupportedModelError, "k_quant_type"),
+        ({"more": {11: np.zeros(4, np.float32)}}, UnsupportedModelError, "'head_sink'"),
+        ({"groups": 3}, ModelFileError, "4 heads of 3 groups"),
+        ({"heads": 6}, ModelFileError, "6 heads"),
+        ({"tokens": LENGTH + 1}, ModelFileError, "a cache of shape"),
+    ],
+)
+def test_attention_that_is_refused(
+    changes: dict[str, Any], error: type[MicrotirError], text: str
+) -> None:
+    """Each says what does not fit, or what is not done."""
+    plain = Attention(np.random.default_rng(0)).inputs()
+    case = Attention(np.random.default_rng(0), **changes)
+    inputs = case.inputs() if "tokens" in changes else plain
+    with pytest.raises(error, match=text):
+        from_onnx(case.model(inputs))
+
+
+def test_a_cache_that_grows_is_refused() -> None:
+    """A number of tokens that is known has to fit the cache that comes in."""
+    case = Attention(np.random.default_rng(0))
+    inputs = case.inputs()
+    del inputs["total"]
+    case.more[6] = np.array(LENGTH + 1, np.int32)
+    with pytest.raises(UnsupportedModelError, match="grows from 20 to 21 tokens"):
+        from_onnx(case.model(inputs))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"), [({"scale": 2.0}, "'scale'"), ({"is_packed_batching": 1}, "packed")]
+)
+def test_rotary_positions_that_are_refused(attributes: dict[str, Any], text: str) -> None:
+    """What onnxruntime's CPU leaves out, or does for rows of several lengths."""
+    made = rotary(np.zeros((1, 1, 16), np.float32), np.zeros((1, 1), np.int64), 8, **attributes)
+    with pytest.raises(UnsupportedModelError, match=text):
+        from_onnx(made)
