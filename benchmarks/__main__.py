@@ -24,6 +24,9 @@ layers, networks of int16, audio and streams; it goes to `arena.json`.
 `python -m benchmarks onnx [MODEL ...] [--record]`: the int8 models in ONNX beside their TFLite
 twins; it goes to `onnx_twins.json`.
 
+`python -m benchmarks tokens [NAME ...] [--record]`: a token of a language model on an emulated
+Cortex-M4, with weights of 8 and of 4 bits; it goes to `tokens.json`.
+
 `python -m benchmarks planning [--record]`: processor time of planning, for the largest reference
 model and for one of 500 operators; it goes to `planning.json`.
 """
@@ -38,7 +41,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from benchmarks import arena, boards, host, int16, onnx_twins, over_time, planning, streaming
+from benchmarks import (
+    arena,
+    boards,
+    host,
+    int16,
+    onnx_twins,
+    over_time,
+    planning,
+    streaming,
+    tokens,
+)
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
 from microtir import resources
@@ -111,6 +124,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "int16": part(int16.measure_all, int16.record),
         "arena": part(arena.measure_all, arena.record),
         "onnx": part(onnx_twins.measure_all, onnx_twins.record),
+        "tokens": part(tokens.measure_all, tokens.record),
         "planning": part(lambda _: planning.measure_all(), planning.record),
     }
 )

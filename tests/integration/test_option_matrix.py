@@ -49,7 +49,7 @@ OF_SEVERAL = (
 )
 # What only a model with a recurrent layer, one of a batch, or one whose outputs are like its inputs
 # can have: tests/graph/test_stepwise.py, tests/executor/test_batch_count.py and
-# tests/graph/test_bound_states.py try it.
+# tests/frontend/onnx/test_bound_states.py try it.
 OF_OTHER_MODELS = ("stateful", "batch-count", "states")
 # What only a model in ONNX can have: tests/frontend/onnx/test_quantised.py tries it.
 OF_ONNX = "onnxruntime"

@@ -1,0 +1,91 @@
+"""`python -m benchmarks tokens`: what a token of the sentences model takes on a Cortex-M4.
+
+The language model of `examples/sentences`, with weights of 8 and of 4 bits, runs a token a run and
+keeps its cache as a state.  Attention goes over what is in the cache: the first token sees itself
+alone, the last one a full cache.  `--record` writes the figures to `tokens.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.prices import read_prices, write_prices
+from examples.sentences.demo import compile_model
+from examples.sentences.export import BITS
+from examples.sentences.network import SHAPE
+from microtir.artifact import Artifact
+from microtir.boards import Board, load_board
+from microtir.profiling import profile
+from microtir.projects import ProjectOptions, Samples
+
+RECORDED = Path(__file__).parent / "tokens.json"
+BOARD = "mps2_an386"
+PLACES: Mapping[str, int] = {"first token": 0, "last token": SHAPE.length - 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Instructions of a run; bytes of the state, of the workspace, of all RAM, and of flash."""
+
+    instructions: int
+    state: int
+    workspace: int
+    ram: int
+    weights: int
+    code: int
+
+
+def price(artifact: Artifact, place: int, board: Board) -> Price:
+    """Measure a run at a place, which the program takes for the number of tokens in the cache."""
+    given = Samples(
+        {"token": np.full((1, 1, 1), 5, np.int64), "place": np.full((1, 1), place, np.int32)}
+    )
+    samples = {"sentences": given}
+    found = profile(artifact, board, options=ProjectOptions(samples=samples))
+    memory, state = artifact.metadata.memory, artifact.metadata.state
+    assert memory is not None
+    assert state is not None
+    return Price(
+        found.instructions,
+        state.size,
+        memory.workspace_size,
+        found.ram.of_model,
+        artifact.metadata.weights_bytes,
+        found.code,
+    )
+
+
+def prices(bits: int) -> dict[str, Price]:
+    """Build and measure a model at the first and the last place."""
+    board = load_board(BOARD)
+    artifact = compile_model(bits, str(board.target))
+    return {name: price(artifact, place, board) for name, place in PLACES.items()}
+
+
+def measure_all(named: list[str]) -> dict[str, dict[str, Price]]:
+    """Print the figures of the models that are named, or of all."""
+    found: dict[str, dict[str, Price]] = {}
+    print(f"{'weights':<10}{'':<14}{'instructions':>14}{'RAM':>9}{'state':>9}{'flash':>18}")
+    for bits in BITS:
+        name = f"int{bits}"
+        if named and name not in named:
+            continue
+        found[name] = prices(bits)
+        for place, p in found[name].items():
+            print(f"{name:<10}{place:<14}{p.instructions:>14,}{p.ram:>9,}{p.state:>9,}"
+                  f"{p.code:>9,} +{p.weights:>7,}", flush=True)  # fmt: skip
+    return found
+
+
+def read_recorded() -> dict[str, dict[str, Price]]:
+    """Read the figures of `tokens.json`."""
+    return read_prices(RECORDED, Price)
+
+
+def record(found: Mapping[str, Mapping[str, Price]]) -> None:
+    """Write the figures; those of other models stay."""
+    write_prices(RECORDED, Price, found)
