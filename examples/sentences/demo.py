@@ -12,6 +12,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +24,10 @@ FOLDER = Path(__file__).parent
 STATES = "past.*=present.*"
 
 
-def compile_model(bits: int, target: str = "c -mcpu=cortex-m4") -> microtir.Artifact:
+def compile_model(bits: int, target: str = "c -mcpu=cortex-m4", **more: Any) -> microtir.Artifact:
     """Compile the model with weights of 8 or 4 bits; what it keeps is a state."""
     module = microtir.frontend.from_onnx(FOLDER / f"sentences_int{bits}.onnx")
-    config = CompilationConfig(targets=target, module_name="sentences", states=STATES)
+    config = CompilationConfig(targets=target, module_name="sentences", states=STATES, **more)
     return microtir.build(module, config)
 
 

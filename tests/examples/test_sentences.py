@@ -113,13 +113,12 @@ def test_a_token_takes_no_more_than_recorded() -> None:
     """RAM holds the cache once, and flash a weight of 4 bits in half a byte."""
     recorded = tokens.read_recorded()
     assert set(recorded) == {f"int{bits}" for bits in export.BITS}
-    for places in recorded.values():
-        assert tuple(places) == tuple(tokens.PLACES)
-        for price in places.values():
+    for ways in recorded.values():
+        assert tuple(ways) == tuple(tokens.WAYS)
+        for price in ways.values():
             assert price.ram < price.state * 1.1
-    name, place = "int4", "last token"
-    before = recorded[name][place]
-    now = tokens.price(compiled(4), tokens.PLACES[place], load_board(tokens.BOARD))
+    before, (place, _) = recorded["int4"]["last token"], tokens.WAYS["last token"]
+    now = tokens.price(compiled(4), place, load_board(tokens.BOARD))
     assert now.ram <= before.ram, "python -m benchmarks tokens --record"
     assert now.instructions <= before.instructions * (1 + TOLERANCE)
 
@@ -129,7 +128,7 @@ def test_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     assert follow("language-models.md", tmp_path).splitlines() == shown("language-models.md")
     text = (ROOT / "docs" / "language-models.md").read_text(encoding="utf-8")
-    for places in tokens.read_recorded().values():
-        for price in places.values():
+    for ways in tokens.read_recorded().values():
+        for price in ways.values():
             assert f"{price.instructions:,}" in text
             assert f"{price.ram:,} | 32,768 | {price.code:,} + {price.weights:,}" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -19,6 +20,9 @@ from microtir.operators.attention.definition import (
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
 from microtir.tir.ir import PrimFunc
+
+_AT_ONCE = 4
+"""Elements of a head that a turn of the loops over keys and values takes."""
 
 
 def rotary_positions(node: Node, name: str) -> PrimFunc:
@@ -58,12 +62,7 @@ def cached_attention(node: Node, name: str) -> PrimFunc:
         f"    for h in range(0, {heads}):",
         f"      let group: int32 = floordiv(h, {heads // groups})",
         *_weights(node),
-        f"      for i in range(0, {width}):",
-        "        alloc sum: float32[] local",
-        "        sum[] = float32(0.0)",
-        "        for t in range(first, stop):",
-        "          sum[] = sum[] + scores[t] * values[group, t, i]",
-        "        y[token, h, i] = sum[] * share",
+        *_sums(width),
     ]
     operands = [
         ("queries", (tokens, heads, depth)),
@@ -75,6 +74,22 @@ def cached_attention(node: Node, name: str) -> PrimFunc:
         node, name, operands, [("y", (tokens, heads, width))], lines,
         scratch=("scores", DType.FLOAT32, (length,)),
     )  # fmt: skip
+
+
+def _sums(width: int) -> list[str]:
+    """Return the lines that weigh values, a few columns at once: each weight is loaded for all."""
+    at_once = math.gcd(width, _AT_ONCE)
+    columns = [(f"sum{n}", f"i * {at_once} + {n}") for n in range(at_once)]
+    lines = [f"      for i in range(0, {width // at_once}):"]
+    for name, _ in columns:
+        lines += [f"        alloc {name}: float32[] local", f"        {name}[] = float32(0.0)"]
+    lines.append("        for t in range(first, stop):")
+    for name, place in columns:
+        lines.append(f"          {name}[] = {name}[] + scores[t] * values[group, t, {place}]")
+    return [
+        *lines,
+        *(f"        y[token, h, {place}] = {name}[] * share" for name, place in columns),
+    ]
 
 
 def _seen(node: Node) -> list[str]:
@@ -90,6 +105,7 @@ def _weights(node: Node) -> list[str]:
     """Return the lines that compute the weights of a head, which `share` makes a sum of 1."""
     op, depth = node.op, attention_extents(node).depth
     assert isinstance(op, CachedAttention)
+    unrolled = math.gcd(depth, _AT_ONCE)
     score = f"dot[] * {_number(op.scale)}"
     if op.softcap:
         score = f"tanh({score} / {_number(op.softcap)}) * {_number(op.softcap)}"
@@ -99,8 +115,11 @@ def _weights(node: Node) -> list[str]:
         "      for t in range(first, stop):",
         "        alloc dot: float32[] local",
         "        dot[] = float32(0.0)",
-        f"        for i in range(0, {depth}):",
-        "          dot[] = dot[] + queries[token, h, i] * keys[group, t, i]",
+        f"        for i in range(0, {depth // unrolled}):",
+        *(
+            f"          dot[] = dot[] + queries[token, h, {at}] * keys[group, t, {at}]"
+            for at in (f"i * {unrolled} + {n}" for n in range(unrolled))
+        ),
         f"        scores[t] = {score}",
         "        top[] = max(top[], scores[t])",
         "      alloc total: float32[] local",

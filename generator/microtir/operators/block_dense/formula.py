@@ -1,11 +1,17 @@
-"""Compute layers whose weights have a scale for each block: unpacked where they are multiplied."""
+"""Compute layers whose weights have a scale for each block: unpacked where they are multiplied.
+
+A block adds up x (q - z) as the sum of x q less z times the sum of x: integers need no subtraction
+one by one then, and the sums of x, which all channels share, are computed once a row.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.block_dense.definition import BlockDense, block_dense_inputs
@@ -14,101 +20,135 @@ from microtir.operators.common.written_function import written_function
 from microtir.tir.ir import PrimFunc
 
 _BYTES_A_TURN = 4
+_CHANNELS_AT_ONCE = 2
+"""Each element of x is loaded once for so many channels."""
 
 
 def block_dense(node: Node, name: str) -> PrimFunc:
-    """Write sums of products block by block; each sum of a block is multiplied by its scale."""
+    """Write sums of products, a few channels at once, block by block."""
     inputs = block_dense_inputs(node)
     rows, depth = math.prod(inputs.x.shape[:-1]), inputs.x.shape[-1]
-    channels = node.output.shape[-1]
+    channels, blocks, _ = inputs.weights.shape
     operands = [("x", (rows, depth)), ("w", inputs.weights.shape), ("scales", inputs.scales.shape)]
     if inputs.zero_points is not None:
         operands.append(("zeros", inputs.zero_points.shape))
     if inputs.bias is not None:
         operands.append(("bias", (channels,)))
-    start = "float32(0.0)" if inputs.bias is None else "bias[n]"
-    lines = [
-        f"  for row in range(0, {rows}):",
-        f"    for n in range(0, {channels}):",
-        "      alloc total: float32[] local",
-        f"      total[] = {start}",
-        *_blocks(node),
-        "      y[row, n] = total[]",
-    ]
-    return written_function(node, name, operands, [("y", (rows, channels))], lines)
+    pairs, rest = divmod(channels, _CHANNELS_AT_ONCE)
+    lines = [f"  for row in range(0, {rows}):", *_indented(_sums(node), 2)]
+    if pairs:
+        at = tuple(f"n * {_CHANNELS_AT_ONCE} + {i}" for i in range(_CHANNELS_AT_ONCE))
+        lines += [f"    for n in range(0, {pairs}):", *_indented(_Channels(node, at).lines(), 3)]
+    for number in range(rest):
+        at = (str(pairs * _CHANNELS_AT_ONCE + number),)
+        lines += _indented(_Channels(node, at).lines(), 2)
+    return written_function(
+        node, name, operands, [("y", (rows, channels))], lines,
+        scratch=("sums", DType.FLOAT32, (blocks,)),
+    )  # fmt: skip
 
 
-def _blocks(node: Node) -> Iterator[str]:
-    """Yield the lines that add the products of a row and a channel."""
+def _indented(lines: Iterator[str], depth: int) -> Iterator[str]:
+    return (f"{'  ' * depth}{line}" for line in lines)
+
+
+def _sums(node: Node) -> Iterator[str]:
+    """Yield the lines that add up each block of a row of x."""
     op, depth = node.op, node.inputs[0].shape[-1]
     assert isinstance(op, BlockDense)
     whole, rest = divmod(depth, op.block)
-    if whole:
-        yield f"      for b in range(0, {whole}):"
-        for line in _block(node, "b", op.block):
-            yield f"        {line}"
-    if rest:
-        for line in _block(node, str(whole), rest):
-            yield f"      {line}"
+    for begin, blocks, count in ((0, whole, op.block), (whole, 1, rest)):
+        if blocks and count:
+            yield f"for b in range({begin}, {begin + blocks}):"
+            yield "  alloc sum: float32[] local"
+            yield "  sum[] = float32(0.0)"
+            yield f"  for i in range(0, {count}):"
+            yield f"    sum[] = sum[] + x[row, b * {op.block} + i]"
+            yield "  sums[b] = sum[]"
 
 
-def _block(node: Node, block: str, count: int) -> Iterator[str]:
-    """Yield the lines that add the products of a block of so many weights."""
-    op = node.op
-    assert isinstance(op, BlockDense)
-    yield from _zero_point(node, block)
-    yield f"alloc part_{block}: float32[] local"
-    yield f"part_{block}[] = float32(0.0)"
-    size, rest = divmod(count, op.in_a_byte)
-    step = math.gcd(size, _BYTES_A_TURN)
-    if size:
-        yield f"for j_{block} in range(0, {size // step}):"
-        for number in range(step):
-            place = f"j_{block} * {step} + {number}"
-            yield from (f"  {line}" for line in _products(node, block, place, op.in_a_byte))
-    if rest:
-        yield from _products(node, block, str(size), rest)
-    yield f"total[] = total[] + part_{block}[] * scales[n, {block}]"
+@dataclass(frozen=True, slots=True)
+class _Channels:
+    """The lines of some channels of a row, whose numbers are expressions."""
+
+    node: Node
+    at: tuple[str, ...]
+
+    @property
+    def _op(self) -> BlockDense:
+        assert isinstance(self.node.op, BlockDense)
+        return self.node.op
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines that compute the channels."""
+        op, depth = self._op, self.node.inputs[0].shape[-1]
+        for c, n in enumerate(self.at):
+            yield f"alloc total{c}: float32[] local"
+            yield f"total{c}[] = {f'bias[{n}]' if op.has_bias else 'float32(0.0)'}"
+        whole, rest = divmod(depth, op.block)
+        if whole:
+            yield f"for b in range(0, {whole}):"
+            yield from _indented(self._block("b", op.block), 1)
+        if rest:
+            yield from self._block(str(whole), rest)
+        for c, n in enumerate(self.at):
+            yield f"y[row, {n}] = total{c}[]"
+
+    def _block(self, block: str, count: int) -> Iterator[str]:
+        """Yield the lines that add the products of a block of so many weights."""
+        for c in range(len(self.at)):
+            yield f"alloc part{c}_{block}: float32[] local"
+            yield f"part{c}_{block}[] = float32(0.0)"
+        size, rest = divmod(count, self._op.in_a_byte)
+        step = math.gcd(size, _BYTES_A_TURN)
+        if size:
+            yield f"for j in range(0, {size // step}):"
+            for number in range(step):
+                place = f"j * {step} + {number}"
+                yield from _indented(self._products(block, place, self._op.in_a_byte), 1)
+        if rest:
+            yield from self._products(block, str(size), rest)
+        for c, n in enumerate(self.at):
+            part = f"part{c}_{block}[] - {self._zero_point(n, block)} * sums[{block}]"
+            yield f"total{c}[] = total{c}[] + ({part}) * scales[{n}, {block}]"
+
+    def _products(self, block: str, place: str, count: int) -> Iterator[str]:
+        """Yield the lines that add the products of the first integers of a byte."""
+        op = self._op
+        for c, n in enumerate(self.at):
+            yield f"let byte{c}: int32 = cast(int32, w[{n}, {block}, {place}])"
+        for number in range(count):
+            yield (
+                f"let value: float32 = x[row, {block} * {op.block} + ({place}) * {op.in_a_byte}"
+                f" + {number}]"
+            )
+            for c in range(len(self.at)):
+                stored = f"byte{c} >> {number * op.bits}" if number else f"byte{c}"
+                if number < op.in_a_byte - 1:
+                    stored = f"({stored}) & {(1 << op.bits) - 1}"
+                part = f"part{c}_{block}[]"
+                yield f"{part} = {part} + value * cast(float32, {stored})"
+
+    def _zero_point(self, n: str, block: str) -> str:
+        """Return the zero point of a block as a float."""
+        op, zeros = self._op, block_dense_inputs(self.node).zero_points
+        if zeros is None:
+            return f"float32({float(op.middle)})"
+        if zeros.dtype.is_float:
+            return f"zeros[{n}, {block}]"
+        byte = f"cast(int32, zeros[{n}, {block} >> {op.in_a_byte.bit_length() - 1}])"
+        shift = f"({block} & {op.in_a_byte - 1}) * {op.bits}"
+        return f"cast(float32, ({byte} >> {shift}) & {(1 << op.bits) - 1})"
 
 
-def _zero_point(node: Node, block: str) -> Iterator[str]:
-    """Yield the line that reads the zero point of a block, if it has one of its own."""
-    op, zeros = node.op, block_dense_inputs(node).zero_points
-    assert isinstance(op, BlockDense)
-    if zeros is None:
-        return
-    if zeros.dtype.is_float:
-        yield f"let zero_{block}: float32 = zeros[n, {block}]"
-        return
-    per_byte = op.in_a_byte
-    byte = f"cast(int32, zeros[n, {block} >> {per_byte.bit_length() - 1}])"
-    shift = f"({block} & {per_byte - 1}) * {op.bits}"
-    yield f"let zero_{block}: int32 = ({byte} >> {shift}) & {(1 << op.bits) - 1}"
-
-
-def _products(node: Node, block: str, place: str, count: int) -> Iterator[str]:
-    """Yield the lines that add the products of the first integers of a byte."""
-    op, zeros = node.op, block_dense_inputs(node).zero_points
-    assert isinstance(op, BlockDense)
-    begin = f"{block} * {op.block}"
-    yield f"let byte: int32 = cast(int32, w[n, {block}, {place}])"
-    for number in range(count):
-        stored = f"byte >> {number * op.bits}" if number else "byte"
-        if number < op.in_a_byte - 1:
-            stored = f"({stored}) & {(1 << op.bits) - 1}"
-        if zeros is not None and zeros.dtype.is_float:
-            weight = f"cast(float32, {stored}) - zero_{block}"
-        else:
-            zero = op.middle if zeros is None else f"zero_{block}"
-            weight = f"cast(float32, ({stored}) - {zero})"
-        source = f"x[row, {begin} + ({place}) * {op.in_a_byte} + {number}]"
-        yield f"part_{block}[] = part_{block}[] + {source} * ({weight})"
+def _scratch_bytes(node: Node) -> int:
+    return block_dense_inputs(node).scales.shape[1] * DType.FLOAT32.bytes
 
 
 def _cost(node: Node) -> int:
-    return 8 * node.output.type.elements * node.inputs[0].shape[-1]
+    return 6 * node.output.type.elements * node.inputs[0].shape[-1]
 
 
 FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {BlockDense: WrittenFunction(block_dense, cost=_cost)}
+    {BlockDense: WrittenFunction(block_dense, _scratch_bytes, _cost)}
 )
