@@ -52,6 +52,13 @@ def test_int8_in_aligned_columns() -> None:
     assert lines[1] == "  6,   7,   8,   9,"
 
 
+def test_infinities_are_macros_of_math() -> None:
+    """A file with one includes the header that has it."""
+    for values, needs in (([1.0, -np.inf], True), ([np.nan], True), ([1.0], False)):
+        array = ConstantArray("c", DType.FLOAT32, np.array(values, np.float32), 4)
+        assert array.needs_math_header == needs
+
+
 def test_lowest_values_have_no_literal() -> None:
     """INT32_MIN and INT64_MIN are macros: minus applies to a number that does not fit."""
     assert _lines([DType.INT32.min, 1], DType.INT32) == ["INT32_MIN,         1,"]

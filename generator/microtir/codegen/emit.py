@@ -342,6 +342,7 @@ def _weights(program: CProgram, fingerprint: str) -> Iterator[SourceFile]:
         "fingerprint": fingerprint,
         "has_sections": any(pool.section for pool in pools if pool.is_internal),
         "flash_readers": flash_readers(program),
+        "uses_math": any(array.needs_math_header for array in arrays),
         "arrays": [
             {
                 "declaration": array.declaration,

@@ -42,6 +42,11 @@ class ConstantArray:
         return f"const {C_TYPES[self.dtype]} {self.name}[{self.data.size}]"
 
     @property
+    def needs_math_header(self) -> bool:
+        """Return whether a value is a macro of <math.h>."""
+        return self.dtype.is_float and not bool(np.isfinite(self.data).all())
+
+    @property
     def bytes(self) -> int:
         return int(self.data.size) * self.dtype.bytes
 
