@@ -14,6 +14,7 @@ from microtir.config import microcontroller
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
 from microtir.graph.reference import execute
+from microtir.operators.attention.definition import CachedAttention
 from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed
 from tests.support.seeds import seeds
 
@@ -152,6 +153,32 @@ def test_places_outside_of_the_cache_are_the_nearest() -> None:
         assert np.isfinite(got["y"]).all()
 
 
+@pytest.mark.parametrize(
+    ("is_causal", "opset", "is_cached"), [(0, 24, True), (1, 25, True), (1, 24, False)]
+)
+def test_a_token_sees_what_a_cache_is_filled_with(
+    *, is_causal: int, opset: int, is_cached: bool
+) -> None:
+    """One token costs what is in the cache; with another mask all that it has room for."""
+    rng = np.random.default_rng(6)
+    caches = {"k": normal(rng, 1, 2, 9, 8), "v": normal(rng, 1, 2, 9, 6)}
+    inputs = {"q": normal(rng, 1, 4, 1, 8), **caches, "filled": np.array([0], np.int64)}
+    names = ["q", "k", "v", "", "", "", "filled"]
+    node = helper.make_node("Attention", names, ["y"], is_causal=is_causal, softcap=2.0)
+    made = model_of([node], [typed(n, a) for n, a in inputs.items()], ["y"], opset=opset)
+    module = from_onnx(made)
+    assert module.graph is not None
+    used = [type(node.op) for node in module.graph.nodes]
+    assert (CachedAttention in used) == is_cached
+    model = host.load(build(module, microcontroller()), sanitize=True)
+    for filled in (1, 5, 9, 0) if is_cached else (1, 9):
+        given = {**inputs, "filled": np.array([filled], np.int64)}
+        (want,) = run_onnxruntime(made, given)
+        np.testing.assert_allclose(model.run(given)["y"], want, rtol=1e-5, atol=2e-6)
+        got = execute(module.graph, given)["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
+
+
 def rotary(x: Array, positions: Array, angles: int, **attributes: Any) -> bytes:
     """Return a RotaryEmbedding of com.microsoft."""
     names = ["x", "at", "cos", "sin"]
@@ -198,6 +225,16 @@ def test_attention_that_is_refused(
     case = Attention(np.random.default_rng(0), **changes)
     inputs = case.inputs() if "tokens" in changes else plain
     with pytest.raises(error, match=text):
+        from_onnx(case.model(inputs))
+
+
+@pytest.mark.parametrize("name", ["q", "k", "past_k", "last"])
+def test_inputs_without_elements_are_refused(name: str) -> None:
+    """What holds nothing has no heads, no places and no last token."""
+    case = Attention(np.random.default_rng(0))
+    inputs = case.inputs()
+    inputs[name] = inputs[name][..., :0]
+    with pytest.raises(ModelFileError):
         from_onnx(case.model(inputs))
 
 

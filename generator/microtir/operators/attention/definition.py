@@ -38,7 +38,8 @@ class CachedAttention(Operator):
     """Attention of the newest tokens to those of a cache, which they are the last of.
 
     Inputs: queries (..., heads * D) of S tokens, keys (1, groups, L, D), values (1, groups, L, V),
-    and the place in the cache of the last token.  Heads that follow each other share a group.
+    and the place in the cache of the last token, which is below 0 if one that is new sees nothing:
+    then it gives zeros.  Heads that follow each other share a group.
     Output: (..., heads * V).  A token sees those before it and itself, or all if it is not causal,
     and of these only the last `window` if that is not 0.  `softcap` above 0 bounds products.
     """

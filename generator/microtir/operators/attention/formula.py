@@ -24,6 +24,9 @@ from microtir.tir.ir import PrimFunc
 _AT_ONCE = 4
 """Elements of a head that a turn of the loops over keys and values takes."""
 
+_LEAST = -1
+"""The place of the last token of an empty cache."""
+
 
 def rotary_positions(node: Node, name: str) -> PrimFunc:
     """Write the turns of all pairs of a row; behind them elements stay as they are."""
@@ -54,10 +57,12 @@ def rotary_positions(node: Node, name: str) -> PrimFunc:
 def cached_attention(node: Node, name: str) -> PrimFunc:
     """Write a softmax of products with the keys that a token sees, and the sum of their values."""
     tokens, heads, groups, length, depth, width = attention_extents(node)
+    # Of several tokens the first is at the beginning of the cache at least.
+    place = f"min(max(end - {tokens - 1}, 0) + token, {length - 1})" if tokens > 1 else "end"
     lines = [
-        f"  let end: int32 = min(max(last[0], 0), {length - 1})",
+        f"  let end: int32 = min(max(last[0], {_LEAST}), {length - 1})",
         f"  for token in range(0, {tokens}):",
-        f"    let place: int32 = min(max(end - {tokens - 1}, 0) + token, {length - 1})",
+        f"    let place: int32 = {place}",
         *_seen(node),
         f"    for h in range(0, {heads}):",
         f"      let group: int32 = floordiv(h, {heads // groups})",
@@ -127,7 +132,8 @@ def _weights(node: Node) -> list[str]:
         "      for t in range(first, stop):",
         "        scores[t] = exp(scores[t] - top[])",
         "        total[] = total[] + scores[t]",
-        "      let share: float32 = float32(1.0) / total[]",
+        # The largest of them is 1, if there is one: what sees nothing is 0.
+        "      let share: float32 = float32(1.0) / max(total[], float32(1.0))",
     ]
 
 

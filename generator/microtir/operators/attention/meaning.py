@@ -41,17 +41,17 @@ def cached_attention(
     tokens, heads, groups, length, depth, _ = attention_extents(node)
     q = queries.astype(np.float64).reshape(tokens, heads, depth)
     k, v = (np.repeat(t[0].astype(np.float64), heads // groups, axis=0) for t in (keys, values))
-    end = int(last.reshape(()).clip(0, length - 1))
+    end = int(last.reshape(()).clip(-1, length - 1))
     results = []
     for token in range(tokens):
-        place = max(end - tokens + 1, 0) + token
+        place = end if tokens == 1 else max(end - tokens + 1, 0) + token
         first = max(place - op.window + 1, 0) if op.window else 0
         seen = slice(first, (place if op.is_causal else end) + 1)
         scores = op.scale * np.einsum("hd,htd->ht", q[token], k[:, seen])
         if op.softcap:
             scores = op.softcap * np.tanh(scores / op.softcap)
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1)
         results.append(np.einsum("ht,htv->hv", weights, v[:, seen]))
     return as_output(np.array(results).reshape(node.output.shape), node.output.type)
 

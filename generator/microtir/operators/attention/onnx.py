@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from microtir.operators.attention.onnx_cache import grouped_query_attention
-from microtir.operators.attention.onnx_rotary import rotary_embedding
+from microtir.operators.attention.onnx_cache import attention, grouped_query_attention
+from microtir.operators.attention.onnx_rotary import microsoft_rotary_embedding, rotary_embedding
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxReader, by_definition
 
 ONNX_READERS = (
     OnnxReader(
         "Attention",
-        by_definition,
+        attention,
         (3, 7),
         (
             "is_causal", "kv_num_heads", "left_window_size", "q_num_heads",
@@ -33,13 +33,13 @@ ONNX_READERS = (
     ),
     OnnxReader(
         "RotaryEmbedding",
-        by_definition,
+        rotary_embedding,
         (3, 4),
         ("interleaved", "num_heads", "rotary_embedding_dim"),
     ),
     OnnxReader(
         "RotaryEmbedding",
-        rotary_embedding,
+        microsoft_rotary_embedding,
         (4, 4),
         ("interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim", "scale"),
         domain=MICROSOFT,

@@ -1,4 +1,4 @@
-"""Read com.microsoft's GroupQueryAttention: attention over a cache with room for all tokens."""
+"""Read attention over a cache with room for all tokens, com.microsoft's and ONNX's."""
 
 from __future__ import annotations
 
@@ -12,11 +12,52 @@ from microtir.graph.ir import Tensor
 from microtir.operators.arithmetic.definition import Maximum, Sub
 from microtir.operators.attention.definition import CachedAttention, RotaryPositions
 from microtir.operators.attention.onnx_rotary import following
-from microtir.operators.common.onnx_operands import OnnxNode
+from microtir.operators.common.onnx_operands import OnnxNode, by_definition
 from microtir.operators.common.onnx_parts import along, int32s, joined, reshaped, transposed
 from microtir.operators.common.onnx_types import cast
+from microtir.operators.common.onnx_values import Value
 from microtir.operators.common.shapes import Shape
 from microtir.operators.indexing.definition import DynamicUpdateSlice
+
+_BOTTOM_RIGHT = 25
+"""The operator set since which the last query of a causal attention is that of the last key."""
+
+
+def attention(node: OnnxNode) -> Value | tuple[Value, ...]:
+    """Read Attention: of one token to a cache that others fill, else by its definition.
+
+    By the definition a token costs as much as the cache has room for, whatever is in it.
+    """
+    filled = node.optional(6)
+    if filled is None or not _is_of_one_token(node):
+        return by_definition(node)
+    query, keys, values = (node.input(index) for index in range(3))
+    _, heads, _, depth = query.shape
+    last = reshaped(node, cast(node, filled, DType.INT32), 1)
+    last = node.emit(Sub(), last, int32s(node, np.array([1])))
+    scale = node.number("scale", 1 / math.sqrt(depth))
+    op = CachedAttention(heads, scale, node.number("softcap", 0.0))
+    flat = reshaped(node, query, 1, 1, heads * depth)
+    result = node.emit(op, flat, keys, values, last)
+    return reshaped(node, result, 1, heads, 1, values.shape[3])
+
+
+def _is_of_one_token(node: OnnxNode) -> bool:
+    """Return whether a node gives nothing but what one token sees of a cache."""
+    given = [node.optional(index) for index in range(6)]
+    if any(tensor is not None for tensor in given[3:]) or node.outputs > 1:
+        return False
+    shapes = [tensor.shape for tensor in given[:3] if tensor is not None]
+    if any(len(shape) != 4 or shape[0] != 1 or 0 in shape for shape in shapes):
+        return False
+    if shapes[0][2] != 1:
+        return False
+    asks_more = any(
+        node.integer(name, -1) != -1 for name in ("left_window_size", "right_window_size")
+    )
+    is_odd = node.integer("softmax_precision", 1) != 1 or asks_more
+    return not is_odd and (not node.integer("is_causal", 0) or node.version >= _BOTTOM_RIGHT)
+
 
 _GROUPED_INPUTS = {
     10: "attention_bias", 11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight",
@@ -63,7 +104,12 @@ def _grouped(node: OnnxNode) -> _Grouped:
         query, key, value = (along(node, query, 2, begin, count) for begin, count in cuts)
     depth = query.shape[2] // heads
     expected: Shape = (1, query.shape[1], groups * depth)
-    if depth * heads != query.shape[2] or key.shape != expected or value.shape != expected:
+    if (
+        0 in query.shape
+        or depth * heads != query.shape[2]
+        or key.shape != expected
+        or value.shape != expected
+    ):
         raise node.malformed(
             f"{heads} heads of {query.shape}, keys of {key.shape}, values of {value.shape}",
             f"keys and values of {expected}",
@@ -99,10 +145,9 @@ def grouped_query_attention(node: OnnxNode) -> tuple[Tensor, ...]:
     values = _cached(node, 4, new.value, new.groups, begin)
     scale = node.number("scale", 0.0) or 1 / math.sqrt(query.shape[2] // new.heads)
     window = node.integer("local_window_size", -1)
-    op = CachedAttention(
-        new.heads, scale, node.number("softcap", 0.0), max(window, 0),
-        bool(node.integer("causal", 1)),
-    )  # fmt: skip
+    window = window if 0 < window < keys.shape[2] else 0
+    softcap, is_causal = node.number("softcap", 0.0), bool(node.integer("causal", 1))
+    op = CachedAttention(new.heads, scale, softcap, window, is_causal)
     return node.emit(op, query, keys, values, last), keys, values
 
 
@@ -150,9 +195,10 @@ def _refuse_grouped(node: OnnxNode) -> None:
                 f"it has the input '{name}'", "none of it", f"export the model without {name}"
             )
     room, total = node.optional(3), node.input(6).data
-    if room is not None and total is not None and int(total.reshape(-1)[0]) > room.shape[2]:
+    most = 0 if total is None else int(total.max(initial=0))
+    if room is not None and len(room.shape) == 4 and most > room.shape[2]:
         raise node.unsupported(
-            f"its cache grows from {room.shape[2]} to {int(total.reshape(-1)[0])} tokens",
+            f"its cache grows from {room.shape[2]} to {most} tokens",
             "a cache with room for all tokens, of which an input says how many there are",
             "give the cache the shape of its longest sequence with --dim or --input-shapes",
         )

@@ -1,4 +1,4 @@
-"""Read com.microsoft's RotaryEmbedding, and turn what attention over a cache turns itself."""
+"""Read RotaryEmbedding, ONNX's and com.microsoft's."""
 
 from __future__ import annotations
 
@@ -14,10 +14,25 @@ from microtir.operators.common.onnx_types import cast
 
 
 def rotary_embedding(node: OnnxNode) -> Tensor:
-    """Read com.microsoft's RotaryEmbedding: tables of cosines and sines by position."""
+    """Read RotaryEmbedding: tables by position, or without positions the rows themselves."""
+    x, cosines, sines = (node.input(index) for index in range(3))
+    _check_rank(node, x)
+    rows = x.shape[0] * x.shape[-2]
+    given = node.optional(3)
+    heads = x.shape[1] if len(x.shape) == 4 else node.integer("num_heads")
+    if given is not None:
+        return _turned(node, x, heads, (cosines, sines), _positions(node, given, rows))
+    if any(len(table.shape) != 3 for table in (cosines, sines)):
+        raise node.malformed(f"tables of {cosines.shape} without positions", "3 dimensions")
+    numbers = int32s(node, np.arange(rows))
+    flat = [reshaped(node, table, rows, table.shape[2]) for table in (cosines, sines)]
+    return _turned(node, x, heads, (flat[0], flat[1]), numbers)
+
+
+def microsoft_rotary_embedding(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's RotaryEmbedding, which may be given the position of the first row."""
     x, given, cosines, sines = (node.input(index) for index in range(4))
-    if len(x.shape) not in (3, 4):
-        raise node.malformed(f"an input of shape {x.shape}", "3 or 4 dimensions")
+    _check_rank(node, x)
     _refuse_attributes(node)
     batch, tokens = x.shape[0], x.shape[-2]
     angles = cosines.shape[-1] if cosines.shape else 0
@@ -26,16 +41,34 @@ def rotary_embedding(node: OnnxNode) -> Tensor:
         heads = x.shape[1]
     elif not heads:
         heads = max(x.shape[-1] // max(2 * angles, 1), 1)
-    count = given.type.elements
-    if count not in (1, batch * tokens):
-        raise node.malformed(f"{given.shape} positions of {batch} times {tokens} rows", "one each")
-    positions = reshaped(node, cast(node, given, DType.INT32), count)
-    if count == 1:
-        positions = following(node, positions, tokens, batch)
+    if given.type.elements == 1:
+        positions = following(node, _positions(node, given, 1), tokens, batch)
+    else:
+        positions = _positions(node, given, batch * tokens)
+    return _turned(node, x, heads, (cosines, sines), positions)
+
+
+def _check_rank(node: OnnxNode, x: Tensor) -> None:
+    if len(x.shape) not in (3, 4) or 0 in x.shape:
+        raise node.malformed(f"an input of shape {x.shape}", "3 or 4 dimensions above 0")
+
+
+def _positions(node: OnnxNode, given: Tensor, rows: int) -> Tensor:
+    """Return a position for each row."""
+    if given.type.elements != rows:
+        raise node.malformed(f"{given.shape} positions of {rows} rows", "one each")
+    return reshaped(node, cast(node, given, DType.INT32), rows)
+
+
+def _turned(
+    node: OnnxNode, x: Tensor, heads: int, tables: tuple[Tensor, Tensor], positions: Tensor
+) -> Tensor:
+    """Return (batch, rows, heads * D), or (batch, heads, rows, D), turned."""
     rows = x if len(x.shape) == 3 else transposed(node, x, (0, 2, 1, 3))
+    batch, tokens = rows.shape[:2]
     flat = reshaped(node, rows, batch, tokens, x.type.elements // (batch * tokens))
     op = RotaryPositions(heads, bool(node.integer("interleaved", 0)))
-    turned = node.emit(op, flat, cosines, sines, positions)
+    turned = node.emit(op, flat, *tables, positions)
     if len(x.shape) == 3:
         return turned
     return transposed(node, reshaped(node, turned, *rows.shape), (0, 2, 1, 3))
