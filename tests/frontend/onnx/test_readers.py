@@ -217,3 +217,12 @@ def test_refusals(node: Any, words: str) -> None:
     with pytest.raises(MicrotirError) as caught:
         from_onnx(model)
     assert words in str(caught.value)
+
+
+def test_what_holds_nothing_expands_to_nothing() -> None:
+    """An extent of 0 stays one, and as an output it is refused."""
+    node = helper.make_node("Expand", ["x", "shape"], ["y"])
+    constants = {"shape": np.array([2, 0, 3], np.int64)}
+    model = model_of([node], [typed("x", np.zeros((0, 3), np.float32))], ["y"], constants)
+    with pytest.raises(MicrotirError, match="holds nothing"):
+        from_onnx(model)

@@ -23,7 +23,7 @@ def expand(node: OnnxNode) -> Tensor:
     x, wanted = node.input(0), node.integers(1, "the shape")
     shape = broadcast_of(x.shape, wanted)
     pairs = zip(shape, aligned(x.shape, len(shape)), strict=True)
-    multiples = tuple(extent // own for extent, own in pairs)
+    multiples = tuple(extent // own if own else 1 for extent, own in pairs)
     return x if shape == x.shape else node.emit(Tile(multiples), x)
 
 
