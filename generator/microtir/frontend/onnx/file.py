@@ -22,7 +22,7 @@ from microtir.frontend.onnx.external_data import take_in
 from microtir.graph.ir import Array
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
-from microtir.operators.common.onnx_operands import AttributeValue
+from microtir.operators.common.onnx_operands import MICROSOFT, AttributeValue
 from microtir.resources import install_extra
 
 if TYPE_CHECKING:
@@ -178,6 +178,20 @@ def _changed_since(graph: onnx.GraphProto, version: int) -> str:
     return ""
 
 
+_OF_ONNXRUNTIME = "SimplifiedLayerNormalization"
+"""An operator of onnxruntime that its exporters write as if it were ONNX's."""
+
+
+def _put_in_its_domain(model: onnx.ModelProto) -> None:
+    """Move what ONNX does not have to the domain of those who have it."""
+    found = [node for node in model.graph.node if node.op_type == _OF_ONNXRUNTIME]
+    moved = [node for node in found if not node.domain]
+    for node in moved:
+        node.domain = MICROSOFT
+    if moved and all(entry.domain != MICROSOFT for entry in model.opset_import):
+        model.opset_import.add(domain=MICROSOFT, version=1)
+
+
 def _checked(data: bytes, file: str, folder: Path | None) -> onnx.ModelProto:
     """Return the model, found legal by the rules of the package, with its functions expanded."""
     try:
@@ -209,6 +223,7 @@ def _checked(data: bytes, file: str, folder: Path | None) -> onnx.ModelProto:
         for value in model.graph.output:
             if value.type.HasField("tensor_type"):
                 value.type.tensor_type.shape.SetInParent()
+        _put_in_its_domain(model)
         checker.check_model(model)
     except (checker.ValidationError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())

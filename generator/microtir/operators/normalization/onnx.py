@@ -10,7 +10,12 @@ from microtir.errors import ExportProblem
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.arithmetic.definition import Add, Mul, Pow, SquaredDifference, Sub
 from microtir.operators.common.onnx_arithmetic import add, choose, div, equal, mul
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader, by_definition
+from microtir.operators.common.onnx_operands import (
+    MICROSOFT,
+    OnnxNode,
+    OnnxReader,
+    by_definition,
+)
 from microtir.operators.common.onnx_parts import along, padded
 from microtir.operators.division.definition import Div
 from microtir.operators.movement.definition import Reshape
@@ -84,9 +89,26 @@ def layer_normalization(node: OnnxNode) -> tuple[Tensor, ...]:
 def rms_normalization(node: OnnxNode) -> Tensor:
     """Read RMSNormalization: x over the root of its mean square."""
     x = node.input(0)
-    axes = tuple(range(node.axis(node.integer("axis", -1), len(x.shape)), len(x.shape)))
+    return _over_root(node, x, node.axis(node.integer("axis", -1), len(x.shape)), node.input(1))
+
+
+def _over_root(node: OnnxNode, x: Tensor, first: int, scale: Tensor) -> Tensor:
+    """Emit x over the root of the mean square of all axes from one on, times a scale."""
+    axes = tuple(range(first, len(x.shape)))
     square = node.emit(Mean(axes, keep_dims=True), node.emit(Square(), x))
-    return node.emit(Mul(), node.emit(Div(), x, _deviation(node, square)), node.input(1))
+    return node.emit(Mul(), node.emit(Div(), x, _deviation(node, square)), scale)
+
+
+def skip_rms_normalization(node: OnnxNode) -> tuple[Tensor, ...]:
+    """Read com.microsoft's SkipSimplifiedLayerNormalization: a sum, normalised; both are outputs.
+
+    The outputs between are for training, and hold nothing here.
+    """
+    total, bias = add(node, node.input(0), node.input(1)), node.optional(3)
+    total = total if bias is None else node.emit(Add(), total, bias)
+    result = _over_root(node, total, len(total.shape) - 1, node.input(2))
+    nothing = node.constant(np.zeros(0, np.float32))
+    return result, nothing, nothing, total
 
 
 def _by_channel(node: OnnxNode, values: Tensor, rank: int) -> Tensor:
@@ -157,6 +179,15 @@ ONNX_READERS = (
     OnnxReader("LayerNormalization", layer_normalization, (2, 3), _LAYER, outputs=3),
     OnnxReader("MeanVarianceNormalization", by_definition, attributes=("axes",)),
     OnnxReader("RMSNormalization", rms_normalization, (2, 2), _LAYER),
+    OnnxReader("SimplifiedLayerNormalization", rms_normalization, (2, 2), _LAYER, domain=MICROSOFT),
+    OnnxReader(
+        "SkipSimplifiedLayerNormalization",
+        skip_rms_normalization,
+        (3, 4),
+        ("epsilon",),
+        outputs=4,
+        domain=MICROSOFT,
+    ),
     OnnxReader("LpNormalization", lp_normalization, attributes=("axis", "p")),
     OnnxReader("LRN", local_response, attributes=("alpha", "beta", "bias", "size")),
     OnnxReader("InstanceNormalization", instance_normalization, (3, 3), ("epsilon",)),
