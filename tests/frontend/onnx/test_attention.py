@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from microtir import build, host
-from microtir.config import microcontroller
+from microtir.config import CompilationConfig, microcontroller
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
 from microtir.graph.reference import execute
@@ -256,3 +256,46 @@ def test_rotary_positions_that_are_refused(attributes: dict[str, Any], text: str
     made = rotary(np.zeros((1, 1, 16), np.float32), np.zeros((1, 1), np.int64), 8, **attributes)
     with pytest.raises(UnsupportedModelError, match=text):
         from_onnx(made)
+
+
+def exported() -> bytes:
+    """Return an attention as exporters of language models write it: all lengths are open."""
+    nodes = [
+        helper.make_node("ReduceSum", ["attention_mask", "axis"], ["sum"], keepdims=1),
+        helper.make_node("Sub", ["sum", "one"], ["last64"]),
+        helper.make_node("Cast", ["last64"], ["last"], to=TensorProto.INT32),
+        helper.make_node("Shape", ["attention_mask"], ["shape"]),
+        helper.make_node("Gather", ["shape", "second"], ["total64"], axis=0),
+        helper.make_node("Cast", ["total64"], ["total"], to=TensorProto.INT32),
+        helper.make_node(
+            "GroupQueryAttention",
+            ["q", "k", "v", "past.0.key", "past.0.value", "last", "total", "cos", "sin"],
+            ["y", "present.0.key", "present.0.value"], domain="com.microsoft",
+            num_heads=2, kv_num_heads=1, do_rotary=1,
+        ),
+    ]  # fmt: skip
+    cache, one = ("batch", 1, "past", DEPTH), np.array([1])
+    inputs = [typed(n, ("batch", "sequence", s)) for n, s in (("q", 32), ("k", 16), ("v", 16))]
+    inputs += [typed("attention_mask", ("batch", "total"), np.int64)]
+    inputs += [typed(f"past.0.{part}", cache) for part in ("key", "value")]
+    constants = {"axis": one, "one": one, "second": np.array(1), **tables(LENGTH, DEPTH // 2)}
+    outputs = ["y", "present.0.key", "present.0.value"]
+    return model_of(nodes, inputs, outputs, constants, domains=DOMAINS)
+
+
+def test_a_cache_that_exporters_let_grow_is_given_its_room() -> None:
+    """With a mask as long as the cache, a token gives what onnxruntime's growing cache does."""
+    module = from_onnx(exported(), dims={"sequence": 1, "total": LENGTH, "past": LENGTH})
+    config = CompilationConfig(targets="c", states="past.*=present.*")
+    model = host.load(build(module, config), sanitize=True)
+    assert [tensor.name for tensor in model.inputs] == ["q", "k", "v", "attention_mask"]
+    rng = np.random.default_rng(8)
+    grown = {f"past.0.{part}": np.zeros((1, 1, 0, DEPTH), np.float32) for part in ("key", "value")}
+    for count in range(1, 6):
+        new = {n: normal(rng, 1, 1, size) for n, size in (("q", 32), ("k", 16), ("v", 16))}
+        mask = np.ones((1, count), np.int64)
+        want, *caches = run_onnxruntime(exported(), {**new, "attention_mask": mask, **grown})
+        grown = dict(zip(grown, caches, strict=True))
+        wide = np.pad(mask, ((0, 0), (0, LENGTH - count)))
+        got = model.run({**new, "attention_mask": wide})["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
