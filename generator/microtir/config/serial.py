@@ -31,8 +31,7 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
         "external": [str(library) for library in config.external],
         "tuning_records": config.tuning_records,
         "stateful": config.stateful,
-        # Said where there are some: this text is part of the fingerprint of all that is generated.
-        **({"states": config.states} if config.states else {}),
+        "states": config.states,
         "stream_axis": config.stream_axis,
         "stream_hop": config.stream_hop,
         "prepend": config.prepend,

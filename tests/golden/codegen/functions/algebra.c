@@ -9,7 +9,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x376a4162
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xb4accb3a
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

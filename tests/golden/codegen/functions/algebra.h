@@ -19,6 +19,7 @@
  *   external         []
  *   tuning_records   ""
  *   stateful         false
+ *   states           ""
  *   stream_axis      ""
  *   stream_hop       1
  *   prepend          ""
@@ -45,7 +46,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0x376a4162
+#define ALGEBRA_FINGERPRINT 0xb4accb3a
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */

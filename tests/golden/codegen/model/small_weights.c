@@ -9,7 +9,7 @@
  */
 #include "small_weights.h"
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x4c6512a9
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x87a76cf5
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 
