@@ -7,7 +7,7 @@ BIN := .venv/bin
 DIGITS := examples/digits
 BASE ?= HEAD
 MINUTES ?= 10
-SHELL_FILES := scripts/setup.sh .ci/run
+SHELL_FILES := scripts/setup.sh .ci/run .github/actions/diff/compare.sh .github/actions/diff/comment.sh
 # The tests of a file share costly set-ups: one worker runs them all.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Compares model files of this checkout with those of another commit.
+#   MODELS   paths, one a line; one that is new has nothing to be compared with
+#   BASE     the commit
+#   FLAGS    of the configuration, as a command line has them
+#   LIMITS   of growth, as a command line has them
+#   REPORT   the file that Markdown is written to; GITHUB_STEP_SUMMARY gets it, too
+# Exit status 1: something has grown by more than a limit; 2 and more: a model was not compared.
+set -euo pipefail
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Words of a command line, with the quotes of a shell, and nothing that a shell would run.
+words() {
+  python3 -c 'import shlex, sys; print(*shlex.split(sys.argv[1]), sep="\0", end="\0" * bool(sys.argv[1].strip()))' "$1"
+}
+mapfile -d '' flags < <(words "${FLAGS:-}")
+mapfile -d '' limits < <(words "${LIMITS:-}")
+
+status=0
+compared=0
+echo "## What the models take" >"$REPORT"
+while IFS= read -r model; do
+  [ -n "$model" ] || continue
+  compared=$((compared + 1))
+  printf '\n### %s\n\n' "$model" >>"$REPORT"
+  before=$scratch/$compared/${model##*/}
+  mkdir -p "$scratch/$compared"
+  if ! git show "$BASE:$model" >"$before" 2>/dev/null; then
+    echo "It is not in $BASE." >>"$REPORT"
+    continue
+  fi
+  found=0
+  microtir diff "$before" "$model" --markdown "${flags[@]}" "${limits[@]}" >>"$REPORT" || found=$?
+  if [ "$found" -gt "$status" ]; then
+    status=$found
+  fi
+done <<<"$MODELS"
+
+if [ "$compared" -eq 0 ]; then
+  echo "compare: MODELS names no file" >&2
+  exit 2
+fi
+if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
+  cat "$REPORT" >>"$GITHUB_STEP_SUMMARY"
+fi
+exit "$status"
