@@ -126,6 +126,32 @@ def test_samples_are_weighed() -> None:
         np.testing.assert_allclose(got, -samples * weights / 2, rtol=1e-5, atol=1e-2)
 
 
+def test_a_spectrum_in_bands() -> None:
+    """Samples of 16 bits become logarithms of mel bands, as numpy's transform and loops say."""
+    node = helper.make_node("Neg", ["x"], ["y"])
+    graph = from_onnx(model_of([node], [typed("x", (1, 10))], ["y"])).graph
+    assert graph is not None
+    steps = "int16,times:3.0517578125e-05,window:hann,power:120:128,mel:8000:100:3500,plus:1e-3,log"
+    front = asked(graph, prepend=steps)
+    assert front.arguments[0].shape == (1, 120)
+    samples = RNG.integers(-20000, 20000, (1, 120)).astype(np.int16)
+    real = samples[0] / 32768 * (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(120) / 120))
+    spectrum = np.abs(np.fft.rfft(real, 128)) ** 2
+    low, high = (1127 * np.log(1 + f / 700) for f in (100, 3500))
+    bands = []
+    for band in range(10):
+        left, top, right = (low + (high - low) * (band + n) / 11 for n in range(3))
+        total = 0.0
+        for k in range(1, 65):
+            place = 1127 * np.log(1 + k * 4000 / 64 / 700)
+            share = min((place - left) / (top - left), (right - place) / (right - top))
+            total += max(0.0, share) * spectrum[k]
+        bands.append(-np.log(total + 1e-3))
+    np.testing.assert_allclose(output(front, samples)[0], bands, rtol=1e-4, atol=1e-4)
+    plain = asked(graph, prepend="power:16:18,sqrt")
+    assert plain.arguments[0].shape == (1, 16)
+
+
 def test_results_are_named_after_outputs() -> None:
     """The largest two with their places, and real numbers of stored ones."""
     plain = digits()
@@ -149,6 +175,7 @@ def test_results_are_named_after_outputs() -> None:
         ({"prepend": "uint8,minus:1:2,over:255"}, "has 2 numbers for a tensor of the shape"),
         ({"append": "topk:11"}, "the 11 largest of 10 values"),
         ({"append": "y=argmax"}, "nothing is called 'y'"),
+        ({"prepend": "power:16"}, "gives 9 frequencies, 1 are taken"),
         ({"prepend": "image=uint8;uint8"}, "twice 'image'"),
     ],
 )
@@ -167,6 +194,8 @@ def test_refused(options: dict[str, str], text: str) -> None:
         ("minus:nan", "needs finite numbers"), ("minus:x", "is no number"),
         ("nhwc,over:2", "behind 'nhwc'"), ("over:2,uint8", "what a sensor gives is first"),
         ("resize:3", "height x width"), ("window:box", "hann or hamming"),
+        ("power:17", "an even length"), ("power:16:8", "an even length"), ("mel:8000", "without"),
+        ("power:16,mel:8:2", "needs the rate"), ("resize:2x2,power:4", "images"),
         ("uint8:3", "takes none"), ("uint8;int8", "two parts without a name"),
     ],
 )  # fmt: skip

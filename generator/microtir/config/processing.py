@@ -28,10 +28,15 @@ class StepKind(Enum):
     INT16 = "int16"
     RESIZE = "resize"
     NHWC = "nhwc"
+    PLUS = "plus"
     MINUS = "minus"
     OVER = "over"
     TIMES = "times"
+    SQRT = "sqrt"
+    LOG = "log"
     WINDOW = "window"
+    POWER = "power"
+    MEL = "mel"
     DEQUANTIZE = "dequantize"
     SOFTMAX = "softmax"
     SIGMOID = "sigmoid"
@@ -42,7 +47,10 @@ class StepKind(Enum):
 GIVEN = (StepKind.INT8, StepKind.UINT8, StepKind.INT16)
 """The types of what a sensor gives."""
 
-ARITHMETIC = (StepKind.MINUS, StepKind.OVER, StepKind.TIMES)
+_ARITHMETIC = (StepKind.PLUS, StepKind.MINUS, StepKind.OVER, StepKind.TIMES)
+_FUNCTIONS = (StepKind.SQRT, StepKind.LOG)
+ELEMENTWISE = (*_ARITHMETIC, *_FUNCTIONS)
+"""What is computed of each element, in floats."""
 
 
 class Window(Enum):
@@ -58,7 +66,9 @@ class ProcessingStep:
 
     Args:
         kind: which.
-        numbers: one for all channels, or one for each; of `topk` how many.
+        numbers: one for all channels, or one for each; of `topk` how many; of `power` how many
+            samples, and how many with zeros behind them; of `mel` the rate of samples, and the
+            lowest and highest frequency.
         extents: height and width of what is resized.
         window: of `window`.
     """
@@ -104,6 +114,10 @@ def prepend_problem(text: str) -> str:
             return f"says '{_late(kinds).value}' behind another step: what a sensor gives is first"
         if StepKind.NHWC in kinds[:-1]:
             return "has a step behind 'nhwc', which is the last one: channels are last until then"
+        if StepKind.POWER in kinds and StepKind.RESIZE in kinds:
+            return "has 'resize' of images and 'power' of samples in it"
+        if StepKind.MEL in kinds and StepKind.POWER not in kinds[: kinds.index(StepKind.MEL)]:
+            return "has 'mel' without 'power' before it: bands are made of a spectrum"
     return ""
 
 
@@ -157,16 +171,42 @@ def _count(kind: StepKind, given: list[str]) -> ProcessingStep:
     return ProcessingStep(kind, (float(given[0]),))
 
 
+def _lengths(kind: StepKind, given: list[str]) -> ProcessingStep:
+    fits = all(re.fullmatch(r"[1-9]\d{0,4}", text) for text in given)
+    numbers = [int(text) for text in given] if fits else []
+    samples, length = (numbers + numbers)[:2] if len(numbers) in (1, 2) else (1, 0)
+    if samples > length or length % 2:
+        raise ConfigError(
+            "needs samples behind 'power', and an even length of the transform that is not less: "
+            "power:480:512"
+        )
+    return ProcessingStep(kind, tuple(map(float, numbers)))
+
+
+def _bands(kind: StepKind, given: list[str]) -> ProcessingStep:
+    step = _numbers(kind, given)
+    if len(step.numbers) not in (1, 3) or step.numbers[0] <= 0:
+        raise ConfigError(
+            "needs the rate of samples behind 'mel', and may have the lowest and highest "
+            "frequency: mel:16000:20:4000"
+        )
+    return step
+
+
 _BEFORE: dict[StepKind, _Read] = {
     **dict.fromkeys(GIVEN, _alone),
     StepKind.RESIZE: _extents,
-    **dict.fromkeys(ARITHMETIC, _numbers),
+    **dict.fromkeys(_ARITHMETIC, _numbers),
+    **dict.fromkeys(_FUNCTIONS, _alone),
     StepKind.WINDOW: _window,
+    StepKind.POWER: _lengths,
+    StepKind.MEL: _bands,
     StepKind.NHWC: _alone,
 }
 _BEHIND: dict[StepKind, _Read] = {
     StepKind.DEQUANTIZE: _alone,
-    **dict.fromkeys(ARITHMETIC, _numbers),
+    **dict.fromkeys(_ARITHMETIC, _numbers),
+    **dict.fromkeys(_FUNCTIONS, _alone),
     StepKind.SOFTMAX: _alone,
     StepKind.SIGMOID: _alone,
     StepKind.ARGMAX: _alone,

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from microtir.config.processing import (
-    ARITHMETIC,
+    ELEMENTWISE,
     GIVEN,
     Processing,
     ProcessingStep,
     StepKind,
-    Window,
 )
 from microtir.dtype import DType
 from microtir.errors import ConfigError
-from microtir.graph.ir import Array, Graph, Node, Quantization, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.passes.rewrite import named_apart, substitute
 from microtir.graph.processing.chain import PIXELS, Chain, each_processing, file_of
-from microtir.operators.arithmetic.definition import Mul
+from microtir.graph.processing.spectra import before_spectrum, mel, power, weigh
 from microtir.operators.conversion.definition import CastTo, Quantize
 from microtir.operators.movement.definition import Transpose
 from microtir.operators.resize.definition import ResizeBilinear
@@ -66,25 +62,17 @@ def _chain(graph: Graph, wanted: Tensor, processing: Processing) -> Chain:
     given = steps.pop(0).kind if steps[0].kind in GIVEN else None
     is_nhwc = bool(steps) and steps[-1].kind is StepKind.NHWC
     shape = _turned(wanted) if is_nhwc else wanted.shape
-    first = next((step for step in steps if step.extents), None)
     dtype = DType(given.value) if given else DType.FLOAT32
-    sensor = Tensor(wanted.name, TensorType(_sensed(shape, first), dtype, _stored(given)))
+    sensor = Tensor(wanted.name, TensorType(_sensed(shape, steps), dtype, _stored(given)))
     chain = Chain(_WHERE, file_of(graph), f"{wanted.name}_prepended", sensor)
     # Pixels of uint8 become int8 that stand for the same numbers: kernels have these.
     if given is StepKind.UINT8:
         chain.emit(Quantize(), "uint8", TensorType(sensor.shape, DType.INT8, PIXELS))
     begin = len(chain.nodes)
     for step in steps:
+        _step(chain, step, shape)
         if step.extents is not None:
-            chain.emit(
-                ResizeBilinear(half_pixel_centers=True), str(step),
-                replace(chain.value.type, shape=shape),
-            )  # fmt: skip
             begin = len(chain.nodes)
-        elif step.kind in ARITHMETIC:
-            chain.arithmetic(step)
-        elif step.window is not None:
-            _window(chain, step)
     _finish(chain, replace(wanted.type, shape=shape), begin)
     if is_nhwc:
         last = len(shape) - 1
@@ -95,6 +83,21 @@ def _chain(graph: Graph, wanted: Tensor, processing: Processing) -> Chain:
             where=_WHERE, legal="steps that change something",
         )  # fmt: skip
     return chain
+
+
+def _step(chain: Chain, step: ProcessingStep, shape: tuple[int, ...]) -> None:
+    """Add the nodes of a step; `shape` is what the model takes, with channels behind."""
+    if step.extents is not None:
+        resize = ResizeBilinear(half_pixel_centers=True)
+        chain.emit(resize, str(step), replace(chain.value.type, shape=shape))
+    elif step.window is not None:
+        weigh(chain, step)
+    elif step.kind is StepKind.POWER:
+        power(chain, step)
+    elif step.kind is StepKind.MEL:
+        mel(chain, step, shape[-1])
+    elif step.kind in ELEMENTWISE:
+        chain.elementwise(step)
 
 
 def _stored(given: StepKind | None) -> Quantization | None:
@@ -113,25 +116,20 @@ def _turned(wanted: Tensor) -> tuple[int, ...]:
     return (batch, *rest, channels)
 
 
-def _sensed(shape: tuple[int, ...], resize: ProcessingStep | None) -> tuple[int, ...]:
-    """Return the shape of what a sensor gives."""
+def _sensed(shape: tuple[int, ...], steps: Sequence[ProcessingStep]) -> tuple[int, ...]:
+    """Return the shape of what a sensor gives, of that which the model takes."""
+    resize = next((step for step in steps if step.extents), None)
     if resize is None or resize.extents is None:
-        return shape
+        length: int | None = shape[-1] if shape else None
+        for step in reversed(steps):
+            length = before_spectrum(step, length, _WHERE)
+        return shape if length is None else (*shape[:-1], length)
     if len(shape) != _IMAGE:
         raise ConfigError(
             f"the step '{resize}' is for images, and the shape is {shape}",
             where=_WHERE, legal="an input (N, H, W, C), or (N, C, H, W) with 'nhwc'",
         )  # fmt: skip
     return (shape[0], *resize.extents, shape[-1])
-
-
-def _window(chain: Chain, step: ProcessingStep) -> None:
-    """Weigh the samples of the last axis; periodic, as frames of a spectrum want it."""
-    chain.as_float(str(step))
-    length, share = chain.value.type.channels, 0.5 if step.window is Window.HANN else 25 / 46
-    turns = np.arange(length) * (2 * math.pi / length)
-    weights: Array = (share - (1 - share) * np.cos(turns)).astype(np.float32)
-    chain.emit(Mul(), str(step), chain.value.type, chain.constant(weights))
 
 
 def _finish(chain: Chain, wanted: TensorType, begin: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from microtir.config.processing import ARITHMETIC, Processing, ProcessingStep, StepKind
+from microtir.config.processing import ELEMENTWISE, Processing, ProcessingStep, StepKind
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
@@ -59,8 +59,8 @@ def with_appended(graph: Graph, asked: Sequence[Processing]) -> Graph:
 def _step(chain: Chain, step: ProcessingStep) -> tuple[Tensor, ...]:
     """Add a step; return what it gives."""
     type_, text = chain.value.type, str(step)
-    if step.kind in ARITHMETIC:
-        chain.arithmetic(step)
+    if step.kind in ELEMENTWISE:
+        chain.elementwise(step)
     elif step.kind is StepKind.DEQUANTIZE:
         chain.as_float(text)
     elif step.kind is StepKind.ARGMAX:

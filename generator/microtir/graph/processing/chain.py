@@ -15,15 +15,19 @@ from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import substitute
 from microtir.graph.reference import evaluate
 from microtir.graph.rules import arity, inferred_shapes, output_shapes, quantization, scalar_types
-from microtir.operators.arithmetic.definition import Mul, Sub
+from microtir.operators.arithmetic.definition import Add, Mul, Sub
 from microtir.operators.conversion.definition import CastTo, Dequantize, Tabulated
 from microtir.operators.division.definition import Div
+from microtir.operators.unary.definition import Log, Sqrt
 
 _ARITHMETIC: dict[StepKind, type[Operator]] = {
+    StepKind.PLUS: Add,
     StepKind.MINUS: Sub,
     StepKind.OVER: Div,
     StepKind.TIMES: Mul,
 }
+
+_FUNCTIONS: dict[StepKind, Operator] = {StepKind.SQRT: Sqrt(), StepKind.LOG: Log()}
 
 PIXELS = Quantization((1.0,), (-128,))
 """Of int8 that stands for 0 to 255."""
@@ -93,9 +97,15 @@ class Chain:
         real = TensorType(type_.shape, DType.FLOAT32)
         self.emit(CastTo() if type_.quantization is None else Dequantize(), step, real)
 
-    def arithmetic(self, step: ProcessingStep) -> None:
-        """Add a sum, a product or a quotient with one number, or with one for each channel."""
+    def elementwise(self, step: ProcessingStep) -> None:
+        """Add a function of each element, or its sum, product or quotient with a number.
+
+        There is one number, or one for each channel.
+        """
         self.as_float(str(step))
+        if step.kind in _FUNCTIONS:
+            self.emit(_FUNCTIONS[step.kind], str(step), self.value.type)
+            return
         numbers = np.array(step.numbers, np.float32)
         constant = self.constant(self._broadcast(numbers, step))
         self.emit(_ARITHMETIC[step.kind](), str(step), self.value.type, constant)
