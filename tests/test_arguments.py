@@ -85,6 +85,7 @@ def of_programs(folder: Path) -> dict[str, Case]:
         "from_onnx": (microtir.frontend.from_onnx, {"source": ONNX}),
         "read_model": (microtir.frontend.read_model, {"source": DIGITS}),
         "frontend.check": (microtir.frontend.check, {"source": DIGITS}),
+        "float_layers": (microtir.frontend.float_layers, {"source": ONNX}),
         "signatures": (microtir.frontend.signatures, {"source": DIGITS}),
         "causes": (microtir.frontend.causes, {"problems": ()}),
         "inspect": (microtir.frontend.inspect, {"module": module}),

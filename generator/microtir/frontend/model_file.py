@@ -65,6 +65,7 @@ def check(
     return tflite.check(source, signature=signature)
 
 
+@checked_arguments
 def float_layers(
     source: ModelSource,
     *,
