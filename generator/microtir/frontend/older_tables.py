@@ -34,19 +34,26 @@ def _rounded(values: Floats) -> Floats:
 
 
 def _logistic(real: Floats) -> Floats:
+    """Round each step to float32, as LiteRT does: next to a half the last bit decides."""
     with np.errstate(over="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(-real)))
+        power = np.exp(-real.astype(np.float64)).astype(np.float32)
+    return np.asarray(np.float32(1) / (np.float32(1) + power))
+
+
+def _tanh(real: Floats) -> Floats:
+    return np.tanh(real.astype(np.float64)).astype(np.float32)
 
 
 _FUNCTIONS: Mapping[type[Operator], Callable[[Floats], Floats]] = MappingProxyType(
-    {Logistic: _logistic, Tanh: np.tanh}
+    {Logistic: _logistic, Tanh: _tanh}
 )
 
 
 def function_table(op: Operator, source: TensorType, output: TensorType) -> bytes:
     """Return the table of LOGISTIC or TANH of uint8, computed in float32."""
-    real = source.quant.scale * (_STORED - source.quant.zero_point)
-    result = _FUNCTIONS[type(op)](real).astype(np.float32) * np.float32(1 / output.quant.scale)
+    stored = (_STORED - source.quant.zero_point).astype(np.float32)
+    real = np.float32(source.quant.scale) * stored
+    result = _FUNCTIONS[type(op)](real) * np.float32(1 / output.quant.scale)
     return _bytes(_rounded(result) + output.quant.zero_point)
 
 
