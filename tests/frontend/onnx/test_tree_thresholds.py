@@ -68,6 +68,15 @@ def test_integers(seed: int, dtype: str) -> None:
     assert trees.inputs[0].dtype.value == dtype
 
 
+def test_large_integers_are_rounded_once() -> None:
+    """Next to the middle of two floats an integer by way of a double is another than by itself."""
+    middle = 2**54 + 2**30
+    x = np.array([[middle + n] * WIDTH for n in (-1, 0, 1, 2, 3)], np.int64)
+    cast = helper.make_node("Cast", ["x"], ["floats"], to=TensorProto.FLOAT)
+    for seed in range(5):
+        _same(_trees(seed, x, cast, thresholds=[float(2**54)]), x, saved=0)
+
+
 @pytest.mark.parametrize(("saved", "is_made"), [(0, False), (1, False), (20, True)])
 def test_integers_are_made_where_they_pay(saved: int, is_made: bool) -> None:
     """A feature that is made an integer is compared several times, or costs more than it saves."""

@@ -122,12 +122,17 @@ def _most_below(value: float, dtype: DType) -> int | None:
 
     Integers of more than 24 bits are rounded, which keeps their order.
     """
+
+    def rounded(integer: int) -> float:
+        # Of the integer itself: one that became a double first may be rounded twice.
+        return float(np.array(integer, dtype.value).astype(np.float32))
+
     low, high = dtype.min, dtype.max
-    if not float(np.float32(low)) <= value:
+    if not rounded(low) <= value:
         return None
     while low < high:
         middle = (low + high + 1) // 2
-        if float(np.float32(middle)) <= value:
+        if rounded(middle) <= value:
             low = middle
         else:
             high = middle - 1
