@@ -13,7 +13,12 @@ from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
 from microtir.graph.passes.rewrite import with_nodes
 from microtir.operators.bits.definition import OrderedBits
 from microtir.operators.conversion.definition import CastTo
-from microtir.operators.trees.definition import FEATURES, TreeEnsemble
+from microtir.operators.trees.definition import (
+    FEATURES,
+    TreeEnsemble,
+    questions,
+    usual_depth,
+)
 
 _BITS, _BITS_CODE = 9, 60
 """Instructions that make an integer of a feature, and bytes of code of that."""
@@ -61,13 +66,11 @@ class TreeThresholds:
 
     def _pays(self, node: Node) -> bool:
         """Return whether the integers of all features are worth what they take."""
-        op, features, nodes = node.op, node.inputs[0], _data(node, 1)
+        op, features = node.op, node.inputs[0]
         assert isinstance(op, TreeEnsemble)
-        # Trees are not balanced: the way to a leaf is about three quarters of the longest.
-        asked = features.shape[0] * node.inputs[4].type.elements * op.depth * 3 // 4
-        questions = sum(feature >= 0 for feature in nodes.tolist())
+        asked = int(features.shape[0] * node.inputs[4].type.elements * usual_depth(op))
         is_faster = asked * self.saved > features.type.elements * _BITS
-        return is_faster or questions * self.saved_bytes > _BITS_CODE
+        return is_faster or questions(node) * self.saved_bytes > _BITS_CODE
 
 
 def _compares_floats(node: Node) -> bool:

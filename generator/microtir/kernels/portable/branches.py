@@ -18,7 +18,12 @@ from microtir.graph.ir import Array, Node
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import all_of, call
 from microtir.kernels.common.statements import at, each, load, seq, store, when
-from microtir.operators.trees.definition import Aggregate, TreeEnsemble
+from microtir.operators.trees.definition import (
+    Aggregate,
+    TreeEnsemble,
+    questions,
+    usual_depth,
+)
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -54,10 +59,6 @@ class _Trees:
             features, thresholds, following, roots, weights, targets, tracks,
         )  # fmt: skip
 
-    @property
-    def questions(self) -> int:
-        return sum(feature >= 0 for feature in self.features.tolist())
-
 
 def refusal(node: Node) -> Refusal | None:
     """Return what speaks against it: a constant that C has no literal for, or too much of it."""
@@ -72,10 +73,8 @@ def refusal(node: Node) -> Refusal | None:
 def cost(node: Node) -> int:
     """Return the instructions of all rows, from counts of emulated boards."""
     trees = _Trees.of(node)
-    # Trees are not balanced: the way to a leaf is about three quarters of the longest.
-    steps = max(1, trees.op.depth * 3 // 4)
     is_float = node.inputs[0].dtype.is_float
-    way = steps * (_QUESTION_OF_FLOATS if is_float else _QUESTION)
+    way = max(1, int(usual_depth(trees.op))) * (_QUESTION_OF_FLOATS if is_float else _QUESTION)
     numbers: int = trees.weights.shape[1]
     return trees.rows * len(trees.roots) * (way + _TREE + numbers * _NUMBER)
 
@@ -88,8 +87,8 @@ def code_bytes(node: Node) -> int:
     """Return the bytes of code beyond those of the loop that walks tables."""
     trees = _Trees.of(node)
     question = _QUESTION_OF_FLOATS_CODE if node.inputs[0].dtype.is_float else _QUESTION_CODE
-    leaves = len(trees.features) - trees.questions
-    conditions = trees.questions * question + leaves * _LEAF_CODE
+    count = questions(node)
+    conditions = count * question + (len(trees.features) - count) * _LEAF_CODE
     return max(0, conditions + len(trees.roots) * _TREE_CODE - _LESS_CODE)
 
 

@@ -48,6 +48,21 @@ class TreeEnsemble(Operator):
     aggregate: Aggregate = Aggregate.SUM
 
 
+def questions(node: Node) -> int:
+    """Return how many nodes of all trees have a threshold."""
+    features = node.inputs[1].data
+    assert features is not None, "tables of trees are constant"
+    return sum(feature >= 0 for feature in features.tolist())
+
+
+def usual_depth(op: TreeEnsemble) -> float:
+    """Return how many nodes with a threshold a walk down a tree meets, about.
+
+    Trees are not balanced: the way to a leaf is some three quarters of the longest.
+    """
+    return op.depth * 3 / 4
+
+
 def _shapes(node: Node) -> tuple[Shape, ...]:
     op, rows = node.op, input_shape(node, 0, 2)
     assert isinstance(op, TreeEnsemble)
