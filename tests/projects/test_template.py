@@ -36,6 +36,15 @@ def test_files_are_rendered_or_copied(tmp_path: Path) -> None:
     assert found == {"to/a.c": b"int x;\n", "to/x/b.txt": b"{{ not a placeholder }}\r\n"}
 
 
+def test_a_changed_template_is_compiled_anew(tmp_path: Path) -> None:
+    """The code that is kept of a template is used for the same text only."""
+    for text in ("one {{ x }}", "two {{ x }}", "one {{ x }}"):
+        _template(tmp_path, "mine/a.txt.j2", text)
+        files = TemplateFiles(tmp_path)
+        found = files.render(files.targets([Part("mine", "to")], {"x": 1}), {"x": 1})
+        assert found == {"to/a.txt": text.replace("{{ x }}", "1").encode()}
+
+
 def test_later_parts_replace_files(tmp_path: Path) -> None:
     """A file of a later part stands for that of an earlier one."""
     _template(tmp_path, "one/a.txt", "1")

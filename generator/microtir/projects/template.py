@@ -29,9 +29,11 @@ from microtir.config.texts import COMMAND_WORD, LINE, PATH, path_problem
 from microtir.errors import UsageError
 from microtir.projects.frameworks import Framework, read_framework
 from microtir.support.encoding import ENCODERS, Encoded, EncodingError, is_plain, language_of
-from microtir.support.templates import RULES
+from microtir.support.templates import RULES, CompiledTemplates
 
 MANIFEST = "template.toml"
+
+_COMPILED = CompiledTemplates()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class TemplateFiles:
             loader=jinja2.FunctionLoader(self._load),
             autoescape=False,  # C is not HTML
             finalize=_finished,
+            bytecode_cache=_COMPILED,
             **RULES,
         )
         self._environment.filters |= {**ENCODERS, "as_is": _as_is}
@@ -203,6 +206,8 @@ class TemplateFiles:
 
     def _filled(self, name: str, text: str, values: Mapping[str, object]) -> str:
         """Return a path with its placeholders filled in."""
+        if "{" not in text:
+            return text
         make = self._environment.from_string
         return self._guarded(name, lambda: make(text), values).decode()
 
