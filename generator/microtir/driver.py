@@ -32,7 +32,7 @@ from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
 from microtir.ports import state_bytes
 from microtir.program import Program
-from microtir.requested import own_numerics, requested_graph
+from microtir.requested import completed, requested_graph
 from microtir.schedule import Schedule
 from microtir.shared import Observer, Shared
 from microtir.support.arguments import checked_arguments
@@ -79,7 +79,7 @@ def lower(
 
     Returns:
         A lowered module: same attributes and config, functions in printing order, entry last.
-        Where the config leaves the numerics to the model, they are named.
+        Where the config leaves the numerics or the name to the model, they are named.
         A module that is lowered already comes back as it is.
 
     Raises:
@@ -92,7 +92,7 @@ def lower(
     refuse_without_layers(libraries, module.graph is not None and not module.is_lowered)
     if module.is_lowered:
         return module
-    config = own_numerics(module.config or host(), module.graph)
+    config = completed(module.config or host(), module.graph)
     module = module.with_configuration(config)
     lowering = FunctionLowering(config, simple_mode, extra)
     if module.graph is None:

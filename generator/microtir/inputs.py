@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from microtir.config import CompilationConfig, Target
+from microtir.config import CompilationConfig, Numerics, Target
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
 from microtir.schedule import Schedule
@@ -56,7 +56,7 @@ def configured(module: IRModule, config: CompilationConfig | Target | None) -> I
     """
     if isinstance(config, Target):
         config = CompilationConfig.from_target(config)
-    if config is None or (module.is_lowered and config == module.config):
+    if config is None or (module.is_lowered and _asks_for(config, module.config)):
         return module
     if module.is_lowered:
         raise UsageError(
@@ -65,6 +65,15 @@ def configured(module: IRModule, config: CompilationConfig | Target | None) -> I
             fix="give the config to the module before lower(), or build from the original module",
         )
     return module.with_configuration(config)
+
+
+def _asks_for(config: CompilationConfig, lowered: CompilationConfig | None) -> bool:
+    """Return whether a module was lowered for this, which may leave the model's facts to it."""
+    if lowered is None:
+        return False
+    if config.numerics is Numerics.MODEL:
+        config = config.with_(numerics=lowered.numerics)
+    return config.with_(module_name=config.module_name or lowered.module_name) == lowered
 
 
 def _with_entries(module: IRModule) -> IRModule:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from microtir.config import CompilationConfig, Numerics
+from microtir.config import Compatibility, CompilationConfig, Numerics
+from microtir.config.names import UNNAMED, module_name_from
 from microtir.config.processing import appended, prepended
 from microtir.config.states import states
 from microtir.config.stream_axis import stream_axis
@@ -27,17 +28,27 @@ from microtir.graph.streaming import check_push, refuse_stream, streamed
 _LAYERS = (FoldConstants(), RemoveIdentities(), MatmulToDense(), FuseLstmLoops(), RemoveDeadNodes())
 
 
-def own_numerics(config: CompilationConfig, graph: Graph | None) -> CompilationConfig:
-    """Return a configuration that names the numerics where those of the model are asked for.
+def completed(config: CompilationConfig, graph: Graph | None) -> CompilationConfig:
+    """Return a configuration that says what was left to the model: the numerics, and a name.
 
     Args:
         config: as it was given.
         graph: of the model; None for functions.
     """
-    if config.numerics is not Numerics.MODEL:
+    if config.numerics is Numerics.MODEL:
+        is_onnx = graph is not None and rescales_as_onnx(graph)
+        config = config.with_(numerics=Numerics.ONNXRUNTIME if is_onnx else Numerics.TFLM)
+    if config.module_name:
         return config
-    is_onnx = graph is not None and rescales_as_onnx(graph)
-    return config.with_(numerics=Numerics.ONNXRUNTIME if is_onnx else Numerics.TFLM)
+    return config.with_(module_name=_name_of(graph, config))
+
+
+def _name_of(graph: Graph | None, config: CompilationConfig) -> str:
+    """Return the name of a module that was given none; microTVM's applications know that one."""
+    is_read = graph is not None and graph.source_sha256
+    if not is_read or config.compatibility is not Compatibility.NONE:
+        return UNNAMED
+    return module_name_from(graph.name)
 
 
 def requested_graph(graph: Graph, config: CompilationConfig) -> Graph:

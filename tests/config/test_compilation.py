@@ -75,7 +75,7 @@ def test_s2_2_nothing_is_unset_after_construction() -> None:
     assert [pool.pool_name for pool in config.workspace_pools] == ["workspace"]
     assert config.constant_pools == ()
     assert config.workspace_pools[0].size_limit is None
-    assert config.module_name == "default"
+    assert config.module_name == ""  # the name of the model's file
     assert config.numerics is Numerics.MODEL
     assert config.optimize is Optimize.BALANCED
     assert config.budget == Budget()

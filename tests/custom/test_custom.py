@@ -239,7 +239,7 @@ def test_custom_operator_of_a_file() -> None:
     assert module.graph is not None
     assert "custom(%x) {function=Power, options=03}" in to_text(module.graph)
     artifact = microtir.build(module)
-    assert "function Power, options of 1 bytes" in artifact.source("default.c")
+    assert "function Power, options of 1 bytes" in artifact.source("model.c")
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
     assert np.array_equal(microtir.host.load(artifact).run({"x": x})["y"], x * x * x)
 

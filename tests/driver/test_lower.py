@@ -6,12 +6,13 @@ import inspect
 import threading
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import microtir
-from microtir import CompilationConfig, IRModule, Target, te
+from microtir import CompilationConfig, IRModule, Target, resources, te
 from microtir.dtype import DType
 from microtir.errors import TirError, UsageError
 from microtir.ir_module import ConfigMissing
@@ -148,6 +149,27 @@ def test_a_lowered_module_refuses_another_config() -> None:
     module = microtir.lower(function("f"))
     with pytest.raises(UsageError, match="lowered for another configuration"):
         microtir.build(module, Target("c -mcpu=cortex-m0"))
+
+
+def test_files_are_named_after_that_of_the_model(tmp_path: Path) -> None:
+    """Without a name from the user; microTVM's applications include theirs, as ever."""
+    data = resources.example("digits/digits_int8.tflite").read_bytes()
+    (tmp_path / "my net-2.tflite").write_bytes(data)
+    for source, fields, expected in (
+        (tmp_path / "my net-2.tflite", {}, "my_net_2"),
+        (tmp_path / "my net-2.tflite", {"module_name": "kws"}, "kws"),
+        (tmp_path / "my net-2.tflite", {"compatibility": "microtvm"}, "default"),
+        (data, {}, "model"),
+    ):
+        module = microtir.frontend.from_tflite(source).with_configuration(
+            CompilationConfig(targets="c", **fields)  # type: ignore[arg-type]
+        )
+        lowered = microtir.lower(module)
+        artifact = microtir.build(lowered, module.config)
+        assert artifact.metadata.module_name == expected
+        assert lowered.require_config("test").module_name == expected
+        assert f"{expected}.c" in [file.path for file in artifact.sources]
+    assert microtir.lower(function("f")).require_config("test").module_name == "default"
 
 
 def test_s2_5_a_stage_without_config_names_itself() -> None:

@@ -32,6 +32,7 @@ LINKED = Executor("graph", {"link-params": True})
 
 def built(executor: Executor | str, **fields: object) -> Artifact:
     """The digits model with an executor."""
+    fields = {"module_name": "default", **fields}
     config = CompilationConfig(targets="c", executor=executor, **fields)  # type: ignore[arg-type]
     return shared_programs.build(microtir.frontend.from_tflite(DIGITS), config)
 

@@ -118,7 +118,7 @@ def test_fully_connected_multiplies_in_double_as_litert(zero_point: int, is_bloc
             ]
             assert any(name.startswith("dense_s8") for name in names) is is_block
             np.testing.assert_array_equal(microtir.host.load(artifact).run({"x": x})["y"], expected)
-            (source,) = (file.text for file in artifact.sources if file.path == "default.c")
+            (source,) = (file.text for file in artifact.sources if file.path == "model.c")
             assert ("double_has_64_bits" in source) is not is_block
 
 

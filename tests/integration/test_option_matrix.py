@@ -20,7 +20,7 @@ from microtir.artifact import Artifact
 from microtir.config import OPTIONS, CompilationConfig, Option, Section
 from microtir.config.assemble import assemble
 from microtir.errors import ConfigError, MemoryPlanError
-from microtir.requested import own_numerics
+from microtir.requested import completed
 from tests.support.calling import compiled, make_runtime, run
 from tests.support.option_samples import Sample, all_values
 from tests.support.pairs import Axes, Row, covering_rows
@@ -195,7 +195,7 @@ def test_s2_2_every_legal_pair_builds_compiles_and_computes_the_same(
     for row in rows:
         config = configured(row, some)
         artifact = microtir.build(module_of(model), config)
-        assert artifact.metadata.config == own_numerics(config, model).to_dict()
+        assert artifact.metadata.config == completed(config, model).to_dict()
         text = repr(sorted(program_text(artifact).items()))
         programs.setdefault(hashlib.sha256(text.encode()).hexdigest(), artifact)
     assert len(programs) > 20, (len(rows), len(programs))

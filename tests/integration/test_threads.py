@@ -93,7 +93,10 @@ def finished(folder: Path, shared: int) -> subprocess.CompletedProcess[str]:
 def test_threads_do_not_meet(executor: str, optimize: Optimize, tmp_path: Path) -> None:
     """Each with a workspace of its own: no race, and the outputs are those of one thread."""
     config = CompilationConfig(
-        targets="c", executor=Executor(executor, {"link-params": True}), optimize=optimize
+        targets="c",
+        executor=Executor(executor, {"link-params": True}),
+        optimize=optimize,
+        module_name="default",
     )
     artifact = microtir.build(microtir.frontend.from_tflite(DIGITS), config)
     done = finished(artifact.export(tmp_path / "out"), 1)
@@ -102,6 +105,9 @@ def test_threads_do_not_meet(executor: str, optimize: Optimize, tmp_path: Path) 
 
 def test_a_shared_workspace_is_found(tmp_path: Path) -> None:
     """What the header forbids is a race that the sanitizer sees: the test above can fail."""
-    artifact = microtir.build(microtir.frontend.from_tflite(DIGITS), CompilationConfig(targets="c"))
+    artifact = microtir.build(
+        microtir.frontend.from_tflite(DIGITS),
+        CompilationConfig(targets="c", module_name="default"),
+    )
     done = finished(artifact.export(tmp_path / "out"), 2)
     assert done.returncode != 0 and "data race" in done.stderr

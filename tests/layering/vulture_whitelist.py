@@ -11,6 +11,8 @@ WHITELIST: dict[str, str] = {
     "leave": "the Python that the interpreter translates TIR to",
     "set_inputs": "whoever drives a model on a board",
     "with_attr": "whoever marks a module, by the name in the RFC",
+    "load_bytecode": "jinja2, when it looks for a template",
+    "dump_bytecode": "jinja2, when it has compiled a template",
     "__getattr__": "Python, when a public name of the package is first used",
     "__dir__": "Python's interactive shell",
 }

@@ -71,8 +71,8 @@ def test_one_plan() -> None:
     (workspace,) = memory.pools
     spectrum, energies = 2 * (audio.LENGTH + 2), 4 * (audio.LENGTH // 2 + 1)
     assert workspace.size < spectrum + energies + 64
-    header = next(f.text for f in artifact().sources if f.path == "default.h")
-    (line,) = (line for line in header.splitlines() if "DEFAULT_STATE_SIZE " in line)
+    header = next(f.text for f in artifact().sources if f.path == "model.h")
+    (line,) = (line for line in header.splitlines() if "MODEL_STATE_SIZE " in line)
     held, stacked = 2 * (audio.FRAME - audio.HOP), 2 * audio.CONTEXT * audio.CHANNELS
     assert 0 <= int(line.split()[2]) - (held + stacked + 4 * audio.CHANNELS) <= 16
 
@@ -82,7 +82,7 @@ def test_one_plan() -> None:
 def test_no_warnings(compiler: str, tmp_path: Path) -> None:
     """Of the strict set."""
     artifact().export(tmp_path)
-    command = [compiler, "-std=c99", *STRICT, "-O2", "-c", "default.c", "-o", "default.o"]
+    command = [compiler, "-std=c99", *STRICT, "-O2", "-c", "model.c", "-o", "model.o"]
     assert not compiler_output(command, tmp_path)
 
 

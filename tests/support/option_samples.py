@@ -37,8 +37,8 @@ _SAMPLES: dict[tuple[Section, str], Samples] = {
         ("9 lives", "int", "", 5),
     ),
     (Section.CONFIG, "module_name"): (
-        ("default", "kws", "MyNet", "net_2"),
-        ("my-model.v2", "2net", "", "int", "string", "_x", "a__b", "naïve", "con"),
+        ("default", "kws", "MyNet", "net_2", ""),
+        ("my-model.v2", "2net", "int", "string", "_x", "a__b", "naïve", "con"),
     ),
     (Section.CONFIG, "external"): (
         (),

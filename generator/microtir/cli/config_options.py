@@ -24,11 +24,11 @@ from microtir.cli.model import (
 from microtir.cli.output import write
 from microtir.compat.microtvm.tvmc_flags import (
     TVMC_FLAGS,
-    TVMC_MODULE,
     with_tvmc_defaults,
 )
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
+from microtir.config.names import UNNAMED
 from microtir.errors import ExitCode, UsageError
 
 PANEL = "Configuration"
@@ -114,7 +114,7 @@ def configuration(
         ConfigError: as `config_from_flags`; an unknown board.
     """
     base = microcontroller()
-    name = TVMC_MODULE if is_tvmc else module_name(models[0])
+    name = UNNAMED if is_tvmc else module_name(models[0])
     if board is not None:
         from microtir.boards.search import load_board
 

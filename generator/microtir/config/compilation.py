@@ -62,7 +62,8 @@ class CompilationConfig(ConfigFields):
         workspace_pools: the memories for activations, which the application passes to the run
             function unless they are internal; left out: one pool `workspace`, unlimited.
         constant_pools: memories for weights, which are const arrays in a section of each.
-        module_name: a C identifier; names files and public identifiers.
+        module_name: a C identifier; names files and public identifiers. Left out: the name of the
+            model's file.
         numerics: the reference that results are equal to.
         optimize: the goal that candidates are ranked by.
         measure: what the price of a candidate is counted in.
@@ -91,7 +92,7 @@ class CompilationConfig(ConfigFields):
         runtime: Runtime | RuntimeKind | str = "crt",
         workspace_pools: Iterable[WorkspacePoolInfo | str | Mapping[str, object]] | None = None,
         constant_pools: Iterable[ConstantPoolInfo | str | Mapping[str, object]] | None = None,
-        module_name: str = "default",
+        module_name: str = "",
         numerics: Numerics | str = Numerics.MODEL,
         optimize: Optimize | str = Optimize.BALANCED,
         measure: Measure | str = Measure.INSTRUCTIONS,

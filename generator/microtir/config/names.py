@@ -53,6 +53,9 @@ def is_identifier(name: str) -> bool:
     return _IDENTIFIER.fullmatch(name) is not None
 
 
+UNNAMED = "default"
+"""What a module is called that nobody has named: microTVM's name for it."""
+
 _MAPPED = str.maketrans("-.", "__")
 
 
@@ -82,6 +85,11 @@ def module_name_problem(name: str) -> str:
     if name.lower() in _DEVICE_FILES:
         return "is not a file name on Windows"
     return ""
+
+
+def wanted_name_problem(name: str) -> str:
+    """Return what is wrong with the name that a configuration asks for; it may ask for none."""
+    return module_name_problem(name) if name else ""
 
 
 def module_name_from(text: str) -> str:

@@ -26,7 +26,7 @@ from microtir.config.enums import (
 )
 from microtir.config.input_ranges import input_ranges_problem
 from microtir.config.more_outputs import more_outputs_problem
-from microtir.config.names import module_name_problem, pool_name_problem
+from microtir.config.names import pool_name_problem, wanted_name_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending
 from microtir.config.pool_options import (
     MAX_ALIGNMENT,
@@ -52,7 +52,7 @@ _NATURAL = "the strictest of targets and host: AVR 1, MVE and 64-bit CPUs 8, oth
 _MODULE_NAME = Word(
     "a C identifier that is no keyword, macro or standard header and has no leading or double "
     "underscore, at most 48 characters",
-    module_name_problem,
+    wanted_name_problem,
 )
 
 _CONFIG = (
@@ -126,8 +126,9 @@ _CONFIG = (
         Section.CONFIG,
         "module_name",
         _MODULE_NAME,
-        "default",
+        "",
         "Names the generated files and starts every public C identifier.",
+        derived="the model file's name; default without one and with compatibility microtvm",
     ),
     Option(
         Section.CONFIG,

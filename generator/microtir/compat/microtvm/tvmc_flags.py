@@ -24,9 +24,6 @@ _CMSIS_NN = "cmsis-nn"
 _OTHERS = ("ethos-u", "ethos-n", "compute-library", "bnns", "vitis-ai", "clml", "llvm", "cuda")
 _NEXT_TARGET = re.compile(rf"\s*,\s*(?=(?:c|{_CMSIS_NN}|{'|'.join(_OTHERS)})(?:\s|,|$))")
 _OPT_LEVEL = "3"
-TVMC_MODULE = "default"
-"""What tvmc calls a module that has no name."""
-
 # Options that a target had until microTVM 0.9, and the flags that have them since.
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
