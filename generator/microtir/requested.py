@@ -45,8 +45,9 @@ def completed(config: CompilationConfig, graph: Graph | None) -> CompilationConf
 
 def _name_of(graph: Graph | None, config: CompilationConfig) -> str:
     """Return the name of a module that was given none; microTVM's applications know that one."""
-    is_read = graph is not None and graph.source_sha256
-    if not is_read or config.compatibility is not Compatibility.NONE:
+    if graph is None or not graph.source_sha256:
+        return UNNAMED
+    if config.compatibility is not Compatibility.NONE:
         return UNNAMED
     return module_name_from(graph.name)
 

@@ -66,7 +66,7 @@ class GivenConstants:
         return self.name if array.pool is None else f"{self.name}->{self.members[array.pool]}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CProgram:
     """A lowered module as it is printed: what printing one function must know about the others.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 MAX_MODULE_NAME = 48
 MAX_C_NAME = 63  # significant initial characters that C99 guarantees (5.2.4.1)
@@ -103,6 +104,7 @@ def module_name_from(text: str) -> str:
     return name
 
 
+@lru_cache(maxsize=4096)  # printing asks for the same few names again and again
 def c_name(text: str, limit: int = MAX_C_NAME) -> str:
     """Return a legal C identifier for any text that is no macro; most identifiers stay as they are.
 

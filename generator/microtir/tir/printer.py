@@ -27,7 +27,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.tir import ir
 from microtir.tir.function import MicroKernel
-from microtir.tir.visitor import allocations, walk
+from microtir.tir.visitor import allocations, calls_of, walk
 
 # Binding strength of the infix operators, weakest first.  Comparisons do not associate.
 PRECEDENCE: tuple[tuple[ir.BinaryOp, ...], ...] = (
@@ -403,8 +403,8 @@ def _kernels(functions: Sequence[ir.PrimFunc]) -> tuple[ir.PrimFunc, ...]:
 
 def extern_functions(functions: Sequence[ir.PrimFunc]) -> tuple[ir.ExternFunction, ...]:
     """Return the outside functions that functions call, once each, in order of first use."""
-    nodes = (node for func in functions for node in walk(func))
-    return tuple(dict.fromkeys(n.function for n in nodes if isinstance(n, ir.ExternCall)))
+    calls = (call for func in functions for call in calls_of(func))
+    return tuple(dict.fromkeys(c.function for c in calls if isinstance(c, ir.ExternCall)))
 
 
 def _extern_text(function: ir.ExternFunction) -> str:

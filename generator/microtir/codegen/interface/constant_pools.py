@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,7 @@ class ConstantPool:
         return self.info.pool_info_properties.is_internal
 
 
+@lru_cache(maxsize=4)  # every file of a program asks
 def constant_pools(program: CProgram) -> tuple[ConstantPool, ...]:
     """Return the constant pools, in the order of the configuration."""
     names = run_names(program)

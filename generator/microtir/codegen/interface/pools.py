@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
@@ -42,6 +43,7 @@ class WorkspacePool:
         return self.is_internal and self.size > 0
 
 
+@lru_cache(maxsize=4)  # every file of a program asks
 def workspace_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
     """Return the workspace pools of a model, in the order of the configuration."""
     if program.model is None:
