@@ -14,9 +14,10 @@ from microtir.graph.ir import Node
 from microtir.plan.ir import ANY_SPEED, Candidate, PlanConstraints, PlannedOperator
 from microtir.plan.work import image_work
 
-# What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
-# that runs half a million times pays, for one of ten thousand steps it does not.  With the least
-# memory a byte less takes more instructions, since the smallest kernels are slow ones.
+# What a byte of code, or of constants that a kernel has beyond those of its node, may cost where
+# neither speed nor size is all that counts: unrolling a layer that runs half a million times pays,
+# for one of ten thousand steps it does not.  With the least memory a byte less takes more
+# instructions, since the smallest kernels are slow ones.
 PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12})
 
 Price = Callable[[int, Candidate], int]
@@ -54,9 +55,11 @@ def _charged(asked: PlanConstraints, node: Node, goal: Optimize) -> Price:
 
 
 def _growth(candidate: Candidate, constants: int) -> int:
-    """Return the bytes of code less those of constants that the code stands for."""
-    saved = max(0, constants - candidate.weight_bytes)
-    return max(0, candidate.code_bytes - saved)
+    """Return the bytes of code and constants beyond those of the node's own constants.
+
+    Code may stand for constants, and constants may be more than the node's: transformed weights.
+    """
+    return max(0, candidate.code_bytes + candidate.weight_bytes - constants)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -154,9 +154,7 @@ class _Choice:
         size = 0
         limited = self.goal is Optimize.FLASH or self.plan.constraints.byte_price > 0
         if not self._speed_counts or limited:
-            size = c.code_bytes - self.chosen.code_bytes
-        if limited:
-            size += c.weight_bytes - self.chosen.weight_bytes
+            size = c.flash_bytes - self.chosen.flash_bytes
         unit = str(self.plan.constraints.measure).removesuffix("s")
         amounts = (self._work(c) - self._work(self.chosen), unit), (size, "byte")
         more = [_amount(n, unit) for n, unit in amounts if n > 0]

@@ -95,6 +95,10 @@ class Kernel(ABC):
         """Return the bytes of the sums that rows are added to, if it accumulates."""
         return 0
 
+    def weight_bytes(self, node: Node) -> int:
+        """Return the bytes of the constants that it reads: by default those of the node."""
+        return sum(t.type.bytes for t in node.inputs if t.is_constant)
+
     def code_bytes(self, _node: Node) -> int:
         """Return the bytes of code beyond those of a direct kernel; layers may share them."""
         return 0
@@ -164,7 +168,7 @@ class Kernel(ABC):
             input_layouts=(self.reads,) * len(activations),
             output_layouts=(self.writes,) * len(node.outputs),
             windows=None if window is None else (window,) * len(activations),
-            weight_bytes=sum(t.type.bytes for t in node.inputs if t.is_constant),
+            weight_bytes=self.weight_bytes(node),
             costs=self.costs(node),
             scratch=tuple(self.scratch_bytes(node, way) for way in calls),
             accumulator_bytes=self.accumulator_bytes(node),

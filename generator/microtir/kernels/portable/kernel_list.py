@@ -41,7 +41,7 @@ from microtir.operators.state.definition import JoinRows, TakeRows
 from microtir.operators.streaming.definition import JoinColumns
 from microtir.operators.tables import has_table
 from microtir.operators.trees.definition import TreeEnsemble
-from microtir.plan.ir import Calls, Candidate, Refusal
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir.ir import PrimFunc
 
 
@@ -98,10 +98,9 @@ class Nibbles(Direct):
     def code_bytes(self, _node: Node) -> int:
         return _UNPACKING_CODE
 
-    def candidate(self, node: Node) -> Candidate:
-        whole, weights = super().candidate(node), node.inputs[1].type
-        saved = weights.bytes - packed_bytes(weights.elements)
-        return replace(whole, weight_bytes=whole.weight_bytes - saved)
+    def weight_bytes(self, node: Node) -> int:
+        weights = node.inputs[1].type
+        return super().weight_bytes(node) - weights.bytes + packed_bytes(weights.elements)
 
     def emit(self, layer: Layer, name: str) -> PrimFunc:
         layer.packs_weights = True
@@ -242,8 +241,8 @@ class Branches(Kernel):
     def code_bytes(self, node: Node) -> int:
         return branches.code_bytes(node)
 
-    def candidate(self, node: Node) -> Candidate:
-        return replace(super().candidate(node), weight_bytes=branches.weight_bytes(node))
+    def weight_bytes(self, node: Node) -> int:
+        return branches.weight_bytes(node)
 
     def emit(self, layer: Layer, name: str) -> PrimFunc:
         return branches.emit(layer, name)
