@@ -14,6 +14,7 @@ from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.graph.streaming.rows import Rows, reach
 from microtir.operators import record_of
+from microtir.operators.common.elements import axis_of_elements
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Trait
@@ -72,7 +73,8 @@ def _found(node: Node, axes: Mapping[Tensor, int]) -> Follow | None:
     if record.definition.window is not None:
         return _image(node, axis)
     if record.has(Trait.ELEMENTWISE):
-        return _elementwise(node, axes)
+        found = axis_of_elements(node, axes)
+        return None if found is None else Follow(found)
     match node.op:
         case Reshape() | FullyConnected():
             return _reshaped(node, axis)
@@ -107,24 +109,6 @@ def _image(node: Node, axis: int) -> Follow | None:
     before = window.padding.top if axis == _ROWS else window.padding.left
     extent = (window.taps[number] - 1) * window.dilations[number] + 1
     return Follow(axis, RowWindow(window.strides[number], -before, extent))
-
-
-def _elementwise(node: Node, axes: Mapping[Tensor, int]) -> Follow | None:
-    """Return how an operator of single elements carries rows; constants are the same for all."""
-    first = node.inputs[0]
-    from_end = len(first.shape) - axes[first]
-    for tensor in node.inputs:
-        rank = len(tensor.shape)
-        if tensor in axes:
-            same = (
-                rank - axes[tensor] == from_end
-                and tensor.shape[-from_end] == first.shape[-from_end]
-            )
-        else:
-            same = rank < from_end or tensor.shape[-from_end] == 1
-        if not same:
-            return None
-    return Follow(len(node.output.shape) - from_end)
 
 
 def _reshaped(node: Node, axis: int) -> Follow | None:
