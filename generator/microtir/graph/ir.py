@@ -210,6 +210,21 @@ class State:
         return self.before.type
 
 
+@dataclass(frozen=True, slots=True)
+class CountedResult:
+    """An output of which data say how many rows are in use: the first ones.
+
+    Args:
+        name: of the output.
+        axis: which counts the rows.
+        count: the name of the output that says how many there are, int32 of shape (1,).
+    """
+
+    name: str
+    axis: int
+    count: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamedLayer:
     """A layer of a model that is streamed, and what a run computes of it.
@@ -272,6 +287,7 @@ class Graph:
     states: tuple[State, ...] = ()
     images: int = 1
     stream: Stream | None = None  # where a run is given the newest frames of a window
+    counted: tuple[CountedResult, ...] = ()
 
     def type_of_all(self, tensor: Tensor) -> TensorType:
         """Return the type of an argument or result as callers have it, with all images."""

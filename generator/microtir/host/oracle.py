@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -170,8 +170,30 @@ def expected_outputs(
     if oracle in _FOREIGN:
         call = _Call(oracle, file or graph.name, folder, seconds)
         return call.outputs(graph, model, samples)
-    results = (o for runs in samples.samples() for o in reference.execute_steps(graph, runs))
-    return replace(samples, values=tuple(results))
+    return replace(samples, values=tuple(_by_reference(graph, samples)))
+
+
+def _by_reference(graph: Graph, samples: SampleBatch) -> Iterator[Mapping[str, Array]]:
+    for runs in samples.samples():
+        yield from reference.execute_steps(graph, runs)
+
+
+def _with_counts(
+    graph: Graph, samples: SampleBatch, values: Iterable[Mapping[str, Array]]
+) -> Iterator[Mapping[str, Array]]:
+    """Yield outputs of others with how many rows they have, and what the C has behind these.
+
+    Rows that are not in use mean nothing, and only microtir has them: they are the reference's.
+    """
+    for found, own in zip(values, _by_reference(graph, samples), strict=True):
+        results = dict(found)
+        for counted in graph.counted:
+            rows = np.moveaxis(own[counted.name].copy(), counted.axis, 0)
+            given = np.moveaxis(found[counted.name], counted.axis, 0)
+            rows[: len(given)] = given[: len(rows)]
+            results[counted.name] = np.moveaxis(rows, 0, counted.axis)
+            results[counted.count] = np.array([len(given)], np.int32)
+        yield results
 
 
 def _on_windows(stream: Stream, samples: SampleBatch) -> SampleBatch:
@@ -205,13 +227,15 @@ class _Call:
 
     def outputs(self, graph: Graph, model: bytes, samples: SampleBatch) -> SampleBatch:
         """Return what it computes."""
+        counts = {counted.count for counted in graph.counted}
         request = Request(
             runtime=self.oracle.value,
             inputs=tuple(tensor.name for tensor in graph.arguments),
-            outputs=tuple(tensor.name for tensor in graph.results),
+            outputs=tuple(t.name for t in graph.results if t.name not in counts),
             runs=len(samples),
             steps=(samples.steps or 1) if graph.states else 0,
             folder="" if self.folder is None else str(self.folder.resolve()),
+            counted=tuple(counted.name for counted in graph.counted),
         )
         with tempfile.TemporaryDirectory(prefix="microtir-") as name:
             work = Path(name)
@@ -225,6 +249,8 @@ class _Call:
             oracle_process.save(work / oracle_process.INPUTS, arrays)
             self._start(work, len(samples) // (samples.steps or 1))
             values = _read_outputs(work, request)
+        if graph.counted:
+            values = tuple(_with_counts(graph, samples, values))
         return replace(samples, values=values)
 
     def _start(self, work: Path, samples: int) -> None:

@@ -34,6 +34,7 @@ class Request:
         runs: how many there are.
         steps: runs of a sequence; 0 where no run depends on another one.
         folder: of the model file, which may have values in other files; empty if it has none.
+        counted: results of which data say how many rows there are.
     """
 
     runtime: str
@@ -42,6 +43,7 @@ class Request:
     runs: int
     steps: int
     folder: str
+    counted: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write the request for the program."""
@@ -51,8 +53,8 @@ class Request:
     def read(folder: Path) -> Request:
         """Return the request that was written."""
         facts = json.loads((folder / _REQUEST).read_text("utf-8"))
-        return Request(**{**facts, "inputs": tuple(facts["inputs"]),
-                          "outputs": tuple(facts["outputs"])})  # fmt: skip
+        names = {name: tuple(facts[name]) for name in ("inputs", "outputs", "counted")}
+        return Request(**{**facts, **names})
 
 
 def key(run: int, index: int) -> str:
@@ -67,7 +69,7 @@ def save(path: Path, arrays: Mapping[str, Any]) -> None:
 
 def _run(folder: Path, request: Request) -> None:
     make, model = RUNTIMES[request.runtime], (folder / MODEL).read_bytes()
-    ports = Ports(request.inputs, request.outputs, request.folder)
+    ports = Ports(request.inputs, request.outputs, request.folder, frozenset(request.counted))
     session: Session | None = None
     results: dict[str, Array] = {}
     with np.load(folder / INPUTS) as stored:

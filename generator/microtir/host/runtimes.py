@@ -29,11 +29,15 @@ _FED = MappingProxyType({
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Names of arguments and results, and the folder of the model file; empty for bytes."""
+    """Names of arguments and results, and the folder of the model file; empty for bytes.
+
+    Of the results that are `counted` data say how many rows there are, and there may be none.
+    """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     folder: str = ""
+    counted: frozenset[str] = frozenset()
 
 
 class Session(Protocol):
@@ -108,8 +112,12 @@ class OnnxRuntimeSession:
         """Return the results of a run: floats of any width as float32."""
         given = dict(zip(self._ports.inputs, inputs, strict=True))
         fed = {port.name: _fed(port, given) for port in self._session.get_inputs()}
-        values = self._session.run(None, fed)
-        results = [array for value in values for array in _tensors(value)]
+        values = zip(self._session.get_outputs(), self._session.run(None, fed), strict=True)
+        results = [
+            array
+            for port, value in values
+            for array in _tensors(value, is_counted=port.name in self._ports.counted)
+        ]
         if len(results) != len(self._ports.outputs):
             raise ToolError(
                 f"it gives {len(results)} outputs with elements, and the model as microtir reads it"
@@ -160,11 +168,11 @@ def _numbered(name: str, given: Mapping[str, Array]) -> Iterator[Array]:
         number += 1
 
 
-def _tensors(value: Any) -> Iterator[Array]:
-    """Yield an output, or those of a sequence; what has no elements is no result."""
+def _tensors(value: Any, *, is_counted: bool) -> Iterator[Array]:
+    """Yield an output, or those of a sequence; what never has elements is no result."""
     for item in value if isinstance(value, list) else [value]:
         array = np.asarray(item)
-        if array.size:
+        if array.size or is_counted:
             yield array
 
 

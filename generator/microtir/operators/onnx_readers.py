@@ -14,6 +14,7 @@ from microtir.operators.conversion.onnx import ONNX_READERS as CONVERSION
 from microtir.operators.convolution.onnx import ONNX_READERS as CONVOLUTION
 from microtir.operators.cumulation.onnx import ONNX_READERS as CUMULATION
 from microtir.operators.dense.onnx import ONNX_READERS as DENSE
+from microtir.operators.detection.onnx import ONNX_READERS as DETECTION
 from microtir.operators.division.onnx import ONNX_READERS as DIVISION
 from microtir.operators.features.onnx import ONNX_READERS as FEATURES
 from microtir.operators.indexing.onnx import ONNX_READERS as INDEXING
@@ -64,6 +65,7 @@ ONNX_READERS: tuple[OnnxReader, ...] = (
     *INDEXING,
     *SHAPES,
     *RANKING,
+    *DETECTION,
     *RESIZE,
     *SAMPLING,
     *CONVERSION,

@@ -176,7 +176,6 @@ def test_types_that_are_not_supported() -> None:
 @pytest.mark.parametrize(
     ("operator", "inputs", "advice"),
     [
-        ("NonMaxSuppression", 2, "choose in the application"),
         ("ImageDecoder", 1, "decode images in the application"),
         ("Momentum", 5, "does not learn"),
     ],

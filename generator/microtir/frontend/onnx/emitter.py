@@ -12,6 +12,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.movements import moves_elements
+from microtir.frontend.onnx.row_counts import mixes_rows, row_count_of_results
 from microtir.frontend.support import node_problems
 from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Array, Node, Quantization, SourceLocation, Tensor, TensorType
@@ -22,7 +23,7 @@ from microtir.graph.rules import inferred_shapes
 from microtir.operators import record_of
 from microtir.operators.common.onnx_few_bits import FewBits
 from microtir.operators.common.onnx_loops import Loop, Repeated
-from microtir.operators.common.onnx_values import Value
+from microtir.operators.common.onnx_values import RowCount, Value
 from microtir.operators.definition import Trait
 from microtir.operators.movement.definition import Reshape, Transpose
 
@@ -39,6 +40,7 @@ class GraphParts:
     node_names: UniqueNames = field(default_factory=UniqueNames)
     few_bits: dict[Tensor, FewBits] = field(default_factory=dict)
     places: set[Tensor] = field(default_factory=set)  # values of loops that are never below 0
+    counted: dict[Tensor, RowCount] = field(default_factory=dict)  # of which not all is in use
 
     def constant(self, name: str, data: Array) -> Tensor:
         """Return a constant with a name of its own."""
@@ -52,12 +54,14 @@ class GraphParts:
     def copied(self) -> GraphParts:
         """Return the same parts, to which others can be added on trial."""
         names = self.tensor_names.copied(), self.node_names.copied()
-        return GraphParts(list(self.nodes), *names, dict(self.few_bits), set(self.places))
+        counted = dict(self.counted)
+        return GraphParts(list(self.nodes), *names, dict(self.few_bits), set(self.places), counted)
 
     def become(self, other: GraphParts) -> None:
         """Take back what was added since the others were copied."""
         self.nodes, self.few_bits, self.places = other.nodes, other.few_bits, other.places
         self.tensor_names, self.node_names = other.tensor_names, other.node_names
+        self.counted = other.counted
 
 
 class Inside(Protocol):
@@ -114,6 +118,9 @@ class NodeEmitter:
                     legal="extents above 0",
                     fix="export the model without the part that computes nothing",
                 )
+        count = row_count_of_results(node, self.parts.counted, self.where)
+        if count is not None:
+            self.parts.counted.update(dict.fromkeys(node.outputs, count))
         self.parts.nodes.append(node)
         return node.outputs
 
@@ -136,6 +143,16 @@ class NodeEmitter:
     def is_place(self, tensor: Tensor) -> bool:
         """Return whether a tensor counts turns, or places from the front, and is never below 0."""
         return tensor in self.parts.places
+
+    def count_rows(self, rows: Tensor, count: RowCount) -> None:
+        """Note that some rows of a result are in use, as many as data say.
+
+        Raises:
+            UnsupportedModelError: of other rows of it data say that already.
+        """
+        if rows in self.parts.counted:
+            raise mixes_rows(rows, self.where)
+        self.parts.counted[rows] = count
 
     def _typed(
         self, op: Operator, inputs: tuple[Tensor, ...], outputs: Sequence[TensorType | None]

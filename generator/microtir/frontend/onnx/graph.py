@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from microtir.frontend.onnx.file import FileNode, FileValue, OnnxFile
 from microtir.frontend.onnx.node import NodeReader, UnreadValueError
 from microtir.frontend.onnx.rewrite import needed, with_tensors
 from microtir.frontend.onnx.shapes import InputShapes
-from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
+from microtir.graph.ir import CountedResult, Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_values import TensorSequence, Value
 from microtir.operators.movement.definition import Reshape
@@ -33,6 +33,8 @@ class GraphReader:
         self._reserved: set[str] = set()
         self._values: dict[str, Value | None] = {}  # None: it could not be read
         self._nodes = NodeReader(file, self._parts)
+        self._counted: list[CountedResult] = []
+        self._count_names: dict[Tensor, str] = {}  # of outputs that say how many rows there are
         self.problems: list[MicrotirError] = []
 
     def graph(self, name: str) -> Graph:
@@ -54,6 +56,7 @@ class GraphReader:
             nodes=tuple(needed(self._parts.nodes, outputs)),
             source_sha256=self._file.sha256,
             source_bytes=self._file.size,
+            counted=tuple(self._counted),
         )
 
     def _inputs(self) -> tuple[Tensor, ...]:
@@ -114,7 +117,7 @@ class GraphReader:
         empty: list[MicrotirError] = []
         renamed: dict[Tensor, Tensor] = {}
         made = {tensor for node in self._parts.nodes for tensor in node.outputs}
-        for name, tensor in self._results():
+        for name, tensor in self._with_counts(self._results()):
             if tensor.type.elements == 0:
                 empty.append(_empty_output(name, tensor.shape, self._file.file))
                 continue
@@ -127,10 +130,27 @@ class GraphReader:
                 given = renamed.get(tensor, tensor)
                 self._parts.nodes.append(Node(Reshape(), (given,), (own,), label, source))
             outputs.append(own)
+            known = self._parts.counted.get(tensor)
+            if known is not None:
+                title = self._count_names[known.count]
+                self._counted.append(CountedResult(own.name, known.axis, title))
         if not outputs:
             self.problems += empty
         self._parts.nodes = [with_tensors(node, renamed) for node in self._parts.nodes]
         return tuple(outputs)
+
+    def _with_counts(self, results: Iterable[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
+        """Yield outputs; behind the first one of which data say the rows, how many there are."""
+        for name, tensor in results:
+            known = self._parts.counted.get(tensor)
+            if known is None or known.count in self._count_names:
+                yield name, tensor
+                continue
+            own = self._parts.tensor_names.take(f"{name}_count")
+            self._count_names[known.count] = own
+            self._reserved.add(own)
+            yield name, tensor
+            yield own, known.count
 
     def _results(self) -> Iterator[tuple[str, Tensor]]:
         """Yield what the outputs are, those of a sequence one by one; note which are not there."""

@@ -203,5 +203,10 @@ class _Emission:
             else replace(tensor, type=_plain(tensor.type))
             for tensor in inputs
         )
+        parts = self.emitter.parts
+        parts.counted.update(
+            {new: parts.counted[old] for new, old in zip(given, inputs, strict=True)
+             if old in parts.counted}
+        )  # fmt: skip
         of = results or (given if isinstance(op, Repeat) else given[:1])
         return self.emitter.emit(op, given, [_plain(tensor.type) for tensor in of])

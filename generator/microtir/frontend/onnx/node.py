@@ -16,7 +16,8 @@ from microtir.frontend.onnx.functions import definition_of
 from microtir.frontend.onnx.loops import repeated
 from microtir.frontend.onnx.readers import READERS
 from microtir.frontend.onnx.refusals import unknown_attributes, unknown_operator
-from microtir.graph.ir import SourceLocation
+from microtir.frontend.onnx.row_counts import mixes_rows
+from microtir.graph.ir import SourceLocation, Tensor
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_loops import Loop, Repeated
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
@@ -111,11 +112,20 @@ class NodeReader:
         )
         found = reader.read(operands)
         results = found if isinstance(found, tuple) else (found,)
+        self._check_row_counts(inputs, results, where)
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 scope[name] = value
                 if few_bits is not None:
                     self.parts.few_bits.update(dict.fromkeys(tensors_of(value), few_bits))
+
+    def _check_row_counts(
+        self, inputs: Sequence[Value | None], results: Sequence[Value], where: str
+    ) -> None:
+        """Refuse what follows from the extents of a value of which not all is in use."""
+        counted = [x for x in inputs if isinstance(x, Tensor) and x in self.parts.counted]
+        if counted and any(isinstance(y, Tensor) and y.is_constant for y in results):
+            raise mixes_rows(counted[0], where)
 
     def body(self, body: FileBody, scope: Scope) -> tuple[Value, ...]:
         """Return the results of nodes that stand inside of one.

@@ -18,9 +18,6 @@ _TRAINING = "a compiled model does not learn: export it without the steps of its
 
 _ADVICE: Mapping[str, str] = MappingProxyType(
     {
-        "NonMaxSuppression": "how many boxes it keeps is known only while it runs, and all extents"
-        " are known before: export the model with its boxes and scores as outputs, and choose in"
-        " the application",
         "ImageDecoder": "microtir computes on pixels: decode images in the application",
         "Adagrad": _TRAINING,
         "Adam": _TRAINING,

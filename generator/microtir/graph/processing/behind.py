@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from microtir.config.processing import ELEMENTWISE, Processing, ProcessingStep, StepKind
 from microtir.dtype import DType
+from microtir.errors import ConfigError
 from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import named_apart, substitute
@@ -35,6 +36,7 @@ def with_appended(graph: Graph, asked: Sequence[Processing]) -> Graph:
         ConfigError: there is no such output, or a step cannot be computed for it.
     """
     for given, processing in each_processing(asked, graph.results, _WHERE):
+        _check_rows(graph, given, processing)
         inside = replace(given, name=f"{given.name}/appended")
         chain = Chain(_WHERE, file_of(graph), f"{given.name}_appended", inside)
         results: tuple[Tensor, ...] = ()
@@ -54,6 +56,21 @@ def with_appended(graph: Graph, asked: Sequence[Processing]) -> Graph:
             nodes=(*nodes, *added),
         )
     return named_apart(graph) if asked else graph
+
+
+def _check_rows(graph: Graph, given: Tensor, processing: Processing) -> None:
+    """Refuse steps that would take rows which are not in use for results."""
+    if given.name not in {counted.name for counted in graph.counted}:
+        return
+    legal = (*ELEMENTWISE, StepKind.DEQUANTIZE)
+    for step in processing.steps:
+        if step.kind not in legal:
+            raise ConfigError(
+                f"the step '{step}' cannot be computed: data say how many rows of '{given.name}'"
+                " are in use",
+                where=_WHERE,
+                legal=", ".join(kind.value for kind in legal),
+            )
 
 
 def _step(chain: Chain, step: ProcessingStep) -> tuple[Tensor, ...]:

@@ -21,7 +21,7 @@ from microtir.graph.names import brief
 from microtir.graph.operator import Operator
 from microtir.operators.common.onnx_few_bits import FewBits
 from microtir.operators.common.onnx_loops import Loop, Repeated
-from microtir.operators.common.onnx_values import TensorSequence, Value
+from microtir.operators.common.onnx_values import RowCount, TensorSequence, Value
 from microtir.operators.common.shapes import Shape
 
 MANY = 1 << 16
@@ -72,6 +72,10 @@ class Emitter(Protocol):
 
     def is_place(self, tensor: Tensor) -> bool:
         """Return whether a tensor counts turns, or places from the front, and is never below 0."""
+        ...
+
+    def count_rows(self, rows: Tensor, count: RowCount) -> None:
+        """Note that some rows of a result are in use, as many as data say."""
         ...
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.common.onnx_operands import OnnxNode
+from microtir.operators.common.onnx_values import RowCount
 from microtir.operators.movement.definition import (
     Concatenation,
     Pad,
@@ -100,6 +101,21 @@ def from_first(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
     order = list(range(1, len(x.shape)))
     order.insert(node.axis(axis, len(x.shape)), 0)
     return transposed(node, x, order)
+
+
+def with_row_count(node: OnnxNode, rows: Tensor, axis: int, count: Tensor) -> Tensor:
+    """Return rows of which some are in use; if their number is known, these alone.
+
+    Args:
+        node: which is read.
+        rows: as many as there may be.
+        axis: which counts them.
+        count: how many are in use, int32 of shape (1,).
+    """
+    if count.data is not None:
+        return along(node, rows, axis, 0, int(count.data[0]))
+    node.emitter.count_rows(rows, RowCount(axis, count))
+    return rows
 
 
 def int32s(node: OnnxNode, values: Array) -> Tensor:

@@ -19,6 +19,17 @@ class TensorSequence:
     items: tuple[Tensor, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """How much of a tensor is in use: along `axis`, from the front, as many as `count` says.
+
+    `count` is an int32 of shape (1,).  What lies behind these rows means nothing.
+    """
+
+    axis: int
+    count: Tensor
+
+
 Value: TypeAlias = "Tensor | TensorSequence"
 
 

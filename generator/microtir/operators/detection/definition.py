@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 from microtir.dtype import DType
@@ -31,6 +32,30 @@ class NonMaxSuppression(Operator):
     iou_threshold: float = 0.5
     score_threshold: float = 0.0
     sigma: float = 0.0
+
+
+class BoxForm(Enum):
+    """What four numbers of a box say."""
+
+    CORNERS = "corners"  # y, x, y, x of two corners, in any order
+    CENTRES = "centres"  # x and y of the centre, width, height
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNonMaxSuppression(Operator):
+    """NonMaxSuppression of ONNX: the best boxes of each class that do not overlap each other.
+
+    Inputs: boxes (B, N, 4), scores (B, C, N), the overlap above which a chosen box removes another
+    one, and maybe the number that scores have to be above.  Outputs: image, class and box of what
+    was chosen, zeros behind; and how many rows that is.
+
+    Images follow each other, in them classes, and in these boxes, best first; of equal scores the
+    first one.  A score that is NaN is not looked at.
+    """
+
+    name: ClassVar[str] = "class_non_max_suppression"
+    count: int = 1  # of each class, at most
+    form: BoxForm = BoxForm.CORNERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +99,19 @@ def _non_max_suppression_shapes(node: Node) -> tuple[Shape, ...]:
     return (chosen, ()) if len(node.outputs) == 2 else (chosen, chosen, ())
 
 
+def _class_suppression_shapes(node: Node) -> tuple[Shape, ...]:
+    op, boxes, scores = node.op, input_shape(node, 0, 3), input_shape(node, 1, 3)
+    assert isinstance(op, ClassNonMaxSuppression)
+    require(boxes[2] == 4, f"boxes of shape {boxes}", "four numbers of each")
+    fits = scores[0] == boxes[0] and scores[2] == boxes[1]
+    require(fits, f"scores of shape {scores}", f"({boxes[0]}, classes, {boxes[1]})")
+    for limit in node.inputs[2:]:
+        require(limit.shape == (), f"a threshold of shape {limit.shape}", "a scalar")
+    legal = f"1 to the {boxes[1]} that there are"
+    require(1 <= op.count <= boxes[1], f"{op.count} boxes of each class are chosen", legal)
+    return (scores[0] * scores[1] * op.count, 3), (1,)
+
+
 def _detection_shapes(node: Node) -> tuple[Shape, ...]:
     op, boxes = node.op, input_shape(node, 0, 3)
     assert isinstance(op, DetectionPostProcess)
@@ -107,6 +145,15 @@ DEFINITIONS = (
         inputs=(2, 2),
         outputs=3,
         limits="constant count, thresholds and sigma",
+    ),
+    Definition(
+        ClassNonMaxSuppression,
+        TypeRule(tuple(TypeSignature((_F32,), rows, (_I32,)) for rows in (_I32, DType.INT64))),
+        UNUSED,
+        shapes=_class_suppression_shapes,
+        inputs=(3, 4),
+        outputs=2,
+        limits="constant count",
     ),
     Definition(
         DetectionPostProcess,

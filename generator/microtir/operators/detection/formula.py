@@ -13,6 +13,8 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_operands import operands_text
 from microtir.operators.detection.definition import (
+    BoxForm,
+    ClassNonMaxSuppression,
     DetectionPostProcess,
     NonMaxSuppression,
     background,
@@ -111,6 +113,81 @@ def _lowered(op: NonMaxSuppression, threshold: str) -> str:
     return f"""left[i, 0] = left[i, 0] * exp({_number(-0.5 / op.sigma)} * overlap * overlap)
 if left[i, 0] <= {threshold}:
   left[i, 0] = -inf"""
+
+
+_BEST_LEFT = """
+alloc best: int32[] local
+alloc top: float32[] local
+best[] = -1
+top[] = -inf
+for i in range(0, {boxes}):
+  if left[i, 0] > int8(0):
+    if best[] < 0 or {scores}[image, kind, i] > top[]:
+      top[] = {scores}[image, kind, i]
+      best[] = i
+"""
+"""Find the box with the highest score that is left, which may be minus infinity."""
+
+
+def _sides(form: BoxForm, box: str, names: tuple[str, str, str, str]) -> str:
+    """Return lines that give the lower and upper ends of both sides of a box."""
+    low, high, low_2, high_2 = (f"let {name}: float32 =" for name in names)
+    if form is BoxForm.CORNERS:
+        return f"""{low} min({box}, 0], {box}, 2])
+{high} max({box}, 0], {box}, 2])
+{low_2} min({box}, 1], {box}, 3])
+{high_2} max({box}, 1], {box}, 3])"""
+    return f"""{low} {box}, 0] - apart({box}, 2] * float32(0.5))
+{high} {box}, 0] + apart({box}, 2] * float32(0.5))
+{low_2} {box}, 1] - apart({box}, 3] * float32(0.5))
+{high_2} {box}, 1] + apart({box}, 3] * float32(0.5))"""
+
+
+def class_non_max_suppression(node: Node, name: str) -> PrimFunc:
+    """Write NonMaxSuppression of ONNX: in each class of an image the best box takes others away."""
+    op, rows = node.op, node.outputs[0]
+    assert isinstance(op, ClassNonMaxSuppression)
+    names = ("boxes", "scores", "iou", "least")[: len(node.inputs)]
+    constants, given, (boxes, scores, iou, *least) = operands_text(node, names)
+    images, kinds, size = node.inputs[1].shape
+    dtype, most = rows.dtype.value, rows.shape[0]
+    results = [f"rows: {dtype}[{most}, 3]", "number: int32[1]", f"left: int8[{size}, 1]"]
+    score = f"{scores}[image, kind, i]"
+    is_left = " and ".join([f"{score} == {score}", *(f"{score} > {limit}[]" for limit in least)])
+    ends = ("top_row", "bottom", "left_column", "right")
+    others = ("y_low", "y_high", "x_low", "x_high")
+    return parse_function(f"""
+{constants}
+func {name}({", ".join((*given, *results))}):
+  scratch left
+  alloc found: int32[] local
+  found[] = 0
+  for j in range(0, {most}):
+    for part in range(0, 3):
+      rows[j, part] = {dtype}(0)
+  for image in range(0, {images}):
+    for kind in range(0, {kinds}):
+      for i in range(0, {size}):
+        left[i, 0] = select({is_left}, int8(1), int8(0))
+      for turn in range(0, {op.count}):
+{_indented(_BEST_LEFT.format(boxes=size, scores=scores), 4)}
+        if best[] >= 0:
+          let b: int32 = min(max(best[], 0), {size - 1})
+          let slot: int32 = min(max(found[], 0), {most - 1})
+          left[b, 0] = int8(0)
+          rows[slot, 0] = cast({dtype}, image)
+          rows[slot, 1] = cast({dtype}, kind)
+          rows[slot, 2] = cast({dtype}, b)
+          found[] = min(found[] + 1, {most})
+{_indented(_sides(op.form, f"{boxes}[image, b", ends), 5)}
+          for i in range(0, {size}):
+            if left[i, 0] > int8(0):
+{_indented(_sides(op.form, f"{boxes}[image, i", others), 7)}
+{_indented(_OVERLAP, 7)}
+              if shared / both > {iou}[]:
+                left[i, 0] = int8(0)
+  number[0] = found[]
+""")
 
 
 _DECODE = """
@@ -242,6 +319,12 @@ def _non_max_suppression_bytes(node: Node) -> int:
     return node.inputs[0].shape[0] * DType.FLOAT32.bytes
 
 
+def _class_suppression_cost(node: Node) -> int:
+    """Return the cost of looking for the best box, and of comparing others with it, each turn."""
+    assert isinstance(node.op, ClassNonMaxSuppression)
+    return node.inputs[1].type.elements * (4 + 20 * node.op.count)
+
+
 def _detection_bytes(node: Node) -> int:
     assert isinstance(node.op, DetectionPostProcess)
     return 5 * (node.inputs[0].shape[1] + node.op.count) * DType.FLOAT32.bytes
@@ -250,6 +333,11 @@ def _detection_bytes(node: Node) -> int:
 FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
     {
         NonMaxSuppression: WrittenFunction(non_max_suppression, _non_max_suppression_bytes),
+        ClassNonMaxSuppression: WrittenFunction(
+            class_non_max_suppression,
+            lambda node: node.inputs[0].shape[1],
+            _class_suppression_cost,
+        ),
         DetectionPostProcess: WrittenFunction(detection_post_process, _detection_bytes),
     }
 )

@@ -11,6 +11,8 @@ from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning
 from microtir.operators.detection.definition import (
+    BoxForm,
+    ClassNonMaxSuppression,
     DetectionPostProcess,
     NonMaxSuppression,
     background,
@@ -51,6 +53,38 @@ def non_max_suppression(
         left = np.where(overlaps >= np.float32(op.iou_threshold), np.float32(-np.inf), left)
     count = np.array(number, np.int32)
     return (chosen, count) if len(node.outputs) == 2 else (chosen, values, count)
+
+
+def _corners(form: BoxForm, boxes: Array) -> Array:
+    """Return the lower and the upper corner of each box."""
+    first, second = boxes[:, :2], boxes[:, 2:]
+    if form is BoxForm.CENTRES:
+        half = second * np.float32(0.5)
+        return np.concatenate([first - half, first + half], axis=1)
+    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=1)
+
+
+def class_non_max_suppression(
+    op: ClassNonMaxSuppression, node: Node, boxes: Array, scores: Array, iou: Array, *least: Array
+) -> tuple[Array, Array]:
+    """Compute NonMaxSuppression of ONNX."""
+    found = np.zeros(node.outputs[0].shape, node.outputs[0].dtype.value)
+    number = 0
+    for image, kind in np.ndindex(scores.shape[:2]):
+        corners, of_class = _corners(op.form, boxes[image]), scores[image, kind]
+        is_left = of_class == of_class
+        for limit in least:
+            is_left &= of_class > limit
+        for _ in range(op.count):
+            if not is_left.any():
+                break
+            places = np.flatnonzero(is_left)
+            best = int(places[of_class[places].argmax()])
+            found[number] = image, kind, best
+            number += 1
+            is_left &= ~(_overlaps(corners, best) > iou)
+            is_left[best] = False
+    return found, np.array([number], np.int32)
 
 
 def _decoded(op: DetectionPostProcess, boxes: Array, anchors: Array) -> Array:
@@ -101,5 +135,9 @@ def detection_post_process(
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {NonMaxSuppression: non_max_suppression, DetectionPostProcess: detection_post_process}
+    {
+        NonMaxSuppression: non_max_suppression,
+        ClassNonMaxSuppression: class_non_max_suppression,
+        DetectionPostProcess: detection_post_process,
+    }
 )

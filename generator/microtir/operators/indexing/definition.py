@@ -15,9 +15,9 @@ from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.images import by_first_axis_if
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import EQUAL, SYMMETRIC, QuantizationRule
-from microtir.operators.common.shapes import Shape, require
-from microtir.operators.common.types import MOVED, TypeSignature, equal_types
+from microtir.operators.common.quantization import EQUAL, SYMMETRIC, UNUSED, QuantizationRule
+from microtir.operators.common.shapes import Shape, input_shape, require
+from microtir.operators.common.types import MOVED, TypeRule, TypeSignature, equal_types
 from microtir.operators.definition import Definition, Trait, moving
 
 _WIDE = (DType.INT32, DType.INT64)
@@ -49,6 +49,13 @@ class ScatterNd(Operator):
 
     name: ClassVar[str] = "scatter_nd"
     shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TruePlaces(Operator):
+    """Places of what is true in a line of booleans, zeros behind them; and how many there are."""
+
+    name: ClassVar[str] = "true_places"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,10 @@ def _scatter_nd_shape(node: Node) -> tuple[Shape, ...]:
     return (op.shape,)
 
 
+def _true_places_shapes(node: Node) -> tuple[Shape, ...]:
+    return input_shape(node, 0, 1), (1,)
+
+
 def _embedding_shape(node: Node) -> tuple[Shape, ...]:
     data, indices = (tensor.shape for tensor in node.inputs)
     require(len(data) >= 1, "the rows are a scalar", "rows")
@@ -162,6 +173,13 @@ DEFINITIONS = (
         shapes=_scatter_nd_shape,
         inputs=(2, 2),
         limits="constant shape; places outside take nothing",
+    ),
+    Definition(
+        TruePlaces,
+        types=TypeRule((TypeSignature((DType.BOOL,), DType.INT32),)),
+        quantization=UNUSED,
+        shapes=_true_places_shapes,
+        outputs=2,
     ),
     Definition(
         EmbeddingLookup,

@@ -25,6 +25,7 @@ from microtir.operators.indexing.definition import (
     GatherNd,
     PutSlice,
     ScatterNd,
+    TruePlaces,
 )
 from microtir.tir.ir import PrimFunc
 
@@ -99,6 +100,22 @@ def _narrowed(total: te.Expr, dtype: DType) -> te.Expr:
     return te.cast(dtype, (te.wrapping_sub(total, low) & ((1 << dtype.bits) - 1)) + low)
 
 
+def true_places(node: Node, name: str) -> PrimFunc:
+    """Write TruePlaces: each place goes behind those that were found before it."""
+    size = node.inputs[0].type.elements
+    lines = f"""  alloc found: int32[] local
+  found[] = 0
+  for i in range(0, {size}):
+    places[i] = 0
+  for i in range(0, {size}):
+    if x[i]:
+      places[min(max(found[], 0), {size - 1})] = i
+      found[] = min(found[] + 1, {size})
+  number[0] = found[]""".splitlines()
+    results = [("places", (size,)), ("number", (1,))]
+    return written_function(node, name, [("x", (size,))], results, lines)
+
+
 def embedding_lookup(layer: FormulaContext) -> None:
     """Emit EMBEDDING_LOOKUP."""
     data, named = layer.node.inputs
@@ -157,6 +174,9 @@ FORMULAS: Mapping[type[Operator], Formula | WrittenFunction] = MappingProxyType(
         Gather: Formula(gather, 8, whole),
         GatherNd: Formula(gather_nd, 10, whole),
         ScatterNd: Formula(scatter_nd, _scatter_cost, whole),
+        TruePlaces: WrittenFunction(
+            true_places, cost=lambda node: 10 * node.inputs[0].type.elements
+        ),
         EmbeddingLookup: Formula(embedding_lookup, 10, whole),
         DynamicUpdateSlice: Formula(dynamic_update_slice, 12, whole),
         PutSlice: WrittenFunction(put_slice, cost=lambda node: 6 * node.inputs[1].type.elements),

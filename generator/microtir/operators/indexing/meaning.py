@@ -17,6 +17,7 @@ from microtir.operators.indexing.definition import (
     GatherNd,
     PutSlice,
     ScatterNd,
+    TruePlaces,
 )
 
 
@@ -45,6 +46,13 @@ def scatter_nd(op: ScatterNd, _node: Node, updates: Array, places: Array) -> Arr
     return result
 
 
+def true_places(_op: TruePlaces, _node: Node, x: Array) -> tuple[Array, Array]:
+    """Find the places of what is true."""
+    places, found = np.zeros(x.size, np.int32), np.flatnonzero(x)
+    places[: found.size] = found
+    return places, np.array([found.size], np.int32)
+
+
 def embedding_lookup(_op: EmbeddingLookup, node: Node, rows: Array, indices: Array) -> Array:
     """Compute EMBEDDING_LOOKUP."""
     chosen = rows[np.clip(indices, 0, rows.shape[0] - 1)]
@@ -67,6 +75,7 @@ MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
         Gather: gather,
         GatherNd: gather_nd,
         ScatterNd: scatter_nd,
+        TruePlaces: true_places,
         EmbeddingLookup: embedding_lookup,
         DynamicUpdateSlice: dynamic_update_slice,
         PutSlice: dynamic_update_slice,

@@ -14,6 +14,7 @@ from microtir.operators.indexing.onnx_elements import (
     gather_elements,
     gather_nd,
     image_from_columns,
+    non_zero,
     one_hot,
     reverse_sequence,
     scatter_elements,
@@ -59,6 +60,7 @@ ONNX_READERS = (
     OnnxReader("TensorScatter", tensor_scatter, (2, 3), ("axis", "mode")),
     OnnxReader("Col2Im", image_from_columns, (3, 3), ("dilations", "pads", "strides")),
     OnnxReader("Compress", compress, (2, 2), ("axis",)),
+    OnnxReader("NonZero", non_zero),
     OnnxReader("OneHot", one_hot, (3, 3), ("axis",)),
     OnnxReader("ReverseSequence", reverse_sequence, (2, 2), ("batch_axis", "time_axis")),
 )

@@ -7,16 +7,29 @@ import math
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Array, Tensor
+from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import along, int32s, joined, reshaped, transposed
+from microtir.operators.common.onnx_parts import (
+    along,
+    int32s,
+    joined,
+    reshaped,
+    stacked,
+    transposed,
+    with_row_count,
+)
 from microtir.operators.common.onnx_types import cast, emit_wide
 from microtir.operators.common.shapes import Shape
-from microtir.operators.conditions.definition import Equal, Greater, Less
-from microtir.operators.division.definition import FloorMod
-from microtir.operators.indexing.definition import DynamicUpdateSlice, Gather, ScatterNd
+from microtir.operators.conditions.definition import Equal, Greater, Less, NotEqual
+from microtir.operators.division.definition import FloorDiv, FloorMod
+from microtir.operators.indexing.definition import (
+    DynamicUpdateSlice,
+    Gather,
+    ScatterNd,
+    TruePlaces,
+)
 from microtir.operators.selection.definition import Select
 
 _REDUCTIONS: dict[str, Operator] = {
@@ -224,15 +237,45 @@ def image_from_columns(node: OnnxNode) -> Tensor:
 
 
 def compress(node: OnnxNode) -> Tensor:
-    """Read Compress: the elements, or parts along an axis, where a known condition holds."""
-    x, keeps = node.input(0), node.known(1, "the condition").reshape(-1)
-    axis = 0
+    """Read Compress: the elements, or parts along an axis, where a condition holds."""
+    x, keeps, axis = node.input(0), node.input(1), 0
     if node.has("axis"):
         axis = node.axis(node.integer("axis"), len(x.shape))
     else:
         x = reshaped(node, x, x.type.elements)
-    places = np.flatnonzero(keeps[: x.shape[axis]])
-    return node.emit(Gather(axis), x, int32s(node, places))
+    size = min(keeps.type.elements, x.shape[axis])
+    line = along(node, reshaped(node, keeps, keeps.type.elements), 0, 0, size)
+    places, count = _true_places(node, line)
+    return with_row_count(node, node.emit(Gather(axis), x, places), axis, count)
+
+
+def _true_places(node: OnnxNode, condition: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the places where a line of booleans is true, and how many there are."""
+    if condition.data is not None:
+        known = np.flatnonzero(condition.data)
+        return int32s(node, known), int32s(node, np.array([len(known)]))
+    types = (TensorType((), DType.INT32),) * 2
+    places, count = node.emitter.emit(TruePlaces(), (condition,), types)
+    return places, count
+
+
+def non_zero(node: OnnxNode) -> Tensor:
+    """Read NonZero: the places along each axis of the elements that are not 0."""
+    x = node.input(0)
+    flat = reshaped(node, x, x.type.elements)
+    if x.dtype is not DType.BOOL:
+        flat = emit_wide(node, NotEqual(), flat, node.scalar_like(0, flat), dtype=DType.BOOL)
+    (places, count), rows = _true_places(node, flat), []
+    for axis, extent in enumerate(x.shape or (1,)):
+        stride = math.prod(x.shape[axis + 1 :])
+        row = (
+            places if stride == 1 else node.emit(FloorDiv(), places, int32s(node, np.array(stride)))
+        )
+        if axis:
+            row = node.emit(FloorMod(), row, int32s(node, np.array(extent)))
+        rows.append(row)
+    found = cast(node, stacked(node, rows, 0), DType.INT64)
+    return with_row_count(node, found, 1, count)
 
 
 def one_hot(node: OnnxNode) -> Tensor:

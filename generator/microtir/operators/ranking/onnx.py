@@ -37,12 +37,6 @@ def _turned(node: OnnxNode, x: Tensor) -> Tensor:
     return node.emit(Neg(), x) if x.dtype.is_float else sub(node, -1, x)
 
 
-def non_zero(node: OnnxNode) -> Tensor:
-    """Read NonZero of known values."""
-    values = node.known(0, "the values whose number the shape depends on")
-    return node.constant(np.array(np.nonzero(np.atleast_1d(values)), np.int64))
-
-
 def unique(node: OnnxNode) -> tuple[Tensor, ...]:
     """Read Unique of known values: sorted, or in the order of their first occurrences."""
     values = node.known(0, "the values whose number the shape depends on")
@@ -63,6 +57,5 @@ def unique(node: OnnxNode) -> tuple[Tensor, ...]:
 
 ONNX_READERS = (
     OnnxReader("TopK", top_k, (1, 2), ("axis", "k", "largest", "sorted"), outputs=2),
-    OnnxReader("NonZero", non_zero),
     OnnxReader("Unique", unique, attributes=("axis", "sorted"), outputs=4),
 )
