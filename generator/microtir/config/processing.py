@@ -42,6 +42,7 @@ class StepKind(Enum):
     SIGMOID = "sigmoid"
     ARGMAX = "argmax"
     TOPK = "topk"
+    NMS = "nms"
 
 
 GIVEN = (StepKind.INT8, StepKind.UINT8, StepKind.INT16)
@@ -61,6 +62,34 @@ class Window(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Suppression:
+    """How boxes are chosen.
+
+    Args:
+        scores: the output that has their scores.
+        overlap: above which a better box of its class removes a box.
+        least: what scores have to be above.
+        most: how many boxes are kept.
+        is_centred: whether a box is given as centre and extents, and not as two corners.
+    """
+
+    scores: str
+    overlap: float
+    least: float
+    most: int
+    is_centred: bool
+
+    def __str__(self) -> str:
+        form = (_CENTRES,) if self.is_centred else ()
+        return ":".join(
+            (self.scores, f"{self.overlap:.9g}", f"{self.least:.9g}", str(self.most), *form)
+        )
+
+
+_CORNERS, _CENTRES = "corners", "centres"
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessingStep:
     """A step of processing.
 
@@ -71,17 +100,20 @@ class ProcessingStep:
             lowest and highest frequency.
         extents: height and width of what is resized.
         window: of `window`.
+        suppression: of `nms`.
     """
 
     kind: StepKind
     numbers: tuple[float, ...] = ()
     extents: tuple[int, int] | None = None
     window: Window | None = None
+    suppression: Suppression | None = None
 
     def __str__(self) -> str:
         given = [f"{number:.9g}" for number in self.numbers]
         given += ["x".join(map(str, self.extents))] if self.extents else []
         given += [self.window.value] if self.window else []
+        given += [str(self.suppression)] if self.suppression else []
         return ":".join((self.kind.value, *given))
 
 
@@ -123,7 +155,12 @@ def prepend_problem(text: str) -> str:
 
 def append_problem(text: str) -> str:
     """Return what is wrong with steps behind outputs, or an empty text."""
-    return _problem(text, _BEHIND)
+    problem = _problem(text, _BEHIND)
+    if problem:
+        return problem
+    if any(StepKind.NMS in [s.kind for s in one.steps[:-1]] for one in appended(text)):
+        return "has a step behind 'nms', which is the last one"
+    return ""
 
 
 def _late(kinds: Sequence[StepKind]) -> StepKind:
@@ -171,6 +208,26 @@ def _count(kind: StepKind, given: list[str]) -> ProcessingStep:
     return ProcessingStep(kind, (float(given[0]),))
 
 
+def _suppression(kind: StepKind, given: list[str]) -> ProcessingStep:
+    is_said = bool(given) and given[-1] in (_CORNERS, _CENTRES)
+    *name, overlap, least, most = given[:-1] if is_said else given or [""] * 4
+    try:
+        numbers = float(overlap), float(least)
+    except ValueError:
+        numbers = math.nan, math.nan
+    is_count = re.fullmatch(r"[1-9]\d{0,5}", most)
+    fits = bool(name) and name != [""] and is_count and 0 <= numbers[0] <= 1
+    if not fits or not math.isfinite(numbers[1]):
+        raise ConfigError(
+            "needs the output with scores behind 'nms', the overlap from 0 to 1 that removes a "
+            "box, the score that others are above, how many boxes are kept, and may have "
+            f"'{_CORNERS}' or '{_CENTRES}': nms:scores:0.5:0.25:10:{_CENTRES}"
+        )
+    is_centred = is_said and given[-1] == _CENTRES
+    said = Suppression(":".join(name), *numbers, int(most), is_centred)
+    return ProcessingStep(kind, suppression=said)
+
+
 def _lengths(kind: StepKind, given: list[str]) -> ProcessingStep:
     fits = all(re.fullmatch(r"[1-9]\d{0,4}", text) for text in given)
     numbers = [int(text) for text in given] if fits else []
@@ -211,6 +268,7 @@ _BEHIND: dict[StepKind, _Read] = {
     StepKind.SIGMOID: _alone,
     StepKind.ARGMAX: _alone,
     StepKind.TOPK: _count,
+    StepKind.NMS: _suppression,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 
@@ -16,11 +17,13 @@ from microtir.frontend import from_onnx, from_tflite
 from microtir.graph.ir import Array, Graph
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
+from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.conversion.definition import Quantize, Tabulated
 from microtir.requested import requested_graph
+from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.command import INT8
 from tests.support.onnx_models import model_of, run_onnxruntime, typed
-from tests.support.pages import follow
+from tests.support.pages import follow, shown
 
 RNG = np.random.default_rng(5)
 PIXELS = RNG.integers(0, 256, (1, 8, 8, 1)).astype(np.uint8)
@@ -213,3 +216,96 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     printed = follow("processing.md", tmp_path)
     assert "image: uint8 1x8x8x1" in printed and "probabilities: int32 1" in printed
     assert "probabilities_places" in printed
+    assert printed.endswith("\n".join([*shown("processing.md"), ""]))
+
+
+def detector(scores: tuple[int, ...]) -> bytes:
+    """Boxes and scores, each of which is what was given."""
+    names = {"boxes": (1, 6, 4), "scores": scores}
+    nodes = [helper.make_node("Identity", [f"{name}_in"], [name]) for name in names]
+    return model_of(nodes, [typed(f"{n}_in", s) for n, s in names.items()], list(names))
+
+
+def best_boxes(boxes: Array, scores: Array, most: int, form: int) -> tuple[Array, ...]:
+    """What onnxruntime keeps of boxes (6, 4) and scores (C, 6), in order of their scores."""
+    limits = {"most": np.array([most]), "iou": np.array([0.4], np.float32),
+              "least": np.array([0.25], np.float32)}  # fmt: skip
+    node = helper.make_node("NonMaxSuppression", ["b", "s", *limits], ["y"], center_point_box=form)
+    inputs = [typed("b", (1, *boxes.shape)), typed("s", (1, *scores.shape))]
+    output = helper.make_tensor_value_info("y", onnx.TensorProto.INT64, None)
+    model = model_of([node], inputs, [output], limits)
+    [rows] = run_onnxruntime(model, {"b": boxes[None], "s": scores[None]})
+    values = scores[rows[:, 1], rows[:, 2]]
+    order = np.argsort(-values, kind="stable")[:most]
+    return boxes[rows[order, 2]], values[order], rows[order, 1]
+
+
+@pytest.mark.parametrize("form", [0, 1])
+@pytest.mark.parametrize(("classes", "is_last"), [(3, False), (3, True), (1, False)])
+def test_best_boxes(classes: int, is_last: bool, form: int) -> None:
+    """Classes choose by themselves; the best of all are kept, and zeros are behind them."""
+    shape = (1, 6, classes) if is_last else (1, classes, 6) if classes > 1 else (1, 6)
+    graph = from_onnx(detector(shape)).graph
+    assert graph is not None
+    steps = f"scores=over:8;boxes=times:2,nms:scores:0.4:0.25:4{':centres' if form else ''}"
+    chosen = asked(graph, append=steps)
+    names = ["boxes", "boxes_classes", "boxes_count", "scores"]
+    assert [tensor.name for tensor in chosen.results] == names
+    for seed in range(5):
+        rng = np.random.default_rng([seed, classes])
+        boxes = rng.integers(0, 6, (1, 6, 4)).astype(np.float32)
+        scores = rng.integers(0, 9, shape).astype(np.float32)
+        got = execute(chosen, {"boxes_in": boxes, "scores_in": scores})
+        by_class = scores[0].T if is_last else scores.reshape(classes, 6)
+        want = best_boxes(2 * boxes[0], by_class / 8, 4, form)
+        count = int(got["boxes_count"][0])
+        for name, wanted in zip(("boxes", "scores", "boxes_classes"), want, strict=True):
+            np.testing.assert_array_equal(got[name][:count], wanted)
+            assert not got[name][count:].any()
+
+
+def test_best_boxes_of_int8_in_c() -> None:
+    """A model of TFLite whose outputs are int8 gives real boxes and scores."""
+    builder = TfliteBuilder()
+    shapes = {"boxes": (1, 6, 4), "scores": (1, 6, 2)}
+    scales = {"boxes": (0.25, -10), "scores": (1 / 256, -128)}
+    given, made = (
+        {n: builder.tensor(n + end, s, np.int8, None, *scales[n]) for n, s in shapes.items()}
+        for end in ("_in", "")
+    )
+    for name, x in given.items():
+        builder.operator(BuiltinOperator.MAXIMUM, [x, x], [made[name]])
+    data = builder.build(list(given.values()), list(made.values()))
+    config = microcontroller().with_(append="boxes=nms:scores:0.4:0.25:3")
+    loaded = host.load(microtir.build(from_tflite(data), config), sanitize=True)
+    rng = np.random.default_rng(11)
+    stored = {f"{n}_in": rng.integers(-128, 127, s).astype(np.int8) for n, s in shapes.items()}
+    got = loaded.run(stored)
+    boxes = (stored["boxes_in"][0].astype(np.float32) + 10) * np.float32(0.25)
+    scores = (stored["scores_in"][0].astype(np.float32) + 128) * np.float32(1 / 256)
+    want = best_boxes(boxes, np.ascontiguousarray(scores.T), 3, 0)
+    count = int(got["boxes_count"][0])
+    assert count == len(want[1]) > 0
+    for name, wanted in zip(("boxes", "scores", "boxes_classes"), want, strict=True):
+        np.testing.assert_array_equal(got[name][:count], wanted)
+
+
+@pytest.mark.parametrize(
+    ("append", "text"),
+    [
+        ("boxes=nms:score:0.5:0.5:3", "no output beside 'boxes' is called 'score'"),
+        ("scores=nms:boxes:0.5:0.5:3", "is for boxes, and the shape is (1, 6, 6)"),
+        ("boxes=nms:scores:0.5:0.5:3", "has scores of the shape (1, 6, 6) for 6 boxes"),
+        ("boxes=nms:scores:0.5:0.5:3,over:2", "has a step behind 'nms'"),
+        ("boxes=nms:scores:1.5:0.5:3", "needs the output with scores"),
+        ("boxes=nms:0.5:0.5:3", "needs the output with scores"),
+        ("boxes=nms", "needs the output with scores"),
+    ],
+)
+def test_boxes_that_are_not_chosen(append: str, text: str) -> None:
+    """What is missing or has no meaning is said."""
+    graph = from_onnx(detector((1, 6, 6))).graph
+    assert graph is not None
+    with pytest.raises(ConfigError) as caught:
+        asked(graph, append=append)
+    assert text in str(caught.value)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from microtir.config.processing import ELEMENTWISE, Processing, ProcessingStep, StepKind
+from microtir.config.processing import (
+    ELEMENTWISE,
+    Processing,
+    ProcessingStep,
+    StepKind,
+    Suppression,
+)
 from microtir.dtype import DType
 from microtir.errors import ConfigError
-from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
+from microtir.graph.ir import CountedResult, Graph, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import named_apart, substitute
+from microtir.graph.processing.boxes import scores_of, suppressed
 from microtir.graph.processing.chain import Chain, each_processing, file_of
 from microtir.operators.activations.definition import Logistic
 from microtir.operators.ranking.definition import TopK
@@ -35,27 +42,89 @@ def with_appended(graph: Graph, asked: Sequence[Processing]) -> Graph:
     Raises:
         ConfigError: there is no such output, or a step cannot be computed for it.
     """
-    for given, processing in each_processing(asked, graph.results, _WHERE):
-        _check_rows(graph, given, processing)
-        inside = replace(given, name=f"{given.name}/appended")
-        chain = Chain(_WHERE, file_of(graph), f"{given.name}_appended", inside)
-        results: tuple[Tensor, ...] = ()
-        for step in processing.steps:
-            results = _step(chain, step)
-        named = {
-            result: replace(result, name=f"{given.name}_places" if n else given.name)
-            for n, result in enumerate(results)
-        }
-        nodes = [substitute(node, {given: inside}) for node in graph.nodes]
-        added = [substitute(node, named) for node in chain.nodes]
-        outputs = [tuple(named.values()) if t is given else (t,) for t in graph.outputs]
-        graph = replace(
-            graph,
-            inputs=tuple(inside if t is given else t for t in graph.inputs),
-            outputs=tuple(t for some in outputs for t in some),
-            nodes=(*nodes, *added),
-        )
+    pairs = list(each_processing(asked, graph.results, _WHERE))
+    # Scores may have steps of their own, which come before boxes are chosen by them.
+    pairs.sort(key=lambda pair: _suppression(pair[1]) is not None)
+    for given, processing in pairs:
+        graph = _with_steps(graph, given, processing)
     return named_apart(graph) if asked else graph
+
+
+def _with_steps(graph: Graph, given: Tensor, processing: Processing) -> Graph:
+    """Return the graph with steps behind one output, or behind boxes and their scores."""
+    _check_rows(graph, given, processing)
+    chain = _chain(graph, given)
+    inside = {given: chain.value}
+    if _suppression(processing) is not None:
+        return _with_best_boxes(graph, given, processing, chain)
+    results: tuple[Tensor, ...] = ()
+    for step in processing.steps:
+        results = _step(chain, step)
+    names = (given.name, f"{given.name}_places")[: len(results)]
+    named = _named(results, names)
+    return _joined(graph, chain, inside, named, {given: results})
+
+
+def _with_best_boxes(graph: Graph, given: Tensor, processing: Processing, chain: Chain) -> Graph:
+    """Return the graph with boxes in the place of all boxes, and their scores in that of scores."""
+    *steps, last = processing.steps
+    assert last.suppression is not None, "asked for before"
+    scores = scores_of(graph, given, last.suppression, _WHERE)
+    _check_rows(graph, scores, processing)
+    of_scores = _chain(graph, scores)
+    inside = {given: chain.value, scores: of_scores.value}
+    for step in steps:
+        _step(chain, step)
+    results = suppressed(chain, of_scores, last)
+    names = (given.name, scores.name, f"{given.name}_classes", f"{given.name}_count")
+    boxes, kept, classes, count = results
+    instead = {given: (boxes, classes, count), scores: (kept,)}
+    joined = _joined(graph, chain, inside, _named(results, names), instead)
+    counted = tuple(CountedResult(name, 0, names[-1]) for name in names[:-1])
+    return replace(joined, counted=(*graph.counted, *counted))
+
+
+def _named(results: Sequence[Tensor], names: Sequence[str]) -> dict[Tensor, Tensor]:
+    """Return results by what they were before they had their names."""
+    return {result: replace(result, name=name) for result, name in zip(results, names, strict=True)}
+
+
+def _joined(
+    graph: Graph,
+    chain: Chain,
+    inside: Mapping[Tensor, Tensor],
+    named: Mapping[Tensor, Tensor],
+    instead: Mapping[Tensor, tuple[Tensor, ...]],
+) -> Graph:
+    """Return the graph with the nodes of a chain.
+
+    Args:
+        graph: without them.
+        chain: the nodes.
+        inside: what outputs are that are none any more.
+        named: results of the nodes by their own names.
+        instead: which of these are outputs in the place of one.
+    """
+    nodes = [substitute(node, inside) for node in graph.nodes]
+    added = [substitute(node, named) for node in chain.nodes]
+    outputs = [named.get(r, r) for t in graph.outputs for r in instead.get(t, (t,))]
+    return replace(
+        graph,
+        inputs=tuple(inside.get(t, t) for t in graph.inputs),
+        outputs=tuple(outputs),
+        nodes=(*nodes, *added),
+    )
+
+
+def _chain(graph: Graph, given: Tensor) -> Chain:
+    """Return an output, with a name of its own, to which steps are added."""
+    inside = replace(given, name=f"{given.name}/appended")
+    return Chain(_WHERE, file_of(graph), f"{given.name}_appended", inside)
+
+
+def _suppression(processing: Processing) -> Suppression | None:
+    """Return how boxes are chosen, which is the last step where it is one."""
+    return processing.steps[-1].suppression
 
 
 def _check_rows(graph: Graph, given: Tensor, processing: Processing) -> None:

@@ -62,9 +62,15 @@ class Chain:
             more: inputs behind the value.
             second: type of a second output of the same shape.
         """
+        types = [type_] + ([TensorType(type_.shape, second)] if second else [])
+        return self.emit_several(op, step, types, *more)
+
+    def emit_several(
+        self, op: Operator, step: str, types: Sequence[TensorType], *more: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Add a node with outputs of given types, whose shapes the operator may say."""
         name = f"{self.label}_{len(self.nodes)}"
         source = SourceLocation(self.file, -1, f"{self.where} {step}")
-        types = [type_] + ([TensorType(type_.shape, second)] if second else [])
         inputs = (self.value, *more)
         node = Node(op, inputs, tuple(Tensor(name, t) for t in types), name, source)
         shapes = inferred_shapes(node) or tuple(t.shape for t in types)

@@ -59,6 +59,25 @@ class ClassNonMaxSuppression(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class BestBoxes(Operator):
+    """The best boxes of all classes, none of which overlaps a better one of its class.
+
+    Inputs: boxes (N, 4), scores (C, N), or (N, C) with `classes_last`.  Outputs: boxes, scores,
+    classes, best first, zeros behind; and how many there are.
+
+    A box goes if it overlaps a better one of its class by more than `iou_threshold`; its score has
+    to be above `score_threshold`.  Of equal scores the first class and box goes first.
+    """
+
+    name: ClassVar[str] = "best_boxes"
+    count: int = 1
+    iou_threshold: float = 0.5
+    score_threshold: float = 0.0
+    form: BoxForm = BoxForm.CORNERS
+    classes_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DetectionPostProcess(Operator):
     """TFLite_Detection_PostProcess: boxes, classes and scores of what was detected, best first.
 
@@ -112,6 +131,18 @@ def _class_suppression_shapes(node: Node) -> tuple[Shape, ...]:
     return (scores[0] * scores[1] * op.count, 3), (1,)
 
 
+def _best_boxes_shapes(node: Node) -> tuple[Shape, ...]:
+    op, boxes, scores = node.op, input_shape(node, 0, 2), input_shape(node, 1, 2)
+    assert isinstance(op, BestBoxes)
+    require(boxes[1] == 4, f"boxes of shape {boxes}", "four numbers of each")
+    of_box = scores[0 if op.classes_last else 1]
+    require(of_box == boxes[0], f"scores of shape {scores} of {boxes[0]} boxes", "one of each")
+    most = scores[0] * scores[1]
+    require(1 <= op.count <= most, f"the {op.count} best of {most}", f"1 to {most}")
+    require(0 <= op.iou_threshold <= 1, f"an overlap of {op.iou_threshold}", "0 to 1")
+    return (op.count, 4), (op.count,), (op.count,), (1,)
+
+
 def _detection_shapes(node: Node) -> tuple[Shape, ...]:
     op, boxes = node.op, input_shape(node, 0, 3)
     assert isinstance(op, DetectionPostProcess)
@@ -154,6 +185,15 @@ DEFINITIONS = (
         inputs=(3, 4),
         outputs=2,
         limits="constant count",
+    ),
+    Definition(
+        BestBoxes,
+        TypeRule((TypeSignature((_F32,), _F32, (_F32, _I32, _I32)),)),
+        UNUSED,
+        shapes=_best_boxes_shapes,
+        inputs=(2, 2),
+        outputs=4,
+        limits="constant count and thresholds",
     ),
     Definition(
         DetectionPostProcess,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -13,6 +14,7 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_operands import operands_text
 from microtir.operators.detection.definition import (
+    BestBoxes,
     BoxForm,
     ClassNonMaxSuppression,
     DetectionPostProcess,
@@ -115,20 +117,6 @@ if left[i, 0] <= {threshold}:
   left[i, 0] = -inf"""
 
 
-_BEST_LEFT = """
-alloc best: int32[] local
-alloc top: float32[] local
-best[] = -1
-top[] = -inf
-for i in range(0, {boxes}):
-  if left[i, 0] > int8(0):
-    if best[] < 0 or {scores}[image, kind, i] > top[]:
-      top[] = {scores}[image, kind, i]
-      best[] = i
-"""
-"""Find the box with the highest score that is left, which may be minus infinity."""
-
-
 def _sides(form: BoxForm, box: str, names: tuple[str, str, str, str]) -> str:
     """Return lines that give the lower and upper ends of both sides of a box."""
     low, high, low_2, high_2 = (f"let {name}: float32 =" for name in names)
@@ -143,6 +131,67 @@ def _sides(form: BoxForm, box: str, names: tuple[str, str, str, str]) -> str:
 {high_2} {box}, 1] + apart({box}, 3] * float32(0.5))"""
 
 
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """How the boxes of one class are chosen; all are texts of TIR, but for the form and numbers.
+
+    Args:
+        form: of the boxes.
+        size: how many boxes there are.
+        most: how many are chosen at most.
+        boxes: the beginning of an element of the box `i`, up to its number.
+        score: of the box `i`.
+        iou: the overlap above which a box is removed.
+        least: what scores have to be above, if anything.
+        flag: the type of `left`, of whose elements one for each box says whether it is left.
+    """
+
+    form: BoxForm
+    size: int
+    most: int
+    boxes: str
+    score: str
+    iou: str
+    least: str | None
+    flag: DType
+
+    def chosen(self, taken: str) -> str:
+        """Return lines that do something with each chosen box `b` of the score `top[]`.
+
+        A score may be minus infinity, and is none if it is NaN, so that scores do not say what is
+        left.
+        """
+        no, yes = (f"{self.flag.value}({n}{'.0' if self.flag.is_float else ''})" for n in (0, 1))
+        is_left = f"{self.score} == {self.score}"
+        if self.least is not None:
+            is_left += f" and {self.score} > {self.least}"
+        ends = ("top_row", "bottom", "left_column", "right")
+        others = ("y_low", "y_high", "x_low", "x_high")
+        return f"""for i in range(0, {self.size}):
+  left[i, 0] = select({is_left}, {yes}, {no})
+for turn in range(0, {self.most}):
+  alloc best: int32[] local
+  alloc top: float32[] local
+  best[] = -1
+  top[] = -inf
+  for i in range(0, {self.size}):
+    if left[i, 0] > {no}:
+      if best[] < 0 or {self.score} > top[]:
+        top[] = {self.score}
+        best[] = i
+  if best[] >= 0:
+    let b: int32 = min(max(best[], 0), {self.size - 1})
+    left[b, 0] = {no}
+{_indented(taken, 2)}
+{_indented(_sides(self.form, f"{self.boxes}b", ends), 2)}
+    for i in range(0, {self.size}):
+      if left[i, 0] > {no}:
+{_indented(_sides(self.form, f"{self.boxes}i", others), 4)}
+{_indented(_OVERLAP, 4)}
+        if shared / both > {self.iou}:
+          left[i, 0] = {no}"""
+
+
 def class_non_max_suppression(node: Node, name: str) -> PrimFunc:
     """Write NonMaxSuppression of ONNX: in each class of an image the best box takes others away."""
     op, rows = node.op, node.outputs[0]
@@ -152,10 +201,15 @@ def class_non_max_suppression(node: Node, name: str) -> PrimFunc:
     images, kinds, size = node.inputs[1].shape
     dtype, most = rows.dtype.value, rows.shape[0]
     results = [f"rows: {dtype}[{most}, 3]", "number: int32[1]", f"left: int8[{size}, 1]"]
-    score = f"{scores}[image, kind, i]"
-    is_left = " and ".join([f"{score} == {score}", *(f"{score} > {limit}[]" for limit in least)])
-    ends = ("top_row", "bottom", "left_column", "right")
-    others = ("y_low", "y_high", "x_low", "x_high")
+    of_class = _Class(
+        op.form, size, op.count, f"{boxes}[image, ", f"{scores}[image, kind, i]", f"{iou}[]",
+        f"{least[0]}[]" if least else None, DType.INT8,
+    )  # fmt: skip
+    taken = f"""let slot: int32 = min(max(found[], 0), {most - 1})
+rows[slot, 0] = cast({dtype}, image)
+rows[slot, 1] = cast({dtype}, kind)
+rows[slot, 2] = cast({dtype}, b)
+found[] = min(found[] + 1, {most})"""
     return parse_function(f"""
 {constants}
 func {name}({", ".join((*given, *results))}):
@@ -167,25 +221,69 @@ func {name}({", ".join((*given, *results))}):
       rows[j, part] = {dtype}(0)
   for image in range(0, {images}):
     for kind in range(0, {kinds}):
-      for i in range(0, {size}):
-        left[i, 0] = select({is_left}, int8(1), int8(0))
-      for turn in range(0, {op.count}):
-{_indented(_BEST_LEFT.format(boxes=size, scores=scores), 4)}
-        if best[] >= 0:
-          let b: int32 = min(max(best[], 0), {size - 1})
-          let slot: int32 = min(max(found[], 0), {most - 1})
-          left[b, 0] = int8(0)
-          rows[slot, 0] = cast({dtype}, image)
-          rows[slot, 1] = cast({dtype}, kind)
-          rows[slot, 2] = cast({dtype}, b)
-          found[] = min(found[] + 1, {most})
-{_indented(_sides(op.form, f"{boxes}[image, b", ends), 5)}
-          for i in range(0, {size}):
-            if left[i, 0] > int8(0):
-{_indented(_sides(op.form, f"{boxes}[image, i", others), 7)}
-{_indented(_OVERLAP, 7)}
-              if shared / both > {iou}[]:
-                left[i, 0] = int8(0)
+{_indented(of_class.chosen(taken), 3)}
+  number[0] = found[]
+""")
+
+
+_KEEP_BEST = """
+alloc place: int32[] local
+place[] = found[]
+for back in range(0, {count}):
+  let p: int32 = {last} - back
+  if p < found[]:
+    if left[{size} + 3 * p, 0] < top[]:
+      if p < {last}:
+        for part in range(0, 3):
+          left[{size} + 3 * p + 3 + part, 0] = left[{size} + 3 * p + part, 0]
+      place[] = p
+let slot: int32 = max(place[], 0)
+if slot < {count}:
+  left[{size} + 3 * slot, 0] = top[]
+  left[{size} + 3 * slot + 1, 0] = cast(float32, kind)
+  left[{size} + 3 * slot + 2, 0] = cast(float32, b)
+  found[] = min(found[] + 1, {count})
+"""
+"""Insert score, class and box behind all that are at least as good, if there is room."""
+
+
+def best_boxes(node: Node, name: str) -> PrimFunc:
+    """Write BestBoxes: what classes choose is put in order, and the worst goes."""
+    op = node.op
+    assert isinstance(op, BestBoxes)
+    constants, given, (boxes, scores) = operands_text(node, ("boxes", "scores"))
+    size, count = node.inputs[0].shape[0], op.count
+    results = (
+        f"places: float32[{count}, 4]", f"values: float32[{count}]", f"kinds: int32[{count}]",
+        "number: int32[1]", f"left: float32[{size + 3 * count}, 1]",
+    )  # fmt: skip
+    of_class = _Class(
+        op.form, size, min(count, size), f"{boxes}[",
+        f"{scores}[i, kind]" if op.classes_last else f"{scores}[kind, i]",
+        _number(op.iou_threshold), _number(op.score_threshold), DType.FLOAT32,
+    )  # fmt: skip
+    classes = node.inputs[1].type.elements // size
+    kept = _KEEP_BEST.format(count=count, last=count - 1, size=size)
+    return parse_function(f"""
+{constants}
+func {name}({", ".join((*given, *results))}):
+  scratch left
+  alloc found: int32[] local
+  found[] = 0
+  for kind in range(0, {classes}):
+{_indented(of_class.chosen(kept), 2)}
+  for j in range(0, {count}):
+    if j < found[]:
+      let b: int32 = min(max(cast(int32, left[{size} + 3 * j + 2, 0]), 0), {size - 1})
+      values[j] = left[{size} + 3 * j, 0]
+      kinds[j] = cast(int32, left[{size} + 3 * j + 1, 0])
+      for side in range(0, 4):
+        places[j, side] = {boxes}[b, side]
+    else:
+      values[j] = float32(0.0)
+      kinds[j] = 0
+      for side in range(0, 4):
+        places[j, side] = float32(0.0)
   number[0] = found[]
 """)
 
@@ -321,8 +419,13 @@ def _non_max_suppression_bytes(node: Node) -> int:
 
 def _class_suppression_cost(node: Node) -> int:
     """Return the cost of looking for the best box, and of comparing others with it, each turn."""
-    assert isinstance(node.op, ClassNonMaxSuppression)
+    assert isinstance(node.op, ClassNonMaxSuppression | BestBoxes)
     return node.inputs[1].type.elements * (4 + 20 * node.op.count)
+
+
+def _best_boxes_bytes(node: Node) -> int:
+    assert isinstance(node.op, BestBoxes)
+    return (node.inputs[0].shape[0] + 3 * node.op.count) * DType.FLOAT32.bytes
 
 
 def _detection_bytes(node: Node) -> int:
@@ -338,6 +441,7 @@ FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
             lambda node: node.inputs[0].shape[1],
             _class_suppression_cost,
         ),
+        BestBoxes: WrittenFunction(best_boxes, _best_boxes_bytes, _class_suppression_cost),
         DetectionPostProcess: WrittenFunction(detection_post_process, _detection_bytes),
     }
 )

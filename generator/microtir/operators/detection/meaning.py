@@ -11,6 +11,7 @@ from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning
 from microtir.operators.detection.definition import (
+    BestBoxes,
     BoxForm,
     ClassNonMaxSuppression,
     DetectionPostProcess,
@@ -64,27 +65,55 @@ def _corners(form: BoxForm, boxes: Array) -> Array:
     return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=1)
 
 
+def _best_of_class(
+    corners: Array, scores: Array, most: int, iou: Array | float, least: Array | None
+) -> list[int]:
+    """Return the boxes that one class chooses, best first."""
+    is_left = scores == scores
+    if least is not None:
+        is_left &= scores > least
+    chosen: list[int] = []
+    while is_left.any() and len(chosen) < most:
+        places = np.flatnonzero(is_left)
+        best = int(places[scores[places].argmax()])
+        chosen.append(best)
+        is_left &= ~(_overlaps(corners, best) > np.float32(iou))
+        is_left[best] = False
+    return chosen
+
+
 def class_non_max_suppression(
     op: ClassNonMaxSuppression, node: Node, boxes: Array, scores: Array, iou: Array, *least: Array
 ) -> tuple[Array, Array]:
     """Compute NonMaxSuppression of ONNX."""
-    found = np.zeros(node.outputs[0].shape, node.outputs[0].dtype.value)
-    number = 0
-    for image, kind in np.ndindex(scores.shape[:2]):
-        corners, of_class = _corners(op.form, boxes[image]), scores[image, kind]
-        is_left = of_class == of_class
-        for limit in least:
-            is_left &= of_class > limit
-        for _ in range(op.count):
-            if not is_left.any():
-                break
-            places = np.flatnonzero(is_left)
-            best = int(places[of_class[places].argmax()])
-            found[number] = image, kind, best
-            number += 1
-            is_left &= ~(_overlaps(corners, best) > iou)
-            is_left[best] = False
-    return found, np.array([number], np.int32)
+    found = [
+        (image, kind, box)
+        for image, kind in np.ndindex(scores.shape[:2])
+        for box in _best_of_class(
+            _corners(op.form, boxes[image]), scores[image, kind], op.count, iou, *least or (None,)
+        )
+    ]
+    rows = np.zeros(node.outputs[0].shape, node.outputs[0].dtype.value)
+    rows[: len(found)] = np.array(found).reshape(-1, 3)
+    return rows, np.array([len(found)], np.int32)
+
+
+def best_boxes(op: BestBoxes, node: Node, boxes: Array, scores: Array) -> tuple[Array, ...]:
+    """Compute BestBoxes: all classes choose, and the best of these stay."""
+    by_class, corners = scores.T if op.classes_last else scores, _corners(op.form, boxes)
+    least = np.float32(op.score_threshold)
+    found = [
+        (kind, box)
+        for kind, of_class in enumerate(by_class)
+        for box in _best_of_class(corners, of_class, op.count, op.iou_threshold, np.array(least))
+    ]
+    found.sort(key=lambda pair: -by_class[pair])
+    found = found[: op.count]
+    places, values, kinds, number = (np.zeros(t.shape, t.dtype.value) for t in node.outputs)
+    for at, (kind, box) in enumerate(found):
+        places[at], values[at], kinds[at] = boxes[box], by_class[kind, box], kind
+    number[0] = len(found)
+    return places, values, kinds, number
 
 
 def _decoded(op: DetectionPostProcess, boxes: Array, anchors: Array) -> Array:
@@ -138,6 +167,7 @@ MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
         NonMaxSuppression: non_max_suppression,
         ClassNonMaxSuppression: class_non_max_suppression,
+        BestBoxes: best_boxes,
         DetectionPostProcess: detection_post_process,
     }
 )
