@@ -53,7 +53,7 @@ def test_rows() -> None:
         " float32, int8, uint8 -> uint8"
     )
     assert rows["DEQUANTIZE"].types == "int8, uint8, int16, float32 -> float32"
-    movable = "float32, int8, uint8, int16, int32, int64, bool, uint32"
+    movable = "float32, int8, uint8, int16, int32, int64, bool, uint32, uint64"
     assert rows["CAST"].types == f"{movable} -> {movable}"
     assert rows["CONV_2D"].types == (
         "int8, int8, int32 -> int8; int8, int16, int32 -> int8;"

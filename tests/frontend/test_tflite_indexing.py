@@ -138,7 +138,7 @@ def test_shapes_that_a_model_computes_are_attributes() -> None:
         (Code.GATHER, [Value((2, 3)), indices(3)], Value((2, 3)), GatherOptions(1, 1),
          "1 common axes of the shapes (2, 3) and (3,), and axis 1"),
         (Code.GATHER, [Value((2,)), Value((1,))], Value((1,)), GatherOptions(),
-         "bool; uint32; indices int32 or int64"),
+         "bool; uint32; uint64; indices int32 or int64"),
         (Code.GATHER_ND, [Value((2,)), indices(3, 2)], Value((3,)), None,
          "2 indices for the shape (2,)\n  legal: 1 to 1"),
         (Code.SCATTER_ND, [indices(2, 1), Value((3,)), ints(4)], Value((4,)), None,

@@ -22,7 +22,7 @@ _ARENA_BYTES = 1 << 25
 
 _FED = MappingProxyType({
     "float": "float32", "float16": "float16", "double": "float64", "bool": "bool",
-    **{name: name for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64")},
+    **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 })  # fmt: skip
 """Element types of onnxruntime, as numpy calls them."""
 

@@ -33,7 +33,7 @@ from tests.support.golden import Golden
 pytestmark = pytest.mark.tools
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
-LEAST_PASSED = 1660
+LEAST_PASSED = 1680
 LEAST_REPEATED = 12
 FEW_BITS = ("int4", "uint4", "int2", "uint2")
 EVERY = 6  # of which one is compiled for every change, and all in the soak

@@ -49,7 +49,7 @@ _EXPORT = "export the model again"
 _DTYPES: Mapping[int, DType] = {
     1: DType.FLOAT32, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16,
     6: DType.INT32, 7: DType.INT64, 9: DType.BOOL, 10: DType.FLOAT32, 11: DType.FLOAT32,
-    12: DType.UINT32, **{number: few.held for number, few in FEW_BITS.items()},
+    12: DType.UINT32, 13: DType.UINT64, **{number: few.held for number, few in FEW_BITS.items()},
 }  # fmt: skip
 
 

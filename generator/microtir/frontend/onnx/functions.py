@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _TYPE_NUMBERS: Mapping[DType, int] = {
     DType.FLOAT32: 1, DType.UINT8: 2, DType.INT8: 3, DType.UINT16: 4, DType.INT16: 5,
     DType.INT32: 6, DType.INT64: 7, DType.BOOL: 9, DType.FLOAT64: 11, DType.UINT32: 12,
+    DType.UINT64: 13,
 }  # fmt: skip
 
 

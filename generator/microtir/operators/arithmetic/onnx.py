@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Pow, Sub
 from microtir.operators.common.onnx_operands import MANY, MICROSOFT, OnnxNode, OnnxReader, plain
 from microtir.operators.common.onnx_quantized import between_integers
-from microtir.operators.common.onnx_types import cast, emit_wide, plain_wide, widened
+from microtir.operators.common.onnx_types import cast, emit_wide, low_bits, plain_wide, widened
 from microtir.operators.selection.definition import Select
 from microtir.operators.unary.definition import Sqrt, Square
 
@@ -58,7 +59,8 @@ def _integer_power(node: OnnxNode, base: Tensor) -> Tensor:
             "compute it in float32",
         )
     left = exponents.astype(np.int64)
-    factor = widened(node, base)
+    is_long = base.dtype is DType.UINT64
+    factor = low_bits(node, base) if is_long else widened(node, base)
     result = node.constant(np.ones((), factor.dtype.value))
     while True:
         odd = node.constant((left & 1).astype(np.bool_))

@@ -10,7 +10,8 @@ from microtir.graph.operator import Operator
 from microtir.operators.bits.definition import BitCast, BitwiseAnd, BitwiseOr, BitwiseXor
 from microtir.operators.common.onnx_arithmetic import at_most, both, choose, div, less, mul
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_types import cast, onnx_type, plain_wide, widened
+from microtir.operators.common.onnx_types import cast, emit_wide, onnx_type, plain_wide, widened
+from microtir.operators.division.definition import Div
 from microtir.operators.indexing.definition import Gather
 
 _MOST_BITS = 64
@@ -19,6 +20,8 @@ _MOST_BITS = 64
 def invert(node: OnnxNode) -> Tensor:
     """Read BitwiseNot: of -1, which has all bits, and the input those that differ."""
     x = node.input(0)
+    if x.dtype is DType.UINT64:
+        return emit_wide(node, BitwiseXor(), x, node.scalar_like(DType.UINT64.max, x))
     ones = node.constant(np.array(-1, widened(node, x).dtype.value))
     return cast(node, node.emit(BitwiseXor(), widened(node, x), ones), x.dtype)
 
@@ -36,13 +39,16 @@ def shift(node: OnnxNode) -> Tensor:
     powers = node.constant(np.int64(1) << np.arange(_MOST_BITS, dtype=np.int64))
     places = cast(node, count, DType.INT64)
     power = node.emit(Gather(0), powers, places)
-    value = cast(node, x, DType.INT64)
+    value = cast(node, x, DType.INT64)  # of uint64 the bits
     zero = node.scalar_like(0, value)
     is_inside = both(
         node, at_most(node, zero, places), less(node, places, node.scalar_like(x.dtype.bits, value))
     )
     if way == "LEFT":
         return cast(node, choose(node, is_inside, mul(node, value, power), zero), x.dtype)
+    if x.dtype is DType.UINT64:
+        divided = node.emit(Div(), x, cast(node, power, x.dtype))
+        return choose(node, is_inside, divided, node.scalar_like(0, x))
     sign = choose(node, less(node, value, zero), node.scalar_like(-1, value), zero)
     size = node.emit(BitwiseXor(), value, sign)
     quotient = choose(node, is_inside, div(node, size, power), zero)

@@ -115,7 +115,7 @@ _F32, _I8, _I16, _I32, _I64 = (
 )  # fmt: skip
 ALL_TYPES = (
     _F32, _I8, DType.UINT8, _I16, _I32, _I64, DType.BOOL,
-    DType.UINT16, DType.UINT32, DType.FLOAT64,
+    DType.UINT16, DType.UINT32, DType.UINT64, DType.FLOAT64,
 )  # fmt: skip
 _ANY = converting(*((a, b) for b in ALL_TYPES for a in ALL_TYPES))
 

@@ -124,9 +124,29 @@ def _convert(value: te.Expr, dtype: DType) -> te.Expr:
     if source.min >= dtype.min and source.max <= dtype.max:
         return te.cast(dtype, value)
     # TIR casts keep values; two's complement keeps the low bits.
+    if dtype is DType.UINT64:
+        return _unsigned(te.bind("wide", long(value)))
+    if source is DType.UINT64 and dtype is DType.INT64:
+        return _signed(value)
     mask, half = (1 << dtype.bits) - 1, -dtype.min
-    low_bits = long(value) & mask
+    low_bits = long(value & te.const(mask, source) if source is DType.UINT64 else value) & mask
     return te.cast(dtype, ((low_bits + half) & mask) - half if half else low_bits)
+
+
+def _unsigned(value: te.Expr) -> te.Expr:
+    """Return the bits of an INT64 as UINT64: all but the highest one, and that one."""
+    low, high = value & DType.INT64.max, (value >> _TOP) & 1
+    return te.cast(DType.UINT64, low) + (te.cast(DType.UINT64, high) << _TOP)
+
+
+def _signed(value: te.Expr) -> te.Expr:
+    """Return the bits of a UINT64 as INT64."""
+    low, high = value & te.const(DType.INT64.max, DType.UINT64), value >> _TOP
+    return long(low) + long(high) * te.const(DType.INT64.min, DType.INT64)
+
+
+_TOP = 63
+"""The number of the highest bit of 64."""
 
 
 def _saturated(value: te.Expr, dtype: DType) -> te.Expr:

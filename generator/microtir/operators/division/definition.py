@@ -109,7 +109,10 @@ _NOT_ZERO = "no 0 in a constant divisor of integers"
 
 DEFINITIONS = (
     _dividing(
-        Div, equal_types(_F32, _I8, _I32, DType.INT64), OWN_IF_NARROW, f"{ACTIVATIONS}; {_NOT_ZERO}"
+        Div,
+        equal_types(_F32, _I8, _I32, DType.INT64, DType.UINT64),
+        OWN_IF_NARROW,
+        f"{ACTIVATIONS}; {_NOT_ZERO}",
     ),
     _dividing(FloorDiv, equal_types(_F32, _I16, _I32), UNUSED, "no 0 in a constant divisor"),
     _dividing(FloorMod, equal_types(_F32, _I16, _I32, DType.INT64), UNUSED, _NOT_ZERO),

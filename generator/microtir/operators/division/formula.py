@@ -58,11 +58,15 @@ def _real(op: Div) -> Scalars:
 def _saturated(a: te.Expr) -> te.Expr:
     """Return what division of integers by 0 gives."""
     highest, lowest, zero = (te.const(value, a.dtype) for value in (a.dtype.max, a.dtype.min, 0))
+    if not a.dtype.is_signed:
+        return te.select(a > 0, highest, zero)
     return te.select(a > 0, highest, te.select(a < 0, lowest, zero))
 
 
 def _whole(op: Div, dtype: DType) -> Scalars:
     """Return the quotient rounded to zero, which saturates."""
+    if not dtype.is_signed:
+        return lambda a, b: te.select(b == 0, _saturated(a), te.truncdiv(a, b))
     low, high = whole_range(op, dtype)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:

@@ -27,6 +27,8 @@ def div(op: Div, node: Node, first: Array, second: Array) -> Array:
     output = node.output.type
     if output.dtype is DType.INT8:
         return _quantised(op, node, first, second)
+    if output.dtype is DType.UINT64:
+        return _unsigned(first, second)
     if output.dtype.is_int:
         return _whole(op, output, stored(first), stored(second))
     with np.errstate(all="ignore"):
@@ -45,6 +47,13 @@ def _whole(op: Div, output: TensorType, first: Ints, second: Ints) -> Array:
     beyond = np.where(first > 0, highest, np.where(first < 0, lowest, 0))
     limited = np.where(second == 0, beyond, quotient)
     return as_output(np.clip(limited, *whole_range(op, output.dtype)), output)
+
+
+def _unsigned(first: Array, second: Array) -> Array:
+    """Divide what int64 does not hold; a divisor of 0 saturates."""
+    quotient = first // np.where(second == 0, np.uint64(1), second)
+    beyond = np.where(first > 0, np.uint64(DType.UINT64.max), np.uint64(0))
+    return np.asarray(np.where(second == 0, beyond, quotient))
 
 
 def _quantised(op: Div, node: Node, first: Array, second: Array) -> Array:

@@ -9,7 +9,7 @@ from microtir.graph.ir import Tensor, TensorType
 from microtir.operators.common.onnx_arithmetic import sub
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import from_last, to_last
-from microtir.operators.common.onnx_types import cast, widened
+from microtir.operators.common.onnx_types import cast, from_order, in_order, widened
 from microtir.operators.ranking.definition import TopK
 from microtir.operators.unary.definition import Neg
 
@@ -22,13 +22,16 @@ def top_k(node: OnnxNode) -> tuple[Tensor, Tensor]:
     else:
         count = node.integers(1, "how many")[0]
     axis = node.axis(node.integer("axis", -1), len(x.shape))
-    rows, is_largest = to_last(node, widened(node, x), axis), bool(node.integer("largest", 1))
+    is_long = x.dtype is DType.UINT64
+    counts = in_order(node, x) if is_long else widened(node, x)
+    rows, is_largest = to_last(node, counts, axis), bool(node.integer("largest", 1))
     ranked = rows if is_largest else _turned(node, rows)
     types = (None, TensorType((), DType.INT32))
     values, places = node.emitter.emit(TopK(count), (ranked,), types)
     if not is_largest:
         values = _turned(node, values)
-    found = from_last(node, cast(node, values, x.dtype), axis)
+    given = from_order(node, values) if is_long else cast(node, values, x.dtype)
+    found = from_last(node, given, axis)
     return found, from_last(node, cast(node, places, DType.INT64), axis)
 
 
