@@ -210,21 +210,21 @@ def _count(kind: StepKind, given: list[str]) -> ProcessingStep:
 
 def _suppression(kind: StepKind, given: list[str]) -> ProcessingStep:
     is_said = bool(given) and given[-1] in (_CORNERS, _CENTRES)
-    *name, overlap, least, most = given[:-1] if is_said else given or [""] * 4
+    fields = given[:-1] if is_said else given
+    name, (overlap, least, most) = ":".join(fields[:-3]), ([""] * 3 + fields)[-3:]
     try:
         numbers = float(overlap), float(least)
     except ValueError:
         numbers = math.nan, math.nan
     is_count = re.fullmatch(r"[1-9]\d{0,5}", most)
-    fits = bool(name) and name != [""] and is_count and 0 <= numbers[0] <= 1
-    if not fits or not math.isfinite(numbers[1]):
+    if not (name and is_count and 0 <= numbers[0] <= 1 and math.isfinite(numbers[1])):
         raise ConfigError(
             "needs the output with scores behind 'nms', the overlap from 0 to 1 that removes a "
             "box, the score that others are above, how many boxes are kept, and may have "
             f"'{_CORNERS}' or '{_CENTRES}': nms:scores:0.5:0.25:10:{_CENTRES}"
         )
     is_centred = is_said and given[-1] == _CENTRES
-    said = Suppression(":".join(name), *numbers, int(most), is_centred)
+    said = Suppression(name, *numbers, int(most), is_centred)
     return ProcessingStep(kind, suppression=said)
 
 

@@ -299,6 +299,8 @@ def test_best_boxes_of_int8_in_c() -> None:
         ("boxes=nms:scores:0.5:0.5:3,over:2", "has a step behind 'nms'"),
         ("boxes=nms:scores:1.5:0.5:3", "needs the output with scores"),
         ("boxes=nms:0.5:0.5:3", "needs the output with scores"),
+        ("boxes=nms:3", "needs the output with scores"),
+        ("boxes=nms:corners", "needs the output with scores"),
         ("boxes=nms", "needs the output with scores"),
     ],
 )

@@ -236,6 +236,7 @@ def test_what_exporters_do_with_rows() -> None:
         node("Size", "chosen", "y"),
         node("Reshape", "chosen flat", "y"),
         node("Concat", "chosen chosen", "y", axis=0),
+        node("Concat", "chosen columns", "y", axis=1),
         node("Gather", "chosen first", "y"),
         node("Slice", "chosen zero two zero", "y"),
         node("CumSum", "chosen first", "y"),
@@ -247,7 +248,7 @@ def test_what_exporters_do_with_rows() -> None:
 )
 def test_rows_that_are_mixed_are_refused(mixing: Any) -> None:
     """The number of all rows that there may be would be taken for that of those in use."""
-    held = {**HELD, "updates": np.ones(4, F32)}
+    held = {**HELD, "columns": np.ones((4, 1), I64), "updates": np.ones(4, F32)}
     problem = str(check_onnx(detector([mixing], [whole_numbers("y")], held))[0])
     assert f"{mixing.op_type} ('y')" in problem
     assert "data say how many rows of" in problem

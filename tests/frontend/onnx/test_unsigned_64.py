@@ -11,11 +11,15 @@ from onnx import TensorProto, helper
 
 import microtir
 from microtir import host
+from microtir.dtype import DType
 from microtir.frontend import from_onnx
 from microtir.frontend.onnx import check_onnx
-from microtir.graph.ir import Array
+from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.reference import execute
 from microtir.graph.verify import verify
+from microtir.ir_module import IRModule
+from microtir.operators.common.attributes import Activation
+from microtir.operators.division.definition import Div
 from tests.support.onnx_models import model_of, typed
 
 U64 = np.uint64
@@ -120,3 +124,15 @@ def test_what_is_not_computed_is_named(operator: str) -> None:
     model = model_of([node], [typed("x", (3,), U64)], [output], {"axis": np.array(0)})
     (problem,) = check_onnx(model)
     assert f"{operator} ('y')" in str(problem) and "uint64" in str(problem)
+
+
+def test_a_quotient_that_is_clamped() -> None:
+    """A fused activation is none of ONNX's, but the operator has it for all types."""
+    a, b, y = (Tensor(name, TensorType(A.shape, DType.UINT64)) for name in "aby")
+    node = Node(Div(Activation.RELU6), (a, b), (y,), "y", SourceLocation("", 0, "DIV"))
+    module = IRModule(graph=Graph("quotient", (a, b), (y,), (node,)))
+    given = {"a": A, "b": B}
+    want = np.minimum(np.where(B == 0, OVER, A // DIVISOR), U64(6))
+    assert module.graph is not None
+    for got in (execute(module.graph, given), host.load(microtir.build(module)).run(given)):
+        np.testing.assert_array_equal(got["y"], want)

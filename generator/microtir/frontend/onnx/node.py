@@ -112,7 +112,8 @@ class NodeReader:
         )
         found = reader.read(operands)
         results = found if isinstance(found, tuple) else (found,)
-        self._check_row_counts(inputs, results, where)
+        named = [x for name, x in zip(node.outputs, results, strict=False) if name]
+        self._check_row_counts(inputs, named, where)
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 scope[name] = value

@@ -77,7 +77,8 @@ def _axis(node: Node, axes: Mapping[Tensor, int]) -> int | None:
     if isinstance(op, GatherNd):
         axis = axes.get(node.inputs[1])
         return axis if first not in axes and axis != len(node.inputs[1].shape) - 1 else None
-    if any(axes.get(tensor) != axes.get(first) for tensor in node.activations):
+    operands = node.inputs if isinstance(op, Concatenation) else node.activations
+    if any(axes.get(tensor) != axes.get(first) for tensor in operands):
         return None
     axis = axes[first]
     is_inner = axis < len(first.shape) - 1

@@ -65,9 +65,11 @@ def _saturated(a: te.Expr) -> te.Expr:
 
 def _whole(op: Div, dtype: DType) -> Scalars:
     """Return the quotient rounded to zero, which saturates."""
-    if not dtype.is_signed:
-        return lambda a, b: te.select(b == 0, _saturated(a), te.truncdiv(a, b))
     low, high = whole_range(op, dtype)
+
+    def unsigned(a: te.Expr, b: te.Expr) -> te.Expr:
+        quotient = te.select(b == 0, _saturated(a), te.truncdiv(a, b))
+        return te.minimum(quotient, te.const(high, dtype)) if high < dtype.max else quotient
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         overflows = (a == dtype.min) & (b == -1)
@@ -75,7 +77,7 @@ def _whole(op: Div, dtype: DType) -> Scalars:
         quotient = te.select(b == 0, _saturated(a), quotient)
         return te.clamp(quotient, low, high) if low > dtype.min else quotient
 
-    return combine
+    return combine if dtype.is_signed else unsigned
 
 
 def _quantised(node: Node, op: Div) -> Scalars:

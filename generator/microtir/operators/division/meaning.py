@@ -28,7 +28,7 @@ def div(op: Div, node: Node, first: Array, second: Array) -> Array:
     if output.dtype is DType.INT8:
         return _quantised(op, node, first, second)
     if output.dtype is DType.UINT64:
-        return _unsigned(first, second)
+        return _unsigned(op, first, second)
     if output.dtype.is_int:
         return _whole(op, output, stored(first), stored(second))
     with np.errstate(all="ignore"):
@@ -49,11 +49,12 @@ def _whole(op: Div, output: TensorType, first: Ints, second: Ints) -> Array:
     return as_output(np.clip(limited, *whole_range(op, output.dtype)), output)
 
 
-def _unsigned(first: Array, second: Array) -> Array:
+def _unsigned(op: Div, first: Array, second: Array) -> Array:
     """Divide what int64 does not hold; a divisor of 0 saturates."""
     quotient = first // np.where(second == 0, np.uint64(1), second)
     beyond = np.where(first > 0, np.uint64(DType.UINT64.max), np.uint64(0))
-    return np.asarray(np.where(second == 0, beyond, quotient))
+    limit = np.uint64(whole_range(op, DType.UINT64)[1])
+    return np.asarray(np.minimum(np.where(second == 0, beyond, quotient), limit))
 
 
 def _quantised(op: Div, node: Node, first: Array, second: Array) -> Array:
