@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,12 +21,13 @@ from microtir.graph.reference import execute
 from microtir.graph.verify import verify
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add
-from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.common.attributes import Activation, Padding2D, Rescaling
 from microtir.operators.conversion.definition import Dequantize
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.reduction.definition import Mean
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 I8 = DType.INT8
@@ -42,9 +44,10 @@ class Net:
         self.nodes: list[Node] = []
 
     def _append(
-        self, op: Operator, inputs: Sequence[Tensor], shape: Sequence[int], zero: int
-    ) -> None:
-        y = tensor(f"t{len(self.nodes)}", shape, I8, quant(0.05, zero))
+        self, op: Operator, inputs: Sequence[Tensor], shape: Sequence[int], zero: int,
+        scale: float = 0.05,
+    ) -> None:  # fmt: skip
+        y = tensor(f"t{len(self.nodes)}", shape, I8, quant(scale, zero))
         self.nodes.append(node(op, inputs, y))
         self.last = y
 
@@ -87,10 +90,17 @@ class Net:
         self._append(op((2, 2), (2, 2)), (self.last,), (1, h // 2, w // 2, c), quantization)
         return self
 
+    def mean(self, op: AveragePool2D | Mean, scale: float) -> Net:
+        """Append the mean of all pixels at a scale of its own."""
+        c = self.last.shape[-1]
+        shape = (1, 1, 1, c) if isinstance(op, AveragePool2D) or op.keep_dims else (1, c)
+        self._append(op, (self.last,), shape, -128, scale)
+        return self
+
     def dense(self, outputs: int) -> Net:
-        _, h, w, c = self.last.shape
-        flat = (1, h * w * c)
-        self._append(Reshape(), (self.last,), flat, self.last.type.quant.zero_point)
+        flat = (1, math.prod(self.last.shape))
+        kept = self.last.type.quant
+        self._append(Reshape(), (self.last,), flat, kept.zero_point, kept.scale)
         constants = self._constants((outputs, flat[1]), 0, (), 0)
         self._append(FullyConnected(), (self.last, *constants), (1, outputs), 0)
         return self
@@ -135,6 +145,31 @@ def test_a_chain_of_depthwise_and_pools_loses_it_as_well() -> None:
     net = Net(2, size=8).conv(6, 3, dead=(0, 3, 5), padding=SAME).depthwise(dead=(0, 3, 5))
     after = check(net.pool(MaxPool2D).pool(AveragePool2D).conv(2, 1).graph())
     assert [n.output.shape[-1] for n in after.nodes] == [3, 3, 3, 3, 2]
+
+
+@pytest.mark.parametrize("rescaling", [Rescaling.FIXED_POINT, Rescaling.FLOAT32])
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_the_mean_of_an_image_loses_it_as_well(rescaling: Rescaling, keep_dims: bool) -> None:
+    """A mean of another scale is constant where its channel is, however it is rescaled."""
+    op = Mean(axes=(1, 2), keep_dims=keep_dims, rescaling=rescaling)
+    net = Net(3).conv(6, 3, dead=(0, 3), padding=SAME).mean(op, 0.011)
+    assert check(net.dense(2).graph()).nodes[0].output.shape[-1] == 4
+
+
+def test_an_average_pool_of_another_scale_loses_it_as_well() -> None:
+    """Rescaled in float32, the mean of one value depends on how many there are."""
+    op = AveragePool2D((5, 5), (1, 1), rescaling=Rescaling.FLOAT32)
+    net = Net(4).conv(6, 3, dead=(1,), padding=SAME).mean(op, 0.013)
+    assert check(net.dense(2).graph()).nodes[0].output.shape[-1] == 5
+
+
+def test_a_mean_of_channels_keeps_all_of_them() -> None:
+    """What is made of all channels needs each."""
+    net = Net(5).conv(6, 3, dead=(1,), padding=SAME)
+    y = tensor("y", (1, 5, 5), I8, quant(0.05, -128))
+    net.nodes.append(node(Mean(axes=(3,)), (net.last,), y))
+    net.last = y
+    assert check(net.graph()).nodes[0].output.shape[-1] == 6
 
 
 def test_another_value_than_the_padding_folds_where_no_window_leaves_the_image() -> None:

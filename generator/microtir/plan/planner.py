@@ -39,7 +39,7 @@ _SPEED_OVER_SIZE = 3
 # A balanced plan takes at most so much of the least memory, or at least so much, and of the lowest
 # price if it can; the price is an estimate, of which a part stays in reserve for 5 % in
 # instructions.
-_NEAR_LEAST, _NEAR_FASTEST = (1.3, 1.6), 1.035
+_NEAR_LEAST, _NEAR_FASTEST = (1.3, 1.6), 1.036
 # Sizes between the least memory and the most that balanced plans are compared at.
 _SIZES = 32
 

@@ -23,6 +23,7 @@ from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.graph.reference import evaluate
 from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import INT32_MAX, Ints, multiply_by_quantized_multiplier
 from microtir.operators.common.linear import LinearParams, bias_of, rescaled_in_float
 from microtir.operators.convolution.definition import (
@@ -34,6 +35,7 @@ from microtir.operators.convolution.definition import (
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.operators.movement.definition import Concatenation, Pad, Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.reduction.definition import Mean, sum_params
 from microtir.operators.tables import has_table, lookup_table
 
 
@@ -227,18 +229,27 @@ def _fully_connected(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     return _requantised(node, ChannelRanges(low, high), params)
 
 
-def _pool(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
-    """Bound a mean or maximum, which lies between its operands, then clamp."""
-    x, type_ = inputs[0], node.output.type
-    if type_.quantization != node.inputs[0].type.quantization:
-        return ChannelRanges.full(type_)
-    channel = np.stack([x.low, x.high]).reshape(2, 1, 1, -1)
-    alone = Tensor("x", TensorType((2, 1, 1, len(x.low)), type_.dtype, type_.quantization))
-    assert isinstance(node.op, AveragePool2D | MaxPool2D)
-    one_tap = type(node.op)(activation=node.op.activation)
-    single = Node(one_tap, (alone,), (alone,), node.name, node.source)
-    (ends,) = evaluate(single, (channel.astype(np.int8),))
-    return ChannelRanges(*ends.reshape(2, -1).astype(np.int64))
+def _by_channel(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
+    """Bound a mean or maximum of each channel, which never decreases where an element grows.
+
+    Its ends are its results for elements that are all the least and all the largest of a channel.
+    """
+    x, op, input_type = inputs[0], node.op, node.inputs[0].type
+    if isinstance(op, Mean) and (len(input_type.shape) - 1 in op.axes or _may_wrap(op, node)):
+        return ChannelRanges.full(node.output.type)
+    low, high = (
+        evaluate(node, (np.broadcast_to(end.astype(np.int8), input_type.shape),))[0]
+        for end in (x.low, x.high)
+    )
+    return ChannelRanges(ChannelRanges.of_data(low).low, ChannelRanges.of_data(high).high)
+
+
+def _may_wrap(op: Mean, node: Node) -> bool:
+    """Return whether sums of a mean in fixed point may leave int32 where they are shifted left."""
+    if op.rescaling is Rescaling.FLOAT32:
+        return False
+    params = sum_params(op, node.inputs[0].type, node.output.type)
+    return params.count * 255 << max(params.multiplier.shift, 0) > INT32_MAX
 
 
 def _add(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
@@ -303,8 +314,9 @@ _RULES: Mapping[type[Operator], Callable[[Node, list[ChannelRanges]], ChannelRan
             Conv2D: _convolution,
             DepthwiseConv2D: _convolution,
             FullyConnected: _fully_connected,
-            AveragePool2D: _pool,
-            MaxPool2D: _pool,
+            AveragePool2D: _by_channel,
+            MaxPool2D: _by_channel,
+            Mean: _by_channel,
             Add: _add,
             Reshape: _reshape,
             Pad: _pad,

@@ -30,6 +30,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, g
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.reduction.definition import Mean
 
 Mask = npt.NDArray[np.bool_]
 
@@ -85,7 +86,14 @@ def _can_narrow(node: Node) -> bool:
     """
     if isinstance(node.op, Conv2D | DepthwiseConv2D):
         return _is_int8_linear(node)
-    return type(node.op) in _PRODUCERS and node.inputs[0].dtype is DType.INT8
+    return _follows(node) and node.inputs[0].dtype is DType.INT8
+
+
+def _follows(node: Node) -> bool:
+    """Return whether channels of an output are those of the input, none made of several."""
+    if isinstance(node.op, Mean):
+        return len(node.inputs[0].shape) - 1 not in node.op.axes
+    return type(node.op) in _FOLLOWERS
 
 
 Demand = Callable[[Node, Mapping[Tensor, ChannelRanges], Mapping[Tensor, Mask]], Mask]
@@ -141,6 +149,8 @@ def _keeps_channels(
     node: Node, _ranges: Mapping[Tensor, ChannelRanges], needed: Mapping[Tensor, Mask]
 ) -> Mask:
     """Keep channel c of the input, or c // multiplier, for channel c of the output."""
+    if not _follows(node):
+        return np.ones(1, np.bool_)
     mask = needed[node.output]
     if isinstance(node.op, DepthwiseConv2D):
         if not _is_int8_linear(node):
@@ -179,12 +189,12 @@ _DEMANDS: Mapping[type[Operator], Demand] = MappingProxyType(
         DepthwiseConv2D: _keeps_channels,
         AveragePool2D: _keeps_channels,
         MaxPool2D: _keeps_channels,
+        Mean: _keeps_channels,
         Reshape: _through_reshape,
     }
 )
-# Operators that can be made to produce fewer channels.
+# Operators that give the channels of their input; MEAN may.
 _FOLLOWERS = frozenset({DepthwiseConv2D, AveragePool2D, MaxPool2D, Reshape})
-_PRODUCERS = _FOLLOWERS | {Conv2D}
 
 
 def _settle(graph: Graph, needed: dict[Tensor, Mask]) -> None:
@@ -194,7 +204,7 @@ def _settle(graph: Graph, needed: dict[Tensor, Mask]) -> None:
     """
     for node in graph.nodes:
         x, y = node.inputs[0], node.outputs[0]
-        if type(node.op) not in _FOLLOWERS:
+        if not _follows(node):
             continue
         repeat = node.op.depth_multiplier if isinstance(node.op, DepthwiseConv2D) else 1
         mask = np.repeat(needed.get(x, np.ones(x.type.channels, np.bool_)), repeat)
@@ -224,7 +234,8 @@ class _Rewriter:
     def _node(self, node: Node) -> Node:
         x, y = node.inputs[0], node.outputs[0]
         mask_in = self._mask(x)
-        mask_out = self._mask(y) if type(node.op) in _PRODUCERS else np.ones(1, np.bool_)
+        is_producer = isinstance(node.op, Conv2D) or _follows(node)
+        mask_out = self._mask(y) if is_producer else np.ones(1, np.bool_)
         if mask_in.all() and mask_out.all():
             return node
         inputs = (self.narrowed.get(x, x), *(self.narrowed.get(t, t) for t in node.inputs[1:]))
