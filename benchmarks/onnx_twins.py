@@ -7,7 +7,7 @@ are compiled for a Cortex-M4: as onnxruntime computes them, and in fixed point. 
 an image as the twin does, channels last, the others and `in planes` as ONNX has it.  Before it is
 measured, what a graph gives for random images is compared with onnxruntime, which computes every
 step in floats then: where a real value lies next to the middle of two integers, outputs may be a
-step apart.  The first form is measured on a Cortex-M55, too.
+step apart.  The first form is measured on a Cortex-M55, too.  A last one has activations of int16.
 `--record` writes the figures to `onnx_twins.json`.
 """
 
@@ -65,7 +65,8 @@ def _steps_apart(model: bytes, graph: Graph) -> int:
     (port,) = session.get_inputs()
     rng, largest = np.random.default_rng(0), 0
     for _ in range(_SAMPLES):
-        x = rng.integers(-128, 128, port.shape).astype(np.int8)
+        dtype = graph.inputs[0].dtype
+        x = rng.integers(dtype.min, dtype.max + 1, port.shape).astype(dtype.value)
         (expected,) = session.run(None, {port.name: x})
         (got,) = execute(graph, {graph.inputs[0].name: x}).values()
         largest = max(largest, int(np.abs(expected.astype(int) - got.astype(int)).max()))
@@ -106,6 +107,7 @@ def _forms(graph: Graph) -> dict[str, bytes]:
         "QOperator": qoperator_model(graph, channels_last=True),
         "QDQ in planes": qdq_model(graph, unsigned=False),
         **{f"static {f}": statically_quantised(graph, f) for f in ("QDQ", "QOperator")},
+        "static QDQ int16": statically_quantised(graph, "QDQ", "QInt16"),
     }
 
 

@@ -21,12 +21,13 @@ from microtir.operators.common.arrays import dequantized
 _IMAGES = 8
 
 
-def statically_quantised(graph: Graph, form: str) -> bytes:
+def statically_quantised(graph: Graph, form: str, activations: str = "QInt8") -> bytes:
     """Return the model that the quantiser makes; `form` names one of its `QuantFormat`.
 
     Args:
         graph: see `qdq_model`; of one input.
         form: QDQ or QOperator.
+        activations: one of its `QuantType`; weights are int8.
     """
     quantization: Any = importlib.import_module("onnxruntime.quantization")
     with tempfile.TemporaryDirectory() as name:
@@ -38,10 +39,10 @@ def statically_quantised(graph: Graph, form: str) -> bytes:
             _Images(graph),
             quant_format=quantization.QuantFormat[form],
             per_channel=True,
-            activation_type=quantization.QuantType.QInt8,
+            activation_type=quantization.QuantType[activations],
             weight_type=quantization.QuantType.QInt8,
         )
-        return _with_integer_ports(made.read_bytes())
+        return _with_integer_ports(made.read_bytes(), activations.removeprefix("Q").upper())
 
 
 class _FloatWriter(OnnxWriter):
@@ -81,8 +82,8 @@ class _Images:
         return {"input0": to_nchw(dequantized(stored, self._tensor.type))}
 
 
-def _with_integer_ports(data: bytes) -> bytes:
-    """Return a model without the conversions at its ends."""
+def _with_integer_ports(data: bytes, dtype: str) -> bytes:
+    """Return a model without the conversions at its ends, whose integers ONNX calls `dtype`."""
     onnx: Any = importlib.import_module("onnx")
     model = onnx.load_model_from_string(data)
     graph = model.graph
@@ -92,7 +93,7 @@ def _with_integer_ports(data: bytes) -> bytes:
     assert (first.op_type, last.op_type) == ("QuantizeLinear", "DequantizeLinear")
     given.name, result.name = first.output[0], last.input[0]
     for port in (given, result):
-        port.type.tensor_type.elem_type = onnx.TensorProto.INT8
+        port.type.tensor_type.elem_type = onnx.TensorProto.DataType.Value(dtype)
     for node in (first, last):
         graph.node.remove(node)
     return bytes(model.SerializeToString())

@@ -31,6 +31,7 @@ from tests.support.dsp_cases import (
     fully_connected,
     in_float_rescaling,
     in_int16,
+    in_int16_and_float,
     long_sums,
     longest_sums,
     summed,
@@ -113,6 +114,7 @@ def layers_of_int16() -> list[DspCase]:
     """Return random layers with weights, and some whose sums leave 32 bits."""
     makers = convolution, partial(convolution, depthwise=True), fully_connected
     some = [in_int16(seed, make(seed)) for seed in seeds(0, PER_WIDE) for make in makers]
+    some += [in_int16_and_float(seed, make(seed)) for seed in seeds(400, 5) for make in makers]
     return [*some, *map(long_sums, seeds(0, 4)), *map(longest_sums, seeds(0, 6))]
 
 

@@ -260,6 +260,24 @@ def in_int16(seed: int, case: DspCase) -> DspCase:
     return _finish(f"s16_{case.name}", node.op, tensors, y, data)
 
 
+def in_int16_and_float(seed: int, case: DspCase) -> DspCase:
+    """Return a case of one layer with weights in int16 that has zero points, rescaled in float."""
+    made = in_int16(seed, case)
+    node, rng = made.graph.nodes[0], np.random.default_rng([seed, 11])
+    zero_points = rng.choice(np.array([-(1 << 15), -77, 0, 12345]), 2).tolist()
+    x, y = (
+        graphs.tensor(t.name, t.shape, DType.INT16, graphs.quant(t.type.quant.scale, zero_point))
+        for t, zero_point in zip((node.inputs[0], node.output), zero_points, strict=True)
+    )
+    bias = (
+        Tensor(t.name, replace(t.type, dtype=DType.INT64), t.data.astype(np.int64))
+        for t in node.inputs[2:] if t.data is not None
+    )  # fmt: skip
+    (data,) = made.inputs
+    tensors = (x, node.inputs[1], *bias)
+    return in_float_rescaling(_finish(f"z_{made.name}", node.op, tensors, y, data))
+
+
 def long_sums(seed: int) -> DspCase:
     """Draw a layer of int16 whose sums leave 32 bits: all products of a channel have one sign."""
     rng = np.random.default_rng([seed, 9])

@@ -94,8 +94,10 @@ def _rescaled_behind(node: Node, computed: Quantization) -> tuple[Node, Node]:
 
 
 def _has_fixed_point(node: Node) -> bool:
-    rule = record_of(node.op).definition.multipliers
-    return rule is None or not any(rule(node))
+    """Return whether TFLite has an operator of these scales; its int16 has the zero point 0."""
+    definition = record_of(node.op).definition
+    rules = [definition.quantization.check, definition.multipliers]
+    return not any(problem for rule in rules if rule is not None for problem in rule(node))
 
 
 def _check_float_rescaling(graph: Graph) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from microtir.dtype import DType
 from microtir.frontend.onnx.stored_constants import stored_weights
 from microtir.graph.ir import Node, SourceLocation, Tensor
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
@@ -14,8 +15,6 @@ from microtir.operators.movement.definition import Concatenation, Pad
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.softmax.definition import Softmax
-
-_FLOAT_BYTES = 3  # a float has so many more than an integer of 8 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +48,29 @@ def float_layer(
     tensors = {node.output for node in region}
     elements = sum(tensor.type.elements for tensor in tensors)
     operators = frozenset(node.source.index for node in (*region, last))
-    return FloatLayer(layer.source, _why(layer, stored), operators, _FLOAT_BYTES * elements)
+    more = DType.FLOAT32.bytes - last.output.dtype.bytes
+    return FloatLayer(layer.source, _why(layer, stored, last.output), operators, more * elements)
 
 
-def _why(layer: Node, stored: Sequence[Tensor | None]) -> str:
+def _why(layer: Node, stored: Sequence[Tensor | None], result: Tensor) -> str:
     op = layer.op
+    types = {tensor.dtype for tensor in stored if tensor is not None} | {result.dtype}
+    if len(types) > 1:
+        return "its operands and its result are integers of different widths"
     if isinstance(op, Add | Sub | Mul):
-        return "one of its operands is a constant, or no int8 or uint8 of one scale"
+        return "one of its operands is a constant, or no integer of one scale"
     if isinstance(op, Concatenation):
-        return "one of its parts is no int8 or uint8 of one scale"
+        return "one of its parts is no integer of one scale"
     if stored[0] is None:
-        return "its input is no int8 or uint8 of one scale"
+        return "its input is no integer of one scale"
     if isinstance(op, Conv2D | FullyConnected):
         if stored_weights(layer.inputs[1]) is None:
             return "its weights are no constants that fit int8 less their zero point"
         return "its bias is no integer of the scales' product, or too large for a float32"
     if isinstance(op, Pad):
         return "its result has another scale"
+    if isinstance(op, Softmax) and result.dtype is DType.INT16:
+        return "a softmax of int16 has no form in integers"
     if isinstance(op, AveragePool2D | Mean | Sum | Softmax):
         return "the scale of its result is below 2^-12"
     return "it has no form in integers"

@@ -4,13 +4,14 @@ The readers write a quantised model as its definition has it: integers become fl
 computes, its result becomes integers.  Here a layer between both becomes one of integers: exact
 sums of int32, rescaled in float32 as onnxruntime does it.  A function of one element becomes a
 table.  What only moves elements, or picks of them, moves the integers; the conversion is done
-behind it, where it may find another one to vanish with.  Kernels have int8: uint8 that stays
-between such operators is stored less 128.
+behind it, where it may find another one to vanish with.  Kernels have int8 and int16: uint8 that
+stays between such operators is stored less 128, uint16 less 32,768.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from microtir.operators import record_of
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
 from microtir.operators.common.attributes import Activation, Rescaling
+from microtir.operators.common.types import QUANTISED
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize, Tabulated
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.definition import Trait
@@ -36,7 +38,8 @@ from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
 
 # Layers that clamp their results.
 _ACTIVATED = Conv2D | FullyConnected | Add | Sub | Mul | AveragePool2D
-_HALF = 128  # what uint8 is stored less of
+# Unsigned integers are stored as these, less half of their range.
+_SIGNED = MappingProxyType({DType.UINT8: DType.INT8, DType.UINT16: DType.INT16})
 
 
 def fuse_quantised(graph: Graph) -> Graph:
@@ -75,18 +78,18 @@ def _settled(graph: Graph) -> Graph:
 
 
 def _signed(graph: Graph) -> Graph:
-    """Return the graph with int8 for uint8 that only conversions and movements see.
+    """Return the graph with signed integers for unsigned ones that only conversions and moves see.
 
     What a caller gives or takes is converted where it enters or leaves.
     """
     consumers = graph.consumers()
     tensors = (*graph.inputs, *(tensor for node in graph.nodes for tensor in node.outputs))
-    candidates = {t for t in tensors if t.dtype is DType.UINT8 and _per_tensor(t)}
+    candidates = {t for t in tensors if t.dtype in _SIGNED and _per_tensor(t)}
     before = -1
     while before != len(candidates):
         before = len(candidates)
         for node in graph.nodes:
-            seen = {t for t in (*node.inputs, *node.outputs) if t.dtype is DType.UINT8}
+            seen = {t for t in (*node.inputs, *node.outputs) if t.dtype in _SIGNED}
             if not _takes_either(node) or not seen <= candidates:
                 candidates -= seen
     ports = {*graph.inputs, *graph.outputs}
@@ -109,20 +112,20 @@ def _signed(graph: Graph) -> Graph:
 
 
 def _converted(source: Tensor, result: Tensor, near: Node) -> Node:
-    """Return what makes int8 of uint8 that a caller gives, or the reverse; `near` is its node."""
-    name = result.name if result.dtype is DType.INT8 else f"{result.name}_unsigned"
+    """Return what makes signed integers of a caller's, or the reverse; `near` is its node."""
+    name = f"{result.name}_unsigned" if result.dtype in _SIGNED else result.name
     return replace(near, op=Quantize(), inputs=(source,), outputs=(result,), name=name)
 
 
 def _takes_either(node: Node) -> bool:
-    """Return whether a node does the same with int8 and uint8 whose real values are equal."""
+    """Return whether a node does the same with either sort of integers of equal real values."""
     return isinstance(node.op, Quantize | Dequantize) or _moves(node)
 
 
 def _less_half(type_: TensorType) -> TensorType:
-    quant = type_.quant
-    shifted = Quantization(quant.scales, (quant.zero_point - _HALF,))
-    return TensorType(type_.shape, DType.INT8, shifted)
+    quant, signed = type_.quant, _SIGNED[type_.dtype]
+    shifted = Quantization(quant.scales, (quant.zero_point + signed.min,))
+    return TensorType(type_.shape, signed, shifted)
 
 
 def _per_tensor(tensor: Tensor) -> bool:
@@ -148,6 +151,17 @@ def _moves(node: Node) -> bool:
     """Return whether each element of the output is one of the first input."""
     is_alone = all(tensor.dtype is not node.inputs[0].dtype for tensor in node.inputs[1:])
     return moves_elements(node.op) and is_alone and len(node.outputs) == 1
+
+
+def _is_exact(stored: Tensor, result: Tensor) -> bool:
+    """Return whether integers of 24 bits give a softmax."""
+    return stored.dtype is DType.INT8 and result.type.quant.scale >= LEAST_FLOAT_SCALE
+
+
+def _has_types(node: Node) -> bool:
+    """Return whether an operator takes the types that a node has: not all take int16."""
+    types = tuple(tuple(t.dtype for t in tensors) for tensors in (node.inputs, node.outputs))
+    return record_of(node.op).definition.types.accepts(*types)
 
 
 def _requantised(last: Node, stored: Tensor, result: Tensor) -> Node:
@@ -179,18 +193,18 @@ class _Fusion:
     def _found(self, node: Node) -> tuple[Node, ...]:
         """Return what a node becomes; nothing if it stays."""
         if isinstance(node.op, Quantize) and node.inputs[0].dtype is DType.FLOAT32:
-            return self._quantised(node) if node.output.dtype is DType.INT8 else ()
+            return self._quantised(node) if node.output.dtype in QUANTISED else ()
         if _moves(node) and node.inputs[0].dtype is DType.FLOAT32:
             return self._moved(node)
         return ()
 
     def _stored(self, tensor: Tensor) -> Tensor | None:
-        """Return the int8 that a float is dequantised from."""
+        """Return the integers that a float is dequantised from."""
         node = self._made.get(tensor)
         if node is None or not isinstance(node.op, Dequantize):
             return None
         source = node.inputs[0]
-        return source if source.dtype is DType.INT8 and _per_tensor(source) else None
+        return source if source.dtype in QUANTISED and _per_tensor(source) else None
 
     def _moved(self, node: Node) -> tuple[Node, ...]:
         """Move the integers, and dequantise behind."""
@@ -203,7 +217,7 @@ class _Fusion:
         dequantised = replace(
             node, op=Dequantize(), inputs=(result,), name=f"{node.name}_dequantised"
         )
-        return moved, dequantised
+        return (moved, dequantised) if _has_types(moved) else ()
 
     def _quantised(self, node: Node) -> tuple[Node, ...]:
         """Compute what is quantised in integers."""
@@ -219,8 +233,9 @@ class _Fusion:
         if layer is None:
             return ()
         made = self._integers(layer, activation, node)
-        if not made:
+        if not made or not all(map(_has_types, made)):
             self._leave(layer, node)
+            return ()
         return made
 
     def _integers(self, layer: Node, activation: Node | None, node: Node) -> tuple[Node, ...]:
@@ -307,8 +322,7 @@ class _Fusion:
         """Return a mean, sum or softmax of stored elements, rescaled in float32."""
         op, stored = layer.op, self._stored(layer.inputs[0])
         assert isinstance(op, AveragePool2D | Mean | Sum | Softmax)
-        is_exact = last.output.type.quant.scale >= LEAST_FLOAT_SCALE or not isinstance(op, Softmax)
-        if stored is None or not is_exact:
+        if stored is None or (isinstance(op, Softmax) and not _is_exact(stored, last.output)):
             return ()
         if activation is not None:
             assert isinstance(activation.op, Relu) and isinstance(op, AveragePool2D)
@@ -349,13 +363,13 @@ class _Fusion:
     def _tabulated(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
         """Return a table of all results of a function of one element."""
         stored = self._stored(layer.inputs[0])
-        if stored is None or activation is not None:
+        if stored is None or activation is not None or stored.dtype is not DType.INT8:
             return ()
         real = TensorType((256,), DType.FLOAT32)
         x = Tensor("x", replace(stored.type, shape=(256,)))
         values = Tensor("values", real)
         results, y = Tensor("results", real), Tensor("y", replace(last.output.type, shape=(256,)))
-        data: Array = np.arange(-_HALF, _HALF).astype(np.int8)
+        data: Array = np.arange(-128, 128).astype(np.int8)
         for step in (
             replace(layer, op=Dequantize(), inputs=(x,), outputs=(values,)),
             replace(layer, inputs=(values,), outputs=(results,)),

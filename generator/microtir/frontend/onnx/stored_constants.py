@@ -22,6 +22,7 @@ _LARGEST_BIAS = 1 << 22  # a float32 has room for its integer and for what its s
 _LARGEST_ROUNDED_BIAS = 1 << 25
 _LOST = 2.0**-22  # the part of a larger integer that may be lost
 _ROUNDED = 2.0**-16  # of a step: what a float32 of 8 bits before the point rounds off
+_LOST_OF_INT16 = 2.0**-5  # of a step of int16
 
 
 def stored_weights(weights: Tensor) -> Tensor | None:
@@ -49,12 +50,16 @@ def stored_weights(weights: Tensor) -> Tensor | None:
 def stored_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) -> Tensor | None:
     """Return a bias as int32 with the product of the scales; None if it is no multiple of that.
 
+    That of a layer whose outputs are int16 has 64 bits.
+
     A larger bias than a float32 holds is legal where it makes one result of all sums, whichever
     integers it may have been: so do channels that nothing reaches, whose scales are tiny.  It is
     legal, too, where these integers are few, and closer than what a float32 result is rounded by.
     """
     if bias.data is None:
         return None
+    if output.dtype is DType.INT16:
+        return _long_bias(bias, data, weights, output)
     factors = np.float32(data.type.quant.scale) * np.array(weights.type.quant.scales, np.float32)
     values = np.rint(bias.data.reshape(-1) / factors)
     is_large = np.abs(values) > _LARGEST_BIAS
@@ -68,6 +73,24 @@ def stored_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType)
     if len(factors) > 1:
         quant = replace(quant, axis=0)
     return constant(bias.name, TensorType(values.shape, DType.INT32, quant), values)
+
+
+def _long_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) -> Tensor | None:
+    """Return a bias for outputs of int16 as int64; None if it is no multiple of the scales.
+
+    Steps of int16 are so small that a bias has more bits than a float32: its integer is one of
+    some that became the same float, a small part of a step from each other.
+    """
+    assert bias.data is not None
+    real = bias.data.reshape(-1).astype(np.float64)
+    scales = np.array(weights.type.quant.scales, np.float32)
+    factors = np.float32(data.type.quant.scale) * scales
+    values = np.rint(real / factors)
+    apart = np.abs(values * factors.astype(np.float64) - real)
+    lost = np.abs(real) * _LOST
+    if (apart > lost).any() or (lost > _LOST_OF_INT16 * output.quant.scale).any():
+        return None
+    return constant(bias.name, TensorType(values.shape, DType.INT64), values)
 
 
 def _is_constant(

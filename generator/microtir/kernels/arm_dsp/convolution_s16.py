@@ -23,6 +23,7 @@ from microtir.kernels.arm_dsp.blocks_s16 import (
     pack_weights,
 )
 from microtir.kernels.arm_dsp.copying import copy
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.common.bordered_rows import (
     DirectRows,
     WindowRows,
@@ -32,7 +33,6 @@ from microtir.kernels.common.bordered_rows import (
 )
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.finish_s16 import Finish16, Found16, finish16, pack_words
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (
     Count,
@@ -74,7 +74,7 @@ def _found(node: Node, *, wide: bool) -> Found16 | None:
 _narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
 
 
-class Convolution16(Kernel):
+class Convolution16(FloatRescaling):
     """Two pixels by four channels, or by two where sums are wide.
 
     Args:

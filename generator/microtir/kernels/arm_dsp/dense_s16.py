@@ -11,9 +11,10 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.blocks_s16 import PAIR, Block16, block, pack_weights
 from microtir.kernels.arm_dsp.convolution_s16 import best_block
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
-from microtir.kernels.common.kernel import SAME_ROW, Kernel
+from microtir.kernels.common.kernel import SAME_ROW
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.made_once import of_node
@@ -39,7 +40,7 @@ def _found(node: Node, *, wide: bool) -> Found16 | None:
 _narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
 
 
-class Dense16(Kernel):
+class Dense16(FloatRescaling):
     """Eight outputs a turn, or four where sums are wide.
 
     Args:

@@ -16,10 +16,10 @@ from microtir.kernels.arm_dsp.depthwise_blocks_s16 import (
     depthwise_block,
     pack_taps,
 )
+from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.common.bordered_rows import copy_cost, scratch_bytes, window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, cut, macro_kernel
 from microtir.kernels.common.made_once import of_node
@@ -48,7 +48,7 @@ def _found(node: Node, *, wide: bool) -> Found16 | None:
 _narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
 
 
-class Depthwise16(Kernel):
+class Depthwise16(FloatRescaling):
     """Up to four pixels of two channels, or two where sums are wide.
 
     Args:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from microtir.config import Feature
 from microtir.config.target import Target
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.made_once import of_node
@@ -31,6 +32,8 @@ class FloatRescaling(Kernel):
 
 @of_node
 def _has_integers(node: Node) -> bool:
+    if node.output.dtype is DType.INT16:  # of so many steps no integers are looked for
+        return False
     matrix, params = _linear(node)
     made = requantised(matrix, node, params)
     return made is not None and not made.rescaling.in_float

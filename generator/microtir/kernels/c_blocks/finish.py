@@ -21,6 +21,7 @@ from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT
 from microtir.kernels.common.weights import folded_bias
 from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.attributes import Activation
+from microtir.operators.common.fixed_point import INT32_MAX
 from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
 from microtir.operators.common.weighted import StoredRange, stored_in_float
 
@@ -192,8 +193,10 @@ def requantise(
         matrix: its weights, (channels, K) in any order of K.
         is_straight: clamps take no branch.
     """
+    if has_long_sums(node) and params.factors:
+        return _in_float(node, params, matrix)
     if has_long_sums(node):
-        words = None if params.in_double else long_constants(params, bias_of(node))
+        words = long_constants(params, bias_of(node))
         return None if words is None else (RequantiseLong(LongRescaling.of(params)), words)
     element = node.output.dtype
     offset = _offset(element)
@@ -213,28 +216,38 @@ def requantise(
 
 @dataclass(frozen=True, slots=True)
 class RequantiseInFloat:
-    """Integers whose sums become floats, are multiplied, and rounded: bias, factor, clamp."""
+    """Integers whose sums become floats, are multiplied, and rounded: factor, bias, clamp.
+
+    The bias of int16 has more bits than a float32: it is the sum of two.
+    """
 
     limits: StoredRange
+    element: DType = DType.INT8
 
-    element = DType.INT8
     weight = DType.INT8
     sum = DType.INT32
     constant = DType.FLOAT32
-    words = 2
     per_product = 1
     instructions = 14
 
     @property
+    def words(self) -> int:
+        return 2 + (self.element is DType.INT16)
+
+    @property
     def name(self) -> str:
         ends = self.limits.zero_point, self.limits.low, self.limits.high
-        return "_".join(("float", *map(str, ends))).replace("-", "m")
+        wide = "_s16" * (self.element is DType.INT16)
+        return "_".join(("float", *map(str, ends))).replace("-", "m") + wide
 
     def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
         return value * weight
 
     def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
-        return te.cast(self.sum, table[channel, 0])
+        start = te.cast(self.sum, table[channel, 0])
+        if self.element is DType.INT16:
+            start = start + te.cast(self.sum, table[channel, 2])
+        return start
 
     def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
         # Read before the first output is written: what int8_t points to may be the table.
@@ -243,6 +256,7 @@ class RequantiseInFloat:
 
 
 _LARGEST_EXACT = 1 << 24  # of the integers that a float32 holds without gaps
+_LOWER = (1 << 12) - 1  # what a second float32 has of a bias
 
 
 def _in_float(
@@ -256,11 +270,14 @@ def _in_float(
         return None
     given = node.inputs[2].data if len(node.inputs) > 2 else None
     bias = folded_bias(matrix.astype(np.int64), given, params.input_zero_point)
-    if np.abs(bias).max(initial=0) > _LARGEST_EXACT or node.output.dtype is not DType.INT8:
+    element = node.output.dtype
+    is_long = element is DType.INT16
+    if np.abs(bias).max(initial=0) > (INT32_MAX if is_long else _LARGEST_EXACT):
         return None
     factors = params.factors * (len(bias) // len(params.factors))
-    table = np.stack([bias.astype(np.float32), np.array(factors, np.float32)], axis=1)
-    return RequantiseInFloat(StoredRange.of(params)), table
+    columns = [bias & ~_LOWER, factors, bias & _LOWER] if is_long else [bias, factors]
+    table = np.stack([np.array(column, np.float32) for column in columns], axis=1)
+    return RequantiseInFloat(StoredRange.of(params), element), table
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class BorderedRows(WindowRows):
         if slack is not None:
             shape = (1, self.rows_held * geometry.copied_step + slack)
         self.buffer = self.scratch = ir.Buffer("scratch", shape, dtype, alignment=4)
-        zero = x.type.quant.zero_point if dtype is DType.INT8 else 0
+        zero = 0 if dtype.is_float else x.type.quant.zero_point
         self.border = te.as_expr(zero, dtype)
         self.row_step = geometry.copied_step
 

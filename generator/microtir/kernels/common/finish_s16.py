@@ -3,6 +3,8 @@
 Sums are of 32 bits where no input can make more of them (`SHORT` with a bias of int32, which
 tflite-micro rescales as it does int8, else `LONG`), or of 64 bits (`WIDE`).  A channel is four
 words: those that its sum begins with, which are two where it is wide, and those that rescale it.
+Sums of 32 bits that become floats (`FLOAT`) are multiplied by one, by its bits, and rounded to the
+nearest integer, of two the even one, to which the zero point is added.
 
 A wide sum is multiplied by a word whose product, without its lower 32 bits, is a word again: as few
 bits of the multiplier are dropped into the shift as the largest sum of the channel asks for.
@@ -26,7 +28,8 @@ from microtir.kernels.common.long_requantise import LongRescaling, long_constant
 from microtir.kernels.common.packing import requantised
 from microtir.kernels.common.requantise import BIAS, WORDS, Ints
 from microtir.kernels.common.runs import turns_of
-from microtir.kernels.common.weights import largest_sums
+from microtir.kernels.common.weights import folded_bias, largest_sums
+from microtir.operators.common.fixed_point import INT32_MAX
 from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
 from microtir.operators.common.multiplier import QuantizedMultiplier, reduced
 
@@ -42,6 +45,7 @@ class Sums(Enum):
     SHORT = "short"
     LONG = "long"
     WIDE = "wide"
+    FLOAT = "float"
     RAW = "sums"
 
 
@@ -96,7 +100,7 @@ class Finish16:
         """Return the instructions of an output, loads of its words and its store included."""
         clamps = 5 * ((self.low > DType.INT16.min) + (self.high < DType.INT16.max))
         short = 5 + 2 * self.corrects_ties
-        some = {Sums.SHORT: short, Sums.LONG: 4, Sums.WIDE: 8, Sums.RAW: 0}
+        some = {Sums.SHORT: short, Sums.LONG: 4, Sums.WIDE: 8, Sums.FLOAT: 10, Sums.RAW: 0}
         return some[self.sums] + clamps
 
     def place(self, channel: te.Expr, number: int, together: int) -> te.Expr:
@@ -121,13 +125,20 @@ class Finish16:
             return total
         if self.sums is Sums.LONG:
             return LongRescaling(self.low, self.high).apply(total, word(1), word(2), word(3))
-        rescale = self._wide if self.is_wide else self._short
+        if self.sums is Sums.FLOAT:
+            rescale = self._float
+        else:
+            rescale = self._wide if self.is_wide else self._short
         return te.cast(DType.INT16, te.clamp(rescale(total, word), self.low, self.high))
 
     def _wide(self, total: te.Expr, word: Word) -> te.Expr:
         multiplier = te.cast(DType.INT64, word(2))
         upper = (total >> 32) * multiplier + (((total & _LOW) * multiplier) >> 32)
         return ((te.cast(DType.INT32, upper) >> word(3)) + 1) >> 1
+
+    def _float(self, total: te.Expr, word: Word) -> te.Expr:
+        real = te.no_fp_contract(te.cast(DType.FLOAT32, total) * te.float_of_bits(word(1)))
+        return te.cast(DType.INT32, te.round_half_to_even(real)) + word(2)
 
     def _short(self, total: te.Expr, word: Word) -> te.Expr:
         product = te.cast(DType.INT64, total * 2) * te.cast(DType.INT64, word(1))
@@ -142,6 +153,7 @@ class Finish16:
         return {
             "short": self.sums is Sums.SHORT,
             "wide": self.is_wide,
+            "in_float": self.sums is Sums.FLOAT,
             "corrects_ties": self.corrects_ties,
             "saturates": self.low == DType.INT16.min or self.high == DType.INT16.max,
             "clamps": [
@@ -186,10 +198,14 @@ def finish16(
         None if a channel does not fit, or sums are not proven to.
     """
     low, high = params.activation_min, params.activation_max
+    if params.in_double or (wide and params.factors):
+        return None
     if wide:
         return _wide(node, params, matrix) if has_long_sums(node) else None
     if not fits(node):
         return None
+    if params.factors:
+        return _in_float(node, params, matrix)
     if has_long_sums(node):
         words = long_constants(params, bias_of(node))
         return None if words is None else (Finish16(Sums.LONG, low, high), words)
@@ -199,6 +215,20 @@ def finish16(
     words = made.constants.copy()
     words[:, BIAS] //= 2
     return Finish16(Sums.SHORT, low, high, made.rescaling.corrects_ties), words
+
+
+def _in_float(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Found16 | None:
+    """Return the finish that multiplies by floats; None if results might leave int32."""
+    given = node.inputs[2].data if len(node.inputs) > 2 else None
+    wide = matrix.astype(np.int64)
+    bias = folded_bias(wide, given, params.input_zero_point)
+    factors = np.array(params.factors * (len(bias) // len(params.factors)), np.float32)
+    largest = largest_sums(wide, _MAGNITUDE) + np.abs(bias)
+    if largest.max(initial=0) > INT32_MAX or (largest * factors).max(initial=0) >= _LARGEST:
+        return None
+    words = np.zeros((len(bias), WORDS), np.int32)
+    words[:, 0], words[:, 1], words[:, 2] = bias, factors.view(np.int32), params.output_zero_point
+    return Finish16(Sums.FLOAT, params.activation_min, params.activation_max), words
 
 
 def _wide(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Found16 | None:

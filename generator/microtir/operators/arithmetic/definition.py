@@ -27,6 +27,7 @@ from microtir.operators.common.quantization import (
     OWN_IF_NARROW_SYMMETRIC_INT16,
     UNUSED,
     QuantizationRule,
+    unless_in_float,
 )
 from microtir.operators.common.shapes import Shape, broadcast_shape, require, same_shape
 from microtir.operators.common.sums import Interval, joined
@@ -318,10 +319,12 @@ _ADD_N = Definition(
     traits=frozenset({Trait.ELEMENTWISE}),
 )
 
+_MUL_QUANTIZATION = unless_in_float(OWN_IF_NARROW_SYMMETRIC_INT16)
+
 DEFINITIONS = (
     _binary(Add, OWN_IF_NARROW, _add_multipliers, _add_sums, f"{ACTIVATIONS}; none in int32"),
     _binary(Sub, OWN_IF_NARROW, _add_multipliers, _add_sums, ACTIVATIONS),
-    _binary(Mul, OWN_IF_NARROW_SYMMETRIC_INT16, _mul_multipliers, _mul_sums, ACTIVATIONS),
+    _binary(Mul, _MUL_QUANTIZATION, _mul_multipliers, _mul_sums, ACTIVATIONS),
     _binary(
         SquaredDifference,
         OWN_IF_NARROW_SYMMETRIC_INT16,

@@ -23,7 +23,7 @@ from microtir.operators.common.onnx_types import cast
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 from microtir.operators.unary.definition import Round
 
-_ONE_OPERATOR = (DType.INT8, DType.UINT8, DType.INT16)
+_ONE_OPERATOR = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 
 
 @dataclass(frozen=True, slots=True)

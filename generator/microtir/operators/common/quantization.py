@@ -176,7 +176,8 @@ def weights(axis: int) -> QuantizationRule:
     def check(node: Node) -> Iterator[Problem]:
         for tensor in (node.inputs[0], *node.outputs):
             yield from _per_tensor(tensor)
-            yield from _symmetric_int16(tensor)
+            if not rescales_in_float(node):
+                yield from _symmetric_int16(tensor)
         factors = node.inputs[1]
         quant = factors.type.quantization
         if factors.dtype.is_float:

@@ -19,7 +19,7 @@ from microtir.operators.common.multiplier import (
 )
 from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import DEQUANTIZED, OWN, UNUSED
-from microtir.operators.common.types import ANY_TYPES, converting
+from microtir.operators.common.types import ANY_TYPES, QUANTISED, converting
 from microtir.operators.definition import Definition, Trait
 
 
@@ -108,20 +108,23 @@ def is_per_channel(node: Node) -> bool:
 def _requantize_multipliers(node: Node) -> Iterator[Problem]:
     assert isinstance(node.op, Quantize)
     if node.op.rescaling is Rescaling.FLOAT32:
-        if any(tensor.dtype is not DType.INT8 for tensor in (node.inputs[0], node.output)):
-            yield Problem("it is rescaled in float32", "int8 where that is done", node.output)
+        if any(tensor.dtype not in QUANTISED for tensor in (node.inputs[0], node.output)):
+            yield Problem(
+                "it is rescaled in float32", "int8 or int16 where that is done", node.output
+            )
         return
     yield from check_shift(requantize_params(node.inputs[0].type, node.output.type).multiplier)
 
 
 _F32, _I8, _U8 = DType.FLOAT32, DType.INT8, DType.UINT8
-_I16, _I32 = DType.INT16, DType.INT32
+_I16, _I32, _U16 = DType.INT16, DType.INT32, DType.UINT16
 
 _QUANTIZED = converting(
     *((source, _I8) for source in (_F32, _I8, _I16, _I32, _U8)),
-    *((source, _I16) for source in (_F32, _I8, _I16, _I32, _U8)),
+    *((source, _I16) for source in (_F32, _I8, _I16, _I32, _U8, _U16)),
     *((source, _I32) for source in (_I8, _I16)),
     *((source, _U8) for source in (_F32, _I8, _U8)),
+    *((source, _U16) for source in (_F32, _I16)),
 )
 
 DEFINITIONS = (
@@ -134,7 +137,7 @@ DEFINITIONS = (
     ),
     Definition(
         Dequantize,
-        types=converting((_I8, _F32), (_U8, _F32), (_I16, _F32), (_F32, _F32)),
+        types=converting(*((source, _F32) for source in (_I8, _U8, _I16, _U16, _F32))),
         quantization=DEQUANTIZED,
         traits=frozenset({Trait.ELEMENTWISE}),
     ),

@@ -10,7 +10,7 @@ import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.ir import Quantization
+from microtir.graph.ir import Quantization, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import (
     centred,
@@ -20,6 +20,7 @@ from microtir.operators.common.arithmetic import (
     wide,
     wrapped_int32,
 )
+from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
 from microtir.operators.conversion.definition import (
     CastTo,
@@ -35,23 +36,17 @@ def quantize(layer: FormulaContext) -> None:
     """Emit QUANTIZE from float32, or between integer types that are no look-up."""
     node, x = layer.node, layer.image(0)
     source, target = node.inputs[0].type, node.output.type
+    assert isinstance(node.op, Quantize)
+    ties_to_even = node.op.ties_to_even
     if source.dtype is DType.FLOAT32:
-        assert isinstance(node.op, Quantize)
-        real = quantize_params(target)
-        ties_to_even = node.op.ties_to_even
-
-        def from_float(*at: te.Expr) -> te.Expr:
-            # Clamped before the conversion: C leaves a float outside the integer undefined.
-            low = float(real.minimum - real.zero_point)
-            high = float(real.maximum - real.zero_point)
-            quotient = x.at(*at) / real.scale
-            if ties_to_even:
-                rounded = te.round_small(te.bind("clamped", te.clamp(quotient, low, high)))
-            else:
-                rounded = te.clamp(te.round(quotient), low, high)
-            return te.cast(target.dtype, te.cast(DType.INT32, rounded) + real.zero_point)
-
-        layer.rows(from_float)
+        layer.rows(lambda *at: _quantised(x.at(*at), target, ties_to_even=ties_to_even))
+        return
+    if node.op.rescaling is Rescaling.FLOAT32:
+        layer.rows(
+            lambda *at: _quantised(
+                _real(x.at(*at), source.quant), target, ties_to_even=ties_to_even
+            )
+        )
         return
     params = requantize_params(source, target)
     low, high = params.minimum, params.maximum
@@ -67,6 +62,25 @@ def quantize(layer: FormulaContext) -> None:
         return stored(scaled, params.output_zero_point, low, high, target.dtype)
 
     layer.rows(from_integer)
+
+
+def _quantised(value: te.Expr, target: TensorType, *, ties_to_even: bool) -> te.Expr:
+    """Return a float as a stored integer."""
+    real = quantize_params(target)
+    # Clamped before the conversion: C leaves a float outside the integer undefined.
+    low = float(real.minimum - real.zero_point)
+    high = float(real.maximum - real.zero_point)
+    quotient = value / real.scale
+    if ties_to_even:
+        rounded = te.round_small(te.bind("clamped", te.clamp(quotient, low, high)))
+    else:
+        rounded = te.clamp(te.round(quotient), low, high)
+    return te.cast(target.dtype, te.cast(DType.INT32, rounded) + real.zero_point)
+
+
+def _real(value: te.Expr, quant: Quantization) -> te.Expr:
+    """Return the float that a stored integer of one scale stands for."""
+    return te.cast(DType.FLOAT32, centred(value, quant.zero_point)) * quant.scale
 
 
 def _shifted(value: te.Expr, by: int) -> te.Expr:
@@ -88,9 +102,7 @@ def dequantize(layer: FormulaContext) -> None:
         _dequantize_channels(layer, quant, quant.axis)
         return
     x = layer.image(0)
-    layer.rows(
-        lambda *at: te.cast(DType.FLOAT32, centred(x.at(*at), quant.zero_point)) * quant.scale
-    )
+    layer.rows(lambda *at: _real(x.at(*at), quant))
 
 
 def _dequantize_channels(layer: FormulaContext, quant: Quantization, axis: int) -> None:
