@@ -14,6 +14,7 @@ from microtir.graph.declared_ranges import with_declared_ranges
 from microtir.graph.ir import Graph, Node
 from microtir.graph.passes import BoundSums, RowPorts, graph_passes_of
 from microtir.graph.passes.checked import rewritten
+from microtir.graph.passes.split_images import node_that_mixes
 from microtir.operators.control.definition import Control
 
 
@@ -68,11 +69,16 @@ def _refuse_control(graph: Graph, config: CompilationConfig) -> None:
 def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
     """Refuse to compute some entries of a batch where they cannot be told apart."""
     if config.executor.batch_count and graph.images == 1:
+        node = node_that_mixes(graph)
+        reason = (
+            "there is one, inputs have several numbers of them, or the model keeps a state"
+            if node is None
+            else f"'{node.op.name}' computes an entry of its result from several of them, or does"
+            " not know them apart"
+        )
         raise UnsupportedModelError(
-            "the entries of its outermost dimension cannot be computed one by one: there is one,"
-            " inputs have several numbers of them, the model keeps a state, or an operator mixes"
-            " them",
-            where=f"{graph.name}, batch-count",
+            f"the entries of its outermost dimension cannot be computed one by one: {reason}",
+            where=f"{graph.name if node is None else node.source}, batch-count",
             legal="a dimension that is outermost in all inputs and outputs, along which every"
             " operator computes each entry by itself",
             fix=Fix(

@@ -105,8 +105,9 @@ def test_what_mixes_entries_is_refused() -> None:
     nodes = [helper.make_node("ReduceMean", ["x"], ["y"], axes=[0], keepdims=1)]
     model = model_of(nodes, [typed("x", ("batch", 6))], ["y"], opset=13)
     module = from_onnx(model, dims={"batch": range(1, 5)})
-    with pytest.raises(UnsupportedModelError, match="cannot be computed one by one"):
+    with pytest.raises(UnsupportedModelError, match="one by one: 'mean' computes an") as caught:
         microtir.build(module, COUNTED)
+    assert "operator 0 ReduceMean, batch-count" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -127,14 +128,43 @@ def test_a_range_is_of_the_batch() -> None:
         from_onnx(model, dims={"width": range(1, 9), "batch": 2})
 
 
+def test_a_range_in_shapes_is_that_of_the_dimension() -> None:
+    """Of all inputs alike, as their first extent."""
+    shape = (range(1, MOST + 1), 6)
+    by_shapes = from_onnx(two_inputs(""), input_shapes={"x": shape, "count": shape}).graph
+    by_name = from_onnx(two_inputs(), dims={"batch": range(1, MOST + 1)}).graph
+    assert by_shapes is not None and by_name is not None
+    assert by_shapes.inputs[0].shape == by_name.inputs[0].shape == (MOST, 6)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "match"),
+    [
+        ({"x": (range(1, 6), 6)}, "'count' has not 1..5 as its first extent"),
+        ({"x": (range(1, 6), 6), "count": (range(1, 5), 6)}, "'count' has not 1..5"),
+        ({"x": (range(2, 6), 6), "count": (range(2, 6), 6)}, "its range is 2..5"),
+        ({"x": (5, range(1, 7)), "count": (5, 6)}, r"the shape \(5, 1..6\) was given"),
+    ],
+)
+def test_ranges_in_shapes_that_are_refused(
+    shapes: dict[str, tuple[int | range, ...]], match: str
+) -> None:
+    """They are one, and the file has the last word."""
+    with pytest.raises(UsageError, match=match):
+        from_onnx(two_inputs(), input_shapes=shapes)
+
+
 def test_the_command_line(microtir: Command, tmp_path: Path) -> None:
     """`--dim batch=1..5` sets the option; a table of calls has no place for a number."""
     file = tmp_path / "two.onnx"
     file.write_bytes(two_inputs())
     verified = microtir("verify", str(file), "--dim", "batch=1..5", "--samples", "2")
     assert verified.status == 0
-    config = microtir("verify", f"{file}#batch=1..5", "--dump-config")
-    assert '"batch-count": true' in config.out
+    for said in ("batch=1..5", "x:[1..5,6],count:[1..5,6]"):
+        config = microtir("verify", f"{file}#{said}", "--dump-config")
+        assert '"batch-count": true' in config.out
+    unread = microtir("verify", str(file), "--input-shapes", "x:[1..,6]")
+    assert "NAME:[1..8,3,32,32]" in unread.err
     refused = microtir(
         "compile", str(file), "-o", "out", "--dim", "batch=1..5", "--executor", "graph"
     )

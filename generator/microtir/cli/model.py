@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +26,8 @@ READING = "#"
 """Between a model file and what is said of it: its signature, or extents."""
 
 _DIM = re.compile(r"(.+)=(?:(\d{1,9})\.\.)?(\d{1,9})")
-_SHAPES = re.compile(r"([^,\[\]]+):\[([0-9, ]*)\](?:,|$)")
+_SHAPES = re.compile(r"([^,\[\]]+):\[([0-9., ]*)\](?:,|$)")
+_EXTENT = re.compile(r"(?:(\d{1,9})\.\.)?(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,18 @@ class Reading:
     """What a MODEL argument says beside the file, behind a `#`.
 
     A name is a signature of a TFLite file; NAME=EXTENT or NAME=1..MOST a dimension, and
-    INPUT:[1,2,3] the shape of an input, several of them joined by `&`.
+    INPUT:[1,2,3] the shape of an input, which may have a range, several of them joined by `&`.
     """
 
     signature: str | None = None
     dims: Mapping[str, int | range] = field(default_factory=dict)
-    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    input_shapes: Mapping[str, tuple[int | range, ...]] = field(default_factory=dict)
+
+    @property
+    def has_range(self) -> bool:
+        """Return whether each run is told an extent."""
+        extents = chain(self.dims.values(), *self.input_shapes.values())
+        return any(isinstance(extent, range) for extent in extents)
 
 
 def reading_of(model: str) -> Reading:
@@ -92,7 +100,7 @@ def reading_of(model: str) -> Reading:
     if said is None or not any(map(_is_extents, said.split("&"))):
         return Reading(said)
     dims: dict[str, int | range] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
+    shapes: dict[str, tuple[int | range, ...]] = {}
     for part in said.split("&"):
         if not _is_extents(part):
             raise UsageError(
@@ -101,10 +109,9 @@ def reading_of(model: str) -> Reading:
                 legal="NAME=16 for a dimension, or INPUT:[1,3,32,32] for the shape of an input",
             )
         if (dim := _DIM.fullmatch(part)) is not None:
-            most = int(dim[3])
-            dims[dim[1]] = most if dim[2] is None else range(int(dim[2]), most + 1)
+            dims[dim[1]] = _extent(dim[2], dim[3])
         for name, extents in _SHAPES.findall(part):
-            shapes[name] = tuple(int(extent) for extent in extents.split(",") if extent.strip())
+            shapes[name] = tuple(_extent(*found) for found in _extents(extents))
     return Reading(None, dims, shapes)
 
 
@@ -114,7 +121,23 @@ def _is_extents(part: str) -> bool:
 
 
 def _is_shapes(text: str) -> bool:
-    return bool(text) and "".join(match.group() for match in _SHAPES.finditer(text)) == text
+    shapes = tuple(_SHAPES.finditer(text))
+    is_whole = bool(text) and "".join(match.group() for match in shapes) == text
+    return is_whole and all(None not in _matches(match[2]) for match in shapes)
+
+
+def _matches(extents: str) -> list[re.Match[str] | None]:
+    """Return the extents of a shape, as they are written; None for what is none."""
+    return [_EXTENT.fullmatch(part.strip()) for part in extents.split(",") if part.strip()]
+
+
+def _extents(extents: str) -> list[tuple[str | None, str]]:
+    return [(found[1], found[2]) for found in _matches(extents) if found is not None]
+
+
+def _extent(least: str | None, most: str) -> int | range:
+    """Return an extent, or a range of them, as it is written."""
+    return int(most) if least is None else range(int(least), int(most) + 1)
 
 
 def with_reading(
@@ -129,7 +152,7 @@ def with_reading(
         if not _DIM.fullmatch(dim):
             raise UsageError(f"cannot read {dim!r}", where="--dim", legal="NAME=16, or NAME=1..8")
     if input_shapes is not None and not _is_shapes(input_shapes):
-        legal = "NAME:[1,3,32,32], with commas between several"
+        legal = "NAME:[1,3,32,32], or NAME:[1..8,3,32,32], with commas between several"
         raise UsageError(f"cannot read {input_shapes!r}", where="--input-shapes", legal=legal)
     said = [part for part in (signature, *dims, input_shapes) if part is not None]
     return f"{model}{READING}{'&'.join(said)}" if said else model
@@ -189,14 +212,13 @@ def with_batch_count(config: CompilationConfig, models: Sequence[str]) -> Compil
     Raises:
         UsageError: the executor has no place for a number.
     """
-    readings = map(reading_of, models)
-    if not any(isinstance(extent, range) for said in readings for extent in said.dims.values()):
+    if not any(reading_of(model).has_range for model in models):
         return config
     if config.is_graph():
         raise UsageError(
             "a range of a dimension, and a graph executor, whose calls have no place for a number"
             " of entries",
-            where="--dim",
+            where="--dim, --input-shapes",
             legal="a range with --executor aot, or one extent",
         )
     return config.with_(executor=config.executor.with_options({"batch-count": True}))

@@ -22,7 +22,7 @@ def read_model(
     name: str | None = None,
     signature: str | None = None,
     dims: Mapping[str, int | range] | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | range]] | None = None,
 ) -> IRModule:
     """Read a TFLite or an ONNX model, as `from_tflite` and `from_onnx` do.
 
@@ -51,7 +51,7 @@ def check(
     *,
     signature: str | None = None,
     dims: Mapping[str, int | range] | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | range]] | None = None,
 ) -> tuple[MicrotirError, ...]:
     """Return every problem that keeps `read_model` from reading a model.
 
@@ -70,7 +70,7 @@ def float_layers(
     source: ModelSource,
     *,
     dims: Mapping[str, int | range] | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | range]] | None = None,
 ) -> tuple[FloatLayer, ...]:
     """Return what a quantised model in ONNX computes in floats between integers, and why.
 
@@ -108,7 +108,7 @@ def _is_onnx(
     return True
 
 
-def _check_shapes(graph: Graph, given: Mapping[str, Sequence[int]]) -> None:
+def _check_shapes(graph: Graph, given: Mapping[str, Sequence[int | range]]) -> None:
     """Refuse shapes that are not those of a model whose file fixes them.
 
     Raises:

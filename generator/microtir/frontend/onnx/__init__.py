@@ -27,7 +27,7 @@ def from_onnx(
     *,
     name: str | None = None,
     dims: Mapping[str, int | range] | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | range]] | None = None,
 ) -> IRModule:
     """Read an ONNX model.
 
@@ -40,7 +40,7 @@ def from_onnx(
         dims: extents of dimensions that the file gives a name. A range is for the batch: the model
             is read with its most, and compiled with the option `batch-count` each run is told how
             many entries there are.
-        input_shapes: shapes of inputs, by name.
+        input_shapes: shapes of inputs, by name; the first extent of all may be a range, too.
 
     Returns:
         A module with a graph and no configuration.
@@ -67,7 +67,7 @@ def check_onnx(
     source: ModelSource,
     *,
     dims: Mapping[str, int | range] | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | range]] | None = None,
 ) -> tuple[MicrotirError, ...]:
     """Return every problem that keeps `from_onnx` from reading a model.
 
@@ -88,7 +88,7 @@ def onnx_float_layers(
     source: ModelSource,
     *,
     dims: Mapping[str, int | range] | None = None,
-    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    input_shapes: Mapping[str, Sequence[int | range]] | None = None,
 ) -> tuple[FloatLayer, ...]:
     """Return the layers between integers that a model which can be read computes in floats."""
     model = load(source)

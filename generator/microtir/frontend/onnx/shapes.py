@@ -17,11 +17,11 @@ class InputShapes:
 
     Args:
         dims: of dimensions that the file gives a name; a range for what each run says anew.
-        shapes: of whole inputs, by name.
+        shapes: of whole inputs, by name; the first extent of each may be such a range.
     """
 
     dims: Mapping[str, int | range] = field(default_factory=dict)
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    shapes: Mapping[str, Sequence[int | range]] = field(default_factory=dict)
 
     def check(self, inputs: Sequence[FileValue], file: str) -> None:
         """Refuse what is said of inputs that contradicts the file.
@@ -45,6 +45,7 @@ class InputShapes:
                 self._check_range(name, extent, inputs, file)
         for name in self.shapes:
             self._check_shape(names[name], f"{file}: input {brief(name)!r}")
+        self._check_first(inputs, file)
 
     def tensors_of(self, value: FileValue) -> tuple[FileValue, ...]:
         """Return the tensors of an input: those of a sequence have a number behind its name.
@@ -68,7 +69,7 @@ class InputShapes:
         if value.is_sequence:
             raise _open_sequence(value, where)
         if value.name in self.shapes:
-            return tuple(self.shapes[value.name])
+            return tuple(map(_most, self.shapes[value.name]))
         if value.shape is None:
             raise _unknown("its shape is not known", value, where)
         if len(value.shape) > MAX_RANK:
@@ -93,7 +94,7 @@ class InputShapes:
     def _extent(self, name: str) -> int | None:
         """Return the extent of a dimension, of a range the most."""
         extent = self.dims.get(name)
-        return max(extent) if isinstance(extent, range) else extent
+        return None if extent is None else _most(extent)
 
     def _check_range(
         self, name: str, extents: range, inputs: Sequence[FileValue], file: str
@@ -104,13 +105,8 @@ class InputShapes:
             UsageError: it begins elsewhere than at 1, or the dimension is not the batch.
         """
         where = f"{file}: dimension {brief(name)!r}"
-        if len(extents) < 2 or extents.step != 1 or min(extents) != 1:
-            raise UsageError(
-                f"its range is {extents.start}..{extents.stop - 1}",
-                where=where,
-                legal="a range from 1 to the most, which is 2 or more",
-                fix=Fix(f"give {name!r}: range(1, 9)", f"give --dim {name}=1..8"),
-            )
+        fix = Fix(f"give {name!r}: range(1, 9)", f"give --dim {name}=1..8")
+        _check_ends(extents, where, fix)
         for value in inputs:
             axes = [axis for axis, extent in enumerate(value.shape or ()) if extent == name]
             if axes != [0] or value.name in self.shapes:
@@ -129,12 +125,63 @@ class InputShapes:
             isinstance(known, str) or known == extent
             for known, extent in zip(stored, given, strict=True)
         )
-        if not fits or min(given, default=1) < 1:
+        least = min((min(e, default=1) if isinstance(e, range) else e for e in given), default=1)
+        if not fits or least < 1:
             raise UsageError(
-                f"the shape {given} was given for it", where=where,
+                f"the shape ({', '.join(map(_text, given))}) was given for it", where=where,
                 legal=str(tuple(known or "any" for known in stored)),
                 fix=Fix("correct `input_shapes`", "correct --input-shapes"),
             )  # fmt: skip
+
+    def _check_first(self, inputs: Sequence[FileValue], file: str) -> None:
+        """Refuse ranges in shapes that are not one range, the first extent of all inputs.
+
+        Raises:
+            UsageError: one begins elsewhere than at 1, or stands elsewhere.
+        """
+        ranged = {
+            name: [(axis, e) for axis, e in enumerate(shape) if isinstance(e, range)]
+            for name, shape in self.shapes.items()
+        }
+        found = [(name, *place) for name, places in ranged.items() for place in places]
+        if not found:
+            return
+        name, _, first = found[0]
+        fix = Fix(f"give {name!r}: (range(1, 9), ...)", f"give --input-shapes {name}:[1..8,...]")
+        _check_ends(first, f"{file}: input {brief(name)!r}", fix)
+        given = {value.name for value in inputs}
+        for other in sorted(given | ranged.keys()):
+            if ranged.get(other) != [(0, first)]:
+                raise UsageError(
+                    f"input {brief(name)!r} has a range in its shape, and {brief(other)!r} has not"
+                    f" {_text(first)} as its first extent, and that alone",
+                    where=file,
+                    legal="a range for the batch, one for all inputs, outermost in each",
+                    fix=Fix("correct `input_shapes`", "correct --input-shapes"),
+                )
+
+
+def _most(extent: int | range) -> int:
+    return max(extent, default=0) if isinstance(extent, range) else extent
+
+
+def _text(extent: int | range) -> str:
+    return f"{extent.start}..{extent.stop - 1}" if isinstance(extent, range) else str(extent)
+
+
+def _check_ends(extents: range, where: str, fix: Fix) -> None:
+    """Refuse a range that begins elsewhere than at 1.
+
+    Raises:
+        UsageError: it does, or it has one number.
+    """
+    if len(extents) < 2 or extents.step != 1 or min(extents) != 1:
+        raise UsageError(
+            f"its range is {_text(extents)}",
+            where=where,
+            legal="a range from 1 to the most, which is 2 or more",
+            fix=fix,
+        )
 
 
 def _open_sequence(value: FileValue, where: str) -> UnsupportedModelError:

@@ -51,6 +51,21 @@ class SplitImages:
         )
 
 
+def node_that_mixes(graph: Graph) -> Node | None:
+    """Return the first node that keeps the images of a graph from being computed one by one.
+
+    None if that is not for a node.
+    """
+    images = _images_of(graph)
+    one = {t: part for t in _varying(graph) if (part := _one_of(t, images)) is not None}
+    if images == 1 or not one.keys() >= set(graph.inputs):
+        return None
+    for node in graph.nodes:
+        if not one.keys() >= set(node.outputs) or _node_of_one(node, one, images) is None:
+            return node
+    return None
+
+
 def _images_of(graph: Graph) -> int:
     """Return how many images all inputs have; 1 also where they cannot be taken apart."""
     extents = {tensor.shape[0] if tensor.shape else 1 for tensor in graph.inputs}
