@@ -35,6 +35,17 @@ class SeenRange:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsInUse:
+    """How many of an output's rows are in use, the first ones along an axis: an output says it.
+
+    `count` is the C name of that output.
+    """
+
+    axis: int
+    count: str
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """An input or output of the entry function: the model's name for it, its C name, its type.
 
@@ -42,6 +53,7 @@ class Port:
     caller has other memory for it.
     `row_bytes` is the size of a row if functions of the caller hand it over row by row, else None.
     `seen` are the values of an input that a run does not count, where it counts the others.
+    `in_use` is there for an output of which data say how many rows there are.
     """
 
     kind: PortKind
@@ -52,6 +64,7 @@ class Port:
     row_bytes: int | None = None
     pool: int = 0
     seen: SeenRange | None = None
+    in_use: RowsInUse | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

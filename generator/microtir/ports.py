@@ -13,7 +13,7 @@ from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.input_guards import seen_range
 from microtir.graph.ir import Graph, State, TensorType
-from microtir.ir_module import IRModule, Port, PortKind, StatePort, StreamInfo
+from microtir.ir_module import IRModule, Port, PortKind, RowsInUse, StatePort, StreamInfo
 from microtir.memory_plan import TURN_BYTES, KeptBlock, MemoryPlan, StateLayout
 from microtir.requested import requested_graph
 from microtir.tir.ir import Buffer, PrimFunc
@@ -36,11 +36,14 @@ def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple
     by_rows += [executor.row_drained_outputs] * len(outputs)
     # One struct holds the inputs and another the outputs, yet the macros of both share a prefix.
     names = c_names([t.name for t in tensors])
+    in_c = dict(zip((t.name for t in outputs), names[len(inputs) :], strict=True))
+    in_use = {x.name: RowsInUse(x.axis, in_c[x.count]) for x in graph.counted if x.count in in_c}
     return tuple(
         Port(
             *(kind, t.name, c_name, graph.type_of_all(t), place.offset if place else None),
             t.type.row_bytes if is_by_rows else None,
             place.pool if place else 0,
+            in_use=in_use.get(t.name) if kind is PortKind.OUTPUT else None,
         )
         for kind, t, c_name, place, is_by_rows in zip(
             kinds, tensors, names, places, by_rows, strict=True

@@ -215,7 +215,11 @@ def test_what_exporters_do_with_rows() -> None:
     graph, rng = read(model), np.random.default_rng(8)
     assert [tensor.name for tensor in graph.outputs] == ["table", "table_count", "kind", "highest"]
     assert {counted.count for counted in graph.counted} == {"table_count"}
-    loaded = host.load(microtir.build(from_onnx(model)), sanitize=True)
+    artifact = microtir.build(from_onnx(model))
+    header = artifact.source("model.h")
+    for title in ("'table': float32[4][5]", "'kind': int64[4]", "'highest': float32[4]"):
+        assert f"{title}\n * The first table_count[0] rows are in use.\n */" in header, header
+    loaded = host.load(artifact, sanitize=True)
     runs = []
     for chance in (0.0, 0.5, 1.0):
         scores = rng.random((1, 2, 8)) * (rng.random((1, 2, 8)) < chance)

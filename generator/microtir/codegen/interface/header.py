@@ -121,10 +121,13 @@ def port_stems(program: CProgram, model: ModelInfo) -> list[str]:
 
 def _port_title(port: Port) -> list[str]:
     kind = "Input" if port.kind is PortKind.INPUT else "Output"
-    lines = [f"{kind} '{port.name}': {type_text(port)}"]
+    title = f"{kind} '{port.name}': {type_text(port)}"
     if _scale(port) is not None:
-        lines[0] += ", real value = scale * (value - zero point)"
-    return [lines[0]]
+        title += ", real value = scale * (value - zero point)"
+    if port.in_use is None:
+        return [title]
+    along = f" along axis {port.in_use.axis}" if port.in_use.axis else ""
+    return [title, f"The first {port.in_use.count}[0] rows{along} are in use."]
 
 
 def type_text(port: Port) -> str:
