@@ -34,6 +34,7 @@ VERBS = (
     "operators",
     "targets",
     "explain",
+    "completion",
     "micro",
     "tvmc",
 )

@@ -43,6 +43,11 @@ def all_boards(board_dirs: Sequence[str | os.PathLike[str]] = ()) -> tuple[Board
     return tuple(read_board(folder) for _, folder in sorted(_folders(board_dirs).items()))
 
 
+def board_names(board_dirs: Sequence[str | os.PathLike[str]] = ()) -> list[str]:
+    """Return the names of all boards, sorted; their files are not read."""
+    return sorted(_folders(board_dirs))
+
+
 def emulated_like(board: Board) -> str:
     """Return how to do without an emulator of a board: the emulated one with the same core.
 

@@ -12,6 +12,7 @@ from microtir.cli import micro
 from microtir.cli.boards import boards
 from microtir.cli.choice import check_choice
 from microtir.cli.compile import ARCHIVE, compile_model
+from microtir.cli.completion import completion
 from microtir.cli.config_options import with_config
 from microtir.cli.diff import diff
 from microtir.cli.doctor import doctor
@@ -88,6 +89,7 @@ APP.command("options", cls=Command)(options)
 APP.command("operators", cls=Command)(operators)
 APP.command("targets", cls=Command)(targets)
 APP.command("explain", cls=Command)(explain)
+APP.command("completion", cls=Command)(completion)
 
 MICRO = typer.Typer(
     cls=VerbGroup,

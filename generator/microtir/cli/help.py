@@ -34,7 +34,7 @@ class Command(TyperCommand):
                 continue
             title = _title(parameter)
             if not whole and title in PANELS:
-                if title != PANEL or parameter.opts[-1] not in DAILY:
+                if not is_shown(parameter):
                     hidden += 1
                     continue
                 record = (record[0], _SUMMARIES[parameter.opts[-1]])
@@ -49,6 +49,12 @@ class Command(TyperCommand):
                 f"{hidden} more options, and the legal values and the default of each: "
                 f"{ctx.command_path} {HELP_ALL}"
             )
+
+
+def is_shown(parameter: Any) -> bool:
+    """Return whether the short help has an option: the verb's own, and the daily ones."""
+    title = _title(parameter)
+    return title not in PANELS or (title == PANEL and parameter.opts[-1] in DAILY)
 
 
 def _title(parameter: Any) -> str:
