@@ -1,0 +1,61 @@
+"""The site of the pages: its hook, what finds faults of built pages, and what it lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripts.product.links import problems
+from scripts.product.pages import OUTSIDE, ROOT, relinked
+
+
+@pytest.mark.parametrize(
+    ("source", "link", "there"),
+    [
+        ("README.md", "docs/boards.md", "boards.md"),
+        ("README.md", "docs/decisions/README.md#x", "decisions/README.md#x"),
+        ("README.md", "CHANGELOG.md", "changes.md"),
+        ("docs/runtime.md", "../runtime_crt/MISRA.md", "misra.md"),
+        ("docs/projects/cmake.md", "../../examples/wine/README.md", "../examples/wine.md"),
+        ("docs/projects/cmake.md", "../boards.md#labels", "../boards.md#labels"),
+        ("examples/wine/README.md", "../../docs/onnx.md", "../onnx.md"),
+        ("docs/report.md", "https://example.com/docs/a.md", "https://example.com/docs/a.md"),
+    ],
+)
+def test_links_are_those_of_the_site(source: str, link: str, there: str) -> None:
+    """A link of the repository leads to the same page on the site."""
+    assert relinked(f"see [that]({link}).", source) == f"see [that]({there})."
+
+
+def test_every_page_has_a_place() -> None:
+    """What the site lists is there, and every page but decisions is listed, once."""
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    listed = [line.rpartition(": ")[2] for line in navigation.splitlines() if line.endswith(".md")]
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    free = {page for page in pages if page.startswith("decisions/")} - {"decisions/README.md"}
+    assert sorted(listed) == sorted({*pages, *OUTSIDE.values()} - free)
+    assert all((ROOT / source).is_file() for source in OUTSIDE)
+
+
+def test_faults_of_built_pages_are_found(tmp_path: Path) -> None:
+    """A font or a script of another host, a page that is not there, and a place in one."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "own.css").write_text("@import url(https://fonts.example.com/a.css);")
+    (tmp_path / "index.html").write_text(
+        '<link rel="canonical" href="https://example.com/"><link rel="stylesheet" href="own.css">'
+        '<link rel="preconnect" href="https://fonts.example.com">'
+        '<script src="//cdn.example.com/x.js"></script><p style="background:url(http://a.b/c)">'
+        '<a href="https://example.com/elsewhere">x</a><a href="deep/a.html#here">x</a>'
+        '<a href="deep/a.html#gone">x</a><a href="gone.html">x</a>'
+        '<img src="data:image/png;base64,">'
+    )
+    (tmp_path / "deep" / "a.html").write_text('<h1 id="here"><a href="/index.html">x</a></h1>')
+    assert problems(tmp_path) == [
+        "index.html loads https://fonts.example.com",
+        "index.html loads //cdn.example.com/x.js",
+        "index.html loads http://a.b/c",
+        "index.html links to deep/a.html#gone, which is not there",
+        "index.html links to gone.html, which is not there",
+        "own.css loads https://fonts.example.com/a.css",
+    ]
