@@ -7,13 +7,13 @@ BIN := .venv/bin
 DIGITS := examples/digits
 BASE ?= HEAD
 MINUTES ?= 10
-SHELL_FILES := scripts/setup.sh .ci/run .github/actions/diff/compare.sh .github/actions/diff/comment.sh
+SHELL_FILES := .ci/run $(wildcard scripts/*.sh scripts/*/*.sh .github/*/*.sh .github/*/*/*.sh)
 # The tests of a file share costly set-ups: one worker runs them all.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo quick test soak test-other lint types check replay replay-quick bench golden \
-  format clean
+.PHONY: help setup setup-dev demo quick test soak test-other product lint types check replay replay-quick \
+  bench golden format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ soak: setup-dev ## run tests of random cases with fresh seeds for MINUTES=10; SE
 test-other: ## run the tests that need no tools with the interpreter OTHER_PYTHON
 	@PYTHON=$(OTHER_PYTHON) VENV=build/other-python scripts/setup.sh unit
 	build/other-python/bin/python -m pytest -n auto --without-tools $(ARGS)
+
+product: ## build the site and the wheel, and check both as their users get them
+	@VENV=build/product scripts/setup.sh product
+	scripts/product/check.sh build/product/bin
 
 lint: setup-dev ## ruff, vermin and shellcheck
 	$(BIN)/ruff check .

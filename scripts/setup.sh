@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Prepares this checkout on Debian or Ubuntu. Usage: scripts/setup.sh run|dev|unit
+# Prepares this checkout on Debian or Ubuntu. Usage: scripts/setup.sh run|dev|unit|product
 #   run   .venv with microtir and what it needs
 #   dev   the same, what tests and checks need, and the C compilers that the tests use
 #   unit  what those tests need that use no tools: no C compiler is looked for
+#   product  what builds the site and the wheel
 # Variables: PYTHON, the interpreter, for which a .venv of another one is made anew;
 #            VENV, another folder than .venv.
 # Does nothing where a finished run with the same pyproject.toml is recorded in .venv.
@@ -15,9 +16,10 @@ venv=${VENV:-.venv}
 case "$mode" in
   run) target=. wheels="22 MB to load, 160 MB on disk" ;;
   unit) target='.[unit]' wheels="25 MB to load, 170 MB on disk" ;;
+  product) target='.[product]' wheels="45 MB to load, 250 MB on disk" ;;
   dev) target='.[dev]' wheels="150 MB to load, 680 MB on disk" ;;
   *)
-    echo "usage: scripts/setup.sh run|dev|unit" >&2
+    echo "usage: scripts/setup.sh run|dev|unit|product" >&2
     exit 2
     ;;
 esac
@@ -162,7 +164,7 @@ key=$({
   cat pyproject.toml scripts/setup.sh
 } | sha256sum | cut -c1-16)
 
-[ "$mode" = unit ] || system_packages
+[ "$mode" = unit ] || [ "$mode" = product ] || system_packages
 if ! is_usable; then
   virtual_environment
 elif [ -e "$venv/.ready-dev-$key" ] || [ -e "$venv/.ready-$mode-$key" ]; then

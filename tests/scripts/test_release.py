@@ -1,0 +1,84 @@
+"""What a tag publishes: the steps of its workflow, run with stand-ins for programs of others."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import microtir
+from scripts.release.notes import ROOT, notes
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+CHANGES = "# Changes\n\n## Unreleased\n\nNext.\n\n## 0.2.0\n\nFaster.\n\n## 0.1.0\n\nThe first.\n"
+
+
+def run(script: str, *arguments: str, folder: Path) -> tuple[int, str, list[str]]:
+    """Run a step with a `python` and a `gh` that write down how they are called."""
+    calls = folder / "calls"
+    for name in ("python", "gh"):
+        program = folder / name
+        program.write_text(
+            f'#!/bin/sh\necho "{name} $*" >>"{calls}"\n'
+            f'[ "$2" != view ] || [ -e "{folder}/there" ]\n'
+        )
+        program.chmod(0o755)
+    done = subprocess.run(
+        ["bash", str(ROOT / script), *arguments], capture_output=True, text=True, check=False,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "GITHUB_REF_NAME": "v1.2.3"},
+    )  # fmt: skip
+    return done.returncode, done.stdout, calls.read_text().splitlines()
+
+
+def test_workflows_are_what_github_takes() -> None:
+    """Each follows GitHub's schema, and names scripts and targets that are there."""
+    checker = Path(sys.executable).with_name("check-jsonschema")
+    done = subprocess.run(
+        [checker, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for workflow in WORKFLOWS:
+        commands = re.findall(r"run: (.*)", workflow.read_text("utf-8"))
+        for script in re.findall(r"scripts/\S+\.sh", "\n".join(commands)):
+            assert os.access(ROOT / script, os.X_OK), script
+        for target in re.findall(r"make (\w+)", "\n".join(commands)):
+            assert f"\n{target}: " in makefile
+
+
+def test_notes_are_those_of_the_version() -> None:
+    """The section of the list, and an error where tag, package and list are not of one version."""
+    assert notes("v0.2.0", "0.2.0", CHANGES) == "Faster.\n"
+    with pytest.raises(ValueError, match=r"v0\.3\.0 is not v0\.2\.0"):
+        notes("v0.3.0", "0.2.0", CHANGES)
+    with pytest.raises(ValueError, match=r"no section '## 0\.3\.0'"):
+        notes("v0.3.0", "0.3.0", CHANGES)
+    command = [sys.executable, "-m", "scripts.release.notes"]
+    done = subprocess.run(
+        [*command, f"v{microtir.__version__}"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    refused = subprocess.run([*command, "v9"], cwd=ROOT, capture_output=True, check=False)
+    assert refused.returncode == 1 and b"release: the tag v9 is not" in refused.stderr
+
+
+def test_steps_call_what_they_say(tmp_path: Path) -> None:
+    """Tests of every system, and a release that is made once."""
+    status, _, calls = run("scripts/release/without_tools.sh", "-x", folder=tmp_path)
+    assert (status, len(calls)) == (0, 2)
+    assert calls[1] == "python -m pytest -n auto --without-tools -q -x"
+    (tmp_path / "calls").unlink()
+    publish = ("scripts/release/publish.sh", "notes.md", "dist/a.whl")
+    status, _, calls = run(*publish, folder=tmp_path)
+    assert status == 0 and calls[1:] == [
+        "gh release create v1.2.3 --verify-tag --title v1.2.3 --notes-file notes.md dist/a.whl"
+    ]
+    (tmp_path / "there").touch()
+    (tmp_path / "calls").unlink()
+    status, said, calls = run(*publish, folder=tmp_path)
+    assert (status, len(calls)) == (0, 1) and "there already" in said
