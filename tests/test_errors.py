@@ -45,6 +45,8 @@ def test_a_fix_has_two_forms() -> None:
     assert "fix:   --force" in str(many.for_command_line())
     assert "fix:   drop it" in str(many.for_command_line())
     assert "fix:   force=True" in str(many)
+    joined = Fix.of("either ", Fix("force=True", "--force"), "; or not")
+    assert (joined, joined.command) == ("either force=True; or not", "either --force; or not")
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,12 @@ class Fix(str):
         fix.command = command
         return fix
 
+    @classmethod
+    def of(cls, *parts: str) -> Fix:
+        """Return the parts as one text; each of them may have two forms itself."""
+        command = "".join(part.command if isinstance(part, Fix) else part for part in parts)
+        return cls("".join(parts), command)
+
     def __reduce__(self) -> tuple[Any, ...]:  # a diagnostic may come from another process
         return Fix, (str(self), self.command)
 

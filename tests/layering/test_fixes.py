@@ -32,6 +32,11 @@ ONLY_PYTHON = (
     "te/",
     "tir/",
 )
+# A flag, but not in a command that is quoted whole, which anybody can type.
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+COMMAND = re.compile(r"`microtir [^`]*`")
+# What only a command line calls.
+ONLY_COMMANDS = ("cli/", "compat/microtvm/tvmc", "config/flags.py", "host/oracle.py")
 # A function of C, of the tool that exported the model, of a model that was loaded by Python.
 NO_CALLS_OF_OURS = ("TVMGraphExecutor_Create()", "Input(batch_shape=(1, ...))", "debug=True)")
 
@@ -47,11 +52,11 @@ def _fixes(tree: ast.AST) -> Iterator[ast.expr]:
                 yield node.value
 
 
-def _texts(fix: ast.expr) -> Iterator[str]:
-    """What a command line prints of a fix: of one with two forms, the second."""
+def _texts(fix: ast.expr, form: int = 1) -> Iterator[str]:
+    """What a command line prints of a fix: of one with two forms, the second; Python has form 0."""
     if isinstance(fix, ast.Call) and isinstance(fix.func, ast.Name):
         if fix.func.id == "Fix":
-            yield from _texts(fix.args[1])
+            yield from _texts(fix.args[form], form)
         return
     if isinstance(fix, ast.JoinedStr):
         parts = [v.value if isinstance(v, ast.Constant) else "X" for v in fix.values]
@@ -62,7 +67,7 @@ def _texts(fix: ast.expr) -> Iterator[str]:
         return
     for child in ast.iter_child_nodes(fix):
         if isinstance(child, ast.expr):
-            yield from _texts(child)
+            yield from _texts(child, form)
 
 
 def test_a_command_line_is_told_what_can_be_typed() -> None:
@@ -76,9 +81,22 @@ def test_a_command_line_is_told_what_can_be_typed() -> None:
     assert not found, "give both forms, errors.Fix:\n" + "\n".join(found)
 
 
+def test_python_is_told_what_can_be_called() -> None:
+    """No fix that Python's callers read is in a command line's words: "add --force"."""
+    found = []
+    for module in package_modules():
+        for fix in () if module.path.startswith(ONLY_COMMANDS) else _fixes(module.tree):
+            texts = [COMMAND.sub("", text) for text in _texts(fix, 0)]
+            found += [f"{module.path}:{fix.lineno}: {t}" for t in texts if FLAG.search(t)]
+    assert not found, "give both forms, errors.Fix:\n" + "\n".join(found)
+
+
 def test_the_rule_finds_what_it_is_for() -> None:
     """The words that command lines were told are found, and those in their place are not."""
     given = 'E(fix="build() it"); E(fix=Fix("with force", "--force")); E(fix=f"use {x} True")'
     fixes = [list(_texts(fix)) for fix in _fixes(ast.parse(given))]
     assert fixes == [["build() it"], ["--force"], ["use X True"]]
     assert [bool(PYTHON.search(text)) for [text] in fixes] == [True, False, True]
+    told = [list(_texts(fix, 0)) for fix in _fixes(ast.parse(given))]
+    assert told == [["build() it"], ["with force"], ["use X True"]]
+    assert FLAG.search("add --force") and not FLAG.search(COMMAND.sub("", "by `microtir a --b`"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from microtir import resources
 from microtir.boards.board import BOARD_FILE, Board, EmulatorKind, read_board
 from microtir.boards.errors import BoardError
-from microtir.errors import nearest
+from microtir.errors import Fix, nearest
 
 BOARD_PATH = "MICROTIR_BOARD_PATH"
 """Environment variable with more folders of boards, separated as PATH is."""
@@ -48,7 +48,7 @@ def board_names(board_dirs: Sequence[str | os.PathLike[str]] = ()) -> list[str]:
     return sorted(_folders(board_dirs))
 
 
-def emulated_like(board: Board) -> str:
+def emulated_like(board: Board) -> Fix:
     """Return how to do without an emulator of a board: the emulated one with the same core.
 
     Instructions are the same there, if the features of the core are, too; of several boards the
@@ -63,8 +63,9 @@ def emulated_like(board: Board) -> str:
         and other.target.features == board.target.features
     ]
     if not same_core:
-        return "`microtir boards` shows the emulator of each"
-    return f"take --board {same_core[0].name}, which has the same core and is emulated"
+        return Fix.of("`microtir boards` shows the emulator of each")
+    name, why = same_core[0].name, "which has the same core and is emulated"
+    return Fix(f"take the board '{name}', {why}", f"take --board {name}, {why}")
 
 
 def _folders(board_dirs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:

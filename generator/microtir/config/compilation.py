@@ -204,7 +204,7 @@ class CompilationConfig(ConfigFields):
             "CPUs with 64 bits start as many instructions at a time as they find",
             where="measure",
             legal="cycles for microcontrollers, instructions for every target",
-            fix="leave it out, or name a microcontroller: --target 'c -mcpu=cortex-m4'",
+            fix="leave it out, or name a microcontroller as target: 'c -mcpu=cortex-m4'",
         )
 
     def _check_steps(self) -> None:

@@ -11,7 +11,7 @@ from microtir.config.fields import ConfigFields
 from microtir.config.option import Section, shown
 from microtir.config.options import find
 from microtir.config.runtime import Runtime
-from microtir.errors import ConfigError, nearest
+from microtir.errors import ConfigError, Fix, nearest
 
 
 def to_dict(config: ConfigFields) -> dict[str, object]:
@@ -77,7 +77,7 @@ def from_text(text: str) -> dict[str, Any]:
         raise ConfigError(
             f"the configuration is no JSON: {error}",
             where="CompilationConfig",
-            fix="write a fresh one with --dump-config",
+            fix=Fix("write a fresh one with to_json()", "write a fresh one with --dump-config"),
         ) from None
     if not isinstance(data, dict):
         raise ConfigError(

@@ -15,6 +15,7 @@ from microtir.boards.errors import BoardError, EmulatorError
 from microtir.boards.search import emulated_like
 from microtir.boards.toolchain import require_program
 from microtir.device.compiled_tools import Tool, tool_path
+from microtir.errors import Fix
 from microtir.support.processes import Child
 
 DEFAULT_TIMEOUT = 120.0  # seconds
@@ -62,7 +63,7 @@ def emulator_command(board: Board, program: Path, more: Sequence[str] = ()) -> l
         raise BoardError(
             f"the board '{board.name}' has no emulator",
             where=f"{board.file}: emulator",
-            fix=f"write the program to a real board; or {emulated_like(board)}",
+            fix=Fix.of("write the program to a real board; or ", emulated_like(board)),
         )
     if emulator.kind is EmulatorKind.NATIVE:
         return [str(program.resolve())]

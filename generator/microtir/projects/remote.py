@@ -12,7 +12,7 @@ from microtir.boards.board import Board, ProjectType
 from microtir.boards.errors import BoardError, ProjectError
 from microtir.boards.search import emulated_like
 from microtir.device.session import RUN_TIMEOUT, DeviceSession, RemoteRun, check_models
-from microtir.errors import RunError
+from microtir.errors import Fix, RunError
 from microtir.ir_module import ModelInfo
 from microtir.projects.generate import generate
 from microtir.projects.options import ProjectOptions
@@ -166,6 +166,9 @@ def _check_runs_samples(board: Board) -> None:
         f"samples cannot be run on '{board.name}': it has no project of type 'baremetal'",
         where=f"{board.file}: projects",
         legal="boards with one, which `microtir boards` lists",
-        fix=f"{emulated_like(board)}; or run a project on this one: "
-        f"`microtir micro create-project --board {board.name}`",
+        fix=Fix.of(
+            emulated_like(board),
+            "; or run a project on this one: ",
+            f"`microtir micro create-project --board {board.name}`",
+        ),
     )

@@ -9,7 +9,7 @@ from microtir import driver
 from microtir.boards.board import Board
 from microtir.config import CompilationConfig, External, Measure
 from microtir.device.emulate import DEFAULT_TIMEOUT
-from microtir.errors import UsageError
+from microtir.errors import Fix, UsageError
 from microtir.ir_module import IRModule
 from microtir.profiling.code_size import BoardCompiler
 from microtir.profiling.profile import profile
@@ -64,7 +64,10 @@ def choose_external(
             f"the configuration names {len(config.external)} libraries",
             where="external",
             legal="one, to compare with",
-            fix="name it: --external cmsis-nn=FOLDER",
+            fix=Fix(
+                "name it: external=External('cmsis-nn', FOLDER)",
+                "name it: --external cmsis-nn=FOLDER",
+            ),
         )
     (library,) = config.external
     whole = External(library.library, library.path, everything=True)

@@ -14,7 +14,7 @@ from microtir.compat.microtvm.mlf.layout import METADATA, VERSION
 from microtir.compat.microtvm.mlf.metadata import EXTRA
 from microtir.config.option import shown
 from microtir.config.texts import path_problem
-from microtir.errors import ModelFileError
+from microtir.errors import Fix, ModelFileError
 from microtir.support.reading import WrongDataError, parse_json
 
 MAX_BYTES = 256 * 2**20  # of an archive: far more than any microcontroller has flash
@@ -131,5 +131,8 @@ def damaged(file: Path, what: str) -> ModelFileError:
         what,
         where=str(file),
         legal="an archive in Model Library Format that microtir wrote",
-        fix="compile the model again with --output-format mlf",
+        fix=Fix(
+            "build the model again and call export_model_library_format()",
+            "compile the model again with --output-format mlf",
+        ),
     )
