@@ -146,3 +146,12 @@ def test_metadata_names_no_place_and_no_time(artifact: Artifact) -> None:
     assert str(Path(__file__).resolve().parents[2]) not in text
     assert str(Path.home()) not in text
     assert not {"time", "date"} & set(json.loads(text))
+
+
+def test_a_notebook_shows_what_it_takes(artifact: Artifact) -> None:
+    """The fragment has name, processor, memory, ports and files, as text and not as HTML."""
+    port = replace(artifact.metadata.ports[0], member="a<b")
+    shown = replace(artifact, metadata=replace(artifact.metadata, ports=(port,)))._repr_html_()
+    assert f"<b>{artifact.metadata.module_name}, for " in shown and "a&lt;b: " in shown
+    assert f"{artifact.metadata.weights_bytes:,} bytes of flash" in shown
+    assert all(file.path in shown for file in artifact.files)

@@ -97,7 +97,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "artifact": COMMON
     | MODULE
     | TIR
-    | {"codegen", "files", "graph.ir", "measure", "support.reading", "compat.microtvm.mlf"},
+    | {"codegen", "files", "graph.ir", "measure", "support.reading", "compat.microtvm.mlf"}
+    | {"support.notebook"},
     # what users of microTVM bring: each part belongs to the stage that calls it
     "compat": COMMON
     | MODULE
@@ -199,7 +200,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | PROGRAM
     | TIR
-    | {"driver", "artifact", "support.reading", "support.templates"},
+    | {"driver", "artifact", "support.notebook", "support.reading", "support.templates"},
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
     "cli": COMMON
     | GRAPH_IR

@@ -15,4 +15,5 @@ WHITELIST: dict[str, str] = {
     "dump_bytecode": "jinja2, when it has compiled a template",
     "__getattr__": "Python, when a public name of the package is first used",
     "__dir__": "Python's interactive shell",
+    "_repr_html_": "a notebook, when a cell ends with the object",
 }

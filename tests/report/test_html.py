@@ -106,3 +106,13 @@ def test_a_model_without_workspace_has_no_map() -> None:
     page = to_html(replace(report(), pools=(empty,), limits=()))
     assert "<svg" not in page
     assert "<h2>Layers</h2>" in page
+
+
+def test_a_notebook_shows_what_a_model_takes() -> None:
+    """The fragment is well-formed and escaped, and has no colour of its own: dark pages stay so."""
+    facts = replace(report(), file="<b>&.tflite")
+    shown = facts._repr_html_()
+    parsed(shown)
+    assert "&lt;b&gt;&amp;.tflite" in shown and "color" not in shown
+    assert f"{facts.weights_bytes:,} bytes of flash" in shown
+    assert f"{pool().size:,} bytes of RAM" in shown

@@ -10,8 +10,10 @@ from pathlib import Path
 from microtir.artifact.contents import Contents
 from microtir.artifact.folder import write_sources
 from microtir.compat.microtvm.mlf.export import export_model_library_format
+from microtir.config.processors import for_processors
 from microtir.errors import UsageError, nearest
 from microtir.support.arguments import checked_arguments
+from microtir.support.notebook import facts_html
 
 
 class ExportFormat(Enum):
@@ -53,6 +55,23 @@ class Artifact(Contents):
         if _checked_format(format) is ExportFormat.SOURCES:
             return write_sources(Path(path), self.files, self.metadata, force=force)
         return export_model_library_format(self, path, force=force)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: what it takes, its ports, and its files."""
+        facts, memory = self.metadata, self.metadata.memory
+        shown = []
+        if memory is not None:
+            shown.append(("workspace", f"{memory.workspace_size:,} bytes of RAM"))
+        if facts.state is not None:
+            shown.append(("state", f"{facts.state.size:,} bytes of RAM"))
+        shown.append(("weights", f"{facts.weights_bytes:,} bytes of flash"))
+        shown += [
+            (port.kind, f"{port.member}: {port.dtype} {'x'.join(map(str, port.shape))}")
+            for port in facts.ports
+        ]
+        shown.append(("files", ", ".join(file.path for file in self.files)))
+        processors = for_processors(self.module.require_config("artifact").targets)
+        return facts_html(f"{facts.module_name}, {processors}", shown)
 
 
 def _checked_format(given: ExportFormat | str) -> ExportFormat:

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from microtir.artifact import Footprint
+from microtir.support.notebook import facts_html
 
 FINISH = "f"
 """What follows the layer's number in the label of a step that finishes a layer."""
@@ -340,6 +341,20 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return the same facts as JSON holds them."""
         return asdict(self, dict_factory=_plain)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: what the model takes, and whether that fits."""
+        about = "" if self.code_is_compiled else "about "
+        shown = [
+            *((f"pool {p.name}", f"{p.size:,} bytes of RAM, at least {p.lower_bound:,}")
+              for p in self.pools),
+            ("weights", f"{self.weights_bytes:,} bytes of flash"),
+            ("code", f"{about}{self.code_bytes:,} bytes of flash"),
+            ("layers", f"{len(self.layers)}"),
+            *((limit.option, f"{limit.used:,} of {limit.allowed:,} bytes"
+               + ("" if limit.free >= 0 else ": exceeded")) for limit in self.limits),
+        ]  # fmt: skip
+        return facts_html(f"{self.file or self.model}, {', '.join(self.targets)}", shown)
 
 
 def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
