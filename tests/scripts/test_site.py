@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 from scripts.product.links import problems
 from scripts.product.pages import OUTSIDE, ROOT, relinked
+from scripts.product.picture import PICTURE, drawn
 
 
 @pytest.mark.parametrize(
@@ -59,3 +61,11 @@ def test_faults_of_built_pages_are_found(tmp_path: Path) -> None:
         "index.html links to gone.html, which is not there",
         "own.css loads https://fonts.example.com/a.css",
     ]
+
+
+def test_the_picture_is_what_is_planned_today() -> None:
+    """It is one file of its own, and `python -m scripts.product.picture` writes it again."""
+    picture = drawn()
+    assert PICTURE.read_text("utf-8") == picture
+    assert ET.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
+    assert picture.count("http") == 1
