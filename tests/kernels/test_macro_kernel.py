@@ -19,10 +19,12 @@ from microtir.kernels.common.macro_kernel import (
     over_line,
     over_row,
 )
+from microtir.kernels.common.macro_kernel import over_rows as blocks_of_rows
 from microtir.kernels.common.statements import load, loop, store
 from microtir.operators.common.rows import Extents
 from microtir.plan.ir import Calls
 from microtir.tir import ir
+from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.passes import Simplify
 from microtir.tir.verify import verify
@@ -67,6 +69,20 @@ def ranges(rng: np.random.Generator) -> list[tuple[int, int]]:
     """No row, all rows, and some of them."""
     first, stop = sorted(rng.integers(0, ROWS + 1, 2).tolist())
     return [(3, 3), (4, 2), (0, ROWS), (first, stop)]
+
+
+@pytest.mark.parametrize(("first", "stop"), [(3, 3), (4, 2), (0, ROWS), (1, 4), (2, 3)])
+def test_rows_are_taken_together(first: int, stop: int) -> None:
+    """Every other row of a range begins a block, also the last one of an odd number."""
+    y = ir.Buffer("y", (ROWS,), DType.INT32)
+    y0, y1 = (te.var(name, low=0, high=ROWS) for name in ("y0", "y1"))
+    body = blocks_of_rows(y0, y1, 2, lambda row: store(y, (row,), 1))
+    function = Simplify()(ir.PrimFunc("loops", (y, y0.var, y1.var), body))
+    verify(function)
+    prove_accesses(function)
+    begun = np.zeros(ROWS, np.int32)
+    Interpreter([function]).run("loops", [begun, first, stop])
+    assert np.flatnonzero(begun).tolist() == list(range(first, stop, 2))
 
 
 @pytest.mark.soak

@@ -226,10 +226,15 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What is computed at once: counts of pixels, the largest first, and products of a block."""
+    """What is computed at once: counts of pixels, the largest first, and products of a block.
+
+    Blocks have up to so many `rows` and begin at the first of them; source and sink know where a
+    row range ends within a block.
+    """
 
     counts: tuple[Count, ...]
     products: tuple[Product, ...]
+    rows: int = 1
 
 
 def macro_kernel(
@@ -265,22 +270,31 @@ def macro_kernel(
         )
         return seq(source.block(pixel, count), *products)
 
+    def some_rows(row: te.Expr) -> ir.Stmt:
+        return seq(source.row(row), over_row(row, width, tile.counts, block), sink.row(row))
+
     y0, y1 = (te.as_expr(y, DType.INT32) for y in rows or (layer.y0, layer.y1))
-    if source.is_line and sink.is_line:
+    if source.is_line and sink.is_line and tile.rows == 1:
         used = [count.pixels for count in line_counts(width, tile.counts)]
         loops = over_line(y0, y1, width, tile.counts, block)
     else:
         used = [blocks.pixels for blocks in cut(width, tile.counts) if blocks.times]
-        loops = loop(
-            "row", y0, y1,
-            lambda row: seq(
-                source.row(row), over_row(row, width, tile.counts, block), sink.row(row)
-            ),
-        )  # fmt: skip
+        loops = over_rows(y0, y1, tile.rows, some_rows)
     body = seq(source.prepare(used), loops)
     if source.local is not None:
         body = ir.Allocate(source.local, body)
     return layer.function(name, source.scratch, body)
+
+
+def over_rows(
+    y0: te.Expr, y1: te.Expr, together: int, some: Callable[[te.Expr], ir.Stmt]
+) -> ir.Stmt:
+    """Emit `some` for rows [y0, y1), or for every first one of so many `together`."""
+    if together == 1:
+        return loop("row", y0, y1, some)
+    # An empty range may be given with y1 < y0.
+    times = (te.maximum(y1 - y0, 0) + (together - 1)) // together
+    return loop("block", 0, times, lambda number: let("row", y0 + number * together, some))
 
 
 def over_row(row: te.Expr, width: int, counts: Sequence[Count], some: Some) -> ir.Stmt:
