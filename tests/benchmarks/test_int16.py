@@ -7,7 +7,8 @@ import pytest
 from benchmarks import int16
 from benchmarks.boards import TOLERANCE
 
-_MOST = {"mps2_an386": 1.6, "mps3_an547": 2.3}  # times the instructions of int8
+# Times the instructions of int8, of which 3x3 convolutions have Winograd's kernel with DSP.
+_MOST = {"mps2_an386": 2.4, "mps3_an547": 2.3}
 
 
 def test_every_layer_is_recorded_within_its_bound() -> None:

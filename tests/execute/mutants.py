@@ -79,6 +79,14 @@ MUTANTS = {
         "outside = call(fill(self.plane.elements, self.zero_point, DType.INT16), target)",
         "outside = call(fill(self.plane.elements, 0, DType.INT16), target)",
     ),
+    "the second row of a tile lies on the first": Mutant(
+        "dsp", ("tiled",), f"{_KERNELS}/arm_dsp/winograd.py",
+        "last = te.minimum(pixel.row + 1, self._y1 - 1)", "last = pixel.row",
+    ),
+    "what lies beside the image is 0 before its transform": Mutant(
+        "dsp", ("tiled",), f"{_KERNELS}/arm_dsp/winograd.py",
+        "self.border = zero * 256 + zero % 256", "self.border = 0",
+    ),
     "an odd run of int16 takes a value of the next one": Mutant(
         "dsp", ("s16_conv",), f"{_KERNELS}/arm_dsp/blocks_s16.py",
         'load="ldrh", size=DType.INT16.bytes', 'load="ldrh", size=_WORD',

@@ -50,6 +50,10 @@ class Sizes:
 SMALL = Sizes()
 NARROW = Sizes(widths=range(2, 80), channels=(4, 8))  # few values for each sum, many sums
 FEW = Sizes(widths=range(4, 40), channels=(1, 2, 3, 6))  # windows of few values overlap
+TILED = Sizes(
+    widths=range(7, 24), heights=range(1, 6), channels=(8, 9, 10, 12, 16, 36), outputs=(2, 3, 5)
+)
+DEEP = Sizes(widths=range(8, 10), heights=range(1, 4), channels=(112,), outputs=(2, 3))
 WIDE = Sizes(widths=range(4, 13, 4), heights=range(2, 6), channels=(16, 20, 32))
 
 
@@ -173,6 +177,32 @@ def convolution(
     form = "3x3" if square else "1x1" if pointwise else "same" if same else ""
     name = f"{'depthwise' if depthwise else 'conv'}{form}_{seed}"
     return _finish(name, op, tensors, y, x_data)
+
+
+def tiled(seed: int) -> DspCase:
+    """Draw a CONV_2D of 3x3 taps, of whole tiles and what is left of them; many have extremes.
+
+    Weights are all 127, all -128 or take turns, so that sums are the largest that there are.  A few
+    have so many channels that loads reach a row and no more.
+    """
+    is_deep = seed % 16 == 7
+    sizes = DEEP if is_deep else TILED
+    case = convolution(seed, sizes=sizes, square=True, same=is_deep)
+    node = case.graph.nodes[0]
+    x, w, *rest = node.inputs
+    assert w.data is not None
+    largest = np.array([127, -128], np.int8)
+    numbers = np.arange(w.data.size).reshape(w.shape)
+    extremes: dict[int, Array] = {0: numbers * 0, 1: numbers * 0 + 1, 2: numbers % 2}
+    data, stored = w.data, case.inputs[0]
+    if seed % 5 in extremes:
+        data = largest[extremes[seed % 5]]
+        stored = largest[
+            np.random.default_rng([seed, 11]).integers(0, 2, stored.shape) * (seed % 2)
+        ]
+    inputs = (x, replace(w, data=data), *rest)
+    graph = replace(case.graph, nodes=(replace(node, inputs=inputs),))
+    return DspCase(f"tiled_{seed}", graph, (stored,))
 
 
 def ties(seed: int) -> DspCase:

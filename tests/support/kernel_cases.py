@@ -15,7 +15,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
-from tests.support.dsp_cases import DspCase, add, convolution, in_int16, pool
+from tests.support.dsp_cases import DspCase, add, convolution, in_int16, pool, tiled
 from tests.support.seeds import seeds
 
 M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
@@ -25,7 +25,7 @@ ZBB = CompilationConfig.from_target(Target("c -march=rv32imc_zbb"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
     "conv_s8_2x4_dsp": M4, "conv_s8_2x4_dsp_compact": M4, "conv_s8_8x1_dsp": M4,
-    "conv_s8_4x2_dsp": M4, "conv_s8_2x4_dsp_single_loads": M4,
+    "conv_s8_4x2_dsp": M4, "conv_s8_2x4_dsp_single_loads": M4, "conv_s8_16x2_dsp_winograd": M4,
     "conv_s8_2x4_dsp_compact_single_loads": M4,
     "conv_s8_2x4_mve": M55, "conv_s8_2x4_dsp_bytes": M4, "conv_s8_1x8_dsp_bytes": M4,
     "conv_s8_4x2_c": M3, "conv_s8_4x2_c_compact": M3, "conv_s8_4x4_c": RV32,
@@ -79,6 +79,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = add
     elif kernel in POOLS:
         make = pool
+    elif kernel.endswith("_winograd"):
+        make = tiled
     elif kernel in CONVOLUTIONS:
         make = partial(convolution, pointwise=kernel == "conv_s8_8x1_dsp")
     else:

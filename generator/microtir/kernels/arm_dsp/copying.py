@@ -28,7 +28,7 @@ _CALL = 20  # instructions for a row, beside those that move its bytes
 @made_once
 def copy(size: int, dtype: DType = DType.INT8) -> KernelDescription:
     """Move `size` elements; parameters: from, to."""
-    values = _values(size * dtype.bytes)
+    values = copy_values(size * dtype.bytes)
     return copying("copy", size, "kernels/copy.j2", values, 16, Feature.DSP, dtype)
 
 
@@ -53,12 +53,12 @@ def spread(size: int, every: int) -> KernelDescription:
         (target,),
         loop("word", 0, words, word),
         "kernels/copy.j2",
-        _values(size, every),
+        copy_values(size, every),
         stack_bytes=16,
     )
 
 
-def _values(size: int, every: int = 1) -> dict[str, object]:
+def copy_values(size: int, every: int = 1) -> dict[str, object]:
     """Return what the template is given: one word into `every` so many is written."""
     blocks, words = size // _BLOCK, size % _BLOCK // _WORD
     return {

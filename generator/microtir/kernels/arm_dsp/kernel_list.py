@@ -19,6 +19,7 @@ from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
 from microtir.kernels.arm_dsp.windows import GemmWindows
+from microtir.kernels.arm_dsp.winograd import Winograd
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.micro_kernel import (
     COMPACT,
@@ -45,6 +46,7 @@ KERNELS: tuple[Kernel, ...] = (
     GemmBytes("conv_s8_1x8_dsp_bytes", 1),
     *map(GemmNarrow, _LAYOUTS),
     *map(GemmWindows, _LAYOUTS),
+    Winograd(),
     Depthwise("dwconv_s8_2x4_dsp", 2, 141),
     Depthwise("dwconv_s8_1x4_dsp", 1, 150),
     DepthwiseRows(),

@@ -87,6 +87,10 @@ class Kernel(ABC):
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return the estimated number of instructions of all calls for a node."""
 
+    def cycles_of(self, _node: Node, instructions: int) -> int:
+        """Return the estimated cycles of so many of its instructions for a node."""
+        return instructions * self.cycles // 100
+
     def scratch_bytes(self, _node: Node, _calls: Calls) -> int:
         """Return the bytes that last for one call."""
         return 0
@@ -138,7 +142,7 @@ class Kernel(ABC):
     def costs(self, node: Node) -> tuple[Cost, ...]:
         """Return the cost of each of `CALLS`, or one where they make no difference."""
         whole = self.instructions(node, IN_ONE_CALL)
-        cycles = whole * self.cycles // 100
+        cycles = self.cycles_of(node, whole)
         if not self.depends_on_calls:
             return (Cost(whole, cycles),)
         return spread(whole, cycles, lambda calls: self.instructions(node, calls))

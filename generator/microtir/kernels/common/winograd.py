@@ -1,0 +1,251 @@
+"""Convolutions of 3x3 taps by Winograd's F(2x2, 3x3), in integers and to the last bit.
+
+A tile of 2x2 outputs is computed from 16 products for each pair of channels, where its windows
+have 36: inputs and weights are transformed to 16 positions, multiplied position by position, added
+up over the input channels, and transformed to outputs.  The transform of weights has halves; taken
+twice in each direction it has none, and what comes out is exactly four times the sums.  Every step
+is of integers, in any order, so that the result is that of the direct sum.
+
+Inputs are taken as they are stored: values outside the image are the zero point, for which the
+bias accounts as it does elsewhere.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
+from microtir.kernels.common.statements import load, loop, seq, store
+from microtir.kernels.common.weights import INPUT_MAGNITUDE, QUAD, channel_pairs
+from microtir.tir import ir
+
+TAPS = 3
+SIDE = 4  # rows and columns that a tile reads
+TILES = 4  # that are computed together, beside each other
+POSITIONS = SIDE * SIDE
+OUTPUTS = 2  # rows, and columns, of a tile
+PIXELS = TILES * OUTPUTS
+COLUMNS = PIXELS + TAPS - 1  # that the tiles read
+PAIR = 2  # channels of a word
+FACTOR = 4  # of the sums that come out
+CONSTANTS = PAIR * WORDS + 1  # words of two channels: of each, and where the first one lies
+# A position of the inputs is a sum of four of them.
+_LARGEST_INPUT = 4 * INPUT_MAGNITUDE
+_OF_WEIGHTS = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int64)
+_OF_OUTPUTS = np.array([[1, 1, 1, 0], [0, 1, -1, -1]], np.int64)
+
+
+def transformed(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
+    """Return weights (channels, 3, 3, inputs) at their positions: (channels, 16, inputs)."""
+    wide = weights.astype(np.int64)
+    positions: npt.NDArray[np.int64] = np.einsum("ir,krsc,js->kijc", _OF_WEIGHTS, wide, _OF_WEIGHTS)
+    return positions.reshape(len(weights), POSITIONS, -1).astype(np.int16)
+
+
+def fits(positions: npt.NDArray[np.int16]) -> bool:
+    """Return whether no sum leaves 32 bits, for any input and in any order of its terms.
+
+    Args:
+        positions: what `transformed` gives.
+    """
+    sums = _LARGEST_INPUT * np.abs(positions.astype(np.int64)).sum(axis=-1)
+    reached = np.abs(_OF_OUTPUTS)
+    square = sums.reshape(-1, SIDE, SIDE)
+    outputs = np.einsum("ai,kij,bj->kab", reached, square, reached)
+    return int(outputs.max()) < 1 << 31
+
+
+def padded(channels: int) -> int:
+    """Return the channels of a pixel as the transforms read it: whole words of bytes."""
+    return -(-channels // QUAD) * QUAD
+
+
+def arranged(positions: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    """Return what `transformed` gives in the order of the products.
+
+    Returns:
+        (output pairs, 16, input pairs, 2 outputs, 2 inputs).  The first and third byte of a word
+        are a pair, and the others are.  The last output pair overlaps the one
+        before if the number of channels is odd; inputs that are not there are 0.
+    """
+    behind = padded(positions.shape[-1]) - positions.shape[-1]
+    filled = np.pad(positions, ((0, 0), (0, 0), (0, behind)))
+    words = filled.reshape(*filled.shape[:2], -1, PAIR, PAIR)  # bytes 0 and 1, 2 and 3 of a word
+    lanes = words.swapaxes(-1, -2).reshape(*filled.shape[:2], -1, PAIR)
+    pairs = lanes[np.array(channel_pairs(len(positions)))]
+    return np.ascontiguousarray(pairs.transpose(0, 2, 3, 1, 4))
+
+
+def constant_words(constants: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return the constants of the outputs, pair by pair, each with the place of its first one."""
+    pairs = np.array(channel_pairs(len(constants)))
+    words = constants[pairs].reshape(len(pairs), -1)
+    return np.concatenate([words, pairs[:, :1]], axis=1).astype(np.int32)
+
+
+# --- what the micro-kernels mean ------------------------------------------------------------------
+
+
+def input_meaning(windows: ir.Buffer, v: ir.Buffer) -> ir.Stmt:
+    """Emit the transform of the inputs of four tiles.
+
+    Columns are taken so that no more than two of them and what is stored next have to be kept.
+
+    Args:
+        windows: (4 rows, 10 columns, pairs) bytes, two in each element.
+        v: (pairs, 16, 4 tiles, 2).
+    """
+    pairs = v.shape[0]
+    assert isinstance(pairs, int)
+
+    def channel(quad: te.Expr, tile: te.Expr, half: te.Expr, byte: int) -> ir.Stmt:
+        columns = _local("columns", SIDE, SIDE)
+
+        def value(row: int, column: int) -> te.Expr:
+            word = load(windows, row, tile * OUTPUTS + column, quad * PAIR + half)
+            wide = te.cast(DType.INT32, word)
+            return wide >> 8 if byte else (wide & 0xFF ^ 0x80) - 0x80
+
+        def down(column: int) -> ir.Stmt:
+            made = _transform(*(value(row, column) for row in range(SIDE)))
+            return seq(*(store(columns, (n, column), x) for n, x in enumerate(made)))
+
+        def across(column: int) -> ir.Stmt:
+            stores = []
+            for row in range(SIDE):
+                made = _transform(*(load(columns, row, n) for n in range(SIDE)))[column]
+                place = (quad * PAIR + byte, row * SIDE + column, tile, half)
+                stores.append(store(v, place, te.cast(DType.INT16, made)))
+            return seq(*stores)
+
+        steps = down(0), down(2), across(0), down(1), across(1), across(2), down(3), across(3)
+        return ir.Allocate(columns, seq(*steps))
+
+    def bytes_of(quad: te.Expr, tile: te.Expr, half: te.Expr) -> ir.Stmt:
+        return seq(*(channel(quad, tile, half, byte) for byte in range(PAIR)))
+
+    return loop(
+        "quad", 0, pairs // PAIR,
+        lambda quad: loop("tile", 0, TILES,
+                          lambda tile: loop("half", 0, PAIR, partial(bytes_of, quad, tile))),
+    )  # fmt: skip
+
+
+def _transform(a: te.Expr, b: te.Expr, c: te.Expr, d: te.Expr) -> tuple[te.Expr, ...]:
+    """Return the transform of four values in a line."""
+    return a - c, b + c, c - b, b - d
+
+
+class ProductMeaning:
+    """Products of four tiles with the weights of all output channels, two a turn.
+
+    Args:
+        v: inputs (pairs, 16, 4 tiles, 2).
+        u: weights, as `arranged` gives them.
+        constants: as `constant_words` gives them.
+        rows: of the outputs, (8, channels) each.
+        count: of these rows: of one, the other is not written.
+        rescaling: of the sums.
+    """
+
+    def __init__(
+        self,
+        v: ir.Buffer,
+        u: ir.Buffer,
+        constants: ir.Buffer,
+        rows: tuple[ir.Buffer, ir.Buffer],
+        count: te.Expr,
+        rescaling: Rescaling,
+    ) -> None:
+        self.v, self.u, self.constants = v, u, constants
+        self.rows, self.count, self.rescaling = rows, count, rescaling
+        self.sums = _local("sums", POSITIONS, TILES, PAIR)
+
+    def whole(self) -> ir.Stmt:
+        """Emit all of them."""
+        pairs = te.as_expr(self.u.shape[0], DType.INT32)
+        return loop("pair", 0, pairs, self.pair)
+
+    def pair(self, pair: te.Expr) -> ir.Stmt:
+        """Emit two channels of all tiles."""
+        whole = seq(
+            loop("at", 0, POSITIONS, partial(self.position, pair)),
+            loop("tile", 0, TILES, lambda tile: seq(*(
+                self.outputs(pair, tile, number) for number in range(PAIR)
+            ))),
+        )  # fmt: skip
+        return ir.Allocate(self.sums, whole)
+
+    def position(self, pair: te.Expr, at: te.Expr) -> ir.Stmt:
+        """Emit the sums of a position over all input channels."""
+        inputs, block = te.as_expr(self.v.shape[0], DType.INT32), _local("block", TILES, PAIR)
+        places = [(tile, number) for tile in range(TILES) for number in range(PAIR)]
+
+        def products(c: te.Expr) -> ir.Stmt:
+            terms = (
+                (place, self.product(pair, at, c, half, *place))
+                for half in range(PAIR)
+                for place in places
+            )
+            return seq(*(store(block, place, load(block, *place) + x) for place, x in terms))
+
+        whole = seq(
+            *(store(block, place, 0) for place in places),
+            loop("c", 0, inputs, products),
+            *(store(self.sums, (at, *place), load(block, *place)) for place in places),
+        )
+        return ir.Allocate(block, whole)
+
+    def product(
+        self, pair: te.Expr, at: te.Expr, c: te.Expr, half: int, tile: int, number: int
+    ) -> te.Expr:
+        x, weight = load(self.v, c, at, tile, half), load(self.u, pair, at, c, number, half)
+        return te.cast(DType.INT32, x) * te.cast(DType.INT32, weight)
+
+    def outputs(self, pair: te.Expr, tile: te.Expr, number: int) -> ir.Stmt:
+        """Emit a channel of the outputs of a tile."""
+        lines = _local("lines", SIDE, OUTPUTS)
+
+        def line(row: int) -> ir.Stmt:
+            a, b, c, d = (load(self.sums, row * SIDE + n, tile, number) for n in range(SIDE))
+            return seq(store(lines, (row, 0), a + b + c), store(lines, (row, 1), b - c - d))
+
+        def output(row: int) -> ir.Stmt:
+            outputs = []
+            for column in range(OUTPUTS):
+                a, b, c, d = (load(lines, n, column) for n in range(SIDE))
+                total = b - c - d if row else a + b + c
+                outputs.append(self.output(total, pair, number, row, tile * OUTPUTS + column))
+            return seq(*outputs)
+
+        whole = seq(
+            *(line(row) for row in range(SIDE)),
+            ir.If((self.count > 1).node, output(1)),
+            output(0),
+        )
+        return ir.Allocate(lines, whole)
+
+    def output(
+        self, total: te.Expr, pair: te.Expr, number: int, row: int, column: te.Expr
+    ) -> ir.Stmt:
+        """Emit an output of a tile, of four times its sum."""
+        y = self.rows[row]
+        channels = y.shape[1]
+        assert isinstance(channels, int)
+        channel = te.minimum(pair * PAIR, channels - PAIR) + number
+
+        def word(place: int) -> te.Expr:
+            return load(self.constants, pair, number * WORDS + place)
+
+        doubled = (total >> 1) + word(BIAS)
+        value = self.rescaling.rescale(doubled, word(MULTIPLIER), word(ROUNDING), word(SHIFT))
+        return store(y, (column, channel), te.cast(DType.INT8, value))
+
+
+def _local(name: str, *shape: int) -> ir.Buffer:
+    return ir.Buffer(name, shape, DType.INT32, ir.Scope.LOCAL)
