@@ -13,6 +13,7 @@ from microtir.graph.ir import Graph, State, Tensor
 from microtir.graph.operator import Operator
 from microtir.graph.passes import SplitImages
 from microtir.graph.passes.checked import check_meaning
+from microtir.graph.passes.split_images import node_that_mixes
 from microtir.graph.reference import execute, execute_exactly
 from microtir.graph.text import to_text
 from microtir.graph.verify import verify
@@ -125,6 +126,75 @@ def test_what_mixes_images_is_left_alone(name: str) -> None:
     assert SplitImages()(MIXED[name]) is MIXED[name]
 
 
+T, R = 4, (1, 4, 5, 3)
+ROWS = {
+    "relu": (Relu(), R, ()),
+    "bias": (Add(), R, (ones(C),)),
+    "one row for all": (Add(), R, (ones(1, 1, 5, C),)),
+    "mean": (Mean((0, 2)), (T, C), ()),
+    "softmax": (Softmax(), R, ()),
+    "dense": (FullyConnected(), (1, T, 5, 2), (ones(2, C),)),
+    "one line": (Reshape(), (1, T * 5 * C), ()),
+    "pad": (Pad((0, 0, 1, 0), (0, 0, 0, 2)), (1, T, 6, 5), ()),
+    "transpose": (Transpose((1, 0, 3, 2)), (T, 1, C, 5), ()),
+    "slice": (StridedSlice((0, 0, 0, 2), (1, 1, 2, -1), (1, T, 3, 3)), (1, T, 3, 3), ()),
+    "tile": (Tile((1, 1, 2, 1)), (1, T, 10, C), ()),
+    "gather": (Gather(3), (1, T, 5, 2), (indices(0, 2),)),
+}
+MIXED_ROWS = {
+    "bias of each row": (Add(), R, (ones(1, T, 1, 1),)),
+    "bias of each image": (Add(), (T, T, 5, C), (ones(T, 1, 1, 1),)),
+    "mean": (Mean((1,)), (1, 5, C), ()),
+    "pool": (MaxPool2D(), R, ()),
+    "more images": (Pad((3, 0, 0, 0), (0, 0, 0, 0)), (4, T, 5, C), ()),
+    "transpose": (Transpose((0, 2, 1, 3)), (1, 5, T, C), ()),
+    "rows turned round": (StridedSlice((0, T - 1, 0, 0), (1, -1, 1, 1), R), R, ()),
+    "tile": (Tile((4, 1, 1, 1)), (4, T, 5, C), ()),
+    "gather": (Gather(1), R, (indices(3, 0, 1, 2),)),
+}
+
+
+def of_rows(op: Operator, shape: tuple[int, ...], more: tuple[Tensor, ...]) -> Graph:
+    """A graph whose images lie behind an axis of one element."""
+    x, y, z = tensor("x", R), tensor("y", R), tensor("z", shape)
+    return graph([node(Relu(), [x], y), node(op, [y, *more], z)], [x], [z])
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_counted_images_may_lie_behind_axes_of_one_element(name: str) -> None:
+    """Callers have the shapes that the file has; one of them alone is left without a count."""
+    batch = of_rows(*ROWS[name])
+    one = SplitImages(counted=True)(batch)
+    verify(one)
+    assert one.images == T and one.inputs[0].shape == (1, 1, 5, C)
+    assert [one.type_of_all(t) for t in (*one.inputs, *one.outputs)] == [
+        t.type for t in (*batch.inputs, *batch.outputs)
+    ]
+    check_meaning(batch, one, SplitImages.name)
+    assert SplitImages()(batch) is batch
+    assert "images of x along axis 1\n" in to_text(one)
+    with pytest.raises(GraphError, match="'u': images lie along its axis 1"):
+        verify(replace(one, image_axes=(("u", 1),)))
+
+
+@pytest.mark.parametrize("name", MIXED_ROWS)
+def test_what_mixes_counted_images_is_found(name: str) -> None:
+    """It works along their axis, or along one in front of it."""
+    batch = of_rows(*MIXED_ROWS[name])
+    verify(batch)
+    assert SplitImages(counted=True)(batch) is batch
+    assert node_that_mixes(batch) is batch.nodes[1]
+
+
+def test_indices_of_a_table_are_images() -> None:
+    """Each takes its row."""
+    ids, y = tensor("ids", (1, T), DType.INT32), tensor("y", (1, T, C))
+    batch = graph([node(Gather(), [ones(7, C), ids], y)], [ids], [y])
+    one = SplitImages(counted=True)(batch)
+    assert one.images == T and one.outputs[0].shape == (1, 1, C)
+    check_meaning(batch, one, SplitImages.name)
+
+
 def joined(op: Operator, shape: tuple[int, ...], *, again: bool = True) -> Graph:
     """A pool of a batch, and an operator on what it reads and gives, or on a constant."""
     x, y, z = tensor("x", X), tensor("y", X), tensor("z", shape)
@@ -149,7 +219,7 @@ def test_weights_that_vary_are_no_images() -> None:
     a, b, w, z = (tensor(n, s) for n, s in (("a", (4, 6)), ("b", (4, 6)), ("w", (4, 6)),
                                             ("z", (4, 4))))  # fmt: skip
     batch = graph([node(Relu(), [b], w), node(FullyConnected(), [a, w], z)], [a, b], [z])
-    assert SplitImages(needs_windows=False)(batch) is batch
+    assert SplitImages(counted=True)(batch) is batch
 
 
 def test_rows_of_a_graph_without_windows_stay_together() -> None:
@@ -157,7 +227,7 @@ def test_rows_of_a_graph_without_windows_stay_together() -> None:
     x, y = tensor("x", (4, 6)), tensor("y", (4, 2))
     batch = graph([node(FullyConnected(), [x, ones(2, 6)], y)], [x], [y])
     assert SplitImages()(batch) is batch
-    assert SplitImages(needs_windows=False)(batch).images == 4
+    assert SplitImages(counted=True)(batch).images == 4
 
 
 def test_inputs_of_different_batches_stay_together() -> None:
@@ -183,7 +253,7 @@ def test_images_and_states_exclude_each_other() -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_rules_of_all_operators(operator: str) -> None:
     """Whatever is said to keep images apart does: random cases, also without windows."""
-    split = SplitImages(needs_windows=False)
+    split = SplitImages(counted=True)
     for dtype in OPERATORS[operator].dtypes:
         for seed in seeds(50, 4):
             case = generate(operator, seed, dtype)

@@ -60,6 +60,11 @@ class TensorType:
     quantization: Quantization | None = None
 
     @property
+    def outermost(self) -> int:
+        """Return the first axis of more than one element; 0 if there is none."""
+        return next((axis for axis, extent in enumerate(self.shape) if extent > 1), 0)
+
+    @property
     def elements(self) -> int:
         return math.prod(self.shape)
 
@@ -274,7 +279,8 @@ class Graph:
     inputs, inclusive, where the user declared some.
 
     Of several `images` the graph is what is done with one: callers give and take all of them, one
-    behind the other along the first axes.
+    behind the other along the first axes, or along `image_axes`, by the names of arguments and
+    results, where axes of one element stand before these.
     """
 
     name: str
@@ -286,6 +292,7 @@ class Graph:
     input_ranges: tuple[tuple[Tensor, tuple[int, int]], ...] = ()
     states: tuple[State, ...] = ()
     images: int = 1
+    image_axes: tuple[tuple[str, int], ...] = ()
     stream: Stream | None = None  # where a run is given the newest frames of a window
     counted: tuple[CountedResult, ...] = ()
 
@@ -293,8 +300,9 @@ class Graph:
         """Return the type of an argument or result as callers have it, with all images."""
         if self.images == 1:
             return tensor.type
-        first, *rest = tensor.shape
-        return replace(tensor.type, shape=(self.images * first, *rest))
+        extents = list(tensor.shape)
+        extents[dict(self.image_axes).get(tensor.name, 0)] *= self.images
+        return replace(tensor.type, shape=tuple(extents))
 
     @property
     def arguments(self) -> tuple[Tensor, ...]:

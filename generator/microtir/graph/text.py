@@ -26,6 +26,7 @@ def to_text(graph: Graph) -> str:
     lines += [f"  {_node_text(node, labels)}" for node in graph.nodes]
     lines += [f"  output {labels[tensor]}" for tensor in graph.outputs]
     lines += [f"  images {graph.images}"] * (graph.images > 1)
+    lines += [f"  images of {name} along axis {axis}" for name, axis in graph.image_axes]
     lines += [f"  state {labels[s.before]} -> {labels[s.after]}{_turns(s)}" for s in graph.states]
     return "\n".join(lines) + "\n"
 

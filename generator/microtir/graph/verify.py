@@ -96,6 +96,13 @@ def _images(graph: Graph) -> Iterator[GraphError]:
         if graph.images > 1 and not tensor.shape:
             where = f"{graph.name}: '{tensor.name}'"
             yield GraphError("a scalar is one of several images", where=where, legal="an axis")
+    ranks = {tensor.name: len(tensor.shape) for tensor in (*graph.inputs, *graph.outputs)}
+    for name, axis in graph.image_axes:
+        if not 0 <= axis < ranks.get(name, 0):
+            where = f"{graph.name}: '{name}'"
+            yield GraphError(
+                f"images lie along its axis {axis}", where=where, legal="one of an input or output"
+            )
 
 
 def _order(graph: Graph) -> Iterator[GraphError]:

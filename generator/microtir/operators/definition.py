@@ -122,6 +122,7 @@ def weighted(
     window: Callable[[Node], SlidingWindow] | None = None,
     macs: Callable[[Node], int] | None = None,
     types: TypeRule = WEIGHTED,
+    one_image: OneImage = by_first_axis,
     limits: str = "constant weights",
 ) -> Definition:
     """Define an operator that multiplies its input by weights, adds a bias, and clamps.
@@ -137,7 +138,7 @@ def weighted(
         multipliers=linear_multipliers,
         sums=sums,
         window=window,
-        one_image=by_first_axis,
+        one_image=one_image,
         terms=terms,
         macs=macs,
         traits=frozenset({Trait.WEIGHTED}),

@@ -64,7 +64,7 @@ def graph_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
         left_out.add(UnrollTurns.name)
     chosen: dict[str, GraphPass] = {
         TreeThresholds.name: _tree_thresholds(config),
-        SplitImages.name: SplitImages(needs_windows=not config.executor.batch_count),
+        SplitImages.name: SplitImages(counted=config.executor.batch_count),
     }
     return tuple(chosen.get(p.name, p) for p in GRAPH_PASSES if p.name not in left_out)
 

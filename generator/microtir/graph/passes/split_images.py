@@ -22,16 +22,17 @@ class SplitImages:
     graph without windows is left alone: its rows are no images, and are computed together faster.
 
     Args:
-        needs_windows: whether it is.
+        counted: whether a run is told how many images there are: then they are whatever lies along
+            the outermost axis of several elements, and a graph without windows has them, too.
     """
 
     name: ClassVar[str] = "split_images"
-    needs_windows: bool = True
+    counted: bool = False
 
     def __call__(self, graph: Graph) -> Graph:
-        images = _images_of(graph)
+        images = _images_of(graph, counted=self.counted)
         has_windows = any(record_of(node.op).definition.window for node in graph.nodes)
-        if images == 1 or (self.needs_windows and not has_windows):
+        if images == 1 or not (self.counted or has_windows):
             return graph
         parts = {tensor: _one_of(tensor, images) for tensor in _varying(graph)}
         if any(part is None for part in parts.values()):
@@ -48,15 +49,20 @@ class SplitImages:
             nodes=kept,
             input_ranges=tuple((one[tensor], bounds) for tensor, bounds in graph.input_ranges),
             images=images,
+            image_axes=tuple(
+                (tensor.name, axis)
+                for tensor in (*graph.inputs, *graph.outputs)
+                if (axis := tensor.type.outermost)
+            ),
         )
 
 
 def node_that_mixes(graph: Graph) -> Node | None:
-    """Return the first node that keeps the images of a graph from being computed one by one.
+    """Return the first node that keeps counted images from being computed one by one.
 
     None if that is not for a node.
     """
-    images = _images_of(graph)
+    images = _images_of(graph, counted=True)
     one = {t: part for t in _varying(graph) if (part := _one_of(t, images)) is not None}
     if images == 1 or not one.keys() >= set(graph.inputs):
         return None
@@ -66,9 +72,12 @@ def node_that_mixes(graph: Graph) -> Node | None:
     return None
 
 
-def _images_of(graph: Graph) -> int:
+def _images_of(graph: Graph, *, counted: bool) -> int:
     """Return how many images all inputs have; 1 also where they cannot be taken apart."""
-    extents = {tensor.shape[0] if tensor.shape else 1 for tensor in graph.inputs}
+    extents = {
+        tensor.shape[tensor.type.outermost if counted else 0] if tensor.shape else 1
+        for tensor in graph.inputs
+    }
     return 1 if graph.images > 1 or graph.states or len(extents) != 1 else extents.pop()
 
 
@@ -81,9 +90,12 @@ def _varying(graph: Graph) -> tuple[Tensor, ...]:
 def _one_of(tensor: Tensor, images: int) -> Tensor | None:
     """Return the part of a tensor that belongs to one image; None if it cannot be cut."""
     quant = tensor.type.quantization
-    if not tensor.shape or tensor.shape[0] % images or (quant is not None and quant.axis == 0):
+    axis = tensor.type.outermost
+    if not tensor.shape or tensor.shape[axis] % images:
         return None
-    shape = (tensor.shape[0] // images, *tensor.shape[1:])
+    if quant is not None and quant.axis == axis:
+        return None
+    shape = (*tensor.shape[:axis], tensor.shape[axis] // images, *tensor.shape[axis + 1 :])
     return replace(tensor, type=replace(tensor.type, shape=shape))
 
 

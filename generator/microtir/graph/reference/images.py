@@ -12,12 +12,10 @@ from microtir.graph.ir import Array, Graph
 
 def one_by_one(graph: Graph, inputs: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
     """Yield the inputs of each image, as the graph takes them."""
-    extents = {tensor.name: tensor.shape[0] for tensor in graph.inputs if tensor.shape}
+    shapes = {tensor.name: tensor.shape for tensor in graph.inputs}
+    images = {n: array.reshape(graph.images, *shapes[n]) for n, array in inputs.items()}
     for image in range(graph.images):
-        yield {
-            name: array[image * extents[name] : (image + 1) * extents[name]]
-            for name, array in inputs.items()
-        }
+        yield {name: array[image] for name, array in images.items()}
 
 
 def image_by_image(
@@ -26,6 +24,9 @@ def image_by_image(
     run: Callable[[Graph, dict[str, Array]], dict[str, Array]],
 ) -> dict[str, Array]:
     """Return the outputs of all images, given the inputs of all and what runs a graph on one."""
-    one = replace(graph, images=1)
+    one = replace(graph, images=1, image_axes=())
     results = [run(one, given) for given in one_by_one(graph, inputs)]
-    return {t.name: np.concatenate([result[t.name] for result in results]) for t in graph.outputs}
+    return {
+        t.name: np.stack([r[t.name] for r in results]).reshape(graph.type_of_all(t).shape)
+        for t in graph.outputs
+    }

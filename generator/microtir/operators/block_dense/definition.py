@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
-from microtir.operators.common.images import by_first_axis
+from microtir.operators.common.images import by_rows
 from microtir.operators.common.quantization import UNUSED
 from microtir.operators.common.shapes import Shape, input_shape, require
 from microtir.operators.common.types import TypeRule, TypeSignature
@@ -120,7 +120,7 @@ DEFINITIONS = (
         quantization=UNUSED,
         shapes=_shape,
         inputs=(3, 5),
-        one_image=by_first_axis,
+        one_image=by_rows,
         terms=lambda node: node.inputs[0].shape[-1],
         macs=_macs,
         limits="constant weights",

@@ -10,7 +10,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
-from microtir.operators.common.images import unless_along_first
+from microtir.operators.common.images import unless_along_images
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
@@ -109,7 +109,7 @@ DEFINITIONS = (
         types=equal_types(DType.FLOAT32, DType.INT8, DType.INT32, DType.INT64),
         quantization=OWN_IF_NARROW,
         shapes=_shape,
-        one_image=unless_along_first(_axis),
+        one_image=unless_along_images(_axis),
         multipliers=_multipliers,
         sums=_sums,
         limits="constant axis",

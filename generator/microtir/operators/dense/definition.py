@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from microtir.graph.ir import Node, TensorType
 from microtir.operators.common.attributes import Activation
+from microtir.operators.common.images import by_memory
 from microtir.operators.common.linear import LinearParams, WeightedOperator, weighted_params
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require
 from microtir.operators.definition import weighted
@@ -57,4 +58,6 @@ def _macs(node: Node) -> int:
     return node.inputs[0].type.elements * node.inputs[1].shape[0]
 
 
-DEFINITIONS = (weighted(FullyConnected, _fully_connected_shape, _terms, macs=_macs),)
+DEFINITIONS = (
+    weighted(FullyConnected, _fully_connected_shape, _terms, macs=_macs, one_image=by_memory),
+)

@@ -13,7 +13,7 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.images import by_first_axis_if
+from microtir.operators.common.images import by_memory
 from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import EQUAL, SYMMETRIC, UNUSED, QuantizationRule
 from microtir.operators.common.shapes import Shape, input_shape, require
@@ -151,9 +151,18 @@ _SUMMED = equal_types(
 _NEAREST = "indices outside are the nearest inside"
 
 
-def _gathers_no_images(node: Node) -> bool:
-    assert isinstance(node.op, Gather)
-    return node.op.axis != 0 and node.op.batch_dims == 0
+def _gather_one_image(node: Node, images: int) -> Operator | None:
+    """Keep images apart that are gathered from by the same indices, or are indices of a table."""
+    op, (data, _) = node.op, node.inputs
+    assert isinstance(op, Gather)
+    if data.is_constant:
+        return op if (op.axis, op.batch_dims) == (0, 0) else None
+    is_behind = op.axis > data.type.outermost and op.batch_dims == 0
+    return by_memory(node, images) if is_behind else None
+
+
+def _looked_up_one_image(node: Node, _images: int) -> Operator | None:
+    return node.op if node.inputs[0].is_constant else None
 
 
 DEFINITIONS = (
@@ -163,7 +172,7 @@ DEFINITIONS = (
         _NEAREST,
         inputs=(2, 2),
         types=_MOVED_BY_INDICES,
-        one_image=by_first_axis_if(_gathers_no_images),
+        one_image=_gather_one_image,
     ),
     moving(GatherNd, _gather_nd_shape, _NEAREST, inputs=(2, 2), types=_MOVED_BY_INDICES),
     Definition(
@@ -187,6 +196,7 @@ DEFINITIONS = (
         quantization=QuantizationRule(_rows, EQUAL.words),
         shapes=_embedding_shape,
         inputs=(2, 2),
+        one_image=_looked_up_one_image,
         limits=_NEAREST,
     ),
     moving(

@@ -9,7 +9,7 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.images import by_first_axis, by_first_axis_if, unless_along_first
+from microtir.operators.common.images import by_memory, by_memory_if, unless_along_images
 from microtir.operators.common.shapes import Shape, require
 from microtir.operators.common.tflite_operands import MANY
 from microtir.operators.common.types import MOVED
@@ -227,24 +227,28 @@ def _along(node: Node) -> int:
 
 def _adds_no_image(node: Node) -> bool:
     assert isinstance(node.op, Pad)
-    return (node.op.before[:1], node.op.after[:1]) == ((0,), (0,))
+    axis = node.inputs[0].type.outermost
+    return not any((*node.op.before[: axis + 1], *node.op.after[: axis + 1]))
 
 
-def _keeps_first_axis(node: Node) -> bool:
+def _keeps_images_outermost(node: Node) -> bool:
     assert isinstance(node.op, Transpose)
-    return node.op.permutation[:1] == (0,)
+    axis = node.inputs[0].type.outermost
+    return node.op.permutation[node.output.type.outermost] == axis
 
 
 def _slice_one_image(node: Node, images: int) -> Operator | None:
     op, shape = node.op, node.inputs[0].shape
     assert isinstance(op, StridedSlice)
-    takes_all = (op.begin[:1], op.strides[:1], op.extent[:1]) == ((0,), (1,), shape[:1])
+    axis = node.inputs[0].type.outermost
+    takes_all = (op.begin[axis], op.strides[axis], op.extent[axis]) == (0, 1, shape[axis])
     if not takes_all or len(node.inputs) > 1:
         return None
-    return replace(op, extent=(op.extent[0] // images, *op.extent[1:]))
+    extent = (*op.extent[:axis], op.extent[axis] // images, *op.extent[axis + 1 :])
+    return replace(op, extent=extent)
 
 
-_APART = unless_along_first(_along)
+_APART = unless_along_images(_along)
 
 DEFINITIONS = (
     moving(
@@ -252,7 +256,7 @@ DEFINITIONS = (
         _pad_shape,
         "constant paddings",
         inputs=(1, 2),
-        one_image=by_first_axis_if(_adds_no_image),
+        one_image=by_memory_if(_adds_no_image),
     ),
     moving(
         Concatenation,
@@ -261,12 +265,12 @@ DEFINITIONS = (
         inputs=(1, MANY),
         one_image=_APART,
     ),
-    moving(Reshape, _reshape_shape, one_image=by_first_axis),
+    moving(Reshape, _reshape_shape, one_image=by_memory),
     moving(
         Transpose,
         _transpose_shape,
         "constant permutation",
-        one_image=by_first_axis_if(_keeps_first_axis),
+        one_image=by_memory_if(_keeps_images_outermost),
     ),
     moving(Pack, _pack_shape, inputs=(1, MANY), one_image=_APART),
     moving(Split, _split_shape, "constant axis", outputs=MANY, one_image=_APART),

@@ -9,7 +9,7 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange
 from microtir.graph.operator import Operator
-from microtir.operators.common.images import unless_along_first
+from microtir.operators.common.images import unless_along_images
 from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import OWN
 from microtir.operators.common.shapes import same_rows
@@ -62,7 +62,7 @@ DEFINITIONS = (
         types=COMPUTED.also(TypeSignature((DType.UINT8,), DType.UINT8)),
         quantization=OWN,
         shapes=same_rows,
-        one_image=unless_along_first(lambda node: len(node.inputs[0].shape) - 1),
+        one_image=unless_along_images(lambda node: len(node.inputs[0].shape) - 1),
         multipliers=_row_length,
         sums=_sums,
         terms=lambda node: node.inputs[0].shape[-1],

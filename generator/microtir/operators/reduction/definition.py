@@ -12,7 +12,7 @@ from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import RescaledOperator, Rescaling
 from microtir.operators.common.float_rescaling import StoredSums
-from microtir.operators.common.images import unless_along_first
+from microtir.operators.common.images import unless_along_images
 from microtir.operators.common.linear import sum_factor
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
@@ -179,10 +179,12 @@ def _reduced_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _first_axis(node: Node) -> int:
-    """Return the first axis that a node works along; 1 if it works along none."""
-    op = node.op
+    """Return the first axis of several elements that a node works along; the rank without one."""
+    op, shape = node.op, node.inputs[0].shape
     assert isinstance(op, Reduction | ArgExtremum)
-    return op.axis if isinstance(op, ArgExtremum) else min(op.axes, default=1)
+    if isinstance(op, ArgExtremum):
+        return op.axis
+    return min((axis for axis in op.axes if shape[axis] > 1), default=len(shape))
 
 
 def _position_shape(node: Node) -> tuple[Shape, ...]:
@@ -216,7 +218,7 @@ def _sum(op: type[Mean | Sum], *dtypes: DType) -> Definition:
         types=equal_types(*dtypes),
         quantization=OWN_IF_NARROW,
         shapes=_reduced_shape,
-        one_image=unless_along_first(_first_axis),
+        one_image=unless_along_images(_first_axis),
         multipliers=_sum_multipliers,
         sums=_sum_bounds,
         terms=reduced_elements,
@@ -230,7 +232,7 @@ def _plain(op: type[Reduction], *dtypes: DType) -> Definition:
         types=equal_types(*dtypes),
         quantization=EQUAL,
         shapes=_reduced_shape,
-        one_image=unless_along_first(_first_axis),
+        one_image=unless_along_images(_first_axis),
         limits=_AXES,
     )
 
@@ -241,7 +243,7 @@ def _position(op: type[ArgExtremum]) -> Definition:
         types=converting(*((found, to) for to in (_I32, _I64) for found in (_F32, _I8))),
         quantization=UNUSED,
         shapes=_position_shape,
-        one_image=unless_along_first(_first_axis),
+        one_image=unless_along_images(_first_axis),
         limits="constant axis",
     )
 

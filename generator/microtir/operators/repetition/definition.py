@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.images import by_first_axis_if
+from microtir.operators.common.images import by_memory_if
 from microtir.operators.common.shapes import Shape, require
 from microtir.operators.definition import moving
 
@@ -67,20 +67,23 @@ def _mirror_pad_shape(node: Node) -> tuple[Shape, ...]:
 def _repeats_no_image(node: Node) -> bool:
     assert isinstance(node.op, Tile)
     multiples = node.op.multiples
-    return multiples[:1] == (1,) and len(multiples) == len(node.inputs[0].shape)
+    axis = node.output.type.outermost
+    new = len(multiples) - len(node.inputs[0].shape)
+    return set(multiples[: axis + 1]) == {1} and axis == new + node.inputs[0].type.outermost
 
 
 def _mirrors_no_image(node: Node) -> bool:
     assert isinstance(node.op, MirrorPad)
-    return (node.op.before[:1], node.op.after[:1]) == ((0,), (0,))
+    axis = node.inputs[0].type.outermost
+    return not any((*node.op.before[: axis + 1], *node.op.after[: axis + 1]))
 
 
 DEFINITIONS = (
-    moving(Tile, _tile_shape, "constant shape", one_image=by_first_axis_if(_repeats_no_image)),
+    moving(Tile, _tile_shape, "constant shape", one_image=by_memory_if(_repeats_no_image)),
     moving(
         MirrorPad,
         _mirror_pad_shape,
         "constant paddings",
-        one_image=by_first_axis_if(_mirrors_no_image),
+        one_image=by_memory_if(_mirrors_no_image),
     ),
 )

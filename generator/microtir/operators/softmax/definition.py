@@ -13,7 +13,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, Quantization, SumRange, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import RescaledOperator, Rescaling
-from microtir.operators.common.images import unless_along_first
+from microtir.operators.common.images import unless_along_images
 from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.lookup import Affine, table_of_int16
 from microtir.operators.common.multiplier import (
@@ -198,7 +198,7 @@ def _over_last_axis(
         types=types,
         quantization=quantization,
         shapes=same_rows,
-        one_image=unless_along_first(_last_axis),
+        one_image=unless_along_images(_last_axis),
         multipliers=_softmax_multipliers,
         sums=_softmax_sums,
         terms=_terms,
