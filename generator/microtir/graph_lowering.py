@@ -79,8 +79,8 @@ def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
         raise UnsupportedModelError(
             f"the entries of its outermost dimension cannot be computed one by one: {reason}",
             where=f"{graph.name if node is None else node.source}, batch-count",
-            legal="a dimension that is outermost in all inputs and outputs, along which every"
-            " operator computes each entry by itself",
+            legal="a dimension that is outermost in all inputs and outputs, extents of 1 aside,"
+            " along which every operator computes each entry by itself",
             fix=Fix(
                 "give the dimension the extent that you need, and leave 'batch-count' out",
                 "give --dim one extent in the place of a range, and leave batch-count out",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import cffi
 import numpy as np
 import pytest
 from onnx import helper
@@ -14,11 +13,9 @@ import microtir
 from microtir import CompilationConfig, Executor
 from microtir.errors import UnsupportedModelError, UsageError
 from microtir.frontend import from_onnx
-from microtir.host.declarations import declarations
-from microtir.host.toolchain import find_compiler
-from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.command import Command
-from tests.support.onnx_models import Array, model_of, typed
+from tests.support.counted_runs import CountedRuns
+from tests.support.onnx_models import model_of, typed
 
 pytestmark = pytest.mark.tools
 
@@ -46,45 +43,24 @@ def two_inputs(batch: Any = "batch") -> bytes:
     return model_of(nodes, ports, ["y", "mean"], CONSTANTS, opset=13)
 
 
-def run_in_c(folder: Path, inputs: dict[str, Array], count: int) -> tuple[int, dict[str, Array]]:
-    """Return the status of a run, and the outputs, which hold 7 before."""
-    ffi = cffi.FFI()
-    ffi.cdef(declarations(find_compiler("gcc"), folder, ["net.h"]))
-    library: Any = ffi.dlopen(str(folder / "net.so"))
-    made = {name: np.full((MOST, width), 7, np.float32) for name, width in (("y", 4), ("mean", 1))}
-    structs = []
-    for kind, arrays in (("inputs", inputs), ("outputs", made)):
-        struct = ffi.new(f"struct net_{kind} *")
-        for (member, _), array in zip(ffi.typeof(struct[0]).fields, arrays.values(), strict=True):
-            setattr(struct, member, ffi.cast("float *", array.ctypes.data))
-        structs.append(struct)
-    memory = np.zeros(4096, np.uint8)
-    start = memory.ctypes.data + -memory.ctypes.data % 64
-    return library.net_run(*structs, ffi.cast("void *", start), count), made
-
-
 def test_a_run_computes_the_first_entries(tmp_path: Path) -> None:
     """As many of each output are written, equal to those of the batch; others stay."""
     module = from_onnx(two_inputs(), dims={"batch": range(1, MOST + 1)})
     artifact = microtir.build(module, COUNTED)
-    artifact.export(tmp_path)
-    units = [file.path for file in artifact.sources if file.path.endswith(".c")]
-    command = ["gcc", "-std=c99", *STRICT, "-O2", "-fPIC", "-shared", *INCLUDES, *units]
-    said = compiler_output([*command, "-o", "net.so", "-lm"], tmp_path)
-    assert not said, said
+    net = CountedRuns(artifact, tmp_path)
     inputs = {n: RNG.standard_normal((MOST, 6)).astype(np.float32) for n in ("x", "count")}
     whole = microtir.host.load(artifact).run(inputs)
     plain = microtir.build(from_onnx(two_inputs(MOST)), CompilationConfig(targets="c"))
     for name, values in microtir.host.load(plain).run(inputs).items():
         np.testing.assert_allclose(whole[name], values, 1e-6)
     for count in range(1, MOST + 1):
-        status, made = run_in_c(tmp_path, inputs, count)
+        status, made = net.run(inputs, count)
         assert status == 0
         for name, values in made.items():
             np.testing.assert_array_equal(values[:count], whole[name][:count])
             assert (values[count:] == 7).all()
     for count in (0, -1, MOST + 1):
-        status, made = run_in_c(tmp_path, inputs, count)
+        status, made = net.run(inputs, count)
         assert status == OUTSIDE
         assert all((values == 7).all() for values in made.values())
 
@@ -120,11 +96,11 @@ def test_ranges_that_are_refused(extents: range, match: str) -> None:
         from_onnx(two_inputs(), dims={"batch": extents})
 
 
-def test_a_range_is_of_the_batch() -> None:
-    """Another dimension needs one extent."""
+def test_a_range_is_of_what_lies_outermost() -> None:
+    """One within another needs one extent."""
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     model = model_of(nodes, [typed("x", ("batch", "width"))], ["y"])
-    with pytest.raises(UsageError, match="not the outermost dimension of input 'x'"):
+    with pytest.raises(UsageError, match="not the outermost dimension of input 'x' besides"):
         from_onnx(model, dims={"width": range(1, 9), "batch": 2})
 
 

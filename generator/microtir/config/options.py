@@ -381,8 +381,8 @@ _AOT_BATCH = Option(
     "batch-count",
     Flag(),
     False,
-    "Tells each run how many entries of the outermost dimension there are, from 1 to all that the "
-    "model was read with; only these are computed, one by one.",
+    "Tells each run how many entries the outermost dimension of more than one has, from 1 to all "
+    "that the model was read with; only these are computed, one by one.",
     is_quiet=True,
 )
 

@@ -379,8 +379,11 @@ def _run_comment(program: CProgram) -> str:
     if program.devices:
         rows.append(("devices", "what the drivers are given; it may be NULL for one without state"))
     if program.has_count:
-        most = program.entry.images
-        rows.append(("count", f"how many entries of the batch there are, 1 to {most}: the first"))
+        axis, most = model.ports[0].type.outermost, program.entry.images
+        what = (
+            f"dimension {axis} of {model.ports[0].c_name} has" if axis else "of the batch there are"
+        )
+        rows.append(("count", f"how many entries {what}, 1 to {most}: the first"))
         rows.append(("", "of each input are taken, and as many of each output written"))
     if program.has_guard:
         rows.append(("guard", "what counts go to; NULL where nobody asks for them"))

@@ -8,6 +8,7 @@ from pathlib import Path
 from microtir.errors import MicrotirError
 from microtir.frontend.model_bytes import ModelSource, load, summary
 from microtir.frontend.onnx.affine import fold_affine
+from microtir.frontend.onnx.counted_extent import check_counted_extent
 from microtir.frontend.onnx.exporters import with_exporters_option
 from microtir.frontend.onnx.file import parse
 from microtir.frontend.onnx.float_layers import FloatLayer
@@ -37,10 +38,11 @@ def from_onnx(
     Args:
         source: path of the file, or its bytes.
         name: of the graph; by default the file's name without its suffix, "model" for bytes.
-        dims: extents of dimensions that the file gives a name. A range is for the batch: the model
-            is read with its most, and compiled with the option `batch-count` each run is told how
-            many entries there are.
-        input_shapes: shapes of inputs, by name; the first extent of all may be a range, too.
+        dims: extents of dimensions that the file gives a name. A range is for the batch, or
+            another dimension with extents of 1 alone in front of it: the model is read with its
+            most, and compiled with the option `batch-count` each run is told how many entries
+            there are.
+        input_shapes: shapes of inputs, by name; one extent of all may be a range, too.
 
     Returns:
         A module with a graph and no configuration.
@@ -54,10 +56,12 @@ def from_onnx(
     model = load(source)
     folder = Path(source).parent if isinstance(source, str | Path) else None
     file = parse(model.data, model.file, folder)
-    reader = GraphReader(file, InputShapes(dims or {}, input_shapes or {}))
+    shapes = InputShapes(dims or {}, input_shapes or {})
+    reader = GraphReader(file, shapes)
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
         raise summary(model, [with_exporters_option(p, file.producer) for p in reader.problems])
+    check_counted_extent(graph, file, shapes)
     fused = fuse_quantised(settle_loops(settle_layout(graph)))
     return IRModule(graph=fold_affine(transpose_inputs_first(fused)))
 
@@ -77,8 +81,11 @@ def check_onnx(
         model = load(source)
         folder = Path(source).parent if isinstance(source, str | Path) else None
         file = parse(model.data, model.file, folder)
-        reader = GraphReader(file, InputShapes(dims or {}, input_shapes or {}))
-        reader.graph("")
+        shapes = InputShapes(dims or {}, input_shapes or {})
+        reader = GraphReader(file, shapes)
+        graph = reader.graph("")
+        if not reader.problems:
+            check_counted_extent(graph, file, shapes)
     except MicrotirError as error:
         return (error,)
     return tuple(with_exporters_option(problem, file.producer) for problem in reader.problems)

@@ -10,6 +10,8 @@ from microtir.errors import ExportProblem, Fix, ModelFileError, UnsupportedModel
 from microtir.frontend.onnx.file import MAX_RANK, FileValue
 from microtir.graph.names import brief
 
+_OUTERMOST = "one range, of a dimension of all inputs with extents of 1 alone in front of it"
+
 
 @dataclass(frozen=True, slots=True)
 class InputShapes:
@@ -17,11 +19,28 @@ class InputShapes:
 
     Args:
         dims: of dimensions that the file gives a name; a range for what each run says anew.
-        shapes: of whole inputs, by name; the first extent of each may be such a range.
+        shapes: of whole inputs, by name; an extent of each may be such a range.
     """
 
     dims: Mapping[str, int | range] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[int | range]] = field(default_factory=dict)
+
+    @property
+    def most(self) -> int | None:
+        """Return the end of the range that an extent has; None if none has one."""
+        extents = [*self.dims.values(), *(e for shape in self.shapes.values() for e in shape)]
+        return next((_most(extent) for extent in extents if isinstance(extent, range)), None)
+
+    def with_most(self, most: int) -> InputShapes:
+        """Return the same with one extent in the place of the range."""
+
+        def given(extent: int | range) -> int:
+            return most if isinstance(extent, range) else extent
+
+        return InputShapes(
+            {name: given(extent) for name, extent in self.dims.items()},
+            {name: tuple(map(given, shape)) for name, shape in self.shapes.items()},
+        )
 
     def check(self, inputs: Sequence[FileValue], file: str) -> None:
         """Refuse what is said of inputs that contradicts the file.
@@ -45,7 +64,7 @@ class InputShapes:
                 self._check_range(name, extent, inputs, file)
         for name in self.shapes:
             self._check_shape(names[name], f"{file}: input {brief(name)!r}")
-        self._check_first(inputs, file)
+        self._check_ranges(inputs, file)
 
     def tensors_of(self, value: FileValue) -> tuple[FileValue, ...]:
         """Return the tensors of an input: those of a sequence have a number behind its name.
@@ -99,24 +118,30 @@ class InputShapes:
     def _check_range(
         self, name: str, extents: range, inputs: Sequence[FileValue], file: str
     ) -> None:
-        """Refuse a range of anything but the entries of a batch.
+        """Refuse a range of anything but what lies outermost in all inputs.
 
         Raises:
-            UsageError: it begins elsewhere than at 1, or the dimension is not the batch.
+            UsageError: it begins elsewhere than at 1, or the dimension lies within another.
         """
         where = f"{file}: dimension {brief(name)!r}"
         fix = Fix(f"give {name!r}: range(1, 9)", f"give --dim {name}=1..8")
         _check_ends(extents, where, fix)
         for value in inputs:
             axes = [axis for axis, extent in enumerate(value.shape or ()) if extent == name]
-            if axes != [0] or value.name in self.shapes:
+            is_given = value.name in self.shapes
+            if is_given or len(axes) != 1 or not self._is_outermost(value, axes[0]):
                 raise UsageError(
                     f"it has a range, and is not the outermost dimension of input "
-                    f"{brief(value.name)!r}, and that alone",
+                    f"{brief(value.name)!r} besides those of 1, and that alone",
                     where=where,
-                    legal="a range for the batch, outermost in all inputs",
+                    legal=_OUTERMOST,
                     fix=Fix(f"give it one extent: {name!r}: 16", f"give it one: --dim {name}=16"),
                 )
+
+    def _is_outermost(self, value: FileValue, axis: int) -> bool:
+        """Return whether axes in front of one have one element, as an open batch has."""
+        ahead = [self._extent(e) if isinstance(e, str) else e for e in (value.shape or ())[:axis]]
+        return all(extent == 1 or (extent is None and n == 0) for n, extent in enumerate(ahead))
 
     def _check_shape(self, value: FileValue, where: str) -> None:
         given = tuple(self.shapes[value.name])
@@ -133,8 +158,8 @@ class InputShapes:
                 fix=Fix("correct `input_shapes`", "correct --input-shapes"),
             )  # fmt: skip
 
-    def _check_first(self, inputs: Sequence[FileValue], file: str) -> None:
-        """Refuse ranges in shapes that are not one range, the first extent of all inputs.
+    def _check_ranges(self, inputs: Sequence[FileValue], file: str) -> None:
+        """Refuse ranges in shapes that are not one range, outermost in all inputs.
 
         Raises:
             UsageError: one begins elsewhere than at 1, or stands elsewhere.
@@ -151,12 +176,14 @@ class InputShapes:
         _check_ends(first, f"{file}: input {brief(name)!r}", fix)
         given = {value.name for value in inputs}
         for other in sorted(given | ranged.keys()):
-            if ranged.get(other) != [(0, first)]:
+            places = ranged.get(other, [])
+            ahead = self.shapes[other][: places[0][0]] if places else ()
+            if [e for _, e in places] != [first] or any(extent != 1 for extent in ahead):
                 raise UsageError(
                     f"input {brief(name)!r} has a range in its shape, and {brief(other)!r} has not"
-                    f" {_text(first)} as its first extent, and that alone",
+                    f" {_text(first)} as its first extent besides those of 1, and that alone",
                     where=file,
-                    legal="a range for the batch, one for all inputs, outermost in each",
+                    legal=_OUTERMOST,
                     fix=Fix("correct `input_shapes`", "correct --input-shapes"),
                 )
 

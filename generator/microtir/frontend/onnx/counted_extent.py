@@ -1,0 +1,82 @@
+"""Refuse a range for a dimension whose extent is a value that a model computes with.
+
+How many entries there are is known in each run, and what follows from shapes is a constant: a sum
+that is divided by the extent would be divided by the most that there may be. A model is read a
+second time for this, with another extent. Then shapes may differ, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import zip_longest
+
+from microtir.errors import Fix, UnsupportedModelError
+from microtir.frontend.onnx.file import OnnxFile
+from microtir.frontend.onnx.graph import GraphReader
+from microtir.frontend.onnx.shapes import InputShapes
+from microtir.graph.ir import Graph, Node, Tensor
+
+
+def check_counted_extent(graph: Graph, file: OnnxFile, shapes: InputShapes) -> None:
+    """Check that nothing but shapes follows from the extent that has a range, if one has.
+
+    Args:
+        graph: the model with the most of the range.
+        file: it was read from.
+        shapes: what the caller says of its inputs.
+
+    Raises:
+        UnsupportedModelError: names the first operator that takes the extent as a value.
+    """
+    most = shapes.most
+    if most is None:
+        return
+    other = 2 * most + 1  # what is made of halves and differences of the most is no part of it
+    reader = GraphReader(file, shapes.with_most(other))
+    wider = reader.graph(graph.name)
+    if reader.problems:
+        problem = reader.problems[0]
+        raise _refused(f"of {other} entries there would be {problem.what}", problem.where)
+    for node, same in zip_longest(graph.nodes, wider.nodes):
+        if node is None or same is None or not _is_same(node, same, most, other):
+            found = node or same
+            what = f"'{found.op.name}' computes with the extent, which each run says anew"
+            raise _refused(what, str(found.source))
+
+
+def _is_same(node: Node, same: Node, most: int, other: int) -> bool:
+    """Return whether two nodes compute the same, each along its own extent."""
+    if type(node.op) is not type(same.op) or len(node.inputs) != len(same.inputs):
+        return False
+    attributes = [getattr(node.op, field.name) for field in fields(node.op)]
+    others = [getattr(same.op, field.name) for field in fields(same.op)]
+    return all(map(_is_same_constant, node.inputs, same.inputs)) and all(
+        _is_scaled(a, b, most, other) for a, b in zip(attributes, others, strict=True)
+    )
+
+
+def _is_same_constant(tensor: Tensor, same: Tensor) -> bool:
+    if tensor.data is None or same.data is None:
+        return tensor.data is same.data
+    return tensor.data.tobytes() == same.data.tobytes() and tensor.shape == same.shape
+
+
+def _is_scaled(value: object, same: object, most: int, other: int) -> bool:
+    """Return whether an attribute stays, or has numbers that are multiples of the extents."""
+    if isinstance(value, tuple) and isinstance(same, tuple) and len(value) == len(same):
+        return all(_is_scaled(a, b, most, other) for a, b in zip(value, same, strict=True))
+    if isinstance(value, int) and isinstance(same, int) and value != same:
+        return value * other == same * most
+    return repr(value) == repr(same)  # so that a NaN equals itself
+
+
+def _refused(what: str, where: str | None) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"a dimension has a range, and {what}",
+        where=where,
+        legal="a model that takes the extent of this dimension as one of shapes alone",
+        fix=Fix(
+            "give the dimension one extent in the place of a range",
+            "give --dim or --input-shapes one extent in the place of a range",
+        ),
+    )
