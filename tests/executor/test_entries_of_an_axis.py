@@ -39,7 +39,7 @@ def of_tokens() -> bytes:
         "shift": floats(WIDTH),
         "wide": floats(WIDTH, 9),
         "bias": floats(9),
-        "narrow": floats(9, WIDTH),
+        "narrow": floats(WIDTH, 9, 1),
         "to_heads": np.array([0, -1, 2, 3]),
     }
     make = helper.make_node
@@ -50,7 +50,9 @@ def of_tokens() -> bytes:
         make("MatMul", ["rows", "wide"], ["more"]),
         make("Add", ["more", "bias"], ["biased"]),
         make("Gelu", ["biased"], ["active"]),
-        make("MatMul", ["active", "narrow"], ["less"]),
+        make("Transpose", ["active"], ["channels"], perm=[0, 2, 1]),
+        make("Conv", ["channels", "narrow"], ["convolved"]),
+        make("Transpose", ["convolved"], ["less"], perm=[0, 2, 1]),
         make("Add", ["less", "sum"], ["out"]),
         make("Softmax", ["out"], ["y"], axis=-1),
         make("ArgMax", ["out"], ["best"], axis=2, keepdims=0),

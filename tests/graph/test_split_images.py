@@ -19,6 +19,7 @@ from microtir.graph.text import to_text
 from microtir.graph.verify import verify
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add
+from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.cumulation.definition import Cumsum
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
@@ -134,6 +135,7 @@ ROWS = {
     "mean": (Mean((0, 2)), (T, C), ()),
     "softmax": (Softmax(), R, ()),
     "dense": (FullyConnected(), (1, T, 5, 2), (ones(2, C),)),
+    "pixels": (Conv2D(), (1, T, 5, 2), (ones(2, 1, 1, C),)),
     "one line": (Reshape(), (1, T * 5 * C), ()),
     "pad": (Pad((0, 0, 1, 0), (0, 0, 0, 2)), (1, T, 6, 5), ()),
     "transpose": (Transpose((1, 0, 3, 2)), (T, 1, C, 5), ()),
@@ -146,6 +148,7 @@ MIXED_ROWS = {
     "bias of each image": (Add(), (T, T, 5, C), (ones(T, 1, 1, 1),)),
     "mean": (Mean((1,)), (1, 5, C), ()),
     "pool": (MaxPool2D(), R, ()),
+    "windows": (Conv2D(strides=(2, 1)), (1, 2, 5, 2), (ones(2, 1, 1, C),)),
     "more images": (Pad((3, 0, 0, 0), (0, 0, 0, 0)), (4, T, 5, C), ()),
     "transpose": (Transpose((0, 2, 1, 3)), (1, 5, T, C), ()),
     "rows turned round": (StridedSlice((0, T - 1, 0, 0), (1, -1, 1, 1), R), R, ()),

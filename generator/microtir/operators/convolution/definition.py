@@ -10,7 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from microtir.graph.ir import Node, SumRange, TensorType
+from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
+from microtir.operators.common.images import by_first_axis, by_rows
 from microtir.operators.common.linear import (
     LinearParams,
     WeightedOperator,
@@ -119,12 +121,20 @@ def _depthwise_terms(node: Node) -> int:
     return math.prod(node.inputs[1].shape[1:3])
 
 
+def _one_image(node: Node, images: int) -> Operator | None:
+    """Keep images apart, and single pixels where a window is no more than one."""
+    window = sliding_window(node)
+    is_pixel = (window.taps, window.strides) == ((1, 1), (1, 1))
+    return by_rows(node, images) if is_pixel else by_first_axis(node, images)
+
+
 DEFINITIONS = (
     weighted(
         Conv2D,
         _conv_2d_shape,
         _conv_2d_terms,
         window=sliding_window,
+        one_image=_one_image,
     ),
     weighted(
         DepthwiseConv2D,
@@ -134,5 +144,6 @@ DEFINITIONS = (
         sums=_depthwise_sums,
         window=sliding_window,
         types=WEIGHTED_LONG,
+        one_image=_one_image,
     ),
 )
