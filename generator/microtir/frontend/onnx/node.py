@@ -14,6 +14,7 @@ from microtir.frontend.onnx.few_bits import few_bits_of_result
 from microtir.frontend.onnx.file import FileBody, FileNode, FileReader, OnnxFile
 from microtir.frontend.onnx.functions import definition_of
 from microtir.frontend.onnx.loops import repeated
+from microtir.frontend.onnx.operand_types import check_types
 from microtir.frontend.onnx.readers import READERS
 from microtir.frontend.onnx.refusals import unknown_attributes, unknown_operator
 from microtir.frontend.onnx.row_counts import mixes_rows
@@ -110,6 +111,8 @@ class NodeReader:
         operands = OnnxNode(
             where, title, version, node.attributes, inputs, len(node.outputs), emitter, narrow
         )
+        check_types(node, version, inputs, narrow, where)
+        _check_ranks(operands, reader.ranks)
         found = reader.read(operands)
         results = found if isinstance(found, tuple) else (found,)
         named = [x for name, x in zip(node.outputs, results, strict=False) if name]
@@ -201,6 +204,13 @@ class _Inside:
         if found is None:
             raise unknown_operator(self.node, 0, None, self.where)
         body, opsets = found
+        if len(self.inputs) > len(body.inputs):
+            raise ModelFileError(
+                f"it has {len(self.inputs)} inputs",
+                where=self.where,
+                legal=f"at most {len(body.inputs)}",
+                fix="export the model again",
+            )
         given = (*self.inputs, *(None,) * (len(body.inputs) - len(self.inputs)))
         # An input that is left out has no name inside.
         left_out = {name for name, tensor in zip(body.inputs, given, strict=True) if tensor is None}
@@ -271,3 +281,13 @@ def _check(node: FileNode, reader: OnnxReader, where: str) -> None:
     unknown = set(node.attributes) - set(reader.attributes)
     if unknown:
         raise unknown_attributes(sorted(unknown), reader, where)
+
+
+def _check_ranks(node: OnnxNode, ranks: Sequence[int]) -> None:
+    """Check that inputs have the dimensions that a reader relies on."""
+    for place, (value, least) in enumerate(zip(node.inputs, ranks, strict=False)):
+        if isinstance(value, Tensor) and len(value.shape) < least:
+            raise node.malformed(
+                f"its input {place} {brief(value.name)!r} has the shape {value.shape}",
+                f"{least} dimensions or more",
+            )

@@ -48,7 +48,10 @@ def clip(node: OnnxNode) -> Tensor:
 def _bound(node: OnnxNode, name: str, index: int) -> Tensor | None:
     if node.version < 11:
         return node.scalar_like(node.number(name), node.input(0)) if node.has(name) else None
-    return node.optional(index)
+    bound = node.optional(index)
+    if bound is not None and bound.type.elements != 1:
+        raise node.malformed(f"the bound '{name}' has the shape {bound.shape}", "one number")
+    return bound
 
 
 def _known(bound: Tensor | None, missing: float) -> float:

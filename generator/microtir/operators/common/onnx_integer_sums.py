@@ -26,7 +26,7 @@ def centred(node: OnnxNode, x: Tensor, zero_point: Tensor | None, axis: int = 0)
         return value
     if zero_point.type.elements > 1 and len(zero_point.shape) == 1:
         shape = [1] * len(x.shape)
-        shape[axis] = zero_point.type.elements
+        shape[node.axis(axis, len(x.shape))] = zero_point.type.elements
         zero_point = reshaped(node, zero_point, *shape)
     return sub(node, value, cast(node, zero_point, DType.FLOAT32))
 

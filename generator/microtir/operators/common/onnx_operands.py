@@ -167,6 +167,13 @@ class OnnxNode:
             raise self.malformed(f"{what} has the type {values.dtype}", "int32 or int64")
         return tuple(int(value) for value in values.reshape(-1).tolist())
 
+    def whole_number(self, index: int, what: str) -> int:
+        """Return the only number of an input that must be known."""
+        numbers = self.integers(index, what)
+        if len(numbers) != 1:
+            raise self.malformed(f"{what} is {len(numbers)} numbers", "1")
+        return numbers[0]
+
     # --- attributes -------------------------------------------------------------------------------
 
     def integer(self, name: str, default: int | None = None) -> int:
@@ -306,6 +313,7 @@ class OnnxReader:
         outputs: the most, from one on.
         domain: empty for ONNX's own.
         since: the first version of the operator set whose rules it follows.
+        ranks: the fewest dimensions of the first inputs, where it looks at them by their places.
     """
 
     name: str
@@ -315,6 +323,7 @@ class OnnxReader:
     outputs: int = 1
     domain: str = ""
     since: int = 1
+    ranks: tuple[int, ...] = ()
 
 
 def by_definition(node: OnnxNode) -> tuple[Value, ...]:

@@ -58,6 +58,8 @@ def quantise(
     limits: tuple[int, int] | None = None,
 ) -> Tensor:
     """Emit QuantizeLinear to integers of a type, or between limits that are closer."""
+    if dtype.is_float or dtype is DType.BOOL:
+        raise node.malformed(f"it quantises to {dtype.value}", "integers")
     known = _quantization(scaling)
     if known is not None and dtype in _ONE_OPERATOR and limits is None:
         type_ = TensorType(x.shape, dtype, known)

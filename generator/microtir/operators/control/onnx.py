@@ -61,7 +61,7 @@ def loop(node: OnnxNode) -> tuple[Value, ...]:
     """Read Loop."""
     turns = _ENDLESS
     if node.optional(0) is not None:
-        (turns,) = node.integers(0, "how often it runs")
+        turns = node.whole_number(0, "how often it runs")
     condition = node.optional(1)
     states: tuple[Value, ...] = tuple(node.value(at) for at in range(2, len(node.inputs)))
     first = tuple(value for value in states if isinstance(value, Tensor))

@@ -103,5 +103,5 @@ def conv_integer(node: OnnxNode) -> Tensor:
 ONNX_READERS = (
     OnnxReader("Conv", conv, (2, 3), ATTRIBUTES),
     OnnxReader("QLinearConv", qlinear_conv, (8, 9), ATTRIBUTES),
-    OnnxReader("ConvInteger", conv_integer, (2, 4), ATTRIBUTES),
+    OnnxReader("ConvInteger", conv_integer, (2, 4), ATTRIBUTES, ranks=(3, 3)),
 )

@@ -14,7 +14,7 @@ _ATTRIBUTES = ("exclusive", "reverse")
 def cumsum(node: OnnxNode) -> Tensor:
     """Read CumSum."""
     x = node.input(0)
-    (axis,) = node.integers(1, "the axis")
+    axis = node.whole_number(1, "the axis")
     op = Cumsum(
         node.axis(axis, len(x.shape)),
         bool(node.integer("exclusive", 0)),
@@ -26,7 +26,7 @@ def cumsum(node: OnnxNode) -> Tensor:
 def cumulated_product(node: OnnxNode) -> Tensor:
     """Read CumProd: each step multiplies with what lies twice as far away as in the one before."""
     x = node.input(0)
-    (stated,) = node.integers(1, "the axis")
+    stated = node.whole_number(1, "the axis")
     axis, is_reverse = node.axis(stated, len(x.shape)), bool(node.integer("reverse", 0))
     if node.integer("exclusive", 0):
         x = _moved(node, x, axis, 1, is_reverse=is_reverse)

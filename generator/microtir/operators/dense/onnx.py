@@ -120,6 +120,6 @@ ONNX_READERS = (
     OnnxReader("MatMul", matmul, (2, 2)),
     OnnxReader("QLinearMatMul", qlinear_matmul, (8, 8)),
     OnnxReader("QLinearMatMul", qlinear_matmul, (8, 8), domain=MICROSOFT),
-    OnnxReader("MatMulInteger", matmul_integer, (2, 4)),
+    OnnxReader("MatMulInteger", matmul_integer, (2, 4), ranks=(1, 1)),
     OnnxReader("QGemm", qgemm, (6, 9), ("alpha", "transA", "transB"), domain=MICROSOFT),
 )

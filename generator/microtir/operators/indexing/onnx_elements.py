@@ -217,6 +217,8 @@ def image_from_columns(node: OnnxNode) -> Tensor:
         (sizes[n] + pads[n] + pads[n + rank] - dilations[n] * (taps[n] - 1) - 1) // strides[n] + 1
         for n in axes
     ]
+    if len(columns.shape) != 3:
+        raise node.malformed(f"columns of shape {columns.shape}", "(N, channels and taps, places)")
     n, rows, places = columns.shape
     if rows % math.prod(taps) or places != math.prod(counts):
         raise node.malformed(f"columns of shape {columns.shape} for windows of {taps} over {sizes}")
@@ -280,9 +282,16 @@ def non_zero(node: OnnxNode) -> Tensor:
 
 def one_hot(node: OnnxNode) -> Tensor:
     """Read OneHot: along a new axis one value at the index, and another everywhere else."""
-    depth = int(node.known(1, "the depth").reshape(-1)[0])
+    depths = node.known(1, "the depth").reshape(-1)
+    if depths.size != 1 or depths[0] < 1:
+        raise node.malformed(f"the depth is {depths.tolist()}", "one number from 1 on")
+    depth = int(depths[0])
     indices, values = cast(node, node.input(0), DType.INT32), node.input(2)
     rank = len(indices.shape) + 1
+    if values.shape != (2,):
+        raise node.malformed(
+            f"values of shape {values.shape}", "(2,): for others, and for the index"
+        )
     axis = node.axis(node.integer("axis", -1), rank)
     index = counted(node, indices, depth) if indices.data is None else indices
     if indices.data is not None:  # those outside of the range are nowhere

@@ -126,7 +126,7 @@ def _matrices(
 def determinant(node: OnnxNode) -> Tensor:
     """Read Det of small matrices, by their first rows."""
     x = node.input(0)
-    order = x.shape[-1] if len(x.shape) > 1 else 0
+    order = x.shape[-1]
     if order != x.shape[-2] or not 1 <= order <= _MOST_ORDER:
         raise node.unsupported(
             f"a determinant of {x.shape[-2:]}", f"square matrices of up to {_MOST_ORDER} rows",
@@ -154,5 +154,5 @@ def determinant(node: OnnxNode) -> Tensor:
 
 ONNX_READERS = (
     OnnxReader("Einsum", einsum, (1, MANY), ("equation",)),
-    OnnxReader("Det", determinant),
+    OnnxReader("Det", determinant, ranks=(2,)),
 )

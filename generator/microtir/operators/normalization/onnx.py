@@ -36,9 +36,13 @@ def batch_normalization(node: OnnxNode) -> Tensor:
             ExportProblem.TRAINING_MODE,
         )
     names = ("the factors", "the terms", "the means", "the variances")
+    channels = x.shape[1] if len(x.shape) > 1 else 1
     scale, bias, mean, variance = (
         node.known(index + 1, name).astype(np.float64) for index, name in enumerate(names)
     )
+    for values, name in zip((scale, bias, mean, variance), names, strict=True):
+        if values.shape != (channels,):
+            raise node.malformed(f"{name} have the shape {values.shape}", f"{(channels,)}")
     factor = scale / np.sqrt(variance + node.number("epsilon", _EPSILON))
     shape = (len(factor), *(1,) * (len(x.shape) - 2))
 
@@ -189,9 +193,13 @@ ONNX_READERS = (
         domain=MICROSOFT,
     ),
     OnnxReader("LpNormalization", lp_normalization, attributes=("axis", "p")),
-    OnnxReader("LRN", local_response, attributes=("alpha", "beta", "bias", "size")),
+    OnnxReader("LRN", local_response, attributes=("alpha", "beta", "bias", "size"), ranks=(2,)),
     OnnxReader("InstanceNormalization", instance_normalization, (3, 3), ("epsilon",)),
     OnnxReader(
-        "GroupNormalization", group_normalization, (3, 3), ("epsilon", "num_groups", "stash_type")
+        "GroupNormalization",
+        group_normalization,
+        (3, 3),
+        ("epsilon", "num_groups", "stash_type"),
+        ranks=(2, 1, 1),
     ),
 )

@@ -20,7 +20,7 @@ def top_k(node: OnnxNode) -> tuple[Tensor, Tensor]:
     if node.version < 10:
         count = node.integer("k")
     else:
-        count = node.integers(1, "how many")[0]
+        count = node.whole_number(1, "how many")
     axis = node.axis(node.integer("axis", -1), len(x.shape))
     is_long = x.dtype is DType.UINT64
     counts = in_order(node, x) if is_long else widened(node, x)

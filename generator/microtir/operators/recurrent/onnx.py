@@ -463,8 +463,19 @@ _ATTRIBUTES = (
     "layout",
 )  # fmt: skip
 
+_RANKS = (3, 3, 3)  # inputs, and weights of both kinds
+
 ONNX_READERS = (
-    OnnxReader("RNN", _layer(_RNN), (3, 6), _ATTRIBUTES, outputs=2),
-    OnnxReader("GRU", _layer(_GRU), (3, 6), (*_ATTRIBUTES, "linear_before_reset"), outputs=2),
-    OnnxReader("LSTM", _layer(_LSTM), (3, 8), (*_ATTRIBUTES, "input_forget"), outputs=3),
+    OnnxReader("RNN", _layer(_RNN), (3, 6), _ATTRIBUTES, outputs=2, ranks=_RANKS),
+    OnnxReader(
+        "GRU",
+        _layer(_GRU),
+        (3, 6),
+        (*_ATTRIBUTES, "linear_before_reset"),
+        outputs=2,
+        ranks=_RANKS,
+    ),
+    OnnxReader(
+        "LSTM", _layer(_LSTM), (3, 8), (*_ATTRIBUTES, "input_forget"), outputs=3, ranks=_RANKS
+    ),
 )

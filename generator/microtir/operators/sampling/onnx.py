@@ -197,8 +197,14 @@ _REGIONS = (
 )  # fmt: skip
 
 ONNX_READERS = (
-    OnnxReader("GridSample", grid_sample, (2, 2), ("align_corners", "mode", "padding_mode")),
+    OnnxReader(
+        "GridSample",
+        grid_sample,
+        (2, 2),
+        ("align_corners", "mode", "padding_mode"),
+        ranks=(3, 3),
+    ),
     OnnxReader("AffineGrid", by_definition, (2, 2), ("align_corners",)),
-    OnnxReader("RoiAlign", roi_align, (3, 3), _REGIONS),
-    OnnxReader("DeformConv", deformed_convolution, (3, 5), _DEFORMED),
+    OnnxReader("RoiAlign", roi_align, (3, 3), _REGIONS, ranks=(4, 2, 1)),
+    OnnxReader("DeformConv", deformed_convolution, (3, 5), _DEFORMED, ranks=(4, 4, 4)),
 )

@@ -20,7 +20,7 @@ def triangle(node: OnnxNode) -> Tensor:
     x = node.input(0)
     diagonal = 0
     if node.optional(1) is not None:
-        (diagonal,) = node.integers(1, "the diagonal")
+        diagonal = node.whole_number(1, "the diagonal")
     if len(x.shape) < 2:
         raise node.malformed(f"a tensor of shape {x.shape}", "matrices, or stacks of them")
     ones = np.ones((1,) * (len(x.shape) - 2) + x.shape[-2:], np.bool_)

@@ -61,7 +61,7 @@ def discrete_fourier(node: OnnxNode) -> Tensor:
     x = node.input(0)
     rank, parts = len(x.shape), x.shape[-1]
     if node.version >= _OPERAND_AXIS:
-        stated = -2 if node.optional(2) is None else node.integers(2, "the axis")[0]
+        stated = -2 if node.optional(2) is None else node.whole_number(2, "the axis")
     else:
         stated = node.integer("axis", 1)
     axis = node.axis(stated, rank)
@@ -71,7 +71,7 @@ def discrete_fourier(node: OnnxNode) -> Tensor:
     size = x.shape[axis]
     length = 2 * (size - 1) if is_inverse and is_one_sided else size
     if node.optional(1) is not None:
-        (length,) = node.integers(1, "the length")
+        length = node.whole_number(1, "the length")
     if length < 1:
         raise node.malformed(f"a transform of length {length}", "from 1 on")
     weights = _matrix(size, length, parts, is_inverse=is_inverse, is_one_sided=is_one_sided)
@@ -84,10 +84,10 @@ def discrete_fourier(node: OnnxNode) -> Tensor:
 def short_time_fourier(node: OnnxNode) -> Tensor:
     """Read STFT: transforms of frames, each multiplied with a window."""
     x = node.input(0)
-    (step,) = node.integers(1, "the step")
+    step = node.whole_number(1, "the step")
     window = node.optional(2)
     if node.optional(3) is not None:
-        (length,) = node.integers(3, "the length")
+        length = node.whole_number(3, "the length")
     else:
         length = x.shape[1] if window is None else window.shape[0]
     n, size, parts = x.shape[0], x.shape[1], x.shape[2] if len(x.shape) == 3 else 1
@@ -135,7 +135,7 @@ ONNX_READERS = (
     OnnxReader("HannWindow", by_definition, attributes=_WINDOW),
     OnnxReader("HammingWindow", by_definition, attributes=_WINDOW),
     OnnxReader("BlackmanWindow", by_definition, attributes=_WINDOW),
-    OnnxReader("DFT", discrete_fourier, (1, 3), ("axis", "inverse", "onesided")),
-    OnnxReader("STFT", short_time_fourier, (2, 4), ("onesided",)),
+    OnnxReader("DFT", discrete_fourier, (1, 3), ("axis", "inverse", "onesided"), ranks=(2,)),
+    OnnxReader("STFT", short_time_fourier, (2, 4), ("onesided",), ranks=(2, 0, 1)),
     OnnxReader("MelWeightMatrix", mel_weights, (5, 5), ("output_datatype",)),
 )

@@ -1,0 +1,87 @@
+"""Every reader is given operands of every type and rank: what does not fit is refused in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import defs, helper
+
+from microtir.dtype import DType
+from microtir.frontend.onnx import check_onnx
+from microtir.frontend.onnx.file import FileGraph, FileNode, FileValue, OnnxFile
+from microtir.frontend.onnx.graph import GraphReader
+from microtir.frontend.onnx.readers import READERS
+from microtir.frontend.onnx.shapes import InputShapes
+from microtir.operators.common.onnx_operands import OnnxReader
+from tests.support.onnx_models import model_of, typed
+
+OPSETS = {"": 23, "ai.onnx.ml": 5, "ai.onnx.preview": 1, "com.microsoft": 1}
+MOST_INPUTS = 9  # of an operator that takes any number
+VALUES: Mapping[str, Any] = {
+    "INT": 1, "FLOAT": 1.0, "STRING": "a", "INTS": (1, 1), "FLOATS": (1.0, 1.0),
+    "TENSOR": np.ones(2, np.float32),
+}  # fmt: skip
+
+
+@cache
+def required(reader: OnnxReader) -> dict[str, Any]:
+    """Something for each attribute that the operator has to have."""
+    try:
+        schema: Any = defs.get_schema(reader.name, OPSETS[reader.domain], reader.domain)
+    except defs.SchemaError:
+        return {}
+    kinds = {n: a.type.name for n, a in schema.attributes.items() if a.required}
+    return {name: VALUES[kind] for name, kind in kinds.items() if kind in VALUES}
+
+
+def nodes(names: tuple[str, ...]) -> Iterator[FileNode]:
+    """A node of each operator with as few inputs as it takes, and one with as many."""
+    for reader in READERS.values():
+        low, high = reader.inputs
+        for count in sorted({low, min(high, MOST_INPUTS)}):
+            label = f"{reader.domain}.{reader.name}.{count}"
+            outputs = tuple(f"{label}.{n}" for n in range(min(reader.outputs, 4)))
+            yield FileNode(
+                0, label, reader.name, reader.domain, names[:count], outputs, required(reader)
+            )
+
+
+@pytest.mark.parametrize("dtype", DType)
+@pytest.mark.parametrize("rank", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("constants", [0, MOST_INPUTS - 1])
+def test_operands_that_do_not_fit(dtype: DType, rank: int, constants: int) -> None:
+    """Each problem is one that the reader found; what escapes it would end this test."""
+    shape, names = (2,) * rank, tuple(f"x{n}" for n in range(MOST_INPUTS))
+    given = tuple(FileValue(name, dtype, shape) for name in names[: MOST_INPUTS - constants])
+    held = {name: np.ones(shape, dtype.value) for name in names[MOST_INPUTS - constants :]}
+    graph = FileGraph("g", tuple(nodes(names)), given, (), held)
+    reader = GraphReader(OnnxFile("f", "", 1, OPSETS, graph, ""), InputShapes({}, {}))
+    reader.graph("g")
+    assert reader.problems
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtypes", "shape", "legal"),
+    [
+        ("IsInf", (np.int32,), (2,), "float32"),
+        ("MatMulInteger", (np.int16, np.int8), (2, 2), "int8, uint8"),
+        ("MatMulInteger", (np.int8, np.int8), (), "1 dimensions or more"),
+        ("ConvInteger", (np.int8, np.int8), (2, 2), "3 dimensions or more"),
+        ("Det", (np.float32,), (), "2 dimensions or more"),
+        ("GridSample", (np.float32, np.float32), (2,), "3 dimensions or more"),
+        ("RoiAlign", (np.float32, np.float32, np.int64), (2, 2), "4 dimensions or more"),
+        ("DeformConv", (np.float32,) * 3, (2, 2), "4 dimensions or more"),
+        ("CumSum", (np.float32, np.int32), (2,), "a constant"),
+    ],
+)
+def test_what_is_said(operator: str, dtypes: Any, shape: tuple[int, ...], legal: str) -> None:
+    """The input is named with its type or shape, and what would be legal."""
+    names = [f"x{n}" for n in range(len(dtypes))]
+    inputs = [typed(name, shape, dtype) for name, dtype in zip(names, dtypes, strict=True)]
+    (problem,) = check_onnx(model_of([helper.make_node(operator, names, ["y"])], inputs, ["y"]))
+    assert "input" in str(problem)
+    assert legal in str(problem)
