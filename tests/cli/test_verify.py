@@ -144,6 +144,19 @@ def test_onnxruntime_oracle(microtir: Command, onnx_file: Path) -> None:
     assert reference in result.out
 
 
+def test_onnxruntime_hands_states_on(microtir: Command, tmp_path: Path) -> None:
+    """What the C keeps between runs is an input and an output of the oracle's."""
+    nodes = [helper.make_node("Add", ["past", "x"], ["y"]),
+             helper.make_node("Tanh", ["y"], ["present"])]  # fmt: skip
+    path = tmp_path / "kept.onnx"
+    inputs = [typed("past", (1, 4)), typed("x", (1, 4))]
+    path.write_bytes(model_of(nodes, inputs, ["y", "present"]))
+    options = ("--states", "past=present", "--steps", 3, "--samples", 2)
+    result = microtir("verify", path, *options, "--oracle", "onnxruntime")
+    assert result.status == 0, result.out + result.err
+    assert "equal: 2 samples" in result.out
+
+
 @pytest.mark.parametrize("oracle", ["tflm", "litert"])
 def test_oracles_of_tflite_for_onnx(microtir: Command, onnx_file: Path, oracle: str) -> None:
     """An oracle that does not read the file is refused before anything is compiled."""

@@ -10,8 +10,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from microtir.config.states import states
 from microtir.errors import ToolError, UsageError
 from microtir.frontend import from_onnx, from_tflite
+from microtir.graph.bound_states import with_bound_states
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute, execute_steps
 from microtir.host.oracle import Oracle, check_format, expected_outputs
@@ -55,6 +57,25 @@ def test_floats_of_other_widths(dtype: Any) -> None:
     nodes = [helper.make_node("Tanh", ["x"], ["y"])]
     model = model_of(nodes, [typed("x", (1, 3), dtype)], [typed("y", (1, 3), dtype)])
     assert agreed(graph_of(model), model)["y"].dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_states_are_handed_on(dtype: Any) -> None:
+    """An input is zeros in the first run of a sample, and then what its output was."""
+    nodes = [
+        helper.make_node("Add", ["past", "x"], ["present"]),
+        helper.make_node("Neg", ["present"], ["y"]),
+    ]
+    ports = {name: typed(name, (1, 3), dtype) for name in ("past", "x", "y", "present")}
+    inputs, outputs = [ports["past"], ports["x"]], [ports["present"], ports["y"]]
+    model = model_of(nodes, inputs, outputs)
+    graph = with_bound_states(graph_of(model), states("past=present"))
+    given = np.arange(18, dtype=np.float32).reshape(6, 1, 3)
+    samples = SampleBatch(tuple({"x": x} for x in given), steps=3)
+    found = expected_outputs(Oracle.ONNXRUNTIME, graph, model, samples).values
+    sums = np.concatenate([np.cumsum(part, axis=0) for part in (given[:3], given[3:])])
+    np.testing.assert_array_equal([outputs["y"] for outputs in found], -sums)
+    assert [list(outputs) for outputs in found] == [["y"]] * 6
 
 
 def test_open_extents_are_those_of_the_graph() -> None:

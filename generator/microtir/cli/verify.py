@@ -238,6 +238,8 @@ class _Source:
 
     def check_has_outputs(self, config: CompilationConfig) -> None:
         """Refuse a source that knows the model's own outputs only, where others are asked for."""
+        from microtir.host.oracle import hands_on_outputs
+
         is_foreign = self.oracle.value != _REFERENCE
         what = ""
         if config.pass_config.more_outputs and (self.golden or is_foreign):
@@ -246,7 +248,7 @@ class _Source:
             what = "knows the model without the steps before and behind it"
         elif config.stateful and is_foreign:
             what = "runs the model on whole sequences, and not step by step"
-        elif config.states and is_foreign:
+        elif config.states and not hands_on_outputs(self.oracle):
             what = "hands no output on to the next run"
         if what:
             raise UsageError(

@@ -43,6 +43,7 @@ class _Foreign:
         module: its Python name.
         takes: the format of its models.
         remark: on installing it.
+        hands_on: whether it gives a run what outputs of the run before were.
     """
 
     title: str
@@ -50,6 +51,7 @@ class _Foreign:
     module: str
     takes: str
     remark: str = ""
+    hands_on: bool = False
 
 
 _TFLITE, _ONNX = "TFLite", "ONNX"
@@ -61,7 +63,8 @@ _FOREIGN: Mapping[Oracle, _Foreign] = MappingProxyType({
         "LiteRT's reference kernels", "ai-edge-litert", "ai_edge_litert", _TFLITE
     ),
     Oracle.ONNXRUNTIME: _Foreign(
-        "onnxruntime without graph optimisations", "onnxruntime", "onnxruntime", _ONNX
+        "onnxruntime without graph optimisations", "onnxruntime", "onnxruntime", _ONNX,
+        hands_on=True,
     ),
 })  # fmt: skip
 
@@ -96,6 +99,12 @@ def known_difference(oracle: Oracle, numerics: Numerics) -> str:
             "much to floats"
         )
     return ""
+
+
+def hands_on_outputs(oracle: Oracle) -> bool:
+    """Return whether an oracle runs models whose states are inputs and outputs of the file."""
+    foreign = _FOREIGN.get(oracle)
+    return foreign is None or foreign.hands_on
 
 
 def check_oracle(oracle: Oracle) -> None:
@@ -236,6 +245,7 @@ class _Call:
             steps=(samples.steps or 1) if graph.states else 0,
             folder="" if self.folder is None else str(self.folder.resolve()),
             counted=tuple(counted.name for counted in graph.counted),
+            states=_handed_on(graph) if hands_on_outputs(self.oracle) else (),
         )
         with tempfile.TemporaryDirectory(prefix="microtir-") as name:
             work = Path(name)
@@ -246,6 +256,8 @@ class _Call:
                 for run, inputs in enumerate(samples.values)
                 for index, title in enumerate(request.inputs)
             }
+            for state in graph.states[: len(request.states)]:
+                arrays[oracle_process.first_key(state.before.name)] = state.initial
             oracle_process.save(work / oracle_process.INPUTS, arrays)
             self._start(work, len(samples) // (samples.steps or 1))
             values = _read_outputs(work, request)
@@ -263,6 +275,14 @@ class _Call:
             timeout=self.seconds * samples,
             fix_if_slow=f"nothing was compared; give it more time with --oracle-timeout, {_OTHERS}",
         )
+
+
+def _handed_on(graph: Graph) -> tuple[tuple[str, str], ...]:
+    """Return the inputs of the file that are states, each with the output that it becomes."""
+    producers = graph.producers()
+    return tuple(
+        (state.before.name, producers[state.after].inputs[0].name) for state in graph.states
+    )
 
 
 def _read_outputs(work: Path, request: Request) -> tuple[Mapping[str, Array], ...]:

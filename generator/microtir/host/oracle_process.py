@@ -17,7 +17,7 @@ import numpy as np
 
 from microtir.graph.ir import Array
 from microtir.host.child_process import REASON, REFUSED
-from microtir.host.runtimes import RUNTIMES, Ports, Session, refusals
+from microtir.host.runtimes import RUNTIMES, Kept, Ports, Session, refusals
 
 MODEL, INPUTS, OUTPUTS = "model", "inputs.npz", "outputs.npz"
 _REQUEST = "request.json"
@@ -35,6 +35,7 @@ class Request:
         steps: runs of a sequence; 0 where no run depends on another one.
         folder: of the model file, which may have values in other files; empty if it has none.
         counted: results of which data say how many rows there are.
+        states: inputs that begin a run with what outputs were, each with its output.
     """
 
     runtime: str
@@ -44,6 +45,7 @@ class Request:
     steps: int
     folder: str
     counted: tuple[str, ...] = ()
+    states: tuple[tuple[str, str], ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write the request for the program."""
@@ -54,12 +56,18 @@ class Request:
         """Return the request that was written."""
         facts = json.loads((folder / _REQUEST).read_text("utf-8"))
         names = {name: tuple(facts[name]) for name in ("inputs", "outputs", "counted")}
-        return Request(**{**facts, **names})
+        states = tuple((before, after) for before, after in facts["states"])
+        return Request(**{**facts, **names, "states": states})
 
 
 def key(run: int, index: int) -> str:
     """Return the name of an array in INPUTS and OUTPUTS."""
     return f"{run}.{index}"
+
+
+def first_key(state: str) -> str:
+    """Return the name of what a state begins with in INPUTS."""
+    return f"first.{state}"
 
 
 def save(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -69,10 +77,14 @@ def save(path: Path, arrays: Mapping[str, Any]) -> None:
 
 def _run(folder: Path, request: Request) -> None:
     make, model = RUNTIMES[request.runtime], (folder / MODEL).read_bytes()
-    ports = Ports(request.inputs, request.outputs, request.folder, frozenset(request.counted))
     session: Session | None = None
     results: dict[str, Array] = {}
     with np.load(folder / INPUTS) as stored:
+        states = tuple(
+            Kept(before, after, stored[first_key(before)]) for before, after in request.states
+        )
+        counted = frozenset(request.counted)
+        ports = Ports(request.inputs, request.outputs, request.folder, counted, states)
         for run in range(request.runs):
             # Of a model without a state no run begins a sequence, but for the first.
             if session is None or (request.steps and run % request.steps == 0):

@@ -28,16 +28,27 @@ _FED = MappingProxyType({
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """An input of the file that is given what an output of the run before was; at first `first`."""
+
+    input: str
+    output: str
+    first: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Ports:
     """Names of arguments and results, and the folder of the model file; empty for bytes.
 
     Of the results that are `counted` data say how many rows there are, and there may be none.
+    `states` are neither arguments nor results: a session hands them on.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     folder: str = ""
     counted: frozenset[str] = frozenset()
+    states: tuple[Kept, ...] = ()
 
 
 class Session(Protocol):
@@ -104,19 +115,27 @@ class OnnxRuntimeSession:
         options.intra_op_num_threads = 1
         options.log_severity_level = 4  # what matters is raised
         self._ports = ports
+        self._states: dict[str, Array] = {kept.input: kept.first for kept in ports.states}
         self._session = onnxruntime.InferenceSession(
             _self_contained(model, ports.folder), options, providers=["CPUExecutionProvider"]
         )
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Return the results of a run: floats of any width as float32."""
-        given = dict(zip(self._ports.inputs, inputs, strict=True))
+        given = {**dict(zip(self._ports.inputs, inputs, strict=True)), **self._states}
         fed = {port.name: _fed(port, given) for port in self._session.get_inputs()}
-        values = zip(self._session.get_outputs(), self._session.run(None, fed), strict=True)
+        found = self._session.run(None, fed)
+        values = {p.name: v for p, v in zip(self._session.get_outputs(), found, strict=True)}
+        for kept in self._ports.states:
+            if kept.output not in values:
+                raise ToolError(
+                    f"its output '{kept.output}' is part of a sequence, and is no state"
+                )
+            self._states[kept.input] = np.asarray(values.pop(kept.output))
         results = [
             array
-            for port, value in values
-            for array in _tensors(value, is_counted=port.name in self._ports.counted)
+            for name, value in values.items()
+            for array in _tensors(value, is_counted=name in self._ports.counted)
         ]
         if len(results) != len(self._ports.outputs):
             raise ToolError(
