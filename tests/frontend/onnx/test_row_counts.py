@@ -168,6 +168,64 @@ def test_parts_where_a_condition_holds(axis: int | None) -> None:
         compare(read(model), model, {"x": x, "keep": np.array(keep)})
 
 
+# --- Unique ---------------------------------------------------------------------------------------
+
+UNIQUE = ("values", "first", "inverse", "counts")
+
+
+def distinct(shape: tuple[int, ...], dtype: Any, **told: Any) -> bytes:
+    """A model of one Unique with all its outputs."""
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    outputs = [helper.make_tensor_value_info(UNIQUE[0], number, None)]
+    outputs += [whole_numbers(name) for name in UNIQUE[1:]]
+    told_node = helper.make_node("Unique", ["x"], UNIQUE, **told)
+    return model_of([told_node], [typed("x", shape, dtype)], outputs)
+
+
+@pytest.mark.parametrize("is_sorted", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8])
+def test_distinct_values(dtype: Any, is_sorted: int) -> None:
+    """Equal ones and none, negative ones, a single one; what onnxruntime says of each."""
+    rng = np.random.default_rng(5)
+    for shape in ((1,), (7,), (3, 4)):
+        model = distinct(shape, dtype, sorted=is_sorted)
+        graph = read(model)
+        if shape != (1,):  # whose number of distinct ones is known
+            assert [counted.name for counted in graph.counted] == ["values", "first", "counts"]
+            assert {counted.count for counted in graph.counted} == {"values_count"}
+        for most in (1, 3, 50):
+            compare(graph, model, {"x": rng.integers(-most, most, shape).astype(dtype)})
+
+
+@pytest.mark.tools
+def test_distinct_values_in_c(tmp_path: Any) -> None:
+    """Both orders, in C, of values that are the numbers of the largest type, too."""
+    models = [distinct((9,), F32), distinct((9,), np.uint64, sorted=0)]
+    config = microtir.CompilationConfig.from_target(microtir.Target("c"))
+    artifacts = [
+        microtir.build(from_onnx(model), config.with_(module_name=f"unique{n}"))
+        for n, model in enumerate(models)
+    ]
+    x = np.array([3, 1, 3, 2, 1, 9, 2, 2, 3])
+    given = [x.astype(F32) / 4, (x.astype(np.uint64) << np.uint64(60))]
+    for model, values, loaded in zip(models, given, load_batch(artifacts, tmp_path), strict=True):
+        graph, got = read(model), loaded.run({"x": values})
+        kept = dict(zip(UNIQUE, in_use(graph, got), strict=True))
+        found, first, counts = np.unique(values, return_index=True, return_counts=True)
+        order = np.argsort(first) if values.dtype == np.uint64 else np.arange(len(first))
+        assert kept["values"].tolist() == found[order].tolist()
+        assert kept["first"].tolist() == first[order].tolist()
+        assert kept["counts"].tolist() == counts[order].tolist()
+        assert kept["values"][kept["inverse"]].tolist() == values.tolist()
+
+
+def test_distinct_parts_are_refused() -> None:
+    """Rows that differ are not compared; of a line the only axis is no part."""
+    (problem,) = check_onnx(distinct((3, 2), F32, axis=0))
+    assert "it keeps those that differ" in str(problem)
+    read(distinct((3,), F32, axis=0))
+
+
 # --- what is done with rows -----------------------------------------------------------------------
 
 

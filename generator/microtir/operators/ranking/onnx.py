@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor, TensorType
 from microtir.operators.common.onnx_arithmetic import sub
@@ -11,6 +9,7 @@ from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import from_last, to_last
 from microtir.operators.common.onnx_types import cast, from_order, in_order, widened
 from microtir.operators.ranking.definition import TopK
+from microtir.operators.ranking.onnx_unique import computed_unique, known_unique
 from microtir.operators.unary.definition import Neg
 
 
@@ -22,17 +21,22 @@ def top_k(node: OnnxNode) -> tuple[Tensor, Tensor]:
     else:
         count = node.whole_number(1, "how many")
     axis = node.axis(node.integer("axis", -1), len(x.shape))
+    rows, is_largest = to_last(node, x, axis), bool(node.integer("largest", 1))
+    values, places = _ranked(node, rows, count, is_largest=is_largest)
+    found = from_last(node, values, axis)
+    return found, from_last(node, cast(node, places, DType.INT64), axis)
+
+
+def _ranked(node: OnnxNode, x: Tensor, count: int, *, is_largest: bool) -> tuple[Tensor, Tensor]:
+    """Return the first values by size along the last axis, and their places as int32."""
     is_long = x.dtype is DType.UINT64
     counts = in_order(node, x) if is_long else widened(node, x)
-    rows, is_largest = to_last(node, counts, axis), bool(node.integer("largest", 1))
-    ranked = rows if is_largest else _turned(node, rows)
+    ranked = counts if is_largest else _turned(node, counts)
     types = (None, TensorType((), DType.INT32))
     values, places = node.emitter.emit(TopK(count), (ranked,), types)
     if not is_largest:
         values = _turned(node, values)
-    given = from_order(node, values) if is_long else cast(node, values, x.dtype)
-    found = from_last(node, given, axis)
-    return found, from_last(node, cast(node, places, DType.INT64), axis)
+    return from_order(node, values) if is_long else cast(node, values, x.dtype), places
 
 
 def _turned(node: OnnxNode, x: Tensor) -> Tensor:
@@ -40,22 +44,15 @@ def _turned(node: OnnxNode, x: Tensor) -> Tensor:
     return node.emit(Neg(), x) if x.dtype.is_float else sub(node, -1, x)
 
 
+def _sorted(node: OnnxNode, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the values of a line from the smallest on, and where they were."""
+    return _ranked(node, x, x.shape[-1], is_largest=False)
+
+
 def unique(node: OnnxNode) -> tuple[Tensor, ...]:
-    """Read Unique of known values: sorted, or in the order of their first occurrences."""
-    values = node.known(0, "the values whose number the shape depends on")
-    axis = None
-    if node.has("axis"):
-        axis = node.axis(node.integer("axis"), values.ndim)
-    found, first, inverse, counts = np.unique(
-        values, return_index=True, return_inverse=True, return_counts=True, axis=axis
-    )
-    if not node.integer("sorted", 1):
-        order = np.argsort(first)
-        rank = np.argsort(order)
-        found = found[order] if axis is None else np.take(found, order, axis)
-        first, inverse, counts = first[order], rank[inverse.reshape(-1)], counts[order]
-    numbers = (first, inverse.reshape(-1), counts)
-    return (node.constant(found), *(node.constant(n.astype(np.int64)) for n in numbers))
+    """Read Unique."""
+    is_known = node.input(0).data is not None
+    return known_unique(node) if is_known else computed_unique(node, _sorted)
 
 
 ONNX_READERS = (
