@@ -84,12 +84,12 @@ def with_maps() -> bytes:
 
 def with_trees_of_doubles() -> bytes:
     """Leaves of a classifier hold doubles."""
-    weights = helper.make_tensor("class_weights_as_tensor", TensorProto.DOUBLE, (1,), [1.0])
+    weights = helper.make_tensor("class_weights_as_tensor", TensorProto.DOUBLE, (2,), [0.1, 0.3])
     attributes: dict[str, Any] = {
-        "nodes_treeids": [0], "nodes_nodeids": [0], "nodes_featureids": [0],
-        "nodes_modes": ["LEAF"], "nodes_values": [0.0],
-        "nodes_truenodeids": [0], "nodes_falsenodeids": [0], "classlabels_int64s": [0, 1],
-        "class_treeids": [0], "class_nodeids": [0], "class_ids": [0],
+        "nodes_treeids": [0, 1], "nodes_nodeids": [0, 0], "nodes_featureids": [0, 0],
+        "nodes_modes": ["LEAF", "LEAF"], "nodes_values": [0.0, 0.0],
+        "nodes_truenodeids": [0, 0], "nodes_falsenodeids": [0, 0], "classlabels_int64s": [0, 1],
+        "class_treeids": [0, 1], "class_nodeids": [0, 0], "class_ids": [0, 0],
         "class_weights_as_tensor": weights,
     }  # fmt: skip
     nodes = [ml_node("TreeEnsembleClassifier", outputs=("y", "scores"), **attributes)]

@@ -33,7 +33,9 @@ def check(node: Any, x: Array, *, exact: bool = True) -> None:
     graph = from_onnx(model).graph
     assert graph is not None
     expected = run_onnxruntime(model, {"x": x})
-    for got, want in zip(execute(graph, {"x": x}).values(), expected, strict=True):
+    for got, want in zip(
+        execute(graph, {"x": x.astype(graph.inputs[0].dtype.value)}).values(), expected, strict=True
+    ):
         assert got.shape == want.shape and got.dtype == want.dtype
         if exact or got.dtype == np.int64:
             np.testing.assert_array_equal(got, want)
@@ -110,6 +112,35 @@ def test_sums_of_doubles(seed: int, targets: int, mode: str) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+@given(seeds, st.sampled_from(["one tree", "one number", "exact"]), st.booleans())
+@SAMPLE
+def test_classes_by_doubles(seed: int, kind: str, is_pair: bool) -> None:
+    """Labels are onnxruntime's, which adds up doubles, ties and halves among them."""
+    labels = [0] if is_pair else [0, 1, 2]
+    grown = forest(seed, labels, ["BRANCH_LEQ"], sparse=False, positive=True)
+    attributes = grown.attributes("class")
+    rng, weights = np.random.default_rng(seed), np.array(attributes.pop("class_weights"))
+    trees = len(set(attributes["nodes_treeids"]))
+    if kind == "one number":
+        weights = np.where(rng.random(len(weights)) < 0.5, 1 / trees, 0.0)
+        if not weights.any():
+            weights[0] = 1 / trees
+    elif kind == "exact":
+        weights = rng.integers(0, 3, len(weights)) / 4
+    else:
+        kept = attributes["nodes_treeids"].count(0), attributes["class_treeids"].count(0)
+        for name, values in attributes.items():
+            attributes[name] = values[: kept[name.startswith("class")]]
+        weights = weights[: kept[1]] / 3
+    node = ml_node(
+        "TreeEnsembleClassifier", outputs=("label", "scores"),
+        classlabels_int64s=[4, 7] if is_pair else [5, -1, 3],
+        nodes_values_as_tensor=numpy_helper.from_array(np.array(attributes.pop("nodes_values"))),
+        class_weights_as_tensor=numpy_helper.from_array(weights), **attributes,
+    )  # fmt: skip
+    check(node, rows(seed).astype(np.float64), exact=False)
+
+
 def test_c_equals_the_graph() -> None:
     """The tables and the walk in C, with all that they may have."""
     grown = forest(7, [0, 1], MODES)
@@ -165,9 +196,10 @@ def test_trees_that_are_not_done() -> None:
     outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in node.output]
     with pytest.raises(UnsupportedModelError, match="numbers for the second of two classes"):
         from_onnx(ml_model_of([node], [typed("x", (1, WIDTH))], outputs))
-    weights = numpy_helper.from_array(np.array([1.0]))
-    node = ml_node("TreeEnsembleClassifier", outputs=("label", "scores"),
-                   classlabels_int64s=[0, 1], class_weights_as_tensor=weights)  # fmt: skip
+    attributes = forest(1, [0, 1, 2], ["BRANCH_LEQ"]).attributes("class")
+    weights = numpy_helper.from_array(np.array(attributes.pop("class_weights")) / 3)
+    node = ml_node("TreeEnsembleClassifier", outputs=("label", "scores"), **attributes,
+                   classlabels_int64s=[0, 1, 2], class_weights_as_tensor=weights)  # fmt: skip
     with pytest.raises(UnsupportedModelError, match="'class_weights_as_tensor' holds doubles"):
         from_onnx(ml_model_of([node], [typed("x", (1, WIDTH))], outputs))
     with pytest.raises(UnsupportedModelError, match="its only target by LOGISTIC"):

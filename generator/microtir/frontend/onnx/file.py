@@ -345,7 +345,7 @@ class FileReader:
             1: lambda a: float(a.f),
             2: lambda a: int(a.i),
             3: lambda a: a.s.decode("utf-8", "replace"),
-            4: lambda a: self.array(a.t),
+            4: lambda a: self.array(a.t, keeps_doubles=True),
             5: lambda a: self.body(a.g),
             6: lambda a: tuple(float(item) for item in a.floats),
             7: lambda a: tuple(int(item) for item in a.ints),
@@ -360,8 +360,12 @@ class FileReader:
             )
         return kinds[attribute.type](attribute)
 
-    def array(self, tensor: onnx.TensorProto) -> Array:
+    def array(self, tensor: onnx.TensorProto, *, keeps_doubles: bool = False) -> Array:
         """Return the values of a tensor, read-only; float16 and float64 become float32.
+
+        Args:
+            tensor: of the file.
+            keeps_doubles: whether float64 stays, for those who look at more bits.
 
         Raises:
             ModelFileError: the bytes are not those of its shape, or lie elsewhere.
@@ -385,7 +389,7 @@ class FileReader:
             raise ModelFileError(
                 f"its values cannot be read: {error}", where=where, fix=_EXPORT
             ) from None
-        if is_wide:
+        if is_wide and not (keeps_doubles and tensor.data_type == _FLOAT64):
             with np.errstate(over="ignore"):
                 data = data.astype(np.float32)
         if tensor.data_type in FEW_BITS:

@@ -214,7 +214,13 @@ class OnnxNode:
         return tuple(item for item in value if isinstance(item, float))
 
     def tensor(self, name: str) -> Array:
-        """Return an attribute that is a tensor."""
+        """Return an attribute that is a tensor, of which doubles become float32."""
+        value = self.wide_tensor(name)
+        with np.errstate(over="ignore"):
+            return value.astype(np.float32) if value.dtype == np.float64 else value
+
+    def wide_tensor(self, name: str) -> Array:
+        """Return an attribute that is a tensor, with doubles as they are."""
         value = self._attribute(name, None)
         if not isinstance(value, np.ndarray):
             raise self._wrong(name, "a tensor")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from microtir.errors import ExportProblem
+from microtir.errors import ExportProblem, UnsupportedModelError
 from microtir.graph.ir import Tensor
 from microtir.operators.activations.definition import Logistic
 from microtir.operators.common.onnx_arithmetic import add
@@ -31,6 +31,7 @@ from microtir.operators.trees.forest import (
     Leaf,
     Question,
 )
+from microtir.operators.trees.onnx_doubles import keeps_labels
 from microtir.operators.trees.onnx_positions import ATTRIBUTES, tree_ensemble
 from microtir.operators.trees.onnx_scores import AGGREGATES, Forest, ensemble, of_count
 from microtir.operators.unary.definition import Neg
@@ -39,9 +40,9 @@ from microtir.operators.unary.definition import Neg
 def _numbers(
     node: OnnxNode, name: str, default: tuple[float, ...] | None = None
 ) -> tuple[float, ...]:
-    """Return a list of numbers; doubles stand under a longer name, and become float32."""
+    """Return a list of numbers; doubles stand under a longer name."""
     if node.has(f"{name}_as_tensor"):
-        return tuple(node.tensor(f"{name}_as_tensor").reshape(-1).tolist())
+        return tuple(node.wide_tensor(f"{name}_as_tensor").reshape(-1).tolist())
     if default is not None and not node.has(name):
         return default
     return node.list_of_numbers(name)
@@ -92,7 +93,8 @@ def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[
     features = integers("nodes_featureids")
     yes, no = integers("nodes_truenodeids"), integers("nodes_falsenodeids")
     missing = integers("nodes_missing_value_tracks_true", (0,) * count)
-    thresholds = of_count(node, "nodes_values", _numbers(node, "nodes_values"), count)
+    given = np.array(_numbers(node, "nodes_values"), np.float32).tolist()
+    thresholds = of_count(node, "nodes_values", given, count)
     places = {key: place for place, key in enumerate(zip(trees, numbers, strict=True))}
     if len(places) < count:
         raise node.malformed("two nodes of a tree have one number", "each its own")
@@ -121,14 +123,28 @@ def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[
     return items, roots
 
 
-def _scores(node: OnnxNode, prefix: str, targets: int, aggregate: str = "SUM") -> Tensor:
-    """Emit the ensemble and what is added to it; `prefix` is that of what leaves give."""
+def _scores(
+    node: OnnxNode, prefix: str, targets: int, aggregate: str = "SUM", threshold: float = 0.0
+) -> Tensor:
+    """Emit the ensemble and what is added to it.
+
+    Args:
+        node: of the file.
+        prefix: of the attributes that say what leaves give.
+        targets: or classes.
+        aggregate: what is made of the numbers of trees.
+        threshold: above it the only score is that of the second class.
+    """
     if aggregate not in AGGREGATES:
         legal = ", ".join(AGGREGATES)
         raise node.malformed(f"the attribute 'aggregate_function' is {aggregate!r}", legal)
     x = rows_of(node)
     items, roots = _items(node, prefix, targets, x.shape[1])
-    base = np.array(_numbers(node, "base_values", ()), np.float32)
+    added = _numbers(node, "base_values", ())
+    doubles = next((name for name in _SUMMED if prefix == "class" and node.has(name)), None)
+    if doubles and not keeps_labels(items, len(roots), added, targets, threshold):
+        raise _unlike_doubles(node, doubles)
+    base = np.array(added, np.float32)
     needs_all = prefix == "class" and not base.size
     scores = ensemble(node, x, Forest(items, roots, targets), aggregate, needs_all=needs_all)
     if base.size not in (0, targets):
@@ -147,7 +163,6 @@ def tree_ensemble_regressor(node: OnnxNode) -> Tensor:
 
 def tree_ensemble_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
     """Read TreeEnsembleClassifier; numbers for the first class only speak of two."""
-    _refuse_tensors(node)
     labels, transform = class_labels(node, "classlabels_int64s"), post_transform(node)
     if len(labels) < 2:
         raise node.malformed(f"{len(labels)} labels", "2 or more")
@@ -177,30 +192,32 @@ def _of_one_score(
             "it transforms the only score of two classes by PROBIT",
             "another transform, or a score for each class", "export with post_transform NONE",
         )  # fmt: skip
-    score = _scores(node, "class", 1)
-    is_share = min(node.list_of_numbers("class_weights")) >= 0
-    label = binary_label(node, score, 0.5 if is_share else 0.0, labels)
+    is_share = min(_numbers(node, "class_weights"), default=0.0) >= 0
+    threshold = 0.5 if is_share else 0.0
+    score = _scores(node, "class", 1, threshold=threshold)
+    label = binary_label(node, score, threshold, labels)
     opposite = joined(node, (node.emit(Neg(), score), score), 1)
     if transform is PostTransform.LOGISTIC:
         return label, node.emit(Logistic(), opposite)
     return label, both_classes(node, score) if is_share else opposite
 
 
+_SUMMED = ("base_values_as_tensor", "class_weights_as_tensor")  # which labels follow from
 _OF_DOUBLES = (
-    "base_values_as_tensor", "class_weights_as_tensor", "nodes_hitrates_as_tensor",
-    "nodes_values_as_tensor", "target_weights_as_tensor",
+    *_SUMMED, "nodes_hitrates_as_tensor", "nodes_values_as_tensor", "target_weights_as_tensor",
 )  # fmt: skip
 
 
-def _refuse_tensors(node: OnnxNode) -> None:
-    """Refuse classes by trees of doubles: which of two sums is larger, float32 may not tell."""
-    given = next((name for name in _OF_DOUBLES if node.has(name)), None)
-    if given is not None:
-        raise node.unsupported(
-            f"its attribute '{given}' holds doubles, of whose sums two may be equal that float32"
-            " has apart", "classes by trees of float32", "convert with inputs of FloatTensorType",
-            ExportProblem.TREES_OF_DOUBLES,
-        )  # fmt: skip
+def _unlike_doubles(node: OnnxNode, name: str) -> UnsupportedModelError:
+    """Return the error for classes by sums of doubles of which float32 may take another one."""
+    return node.unsupported(
+        f"its attribute '{name}' holds doubles, of whose sums two may be equal that float32 has"
+        " apart",
+        "trees of float32; of doubles a single tree, leaves that all give one number, or sums that"
+        " float32 holds",
+        "convert with inputs of FloatTensorType",
+        ExportProblem.TREES_OF_DOUBLES,
+    )
 
 
 _NODES = (
