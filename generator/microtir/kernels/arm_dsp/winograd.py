@@ -47,7 +47,7 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Requantisation, Rescaling
-from microtir.kernels.common.statements import at, loop, seq, when
+from microtir.kernels.common.statements import at, let, loop, seq, when
 from microtir.kernels.common.weights import QUAD
 from microtir.kernels.common.winograd import (
     COLUMNS,
@@ -342,16 +342,21 @@ class _Windows(Source):
             start = te.as_expr(part.left + part.low, DType.INT32)
             return seq(*fills, self._move(ky, y, start, part.low, part.high))
 
-        inner = self._move(ky, y, left, 0, COLUMNS)
         if not edges:
-            return inner
+            return self._move(ky, y, left, 0, COLUMNS)
         body = edge(edges[-1])
         for part in reversed(edges[:-1]):
             body = when(column == part.begin, edge(part), body)
         if len(edges) == len(self.form.parts):
             return body
         width = self.form.geometry.image.width
-        return when((left >= 0) & (left + COLUMNS <= width), inner, body)
+
+        def anywhere(start: te.Expr) -> ir.Stmt:
+            inner = self._move(ky, y, start, 0, COLUMNS)
+            return when((start >= 0) & (start + COLUMNS <= width), inner, body)
+
+        # By a name, so that whoever follows the accesses narrows it where the condition holds.
+        return let("left", left, anywhere)
 
     def _move(self, ky: te.Expr, y: te.Expr, start: te.Expr, low: int, high: int) -> ir.Stmt:
         """Emit columns [low, high) of a row, from a column of the image on."""
