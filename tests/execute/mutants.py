@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from microtir.artifact import Artifact
+from microtir.config import CompilationConfig
 from microtir.errors import MemoryPlanError, TirError
 from microtir.graph.reference import execute
 from tests.execute import cases as operators
@@ -227,16 +228,29 @@ def wrong_layers(core: str, kinds: Sequence[str], folder: Path) -> list[str]:
             lambda some, artifacts: _that_differ(some, artifacts, folder),
         )
     of = arm.CORES[core]
+    pairs = _configured(of, kinds, folder)
+    configs = {case.name: config for case, config in pairs}
 
     def compiled(case: DspCase) -> Artifact:
-        named = of.config.with_(module_name=case.name, optimize="speed")
-        return arm.compiled(case, named, chosen)
+        return arm.compiled(case, configs[case.name], chosen)
 
     def compared(some: Sequence[DspCase], artifacts: Sequence[Artifact]) -> list[str]:
         inputs = [case.inputs for case in some]
         return differing(of.machine, artifacts, inputs, arm.expected(some), folder)
 
-    return _wrong(_of_kinds(arm.layers(), kinds), compiled, compared)
+    return _wrong([case for case, _ in pairs], compiled, compared)
+
+
+def _configured(
+    core: arm.Core, kinds: Sequence[str], folder: Path
+) -> list[tuple[DspCase, CompilationConfig]]:
+    """Return the layers of some kinds with configurations; tiled ones take Winograd's kernel."""
+    if list(kinds) == ["tiled"]:
+        return list(arm.forcing(core, "conv_s8_16x2_dsp_winograd", folder))
+    return [
+        (case, core.config.with_(module_name=case.name, optimize="speed"))
+        for case in _of_kinds(arm.layers(), kinds)
+    ]
 
 
 def _of_kinds(some: Sequence[DspCase], kinds: Sequence[str]) -> list[DspCase]:
