@@ -7,8 +7,9 @@ import pytest
 from benchmarks import int16
 from benchmarks.boards import TOLERANCE
 
-# Times the instructions of int8, of which 3x3 convolutions have Winograd's kernel with DSP.
-_MOST = {"mps2_an386": 2.4, "mps3_an547": 2.3}
+# Times the instructions of int8; more where int8 has Winograd's kernel, which int16 has not.
+_MOST = {"mps2_an386": 1.6, "mps3_an547": 2.3}
+_MOST_OF_WINOGRAD = 2.4
 
 
 def test_every_layer_is_recorded_within_its_bound() -> None:
@@ -17,7 +18,9 @@ def test_every_layer_is_recorded_within_its_bound() -> None:
     assert set(recorded) == set(int16.BOARDS)
     for board, layers in recorded.items():
         assert set(layers) == set(int16.LAYERS)
-        assert max(price.times for price in layers.values()) <= _MOST[board]
+        for price in layers.values():
+            is_winograd = price.kernel8.endswith("_winograd")
+            assert price.times <= (_MOST_OF_WINOGRAD if is_winograd else _MOST[board])
 
 
 @pytest.mark.parametrize("board", int16.BOARDS)

@@ -189,3 +189,12 @@ def test_bounds_of_sums_come_along(sums: SumRange | None) -> None:
     graph = chain(1)
     graph = replace(graph, nodes=(replace(graph.nodes[0], sums=sums),))
     assert decided(graph, (PLAIN,), Optimize.SPEED).sums == sums
+
+
+def test_weights_beyond_the_model_s() -> None:
+    """What a byte of them is charged is told where a kernel has some."""
+    transformed = replace(FAST, kernel="winograd", weight_bytes=100)
+    found = decided(chain(1), (PLAIN, COMPACT, transformed), Optimize.BALANCED)
+    price = "16 instructions for a byte of code and 160 for one of weights beyond the model's"
+    assert found.kernel == "gemm_compact"
+    assert found.reason.startswith(f"the best of 3 at {price}; ")

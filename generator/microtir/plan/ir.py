@@ -345,7 +345,6 @@ class PlanConstraints:
     byte_price: int = 0
     refused: frozenset[tuple[Node, str]] = frozenset()
     raised: frozenset[tuple[Node, str]] = frozenset()
-    ignores_code: bool = False
 
     @staticmethod
     def of(config: CompilationConfig, state: int = 0) -> PlanConstraints:

@@ -22,7 +22,7 @@ PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12})
 # What a byte of constants beyond those of the node may cost there: code is shared by layers and
 # small, while weights are most of the flash, and a kernel that multiplies them takes higher rings,
 # too.  At the price of code resnet8 would have 43 % more flash and 27 % more RAM.
-_PRICE_PER_CONSTANT = 160
+PRICE_PER_CONSTANT = 160
 
 Price = Callable[[int, Candidate], int]
 """Of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
@@ -45,7 +45,7 @@ def price_of(asked: PlanConstraints, node: Node, goal: Optimize | None = None) -
 
 def _charged(asked: PlanConstraints, node: Node, goal: Optimize) -> Price:
     byte_price = asked.byte_price
-    constants = sum(t.type.bytes for t in node.inputs if t.is_constant)
+    constants = constant_bytes(node)
     match goal:
         case Optimize.FLASH:
             return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
@@ -58,6 +58,11 @@ def _charged(asked: PlanConstraints, node: Node, goal: Optimize) -> Price:
             return lambda cost, c: cost + byte_price * c.flash_bytes
 
 
+def constant_bytes(node: Node) -> int:
+    """Return the bytes of the constants that a node has itself."""
+    return sum(t.type.bytes for t in node.inputs if t.is_constant)
+
+
 def _growth(candidate: Candidate, constants: int, per_code: int) -> int:
     """Return what is charged for code and constants beyond the node's own constants.
 
@@ -65,7 +70,7 @@ def _growth(candidate: Candidate, constants: int, per_code: int) -> int:
     """
     more = candidate.weight_bytes - constants
     code = max(0, candidate.code_bytes + min(more, 0))
-    return per_code * code + _PRICE_PER_CONSTANT * max(more, 0)
+    return per_code * code + PRICE_PER_CONSTANT * max(more, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

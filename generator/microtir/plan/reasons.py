@@ -11,7 +11,12 @@ from microtir.decisions import Alternative, Decision
 from microtir.graph.ir import Node, Tensor
 from microtir.operators import record_of
 from microtir.plan.ir import Candidate, Group, LayoutKind, Plan, PlannedOperator, Refusal
-from microtir.plan.ranking import PRICE_PER_BYTE, price_of
+from microtir.plan.ranking import (
+    PRICE_PER_BYTE,
+    PRICE_PER_CONSTANT,
+    constant_bytes,
+    price_of,
+)
 from microtir.plan.work import work
 
 RefusalsOf = Callable[[Node], Sequence[tuple[str, Refusal]]]
@@ -188,7 +193,15 @@ class _Choice:
         if (self.operator.node, self.chosen.kernel) in self.plan.constraints.raised:
             return f"fast, of {len(rivals) + 1}{room}: the budget of flash has room for it{by}"
         goal = Optimize.SPEED if self._speed_counts else self.goal
-        return _MERITS[goal].format(f"{len(rivals) + 1}{room}", unit) + flash + by
+        merit = _MERITS[goal].format(f"{len(rivals) + 1}{room}", unit)
+        return merit + self._price_of_weights(goal, others) + flash + by
+
+    def _price_of_weights(self, goal: Optimize, others: Sequence[Candidate]) -> str:
+        """Return what weights beyond the node's own are charged, where a kernel has any."""
+        own = constant_bytes(self.operator.node)
+        if goal not in PRICE_PER_BYTE or all(c.weight_bytes <= own for c in (self.chosen, *others)):
+            return ""
+        return f" and {PRICE_PER_CONSTANT} for one of weights beyond the model's"
 
     def _kind(self, tensor: Tensor) -> str:
         return self.plan.layouts[tensor].kind.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -226,25 +226,31 @@ func {name}({", ".join((*given, *results))}):
 """)
 
 
-_KEEP_BEST = """
-alloc place: int32[] local
+def _inserted(count: int, kind: str, cell: Callable[[str, str], str]) -> str:
+    """Return lines that insert score, class and box behind all that are at least as good.
+
+    Args:
+        count: how many there is room for.
+        kind: the class.
+        cell: gives the element that holds a part of what has a place, by place and part.
+    """
+    last = count - 1
+    return f"""alloc place: int32[] local
 place[] = found[]
 for back in range(0, {count}):
   let p: int32 = {last} - back
   if p < found[]:
-    if left[{size} + 3 * p, 0] < top[]:
+    if {cell("p", "0")} < top[]:
       if p < {last}:
         for part in range(0, 3):
-          left[{size} + 3 * p + 3 + part, 0] = left[{size} + 3 * p + part, 0]
+          {cell("p + 1", "part")} = {cell("p", "part")}
       place[] = p
 let slot: int32 = max(place[], 0)
 if slot < {count}:
-  left[{size} + 3 * slot, 0] = top[]
-  left[{size} + 3 * slot + 1, 0] = cast(float32, kind)
-  left[{size} + 3 * slot + 2, 0] = cast(float32, b)
-  found[] = min(found[] + 1, {count})
-"""
-"""Insert score, class and box behind all that are at least as good, if there is room."""
+  {cell("slot", "0")} = top[]
+  {cell("slot", "1")} = cast(float32, {kind})
+  {cell("slot", "2")} = cast(float32, b)
+  found[] = min(found[] + 1, {count})"""
 
 
 def best_boxes(node: Node, name: str) -> PrimFunc:
@@ -263,7 +269,7 @@ def best_boxes(node: Node, name: str) -> PrimFunc:
         _number(op.iou_threshold), _number(op.score_threshold), DType.FLOAT32,
     )  # fmt: skip
     classes = node.inputs[1].type.elements // size
-    kept = _KEEP_BEST.format(count=count, last=count - 1, size=size)
+    kept = _inserted(count, "kind", lambda p, part: f"left[{size} + 3 * ({p}) + {part}, 0]")
     return parse_function(f"""
 {constants}
 func {name}({", ".join((*given, *results))}):
@@ -319,26 +325,6 @@ block:
 left[b, 4] = -inf
 """
 
-_INSERT = """
-alloc place: int32[] local
-place[] = found[]
-for back in range(0, {count}):
-  let p: int32 = {last} - back
-  if p < found[]:
-    if left[{size} + p, 0] < top[]:
-      if p < {last}:
-        for part in range(0, 3):
-          left[{size} + p + 1, part] = left[{size} + p, part]
-      place[] = p
-let slot: int32 = max(place[], 0)
-if slot < {count}:
-  left[{size} + slot, 0] = top[]
-  left[{size} + slot, 1] = cast(float32, kind[])
-  left[{size} + slot, 2] = cast(float32, b)
-  found[] = min(found[] + 1, {count})
-"""
-"""Insert score, class and box of a detection behind all that are at least as good."""
-
 _GIVE = """
 for j in range(0, {count}):
   if j < found[]:
@@ -371,6 +357,7 @@ def detection_post_process(node: Node, name: str) -> PrimFunc:
         size=size, last=size - 1, overlap=_indented(_OVERLAP, 3), iou=_number(op.iou_threshold)
     )
     score = f"select({{0}} >= {_number(op.score_threshold)}, {{0}}, -inf)"
+    insert = _inserted(count, "kind[]", lambda p, part: f"left[{size} + {p}, {part}]")
     if op.per_class:
         groups, most = op.classes, min(op.per_class, size)
         fill = f"left[i, 4] = {score.format(f'{scores}[0, i, group + {first}]')}"
@@ -397,7 +384,7 @@ func {name}({", ".join((*given, *results))}):
         kind[] = 0
 {_indented(choose, 4)}
 {_indented(kind, 4)}
-{_indented(_INSERT.format(size=size, count=count, last=count - 1), 4)}
+{_indented(insert, 4)}
 {_indented(_GIVE.format(size=size, count=count, last=size - 1), 1)}
   number[0] = cast(float32, found[])
 """)
