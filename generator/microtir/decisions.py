@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import SumRange
 
 
@@ -17,6 +18,36 @@ class Alternative:
     cycles: int | None = None
     scratch_bytes: int | None = None
     code_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclinedTrade:
+    """Bytes that a program could save, and does not, since they would cost too much speed.
+
+    Args:
+        ram: bytes of RAM less, about.
+        flash: bytes of flash less, about.
+        times: of the work of the program.
+        measure: what work is counted in.
+        goal: that takes it.
+    """
+
+    ram: int
+    flash: int
+    times: float
+    measure: Measure
+    goal: Optimize
+
+    @property
+    def text(self) -> str:
+        """Return what was not taken, and how to take it."""
+        memories = {"RAM": self.ram, "flash": self.flash}
+        saved = " and ".join(f"{n:,} bytes of {name}" for name, n in memories.items() if n > 0)
+        more = " and ".join(f"{-n:,} more of {name}" for name, n in memories.items() if n < 0)
+        return (
+            f"about {saved} less{f', {more},' if more else ''} for {self.times:.2f} times the "
+            f"{self.measure}: --optimize {self.goal}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

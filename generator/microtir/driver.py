@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from microtir import codegen, fit, memory
+from microtir import codegen, fit, memory, trades
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
 from microtir.constant_placement import placed_constants
@@ -126,11 +126,13 @@ def _lower_model(
     see("graph", graph)
     shared = Shared.of(graph, name, lowering, see, records)
     compiled = partial(compile_once, replace(module, graph=graph), config, shared=shared)
+    plan_of = partial(shared.planned, graph)
     if config.has_limits():
-        plan_of, asked = partial(shared.planned, graph), code_of(module, compiler)
+        asked = code_of(module, compiler)
         found = fit.search(compiled, plan_of, config, asked, state_bytes(graph))
-        return module_with(module, found)
-    return module_with(module, compiled(PlanConstraints.of(config)))
+    else:
+        found = trades.settled(compiled, plan_of, config)
+    return module_with(module, found)
 
 
 def compile_once(
@@ -179,7 +181,7 @@ def compile_once(
     arrays = constants_of(everything.distinct, config.constant_alignment())
     figures = figures_of(everything, arrays, config, constants, codegen.assembly_lines)
     see("measure", figures)
-    reasons = decisions(planned, config.optimize, lambda node: refusals(node, config))
+    reasons = decisions(planned, limits.goal, lambda node: refusals(node, config))
     named_reasons = {f.name: reasons[op.node] for op, fs in lowered.items() for f in fs}
     return Program(
         planned.graph, planned, functions, main, named, placement, constants, figures,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from microtir.decisions import Decision
+from microtir.decisions import Decision, DeclinedTrade
 from microtir.graph.ir import Graph
 from microtir.measure import Figures
 from microtir.memory_plan import ConstantPlan, MemoryPlan
@@ -27,6 +27,7 @@ class Program:
         constants: where the arrays of constants lie.
         figures: bytes of flash and stack.
         decisions: why each layer function is what it is, by its name.
+        declined: what it could save and does not, since that costs too much.
     """
 
     graph: Graph
@@ -38,6 +39,7 @@ class Program:
     constants: ConstantPlan
     figures: Figures
     decisions: Mapping[str, Decision]
+    declined: DeclinedTrade | None = None
 
     def functions_of_operators(self) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
         """Return the functions of each operator with code: one, or a second that finishes it."""

@@ -57,7 +57,7 @@ def played(operators: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
                 known[node] = candidates(node, _CONFIG)
             return known[node]
 
-        plan(module.graph, offered, PlanConstraints(Optimize.RAM))
+        plan(module.graph, offered, PlanConstraints(Optimize.RAM_LEAST))
     return len(asked), len(made)
 
 
@@ -72,7 +72,7 @@ def test_nests_of_one_shape_are_played_through_once(monkeypatch: pytest.MonkeyPa
 
 def test_the_long_model_is_lowered() -> None:
     """It is a model like any other: verified, planned, placed and proven."""
-    module = long_model(68).with_configuration(_CONFIG.with_(optimize=Optimize.RAM))
+    module = long_model(68).with_configuration(_CONFIG.with_(optimize=Optimize.RAM_LEAST))
     lowered = driver.lower(module)
     assert lowered.model is not None
     assert lowered.model.memory.verified

@@ -123,7 +123,7 @@ def test_rows_are_handed_over(name: str, tmp_path: Path) -> None:
     board = load_board(name)
     executor = Executor("aot", {"row-fed-inputs": True, "row-drained-outputs": True})
     config = CompilationConfig(
-        targets=str(board.target), executor=executor, optimize="ram", module_name="digits"
+        targets=str(board.target), executor=executor, optimize="ram-least", module_name="digits"
     )
     model = frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
     options = ProjectOptions(samples={"digits": digits_samples(3)})

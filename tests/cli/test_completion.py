@@ -24,7 +24,7 @@ from tests.support.command import ROOT, Command
         ("microtir --ver", ["--version"]),
         ("microtir compile e", ["example:digits"]),
         ("microtir compile 'ex", ["example:digits"]),
-        ("microtir compile --optimize ", ["speed", "ram", "flash", "balanced"]),
+        ("microtir compile --optimize ", ["speed", "ram", "ram-least", "flash", "balanced"]),
         ("microtir compile example:digits --optimize s", ["speed"]),
         ("microtir compile --optimize=f", ["--optimize=flash"]),
         ("microtir verify example:digits --oracle tf", ["tflm"]),

@@ -101,7 +101,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"numerics": "tflite_opt"}, "numerics", "not built yet"),
     ({"numerics": Numerics.FLOAT}, "numerics", "use numerics 'tflm'"),
     ({"numerics": "tflmm"}, "numerics", "did you mean 'tflm'?"),
-    ({"optimize": "size"}, "optimize", "legal: speed, ram, flash, balanced"),
+    ({"optimize": "size"}, "optimize", "legal: speed, ram, ram-least, flash, balanced"),
     ({"budget": {"rom": 5}}, "budget", "Budget field 'rom' is unknown"),
     ({"budget": 5}, "budget", "'budget' got 5"),
     ({"pass_config": {"tir.x": 1}}, "pass_config", "'tir.x' is unknown"),
@@ -226,8 +226,8 @@ def test_s2_11_two_threads_do_not_influence_each_other() -> None:
 def test_with_changes_one_field_and_keeps_the_rest() -> None:
     """A changed copy; the original is untouched; a misspelt field says the nearest."""
     config = rfc_example()
-    changed = config.with_(optimize="ram", budget={"ram": 1024})
-    assert changed.optimize is Optimize.RAM
+    changed = config.with_(optimize="ram-least", budget={"ram": 1024})
+    assert changed.optimize is Optimize.RAM_LEAST
     assert changed.budget == Budget(ram=1024)
     assert changed.runtime == config.runtime
     assert config == rfc_example()
@@ -365,8 +365,8 @@ def configurations(draw: st.DrawFn) -> CompilationConfig:
 def test_repr_leaves_out_defaults() -> None:
     """What is shown is what was chosen."""
     assert repr(CompilationConfig(targets="c")) == "CompilationConfig(targets=Target('c'))"
-    config = CompilationConfig(targets=M4, optimize="ram", budget=Budget(ram=9))
-    told = "targets=Target('c -mcpu=cortex-m4'), optimize='ram', budget={'ram': 9}"
+    config = CompilationConfig(targets=M4, optimize="ram-least", budget=Budget(ram=9))
+    told = "targets=Target('c -mcpu=cortex-m4'), optimize='ram-least', budget={'ram': 9}"
     assert repr(config) == f"CompilationConfig({told})"
 
 

@@ -99,7 +99,7 @@ def test_s2_10_flags_build_the_same_configuration_as_python() -> None:
         "--runtime-crt-system-lib": "1",
         "--module-name": "kws",
         "--numerics": "tflm",
-        "--optimize": "ram",
+        "--optimize": "ram-least",
         "--ram-budget": "64K",
         "--flash-budget": 1024,
         "--workspace-pools": ["dtcm-2"],
@@ -114,7 +114,7 @@ def test_s2_10_flags_build_the_same_configuration_as_python() -> None:
         runtime=Runtime("crt", {"system-lib": True}),
         module_name="kws",
         numerics="tflm",
-        optimize="ram",
+        optimize="ram-least",
         budget=Budget(ram=65536, flash=1024),
         workspace_pools=[
             {
@@ -136,8 +136,8 @@ def test_s2_10_a_dumped_configuration_reads_back(tmp_path: Path) -> None:
     path.write_text(config.to_json(), encoding="utf-8")
     assert config_from_file(path) == config
     assert config_from_flags({"--config": path}) == config
-    changed = config_from_flags({"--config": str(path), "--optimize": "ram"})
-    assert changed == config.with_(optimize="ram")
+    changed = config_from_flags({"--config": str(path), "--optimize": "ram-least"})
+    assert changed == config.with_(optimize="ram-least")
 
 
 def test_no_flag_is_the_base_or_a_microcontroller() -> None:

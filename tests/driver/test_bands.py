@@ -118,7 +118,7 @@ def test_a_budget_of_ram_is_met_by_recomputing() -> None:
 def test_metadata_and_comments_name_the_price() -> None:
     """Each layer says what it does a second time, and the reasons say why."""
     graph = wide_graph(0)
-    config = recomputing(100).with_(optimize=Optimize.RAM)
+    config = recomputing(100).with_(optimize=Optimize.RAM_LEAST)
     artifact = microtir.build(IRModule(graph=graph, config=config))
     layers = artifact.metadata.layers
     again = sum(layer.macs_recomputed for layer in layers)

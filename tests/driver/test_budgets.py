@@ -76,7 +76,7 @@ def test_ram_takes_no_more_than_a_budget_of_ram_can_have() -> None:
     model = resources.example("digits/digits_int8.tflite")
     graph = microtir.frontend.from_tflite(model).graph
     assert graph is not None
-    least = found(graph, Optimize.RAM).taken["ram"]
+    least = found(graph, Optimize.RAM_LEAST).taken["ram"]
     assert missing(graph, M4, "ram", least - 1) == (least, 1)
 
 

@@ -65,11 +65,12 @@ def sizes_of(seed: int, goal: Optimize, *, joins: bool, workspace_io: bool) -> S
     """Compile a random graph."""
     graph, _ = random_graph(seed, joins=joins)
     io = {"memory.use_workspace_io": workspace_io}
-    config = M4.with_(optimize=goal, pass_config=io)
+    # A limit that is none: otherwise the plan may be one of speed, which counts no rows.
+    config = M4.with_(optimize=goal, pass_config=io, budget={"ram": 1 << 20})
     return Sizes.of(microtir.lower(IRModule(graph=graph, config=config)))
 
 
-@pytest.mark.parametrize("goal", [Optimize.RAM, Optimize.BALANCED])
+@pytest.mark.parametrize("goal", [Optimize.RAM_LEAST, Optimize.BALANCED])
 @settings(deadline=None, max_examples=5)
 @given(st.integers(0, 2**20), st.booleans(), st.booleans())
 @example(29, False, False)  # alignment takes most of all
@@ -80,40 +81,42 @@ def test_planning_counts_what_lives_at_one_time(
 ) -> None:
     """No less than what is kept at one moment, and no more than all that is there at one.
 
-    Between both lies what buffers share; planning counts that by rows, and no alignment.
+    Between both lies what buffers share; planning counts that by rows, and no alignment.  What an
+    operator in one call takes over from its input is not counted where memory is limited: a
+    balanced plan may have such an operator and need less.
     """
     sizes = sizes_of(seed, goal, joins=joins, workspace_io=workspace_io)
     assert sizes.bound <= sizes.planned + sizes.aligned
-    assert sizes.planned <= sizes.together
+    assert goal is Optimize.BALANCED or sizes.planned <= sizes.together
 
 
 # Bytes that planning has counted and that placement takes, for a Cortex-M4.  They differ by what an
 # output takes over from an input within a row, which is known once the functions are there.
 WORKSPACES = {
-    ("ad01_float", "ram"): (1024, 1024),
+    ("ad01_float", "ram-least"): (1024, 1024),
     ("ad01_float", "balanced"): (1024, 1024),
-    ("ad01_int8", "ram"): (256, 256),
+    ("ad01_int8", "ram-least"): (256, 256),
     ("ad01_int8", "balanced"): (256, 256),
-    ("kws_hybrid", "ram"): (18176, 17148),
+    ("kws_hybrid", "ram-least"): (18176, 17148),
     ("kws_hybrid", "balanced"): (22272, 22272),
-    ("kws_int8", "ram"): (4608, 4544),
+    ("kws_int8", "ram-least"): (4608, 4544),
     ("kws_int8", "balanced"): (7424, 7104),
-    ("resnet8_float", "ram"): (51456, 49408),
+    ("resnet8_float", "ram-least"): (51456, 49408),
     ("resnet8_float", "balanced"): (55040, 55040),
-    ("resnet8_int8", "ram"): (12928, 12928),
+    ("resnet8_int8", "ram-least"): (12928, 12928),
     ("resnet8_int8", "balanced"): (16512, 16512),
-    ("strww_int8", "ram"): (2688, 2688),
+    ("strww_int8", "ram-least"): (2688, 2688),
     ("strww_int8", "balanced"): (3840, 3840),
-    ("vww_float", "ram"): (53760, 50688),
+    ("vww_float", "ram-least"): (53760, 50688),
     ("vww_float", "balanced"): (63744, 60672),
-    ("vww_int8", "ram"): (13440, 12672),
+    ("vww_int8", "ram-least"): (13440, 12672),
     ("vww_int8", "balanced"): (16568, 15808),
 }
 EACH = [pytest.param(*case, marks=[pytest.mark.model(case[0])]) for case in WORKSPACES]
 MODELS = [
     pytest.param(name, marks=[pytest.mark.model(name)])
     for name, goal in WORKSPACES
-    if goal == "ram"
+    if goal == "ram-least"
 ]
 WITHIN_ROWS = 1.07  # what planning counts at most, times what placement takes
 
@@ -141,14 +144,14 @@ def test_planning_and_placement_of_models(models_dir: Path, name: str, goal: str
 @pytest.mark.parametrize("name", MODELS)
 def test_the_least_memory_on_other_processors(models_dir: Path, name: str, target: str) -> None:
     """Kernels are others, and so is what they take over within a row."""
-    sizes = of_model(models_dir, name, target, "ram")
+    sizes = of_model(models_dir, name, target, "ram-least")
     assert sizes.placed <= sizes.planned <= sizes.placed * WITHIN_ROWS
 
 
 def test_two_rows_a_call_do_not_decide_the_least_size() -> None:
     """Where one row needs less, what placement finds on top of planning is not given away."""
     model = resources.example("digits/digits_int8.tflite")
-    module = microtir.frontend.from_tflite(model).with_configuration(M4.with_(optimize="ram"))
+    module = microtir.frontend.from_tflite(model).with_configuration(M4.with_(optimize="ram-least"))
     program = microtir.lower(module).require_program("test")
     assert program.plan.size == program.plan.bytes == 768
     assert program.placement.workspace_size == 736

@@ -57,7 +57,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return began
 
 
-@pytest.mark.parametrize("goal", Optimize)
+@pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.RAM_LEAST, Optimize.FLASH])
 def test_every_stage_runs_once_and_in_order(
     goal: Optimize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +67,20 @@ def test_every_stage_runs_once_and_in_order(
     microtir.build(module_of(mixed_graph()), config(goal), observe=lambda s, _: told.append(s))
     assert began == [stage for stage, _ in STAGES]
     assert told == [stage.name for stage in pipeline(config(goal))]
+
+
+@pytest.mark.parametrize("goal", [Optimize.BALANCED, Optimize.RAM])
+def test_goals_that_trade_compare_whole_programs(
+    goal: Optimize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The graph is lowered once; of the few programs that are compiled each goes the road."""
+    began = watched(monkeypatch)
+    microtir.build(module_of(mixed_graph()), config(goal))
+    road = [stage for stage, _ in STAGES if stage not in ("graph", "plan", "codegen")]
+    compiled = [stage for stage in began if stage != "plan"]
+    programs = compiled.count("measure")
+    assert compiled == ["graph", *road * programs, "codegen"]
+    assert 1 <= programs <= 5
 
 
 @pytest.mark.parametrize("goal", Optimize)

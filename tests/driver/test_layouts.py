@@ -53,7 +53,7 @@ def planned(graph: Graph, config: CompilationConfig) -> tuple[LayoutKind, microt
         (M4.with_(optimize="speed"), False, LayoutKind.PLANES16),
         (M4.with_(optimize="speed"), True, LayoutKind.NHWC),
         (M4.with_(optimize="speed", executor="graph"), False, LayoutKind.NHWC),
-        (M4.with_(optimize="ram"), False, LayoutKind.NHWC),
+        (M4.with_(optimize="ram-least"), False, LayoutKind.NHWC),
     ],
     ids=["speed", "an output", "graph executor", "ram"],
 )

@@ -49,7 +49,7 @@ def workspace(artifact: Artifact) -> int:
     return memory.workspace_size
 
 
-@pytest.mark.parametrize("goal", [Optimize.RAM, Optimize.SPEED])
+@pytest.mark.parametrize("goal", [Optimize.RAM_LEAST, Optimize.SPEED])
 @pytest.mark.parametrize("model", [quantised_graph, mixed_graph, *range(4)])
 def test_results_are_the_same(model: Any, goal: Optimize) -> None:
     """Random streams and small models, in this process and under sanitizers."""
@@ -73,7 +73,7 @@ def test_names_that_models_have_already() -> None:
     called = [replace(n, name=name) for n, name in zip(nodes, ("x", "y"), strict=True)]
     model = make_graph(called, [x], [y])
     inputs = {"x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(1, 2, 3, 1)}
-    got = host.load(built(model, Optimize.RAM), opt_level=0).run(inputs)["y"]
+    got = host.load(built(model, Optimize.RAM_LEAST), opt_level=0).run(inputs)["y"]
     np.testing.assert_array_equal(got, np.maximum(inputs["x"], 0))
 
 
@@ -81,7 +81,7 @@ def test_rows_come_once_and_ascend() -> None:
     """What the application sees: every row of every tensor once, in ascending order."""
     for seed in range(6):
         graph = Garden(seed, height=9).graph(6)
-        artifact = built(graph, Optimize.RAM)
+        artifact = built(graph, Optimize.RAM_LEAST)
         seen = calls_of(artifact)
         for port in artifact.metadata.ports:
             rows = seen[port.member]
@@ -123,8 +123,8 @@ def test_an_input_by_rows_takes_a_few_rows() -> None:
     for seed in range(12):
         graph = Garden(seed, height=24).graph(4)
         size = graph.inputs[0].type.bytes
-        fed = built(graph, Optimize.RAM, **{"row-fed-inputs": True})
-        plain = built(graph, Optimize.RAM, **{"row-fed-inputs": False})
+        fed = built(graph, Optimize.RAM_LEAST, **{"row-fed-inputs": True})
+        plain = built(graph, Optimize.RAM_LEAST, **{"row-fed-inputs": False})
         less += workspace(fed) < workspace(plain) + size
     assert less >= 8
 
@@ -146,7 +146,7 @@ def test_contradictions_are_refused(option: str, changes: dict[str, Any], agains
 
 def test_a_missing_function_is_a_status() -> None:
     """`move` left out is what a NULL pointer is."""
-    artifact = built(quantised_graph(), Optimize.RAM)
+    artifact = built(quantised_graph(), Optimize.RAM_LEAST)
     library = host.load(artifact, opt_level=0)._backend
     ffi: cffi.FFI = library._ffi  # type: ignore[attr-defined]
     structs = [ffi.new(f"struct default_{kind}s *") for kind in ("input", "output")]
@@ -158,11 +158,11 @@ def test_a_missing_function_is_a_status() -> None:
 
 def test_the_header_says_what_a_row_is() -> None:
     """Rows and their size are macros, and the struct holds the function."""
-    text = built(quantised_graph(), Optimize.RAM).source("default.h")
+    text = built(quantised_graph(), Optimize.RAM_LEAST).source("default.h")
     words = {tuple(line.split()[1:3]) for line in text.splitlines() if "ROW" in line}
     assert {("DEFAULT_IMAGE_ROWS", "3"), ("DEFAULT_IMAGE_ROW_SIZE", "4")} <= words
     assert "struct default_rows image; /* int8[1][3][4][1] */" in text
-    plain = built(quantised_graph(), Optimize.RAM, **{"row-fed-inputs": False})
+    plain = built(quantised_graph(), Optimize.RAM_LEAST, **{"row-fed-inputs": False})
     assert "rows" not in plain.source("default.h").split("#include", 1)[1]
 
 

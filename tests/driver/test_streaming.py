@@ -25,7 +25,7 @@ from tests.support.streams import Garden
 
 
 def lowered(
-    graph: Graph, goal: Optimize = Optimize.RAM, config: CompilationConfig | None = None
+    graph: Graph, goal: Optimize = Optimize.RAM_LEAST, config: CompilationConfig | None = None
 ) -> IRModule:
     """The module of a graph, lowered for a goal."""
     return microtir.lower(IRModule(graph=graph, config=(config or host()).with_(optimize=goal)))
@@ -112,7 +112,7 @@ def test_random_graphs_have_all_of_it() -> None:
 
 
 @settings(deadline=None, max_examples=8)
-@given(st.integers(0, 2**20), st.sampled_from([Optimize.RAM, Optimize.BALANCED]))
+@given(st.integers(0, 2**20), st.sampled_from([Optimize.RAM_LEAST, Optimize.BALANCED]))
 def test_kernels_with_scratch_stream_to_the_bit(seed: int, goal: Optimize) -> None:
     """What a nest leaves of the memory goes to kernels of the CPU, which read and write rings."""
     graph, x = random_graph(seed)
@@ -130,7 +130,7 @@ def test_two_rows_a_call_stream_to_the_bit(mcpu: str, monkeypatch: pytest.Monkey
     streamed = 0
     for seed in seeds(0, 8):
         graph, x = random_graph(seed)
-        module = lowered(graph, Optimize.RAM, CompilationConfig(targets=f"c -mcpu={mcpu}"))
+        module = lowered(graph, Optimize.RAM_LEAST, CompilationConfig(targets=f"c -mcpu={mcpu}"))
         expected = execute(graph, {graph.inputs[0].name: x})
         for tensor, got in zip(graph.outputs, run(module, x), strict=True):
             np.testing.assert_array_equal(got, expected[tensor.name])
@@ -146,7 +146,9 @@ def test_a_budget_decides_how_fast_a_plan_may_be() -> None:
     for seed in seeds(0, 3):
         graph, x = random_graph(seed)
         expected = execute(graph, {graph.inputs[0].name: x})
-        ram, speed = (lowered(graph, goal, m4).model for goal in (Optimize.RAM, Optimize.SPEED))
+        ram, speed = (
+            lowered(graph, goal, m4).model for goal in (Optimize.RAM_LEAST, Optimize.SPEED)
+        )
         assert ram is not None and speed is not None
         least, most = ram.memory.workspace_size, speed.memory.workspace_size
         sizes = []
@@ -194,8 +196,8 @@ def run_in_workspace(module: IRModule, x: Array) -> list[Array]:
 
 
 @settings(deadline=None, max_examples=12)
-@given(st.integers(0, 2**20), st.sampled_from([Optimize.RAM, Optimize.SPEED]))
-@example(76391, Optimize.RAM)  # the last call reads an output, which must outlive it
+@given(st.integers(0, 2**20), st.sampled_from([Optimize.RAM_LEAST, Optimize.SPEED]))
+@example(76391, Optimize.RAM_LEAST)  # the last call reads an output, which must outlive it
 def test_inputs_and_outputs_may_lie_in_the_workspace(seed: int, goal: Optimize) -> None:
     """The same results, read from where the model says that they are."""
     graph, x = random_graph(seed)
@@ -213,7 +215,7 @@ def test_the_c_says_what_its_loops_are_for() -> None:
     model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
     streamed, plain = (
         microtir.build(model, host().with_(optimize=goal, module_name="net")).source("net.c")
-        for goal in (Optimize.RAM, Optimize.SPEED)
+        for goal in (Optimize.RAM_LEAST, Optimize.SPEED)
     )
     lines = streamed.splitlines()
     (place,) = [n for n, line in enumerate(lines) if "row by row" in line]

@@ -34,7 +34,7 @@ from tests.support.small_models import module_of
 PUSHES = 56
 HOPS = (1, 2, 3)
 DTYPES = (DType.INT8, DType.FLOAT32)
-_GOALS = ("balanced", "ram", "speed", "flash")
+_GOALS = ("balanced", "ram-least", "speed", "flash")
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ def batch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         for goal in core.goals
         for case in some
     ]
-    least = core.config.with_(optimize=Optimize.RAM)
+    least = core.config.with_(optimize=Optimize.RAM_LEAST)
     made += [(case, least.with_(module_name=case.name)) for case in map(summed, seeds(0, 8))]
     made += [pair for kernel in core.forced for pair in forcing(core, kernel, folder)]
     artifacts = [compiled(case, config, chosen) for case, config in made]

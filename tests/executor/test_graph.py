@@ -69,7 +69,7 @@ def test_every_executor_gives_the_same_bytes(optimize: str) -> None:
 
 def test_rows_of_several_layers_are_one_node() -> None:
     """Streamed layers share a node, whose rings are no outputs of it."""
-    artifact = built(LINKED, optimize="ram")
+    artifact = built(LINKED, optimize="ram-least")
     program = make_program(artifact.module)
     assert program.model is not None
     table = make_table(program, program.model)
@@ -82,7 +82,7 @@ def test_rows_of_several_layers_are_one_node() -> None:
 
 def test_costs_of_nodes_are_those_of_their_layers() -> None:
     """What a step may be bounded by, and the least bound, in the table and the header."""
-    artifact = built(LINKED, optimize="ram")
+    artifact = built(LINKED, optimize="ram-least")
     layers = {layer.function: layer.choice for layer in artifact.metadata.layers}
     nodes = [n for n in json.loads(artifact.source("default_graph.json"))["nodes"] if "attrs" in n]
     costs = []

@@ -38,7 +38,7 @@ def served(artifacts: Artifact | list[Artifact], board: str, folder: Path) -> Pr
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Build the example model and a small one, streamed row by row, as one program."""
-    config = CompilationConfig(targets="c", module_name="small", optimize="ram")
+    config = CompilationConfig(targets="c", module_name="small", optimize="ram-least")
     small = microtir.build(IRModule(graph=quantised_graph()), config)
     return served([digits("c"), small], "host", tmp_path_factory.mktemp("session"))
 

@@ -120,7 +120,7 @@ POOLS = [WorkspacePoolInfo("sram", (), {}), WorkspacePoolInfo("INT8_MAX", (), {}
 ODD_CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "pools": {"workspace_pools": POOLS},
-    "rows": {"executor": BY_ROWS, "optimize": "ram"},
+    "rows": {"executor": BY_ROWS, "optimize": "ram-least"},
     "packed": {"executor": Executor("aot", {"interface-api": "packed"})},
     "debug": {"executor": GRAPH_WITH_NAMES},
     "microtvm": {"compatibility": "microtvm", "workspace_pools": POOLS},

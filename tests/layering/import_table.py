@@ -54,7 +54,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "compat.microtvm",
         }
     ),
-    "decisions": frozenset({"graph.ir"}),
+    "decisions": frozenset({"config.enums", "graph.ir"}),
     "memory_plan": frozenset({"errors", "tir.ir"}),
     "measure": COMMON | TIR | {"instruction_sets", "memory_plan"},
     "limits": COMMON | {"memory_plan"},
@@ -151,6 +151,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "stages": COMMON | {"function_lowering", "graph.passes", "tir"},
     "shared": COMMON | GRAPH_IR | {"function_lowering", "graph", "kernels", "plan"},
     "fit": COMMON | {"flash_slack", "graph.ir", "limits", "plan.ir", "plan.work", "program"},
+    "trades": COMMON | {"decisions", "graph.ir", "plan.ir", "plan.ranking", "plan.work", "program"},
     # the last steps of the driver: what it gives, and what it refuses
     "outcome": COMMON | MODULE | {"artifact", "codegen", "ports", "program"},
     "constant_placement": COMMON | MODULE | {"measure", "memory"},
@@ -168,6 +169,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         "constant_placement",
         "excess",
         "fit",
+        "trades",
         "shared",
         "program",
         "graph_lowering",
@@ -221,11 +223,12 @@ BEHIND_FORMULAS = frozenset({"graph.reference", "plan", "kernels", "codegen", "d
 
 # Modules that must not even reach these through others, and why.
 UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
-    "fit": (
+    search: (
         frozenset({"kernels", "te", "schedule", "executor", "memory", "codegen", "tir.passes"})
         | {"driver", "plan.planner", "graph.passes"},
         "a search over programs is given the function that compiles one",
-    ),
+    )
+    for search in ("fit", "trades")
 }
 
 # Third-party modules that are imported only where a user asks for them, and are not dependencies.

@@ -182,7 +182,7 @@ def test_the_bound_of_a_model_is_true_and_small(
 ) -> None:
     """A real model in the least RAM: blocks of sums, peeled borders, assembly and its twins."""
     target, command, in_c = CORES[core]
-    config_ = CompilationConfig(targets=target, optimize="ram")
+    config_ = CompilationConfig(targets=target, optimize="ram-least")
     module = lower(from_tflite(models_dir / "kws_int8.tflite").with_configuration(config_))
     check_bounds(module, command, in_c, tmp_path / "out")
     assert measured(module).stacks.in_c.bytes <= 640

@@ -16,8 +16,8 @@ from microtir.ir_module import IRModule
 from microtir.program import Program
 
 GOALS = [
-    ("ad01_int8", Optimize.RAM),
-    ("kws_int8", Optimize.RAM),
+    ("ad01_int8", Optimize.RAM_LEAST),
+    ("kws_int8", Optimize.RAM_LEAST),
     ("resnet8_int8", Optimize.BALANCED),
     ("vww_int8", Optimize.BALANCED),
 ]

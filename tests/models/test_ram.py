@@ -29,7 +29,7 @@ def test_ram_goal(models_dir: Path, name: str, workspace_io: bool, goal: int) ->
     config = CompilationConfig(
         targets="c",
         module_name=name,
-        optimize="ram",
+        optimize="ram-least",
         pass_config={"memory.use_workspace_io": workspace_io},
     )
     module = frontend.from_tflite(models_dir / f"{name}.tflite")
@@ -50,7 +50,10 @@ def test_ram_goal(models_dir: Path, name: str, workspace_io: bool, goal: int) ->
 def test_vww_in_bands(models_dir: Path) -> None:
     """A tenth more work at most takes a fifth off the workspace, and every output stays."""
     config = CompilationConfig(
-        targets="c", module_name="vww_int8", optimize="ram", pass_config={"memory.recompute": 10}
+        targets="c",
+        module_name="vww_int8",
+        optimize="ram-least",
+        pass_config={"memory.recompute": 10},
     )
     artifact = microtir.build(frontend.from_tflite(models_dir / "vww_int8.tflite"), config)
     model, layers = artifact.module.model, artifact.metadata.layers

@@ -77,10 +77,12 @@ def test_the_headline() -> None:
 def test_what_ram_as_the_goal_would_save() -> None:
     """The figure, the difference and its share; nothing where the goal is RAM already."""
     rows = dict(facts(report()))
-    assert rows["smaller"] == "at --optimize ram the workspace would be 64 bytes, 36 less (36 %)"
+    assert (
+        rows["smaller"] == "at --optimize ram-least the workspace would be 64 bytes, 36 less (36 %)"
+    )
     same = dict(facts(replace(report(), least=100)))
-    assert same["smaller"] == "not by --optimize ram, which needs as much"
-    assert "smaller" not in dict(facts(replace(report(), optimize="ram")))
+    assert same["smaller"] == "not by --optimize ram-least, which needs as much"
+    assert "smaller" not in dict(facts(replace(report(), optimize="ram-least")))
 
 
 def test_limits_say_how_much_is_missing_or_free() -> None:

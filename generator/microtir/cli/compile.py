@@ -226,6 +226,13 @@ def _flash(built: Built) -> list[tuple[str, object]]:
     return [("flash", f"{text}: --board BOARD has it compiled" if is_close else text)]
 
 
+def _not_taken(artifact: Artifact) -> list[tuple[str, object]]:
+    """Return what would save memory and costs too much speed, if there is such a thing."""
+    program = artifact.module.program
+    declined = program.declined if program else None
+    return [("not taken", declined.text)] if declined else []
+
+
 def _print(built: Built, folder: Path) -> None:
     artifact = built.artifact
     metadata, name = artifact.metadata, artifact.metadata.module_name
@@ -251,6 +258,7 @@ def _print(built: Built, folder: Path) -> None:
         ("weights", f"{cell(metadata.weights_bytes)} bytes of flash"),
         *_flash(built),
         *((f"constants {pool.name}", _constants(pool)) for pool in constants),
+        *_not_taken(artifact),
     ]
     rows += [
         (port.kind, f"{port.member}: {port.dtype} {shape(port.shape)}") for port in metadata.ports

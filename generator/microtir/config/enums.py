@@ -62,6 +62,7 @@ class Optimize(Spelled):
 
     SPEED = "speed"
     RAM = "ram"
+    RAM_LEAST = "ram-least"
     FLASH = "flash"
     BALANCED = "balanced"
 

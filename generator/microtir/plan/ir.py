@@ -336,6 +336,8 @@ class PlanConstraints:
             whatever the goal.
         refused: kernels of nodes that are not taken, since they go too deep.
         raised: kernels of nodes whose bytes are not charged, since the budget has room for them.
+        code_price: what the goal charges for a byte of code; None: what it does where a network
+            is large enough.
     """
 
     goal: Optimize = Optimize.BALANCED
@@ -345,6 +347,7 @@ class PlanConstraints:
     byte_price: int = 0
     refused: frozenset[tuple[Node, str]] = frozenset()
     raised: frozenset[tuple[Node, str]] = frozenset()
+    code_price: int | None = None
 
     @staticmethod
     def of(config: CompilationConfig, state: int = 0) -> PlanConstraints:

@@ -9,7 +9,7 @@ next best.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -29,12 +29,13 @@ from microtir.plan.prices import cheapest_price
 from microtir.plan.ranking import NO_PRICE, RankedKernels
 from microtir.plan.states import StateWriters
 from microtir.plan.storage import Storage, Views
+from microtir.plan.work import bytes_apart
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
 
-# A balanced plan pays 1 % more instructions for 3 % less memory, inputs, outputs and states
-# included, and not for less.
-_SPEED_OVER_SIZE = 3
+# How much speed counts beside memory, inputs, outputs and states included: a balanced plan pays 1 %
+# more instructions for 3 % less memory and not for less, one of little memory up to 20 % for 1 %.
+_WORTH = MappingProxyType({Optimize.BALANCED: (3, 1), Optimize.RAM: (1, 20)})
 
 # A balanced plan takes at most so much of the least memory, or at least so much, and of the lowest
 # price if it can; the price is an estimate, of which a part stays in reserve for 5 % in
@@ -42,6 +43,8 @@ _SPEED_OVER_SIZE = 3
 _NEAR_LEAST, _NEAR_FASTEST = (1.3, 1.6), 1.036
 # Sizes between the least memory and the most that balanced plans are compared at.
 _SIZES = 32
+# Where memory counts for much, they begin with so many sizes of 1 % of the least.
+_SIZES_OF_RAM = 32
 
 
 def plan(
@@ -101,21 +104,13 @@ def _plan(
     found = [
         Choices(t.ranked, storage, simulations) for t, storage in zip(tasks, lives, strict=True)
     ]
-    apart = _bytes_apart(graph, workspace_io=workspace_io)
+    apart = bytes_apart(graph, workspace_io=workspace_io)
     either = _Either(found)
     size = _size(either, ranking, limit, apart)
     number = either.cheapest(size)
     groups, taken = found[number].cheapest(size)
     made = tasks[number].plan(groups, rings(groups, lives[number]))
     return replace(made, bytes=taken, least=either.least, size=size)
-
-
-def _bytes_apart(graph: Graph, *, workspace_io: bool) -> int:
-    """Return the bytes of RAM that no plan changes: states, and ports outside the workspace."""
-    states = sum(state.turns * state.type.bytes for state in graph.states)
-    if workspace_io:
-        return states
-    return states + sum(t.type.bytes for t in dict.fromkeys((*graph.arguments, *graph.results)))
 
 
 def alternatives(
@@ -281,6 +276,11 @@ class _Either:
             sorted({low + span * n // _SIZES for low, span in ranges for n in range(_SIZES + 1)})
         )
 
+    def small_sizes(self, most: int) -> tuple[int, ...]:
+        """Return `sizes`, and others that are near the least."""
+        near = (self.least + self.least * n // 100 for n in range(_SIZES_OF_RAM))
+        return tuple(sorted({*self.sizes(most), *(size for size in near if size <= most)}))
+
     def cheapest(self, limit: int) -> int:
         """Return the number of the graph with the least price within a limit in bytes."""
         able = [n for n, c in enumerate(self._choices) if c.least <= limit]
@@ -314,16 +314,19 @@ def _size(choices: _Either, goal: Optimize, limit: int | None, apart: int) -> in
 
     Args:
         choices: of the graphs.
-        goal: `ram` takes the least memory, `balanced` what is worth its price.
+        goal: `ram-least` takes the least memory, `ram` and `balanced` what is worth its price.
         limit: bytes, or None.
         apart: bytes that lie outside the workspace.
     """
     least = choices.least
     most = choices.most if limit is None else min(limit, choices.most)
-    if goal is Optimize.RAM or most <= least:
+    if goal is Optimize.RAM_LEAST or most <= least:
         return least
     if goal is Optimize.BALANCED:
-        most = _balanced({size: choices.price(size) for size in choices.sizes(most)}, apart)
+        return _balanced({size: choices.price(size) for size in choices.sizes(most)}, apart)
+    if goal is Optimize.RAM:
+        prices = {size: choices.price(size) for size in choices.small_sizes(most)}
+        return _worth_most(prices, prices, apart, goal)
     return most
 
 
@@ -338,9 +341,15 @@ def _balanced(prices: Mapping[int, int], apart: int) -> int:
         near = [size for size, p in prices.items() if size + apart <= small and p <= fast]
         if near:
             break
-    return min(near or prices, key=lambda size: (_worth(prices[size], size + apart), size))
+    return _worth_most(near or prices, prices, apart, Optimize.BALANCED)
 
 
-def _worth(price: int, size: int) -> float:
-    """Return what a balanced plan keeps small."""
-    return _SPEED_OVER_SIZE * math.log(max(price, 1)) + math.log(max(size, 1))
+def _worth_most(sizes: Iterable[int], prices: Mapping[int, int], apart: int, goal: Optimize) -> int:
+    """Return the size for which price and bytes are least together, as a goal weighs them."""
+    speed, memory = _WORTH[goal]
+
+    def weighed(size: int) -> tuple[float, int]:
+        price, taken = max(prices[size], 1), max(size + apart, 1)
+        return speed * math.log(price) + memory * math.log(taken), size
+
+    return min(sizes, key=weighed)

@@ -17,7 +17,7 @@ from microtir.plan.work import image_work
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
 # that runs half a million times pays, for one of ten thousand steps it does not.  With the least
 # memory a byte less takes more instructions, since the smallest kernels are slow ones.
-PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12})
+PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12, Optimize.RAM_LEAST: 12})
 
 # What a byte of constants beyond those of the node may cost there: code is shared by layers and
 # small, while weights are most of the flash, and a kernel that multiplies them takes higher rings,
@@ -43,14 +43,21 @@ def price_of(asked: PlanConstraints, node: Node, goal: Optimize | None = None) -
     return lambda cost, c: cost if c.kernel in raised else charged(cost, c)
 
 
+def price_of_code(asked: PlanConstraints, goal: Optimize) -> int:
+    """Return what a goal charges for a byte of code, less in a network too small to bear that."""
+    if goal is asked.goal and asked.code_price is not None:
+        return asked.code_price
+    return PRICE_PER_BYTE[goal]
+
+
 def _charged(asked: PlanConstraints, node: Node, goal: Optimize) -> Price:
     byte_price = asked.byte_price
     constants = constant_bytes(node)
     match goal:
         case Optimize.FLASH:
             return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
-        case Optimize.BALANCED | Optimize.RAM:
-            per_code = PRICE_PER_BYTE[goal]
+        case Optimize.BALANCED | Optimize.RAM | Optimize.RAM_LEAST:
+            per_code = price_of_code(asked, goal)
             return lambda cost, c: (
                 cost + _growth(c, constants, per_code) + byte_price * c.flash_bytes
             )

@@ -16,6 +16,7 @@ from microtir.plan.ranking import (
     PRICE_PER_CONSTANT,
     constant_bytes,
     price_of,
+    price_of_code,
 )
 from microtir.plan.work import work
 
@@ -24,10 +25,7 @@ RefusalsOf = Callable[[Node], Sequence[tuple[str, Refusal]]]
 _MERITS: Mapping[Optimize, str] = MappingProxyType(
     {
         Optimize.SPEED: "the fastest of {}",
-        **{
-            goal: f"the best of {{}} at {price} {{}} for a byte of code"
-            for goal, price in PRICE_PER_BYTE.items()
-        },
+        **dict.fromkeys(PRICE_PER_BYTE, "the best of {} at {} {} for a byte of code"),
         Optimize.FLASH: "the smallest of {} in code and weights",
     }
 )
@@ -193,7 +191,8 @@ class _Choice:
         if (self.operator.node, self.chosen.kernel) in self.plan.constraints.raised:
             return f"fast, of {len(rivals) + 1}{room}: the budget of flash has room for it{by}"
         goal = Optimize.SPEED if self._speed_counts else self.goal
-        merit = _MERITS[goal].format(f"{len(rivals) + 1}{room}", unit)
+        price = price_of_code(self.plan.constraints, goal) if goal in PRICE_PER_BYTE else 0
+        merit = _MERITS[goal].format(f"{len(rivals) + 1}{room}", price, unit)
         return merit + self._price_of_weights(goal, others) + flash + by
 
     def _price_of_weights(self, goal: Optimize, others: Sequence[Candidate]) -> str:

@@ -1,11 +1,11 @@
-"""What operators and plans cost, the calls of their functions included."""
+"""What operators and plans cost, calls of functions included, and what no plan changes."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
 from microtir.config.enums import Measure
-from microtir.graph.ir import Node
+from microtir.graph.ir import Graph, Node
 from microtir.plan.ir import Candidate, Plan, PlannedOperator
 
 # Of a call of a layer function: its arguments, registers saved, loops set up.
@@ -47,6 +47,14 @@ def plan_work(plan: Plan) -> int:
         for group in plan.groups
         for op in group.operators
     )  # fmt: skip
+
+
+def bytes_apart(graph: Graph, *, workspace_io: bool) -> int:
+    """Return the bytes of RAM that no plan changes: states, and ports outside the workspace."""
+    states = sum(state.turns * state.type.bytes for state in graph.states)
+    if workspace_io:
+        return states
+    return states + sum(t.type.bytes for t in dict.fromkeys((*graph.arguments, *graph.results)))
 
 
 def _by_rows(op: PlannedOperator) -> bool:

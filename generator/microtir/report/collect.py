@@ -104,10 +104,10 @@ def _compile(module: IRModule, compiler: driver.Compiler | None) -> _Compiled:
 
 
 def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> int:
-    """Return the workspace at `--optimize ram` in bytes."""
-    if config.optimize is Optimize.RAM:
+    """Return the workspace at `--optimize ram-least` in bytes."""
+    if config.optimize is Optimize.RAM_LEAST:
         return compiled.program.placement.workspace_size
-    goal = config.without_limits().with_(optimize=Optimize.RAM)
+    goal = config.without_limits().with_(optimize=Optimize.RAM_LEAST)
     lowered = driver.lower(module.with_configuration(goal))
     return lowered.require_program("report").placement.workspace_size
 
@@ -165,6 +165,7 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
             for state in model.states
         ),
         images=compiled.program.graph.images,
+        declined=compiled.program.declined.text if compiled.program.declined else "",
     )
 
 

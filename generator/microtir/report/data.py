@@ -292,9 +292,10 @@ class ReportedConstantPool:
 class Report:
     """All facts of a report on one compiled model.
 
-    `least` is the workspace at `--optimize ram`, `tried` what other options came to where a limit
-    is exceeded. `code_is_compiled` tells the bytes of a compiler from an estimate. Of several
-    `images`, which are computed one by one, work is that of all, and memory that of one.
+    `least` is the workspace at `--optimize ram-least`, `tried` what other options came to where a
+    limit is exceeded, `declined` what would save memory and cost too much. `code_is_compiled` tells
+    the bytes of a compiler from an estimate. Of several `images`, which are computed one by one,
+    work is that of all, and memory that of one.
     """
 
     generator: str
@@ -323,6 +324,7 @@ class Report:
     states: tuple[ReportedState, ...] = ()
     images: int = 1
     pushes: ReportedPushes | None = None
+    declined: str = ""
 
     def layer_of(self, step: int) -> str:
         """Return a step as people call it: the number and operator of its layer."""

@@ -62,6 +62,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
         ("recomputed", _recomputed(report)),
         *(("peak", peak(report, pool)) for pool in report.pools if pool.buffers),
         ("smaller", _least(report)),
+        ("not taken", report.declined),
         *(("tried" if n == 0 else "", line) for n, line in enumerate(report.tried)),
         ("sha-256", report.sha256),
     ]
@@ -199,14 +200,14 @@ def _peak_term(buffer: ReportedBuffer) -> str:
 
 
 def _least(report: Report) -> str:
-    if report.optimize == "ram":
+    if report.optimize == "ram-least":
         return ""
     saved = report.workspace - report.least
     if saved <= 0:
-        return "not by --optimize ram, which needs as much"
+        return "not by --optimize ram-least, which needs as much"
     share = 100 * saved // report.workspace
     return (
-        f"at --optimize ram the workspace would be {number(report.least)} bytes, "
+        f"at --optimize ram-least the workspace would be {number(report.least)} bytes, "
         f"{number(saved)} less ({share} %)"
     )
 

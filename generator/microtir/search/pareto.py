@@ -140,7 +140,7 @@ def _configurations(
         yield free.with_(optimize=goal)
     most, least = (
         _workspace(module, free.with_(optimize=goal), compiler)
-        for goal in (Optimize.SPEED, Optimize.RAM)
+        for goal in (Optimize.SPEED, Optimize.RAM_LEAST)
     )
     for ram in _steps(least, most, points):
         limits = Budget(ram=ram, flash=budget.flash, stack=budget.stack)
@@ -148,7 +148,7 @@ def _configurations(
     if not config.pass_config.recompute:
         for percent in _TRIED:
             options = PassConfig({**config.pass_config.changed(), _RECOMPUTE: percent})
-            yield free.with_(optimize=Optimize.RAM, pass_config=options)
+            yield free.with_(optimize=Optimize.RAM_LEAST, pass_config=options)
 
 
 def _steps(least: int, most: int, count: int) -> Sequence[int]:

@@ -274,7 +274,7 @@ class _Trials:
 
         The plan of the goal that takes least says so, which no search within limits would refuse.
         """
-        goal = {Resource.WORKSPACE: Optimize.RAM, Resource.FLASH: Optimize.FLASH}
+        goal = {Resource.WORKSPACE: Optimize.RAM_LEAST, Resource.FLASH: Optimize.FLASH}
         free = self.config.without_limits().with_(
             optimize=goal.get(self.error.resource, self.config.optimize),
             budget=Budget(stack=self.config.budget.stack if self._is_stack else None),
@@ -319,7 +319,7 @@ class _Trials:
 
     def smallest(self, config: CompilationConfig) -> IRModule:
         """Return the program that takes the least RAM with the options of a configuration."""
-        free = config.without_limits().with_(optimize=Optimize.RAM)
+        free = config.without_limits().with_(optimize=Optimize.RAM_LEAST)
         if free not in self._smallest:
             self._smallest[free] = driver.lower(self.module.with_configuration(free))
         return self._smallest[free]

@@ -74,7 +74,9 @@ def _tree_thresholds(config: CompilationConfig) -> TreeThresholds:
     saved_bytes = 0 if config.optimize is Optimize.SPEED else 9
     if not config.primary_target().has(Feature.FPU):
         return TreeThresholds(20, saved_bytes)
-    return TreeThresholds() if config.optimize is Optimize.RAM else TreeThresholds(2, saved_bytes)
+    if config.optimize in (Optimize.RAM, Optimize.RAM_LEAST):
+        return TreeThresholds()
+    return TreeThresholds(2, saved_bytes)
 
 
 __all__ = [
