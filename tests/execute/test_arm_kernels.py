@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -18,9 +17,7 @@ from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
-from microtir.kernels import candidates
 from microtir.plan.ir import PlannedOperator
-from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support import c_compilers
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
@@ -37,6 +34,7 @@ from tests.support.dsp_cases import (
     summed,
 )
 from tests.support.emulated_arm import M4, M55, Machine, differing
+from tests.support.forced import forced
 from tests.support.kernel_cases import found
 from tests.support.program_text import program_text
 from tests.support.remainders import thinned
@@ -44,7 +42,6 @@ from tests.support.seeds import is_soak, seeds
 
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT = 100, 30, 20, 20
-FREE, DEAR = Cost(0, 0), Cost(1 << 40, 1 << 40)
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s16_2x2_dsp_wide",
         "dwconv_s16_2x2_dsp_wide")  # fmt: skip
@@ -141,14 +138,7 @@ def forcing(core: Core, kernel: str, folder: Path) -> Iterator[tuple[DspCase, Co
         # By number: names of kernels and of fresh seeds are too long together.
         name = f"{case.name}_{list(core.forced).index(kernel)}"
         config = core.config.with_(module_name=name, optimize=Optimize.SPEED)
-        costs = {
-            Key(signature(operator.node), c.kernel): FREE if c.kernel == kernel else DEAR
-            for c in candidates(operator.node, config)
-        }
-        records = folder / f"{name}.json"
-        target = str(config.primary_target())
-        records.write_text(Measured(target, MappingProxyType(costs)).to_text(), encoding="utf-8")
-        yield case, config.with_(tuning_records=str(records))
+        yield case, forced(config, operator.node, kernel, folder)
 
 
 @pytest.fixture(scope="module", params=CORES)

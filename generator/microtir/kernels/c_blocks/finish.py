@@ -119,20 +119,23 @@ class Requantise:
         return te.as_expr(0, self.sum)
 
     def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
-        r = self.rescaling
         # Read before the first output is written: what int8_t points to may be the table.
         names = ("bias", "factor", "rounding", "shift")
         words = [te.bind(name, table[channel, n]) for n, name in enumerate(names)]
         bias, factor, rounding = words[:3]
         if self.is_straight:
             total = te.compiler_barrier(total)
-        shift = words[3] if r.shift is None else te.as_expr(r.shift, DType.INT32)
         doubled = te.cast(DType.INT64, total * 2 + bias)
         product = te.bind("product", doubled * te.cast(DType.INT64, factor))
-        high = te.bind("high", _upper_word(product))
+        return self.stored(te.bind("high", upper_word(product)), rounding, words[3])
+
+    def stored(self, high: te.Expr, rounding: te.Expr, shift: te.Expr) -> te.Expr:
+        """Return what the upper word of a product is stored as."""
+        r = self.rescaling
+        by = shift if r.shift is None else te.as_expr(r.shift, DType.INT32)
         if r.corrects_ties:
             high = high + (high >> 31)
-        value = te.clamp((high + rounding) >> shift, r.low, r.high)
+        value = te.clamp((high + rounding) >> by, r.low, r.high)
         return te.cast(self.element, value - _offset(self.element))
 
 
@@ -167,7 +170,7 @@ class RequantiseLong:
         return self.rescaling.apply(total, factor, rounding, shift)
 
 
-def _upper_word(product: te.Expr) -> te.Expr:
+def upper_word(product: te.Expr) -> te.Expr:
     """Return upper word of a product, rounded.
 
     A sum of words needs no carry, as one of 64 bits does.

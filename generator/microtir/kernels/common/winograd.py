@@ -112,13 +112,13 @@ def input_meaning(windows: ir.Buffer, v: ir.Buffer) -> ir.Stmt:
             return wide >> 8 if byte else (wide & 0xFF ^ 0x80) - 0x80
 
         def down(column: int) -> ir.Stmt:
-            made = _transform(*(value(row, column) for row in range(SIDE)))
+            made = transform(*(value(row, column) for row in range(SIDE)))
             return seq(*(store(columns, (n, column), x) for n, x in enumerate(made)))
 
         def across(column: int) -> ir.Stmt:
             stores = []
             for row in range(SIDE):
-                made = _transform(*(load(columns, row, n) for n in range(SIDE)))[column]
+                made = transform(*(load(columns, row, n) for n in range(SIDE)))[column]
                 place = (quad * PAIR + byte, row * SIDE + column, tile, half)
                 stores.append(store(v, place, te.cast(DType.INT16, made)))
             return seq(*stores)
@@ -136,9 +136,14 @@ def input_meaning(windows: ir.Buffer, v: ir.Buffer) -> ir.Stmt:
     )  # fmt: skip
 
 
-def _transform(a: te.Expr, b: te.Expr, c: te.Expr, d: te.Expr) -> tuple[te.Expr, ...]:
+def transform(a: te.Expr, b: te.Expr, c: te.Expr, d: te.Expr) -> tuple[te.Expr, ...]:
     """Return the transform of four values in a line."""
     return a - c, b + c, c - b, b - d
+
+
+def outputs_of(a: te.Expr, b: te.Expr, c: te.Expr, d: te.Expr) -> tuple[te.Expr, te.Expr]:
+    """Return the outputs of four sums in a line."""
+    return a + b + c, b - c - d
 
 
 class ProductMeaning:
@@ -212,14 +217,13 @@ class ProductMeaning:
         lines = _local("lines", SIDE, OUTPUTS)
 
         def line(row: int) -> ir.Stmt:
-            a, b, c, d = (load(self.sums, row * SIDE + n, tile, number) for n in range(SIDE))
-            return seq(store(lines, (row, 0), a + b + c), store(lines, (row, 1), b - c - d))
+            made = outputs_of(*(load(self.sums, row * SIDE + n, tile, number) for n in range(SIDE)))
+            return seq(*(store(lines, (row, n), x) for n, x in enumerate(made)))
 
         def output(row: int) -> ir.Stmt:
             outputs = []
             for column in range(OUTPUTS):
-                a, b, c, d = (load(lines, n, column) for n in range(SIDE))
-                total = b - c - d if row else a + b + c
+                total = outputs_of(*(load(lines, n, column) for n in range(SIDE)))[row]
                 outputs.append(self.output(total, pair, number, row, tile * OUTPUTS + column))
             return seq(*outputs)
 
