@@ -36,7 +36,7 @@ class Mutant:
     """A file of the package with other text in it, and who must find out.
 
     Attributes:
-        core: "dsp", "mve", "avx2", "conv_s8_4x2_c", "portable" or "rings": whose layers are run.
+        core: "dsp", "mve", "avx2", "blocked", "tiles", "portable" or "rings": whose layers are run.
         kinds: of these layers, by the first part of their names; operators, or kernels of rings.
         path: of the file, in the repository.
         old: what stands there once.
@@ -190,6 +190,14 @@ MUTANTS = {
         "blocked", ("conv", "depthwise"), f"{_KERNELS}/common/bordered_rows.py",
         "self.border = te.as_expr(zero, dtype)", "self.border = te.as_expr(0 * zero, dtype)",
     ),
+    "the second row of a tile in plain C lies on the first": Mutant(
+        "tiles", (), f"{_KERNELS}/c_blocks/winograd.py",
+        "last = te.minimum(pixel.row + 1, self.y1 - 1)", "last = pixel.row",
+    ),
+    "what lies beside the image is 0 in plain C": Mutant(
+        "tiles", (), f"{_KERNELS}/c_blocks/winograd.py",
+        "te.as_expr(self.x.type.quant.zero_point, ", "te.as_expr(0, ",
+    ),
     "negative averages are rounded up": Mutant(
         "portable", ("AVERAGE_POOL_2D",), _POOL, "total - half", "total",
     ),
@@ -225,6 +233,13 @@ def wrong_layers(core: str, kinds: Sequence[str], folder: Path) -> list[str]:
         return _wrong(
             _of_kinds(blocked.some_cases(), kinds),
             lambda case: blocked.compiled(case, chosen),
+            lambda some, artifacts: _that_differ(some, artifacts, folder),
+        )
+    if core == "tiles":
+        tiles = {case.name: (case, config) for case, config in blocked.tiles(folder)}
+        return _wrong(
+            [case for case, _ in tiles.values()],
+            lambda case: blocked.built(*tiles[case.name], chosen),
             lambda some, artifacts: _that_differ(some, artifacts, folder),
         )
     of = arm.CORES[core]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +30,8 @@ from tests.support.dsp_cases import (
     fully_connected,
     in_int16,
 )
+from tests.support.forced import forced
+from tests.support.kernel_cases import TILED, found
 from tests.support.remainders import thinned
 from tests.support.seeds import is_soak, seeds
 
@@ -38,7 +40,7 @@ RISCV = CompilationConfig.from_target(Target("c -mcpu=esp32c3"))
 ZBB = CompilationConfig.from_target(Target("c -march=rv32imc_zbb"))
 FLOATS = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 APART = FLOATS.with_(measure=Measure.CYCLES)
-PER_KIND = 40
+PER_KIND, PER_TILED = 40, 3
 # At least this many of the cases must reach the blocks, or the tests say little: four fifths
 # of those that did when this was written.
 EXPECTED = {
@@ -48,7 +50,7 @@ EXPECTED = {
     "dense_f32_1x8_c": 4, "dense_f32_1x8_c_no_fp_contract": 5, "dense_s8_1x8_c": 13,
     "dense_s8_1x8_zbb": 2, "direct_f32_zbb": 3, "dwconv_f32_6x1_c": 2,
     "dwconv_f32_6x1_c_no_fp_contract": 4, "dwconv_s8_4x1_c": 17, "dwconv_s8_6x1_c": 10,
-    "dwconv_s8_6x1_zbb": 6,
+    "dwconv_s8_6x1_zbb": 6, **dict.fromkeys(TILED, PER_TILED),
 }  # fmt: skip
 
 
@@ -66,12 +68,6 @@ def some_cases() -> list[DspCase]:
 
 def compiled(case: DspCase, chosen: Counter[str]) -> microtir.Artifact:
     """The C of a case; counts the kernel that was chosen for it."""
-
-    def observe(stage: str, result: object) -> None:
-        if stage == "plan":
-            assert isinstance(result, Plan)
-            chosen.update(op.candidate.kernel for op in result.operators)
-
     config = FLOATS if case.inputs[0].dtype == np.float32 else CONFIG
     if config is FLOATS and case.name.endswith(("2", "3", "6", "7", "8")):
         config = APART
@@ -79,17 +75,42 @@ def compiled(case: DspCase, chosen: Counter[str]) -> microtir.Artifact:
         config = RISCV  # with blocks for 32 registers
     if config in (CONFIG, FLOATS) and case.name.endswith(("5", "9")):
         config = ZBB  # with clamps that take no branch, and without an FPU
-    module = IRModule(graph=case.graph)
     named = config.with_(module_name=f"{case.name}_blocked", optimize=Optimize.SPEED)
-    return microtir.build(module, named, observe=observe)
+    return built(case, named, chosen)
+
+
+def built(case: DspCase, config: CompilationConfig, chosen: Counter[str]) -> microtir.Artifact:
+    """The C of a case with a configuration; counts the kernel that was chosen for it."""
+
+    def observe(stage: str, result: object) -> None:
+        if stage == "plan":
+            assert isinstance(result, Plan)
+            chosen.update(op.candidate.kernel for op in result.operators)
+
+    return microtir.build(IRModule(graph=case.graph), config, observe=observe)
+
+
+def tiles(folder: Path) -> Iterator[tuple[DspCase, CompilationConfig]]:
+    """Cases of Winograd's kernels, each with records by which no other one is chosen."""
+    for number, (kernel, config) in enumerate(TILED.items()):
+        for case, operator in found(kernel, PER_TILED):
+            named = config.with_(
+                module_name=f"{case.name}_{number}_blocked", optimize=Optimize.SPEED
+            )
+            yield case, forced(named, operator.node, kernel, folder)
 
 
 @pytest.fixture(scope="module")
-def batch() -> tuple[list[DspCase], list[microtir.Artifact]]:
+def batch(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[list[DspCase], list[microtir.Artifact]]:
     """Cases and their artifacts; blocks are among them often enough."""
     chosen: Counter[str] = Counter()
     some = some_cases()
     artifacts = [compiled(case, chosen) for case in some]
+    for case, config in tiles(tmp_path_factory.mktemp("records")):
+        some.append(case)
+        artifacts.append(built(case, config, chosen))
     reached = all(chosen[kernel] >= least for kernel, least in EXPECTED.items())
     assert reached or is_soak(), chosen
     return some, artifacts

@@ -53,6 +53,7 @@ FEW = Sizes(widths=range(4, 40), channels=(1, 2, 3, 6))  # windows of few values
 TILED = Sizes(
     widths=range(7, 24), heights=range(1, 6), channels=(8, 9, 10, 12, 16, 36), outputs=(2, 3, 5)
 )
+FEW_TILES = Sizes(widths=range(8, 21), heights=range(1, 6), channels=(8, 9, 17), outputs=(4, 5, 8))
 DEEP = Sizes(widths=range(8, 10), heights=range(1, 4), channels=(112,), outputs=(2, 3))
 WIDE = Sizes(widths=range(4, 13, 4), heights=range(2, 6), channels=(16, 20, 32))
 
@@ -179,15 +180,14 @@ def convolution(
     return _finish(name, op, tensors, y, x_data)
 
 
-def tiled(seed: int) -> DspCase:
+def tiled(seed: int, sizes: Sizes = TILED) -> DspCase:
     """Draw a CONV_2D of 3x3 taps, of whole tiles and what is left of them; many have extremes.
 
     Weights are all 127, all -128 or take turns, so that sums are the largest that there are.  A few
     have so many channels that loads reach a row and no more.
     """
-    is_deep = seed % 16 == 7
-    sizes = DEEP if is_deep else TILED
-    case = convolution(seed, sizes=sizes, square=True, same=is_deep)
+    is_deep = seed % 16 == 7 and sizes is TILED
+    case = convolution(seed, sizes=DEEP if is_deep else sizes, square=True, same=is_deep)
     node = case.graph.nodes[0]
     x, w, *rest = node.inputs
     assert w.data is not None

@@ -15,9 +15,10 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
-from tests.support.dsp_cases import DspCase, add, convolution, in_int16, pool, tiled
+from tests.support.dsp_cases import FEW_TILES, DspCase, add, convolution, in_int16, pool, tiled
 from tests.support.seeds import seeds
 
+M0 = CompilationConfig.from_target(Target("c -mcpu=cortex-m0"))
 M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 RV32 = CompilationConfig.from_target(Target("c -march=rv32imc"))
@@ -33,6 +34,7 @@ CONVOLUTIONS = {
     "conv_s16_2x4_mve_wide": M55, "conv_s16_4x2_c": M3, "conv_s16_4x2_c_compact": M3,
     "conv_s16_4x4_c": RV32,
     "conv_s8_4x4_zbb": ZBB, "conv_s8_4x2_zbb_compact": ZBB,
+    "conv_s8_16x2_c_winograd": M3, "conv_s8_16x4_c_winograd": RV32,
 }  # fmt: skip
 DEPTHWISE = {
     "dwconv_s8_4x1_dsp": M4, "dwconv_s8_2x4_dsp": M4, "dwconv_s8_1x4_dsp": M4,
@@ -47,8 +49,13 @@ POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
 ACCUMULATING = {
     "dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_sums": M55,
 }  # fmt: skip
+# Of plain C; two of them are among those above, for tests that run all.
+TILED = {
+    "conv_s8_16x2_c_winograd": M3, "conv_s8_16x4_c_winograd": RV32,
+    "conv_s8_16x1_c_winograd": M0, "conv_s8_16x4_zbb_winograd": ZBB,
+}  # fmt: skip
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
-TARGETS = CONFIGS | ACCUMULATING
+TARGETS = CONFIGS | ACCUMULATING | TILED
 
 
 def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
@@ -79,6 +86,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = add
     elif kernel in POOLS:
         make = pool
+    elif kernel in TILED:
+        make = partial(tiled, sizes=FEW_TILES)
     elif kernel.endswith("_winograd"):
         make = tiled
     elif kernel in CONVOLUTIONS:

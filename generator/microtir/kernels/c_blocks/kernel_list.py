@@ -10,7 +10,7 @@ from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.instruction_sets import instruction_set
-from microtir.kernels.c_blocks import convolution, dense, depthwise, recurrent
+from microtir.kernels.c_blocks import convolution, dense, depthwise, recurrent, winograd
 from microtir.kernels.c_blocks.finish import RawSums
 from microtir.kernels.common import bordered_rows
 from microtir.kernels.common.kernel import SAME_ROW, Kernel, passes_constants
@@ -42,6 +42,30 @@ def _takes_long_turns(target: Target) -> bool:
 def _waits_for_products(target: Target) -> bool:
     """Return whether a multiply-add of floats takes longer than a product and a sum."""
     return instruction_set(target.family).waits_for_products(target.core, target.features)
+
+
+def is_counted(target: Target) -> bool:
+    """Return whether a core of 32 bits without SIMD is one whose cycles are known."""
+    is_other = target.has(Feature.BIT64) or target.has(Feature.DSP)
+    return not is_other and instruction_set(target.family).cpu_costs(target.core) is not None
+
+
+def _multiplies_and_adds(target: Target) -> bool:
+    """Return whether a product and its sum are one instruction, as in Armv7-M."""
+    has_products = target.has(Feature.MUL_LONG)
+    return is_counted(target) and _takes_long_turns(target) and has_products
+
+
+def _has_many_registers(target: Target) -> bool:
+    """Return whether a core is RISC-V with products, whose clamps are branches."""
+    has_products = target.has(Feature.MUL_LONG) and not target.has(Feature.ZBB)
+    return is_counted(target) and _reads_in_turn(target) and has_products
+
+
+def _has_few_registers(target: Target) -> bool:
+    """Return whether a core has what Armv6-M has: few registers, products of two operands."""
+    has_products = target.has(Feature.MUL_LONG)
+    return is_counted(target) and _takes_long_turns(target) and not has_products
 
 
 class _Blocks(Kernel):
@@ -111,6 +135,48 @@ class Convolution(_WindowedBlocks[convolution.Form]):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         return convolution.emit(layer, name, self.form)
+
+
+class Winograd(_Blocks):
+    """Tiles of two rows by two columns, whose weights were transformed offline.
+
+    Args:
+        name: of the kernel.
+        form: the blocks, and what they take.
+        suits: says which targets it is meant for.
+    """
+
+    operators = (Conv2D,)
+    rescales_in_float = True
+    depends_on_calls = True
+
+    def __init__(self, name: str, form: winograd.Form, suits: Suits) -> None:
+        super().__init__(name, Kernel.cycles, suits)
+        self.form = form
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def reject(self, node: Node) -> Refusal | None:
+        return winograd.refusal(node, self.form)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        return winograd.scratch_bytes(node, self.form)
+
+    def weight_bytes(self, node: Node) -> int:
+        return winograd.weight_bytes(node, self.form)
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        return winograd.cost(node, self.form, calls)
+
+    def cycles_of(self, node: Node, instructions: int) -> int:
+        return winograd.cycles_of(node, self.form, instructions)
+
+    def code_bytes(self, _node: Node) -> int:
+        return self.form.code
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        return winograd.emit(layer, name, self.form)
 
 
 class Depthwise(_WindowedBlocks[depthwise.Form]):
@@ -252,6 +318,9 @@ KERNELS: tuple[Kernel, ...] = (
         _waits_for_products,
         dtype=DType.FLOAT32,
     ),
+    Winograd("conv_s8_16x2_c_winograd", winograd.FAST, _multiplies_and_adds),
+    Winograd("conv_s8_16x4_c_winograd", winograd.WIDE, _has_many_registers),
+    Winograd("conv_s8_16x1_c_winograd", winograd.NARROW, _has_few_registers),
     Depthwise("dwconv_s8_4x1_c", depthwise.FAST, 125, _takes_long_turns),
     Depthwise("dwconv_s8_6x1_c", depthwise.WIDE, 125, _reads_in_turn),
     Depthwise("dwconv_f32_6x1_c", depthwise.FAST, 176, dtype=DType.FLOAT32),
