@@ -85,8 +85,8 @@ class Form:
 # 8 sums are what 14 registers hold beside weights, a transform and pointers.
 FAST = Form(
     Block(2, turn=8),
-    Prices(441, 372, 524, 17.2, 13.4, 14.7, 1.0, 1.0),
-    Prices(741, 412, 626, 25.3, 25.3, 19.1, 1.1, 0.9),
+    Prices(304, 388, 548, 19.3, 12.8, 17.7, 0.7, 0.7),
+    Prices(698, 428, 618, 30.1, 24.3, 21.7, 0.5, 0.5),
     code=1900,
     told_cycles=71,
 )
