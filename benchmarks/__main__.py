@@ -27,6 +27,9 @@ twins; it goes to `onnx_twins.json`.
 `python -m benchmarks tokens [NAME ...] [--record]`: a token of a language model on an emulated
 Cortex-M4, with weights of 8 and of 4 bits; it goes to `tokens.json`.
 
+`python -m benchmarks results [NETWORK ...] [--record]`: networks of some twenty shapes on boards,
+as `fit` sees them; they go to `results.json` and the page `docs/results.md`.
+
 `python -m benchmarks planning [--record]`: processor time of planning, for the largest reference
 model and for one of 500 operators; it goes to `planning.json`.
 """
@@ -49,6 +52,7 @@ from benchmarks import (
     onnx_twins,
     over_time,
     planning,
+    results,
     streaming,
     tokens,
 )
@@ -125,6 +129,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "arena": part(arena.measure_all, arena.record),
         "onnx": part(onnx_twins.measure_all, onnx_twins.record),
         "tokens": part(tokens.measure_all, tokens.record),
+        "results": part(results.measure_all, results.record),
         "planning": part(lambda _: planning.measure_all(), planning.record),
     }
 )
