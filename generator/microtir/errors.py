@@ -117,6 +117,10 @@ class UsageError(MicrotirError):
     exit_code = ExitCode.USAGE
 
 
+class TemplateFileError(MicrotirError):
+    """A template of a project or a package is broken, or reaches outside its folder."""
+
+
 class ModelFileError(MicrotirError):
     """A model file is missing, unreadable, truncated or malformed."""
 

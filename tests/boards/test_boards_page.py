@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from microtir.boards import ProjectType, load_board
-from microtir.projects.template import TemplateFiles
+from microtir.projects.template import ProjectTemplates
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,6 +49,6 @@ def test_manifest_of_the_page(tmp_path: Path) -> None:
     """The page's manifest is the one of bare-metal projects, but for its summary."""
     (tmp_path / "baremetal").mkdir()
     (tmp_path / "baremetal" / "template.toml").write_text(_blocks("toml")[1])
-    shown = TemplateFiles(tmp_path).manifest(ProjectType.BAREMETAL)
-    real = TemplateFiles(None).manifest(ProjectType.BAREMETAL)
+    shown = ProjectTemplates(tmp_path).manifest(ProjectType.BAREMETAL)
+    real = ProjectTemplates(None).manifest(ProjectType.BAREMETAL)
     assert (shown.parts, shown.build, shown.program) == (real.parts, real.build, real.program)

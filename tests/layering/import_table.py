@@ -111,7 +111,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"artifact", "graph.macs", "graph.reference", "support.processes", "support.scratch"}
     | {"support.cache_folder"}
     | {"graph.streaming"},  # pushes of frames are compared with the model on the whole window
-    "boards": COMMON | {"support.processes"},
+    "boards": COMMON | {"support.processes", "support.toml_table"},
     "device": COMMON
     | MODULE
     | {"artifact", "boards", "support.cache_folder", "support.processes", "support.scratch"},
@@ -126,7 +126,8 @@ ALLOWED: dict[str, frozenset[str]] = {
         "support.encoding",
         "support.processes",
         "support.reading",
-        "support.templates",
+        "support.template_files",
+        "support.toml_table",
     },
     "profiling": COMMON
     | MODULE

@@ -11,14 +11,9 @@ import pytest
 import microtir
 from microtir import te
 from microtir.boards import Console, ProjectType
-from microtir.boards.errors import (
-    BoardError,
-    ModelTooLargeError,
-    ProjectError,
-    ProjectTemplateError,
-)
+from microtir.boards.errors import BoardError, ModelTooLargeError, ProjectError
 from microtir.dtype import DType
-from microtir.errors import OutputError, UsageError
+from microtir.errors import OutputError, TemplateFileError, UsageError
 from microtir.projects import ProjectOptions, Samples, generate, load_project
 from tests.support.board_projects import digits, digits_samples, executed_boards, is_left_alone
 
@@ -99,7 +94,7 @@ def test_failure_leaves_the_old_project(tmp_path: Path) -> None:
     before = _files(folder)
     (templates / "baremetal" / "common").mkdir(parents=True)
     (templates / "baremetal" / "common" / "README.md.j2").write_text("{{ nothing }}")
-    with pytest.raises(ProjectTemplateError, match="nothing"):
+    with pytest.raises(TemplateFileError, match="nothing"):
         generate(digits(M4), "mps2_an386", "baremetal", folder, force=True, template_dir=templates)
     assert _files(folder) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p", "t"]

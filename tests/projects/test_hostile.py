@@ -10,7 +10,8 @@ import pytest
 import microtir
 from microtir import CompilationConfig
 from microtir.boards import load_board
-from microtir.boards.errors import BoardError, ProjectError, ProjectTemplateError
+from microtir.boards.errors import BoardError, ProjectError
+from microtir.errors import TemplateFileError
 from microtir.projects import ProjectOptions, generate
 from tests.support.small_models import module_of, tiny_graph
 from tests.test_encoding import HOSTILE
@@ -113,7 +114,7 @@ def test_files_of_a_user_have_names_for_projects(tmp_path: Path) -> None:
     path = tmp_path / "user" / "baremetal" / "common" / "src" / "a b$(shell touch owned).c"
     path.parent.mkdir(parents=True)
     path.write_text("")
-    with pytest.raises(ProjectTemplateError, match="letters, digits"):
+    with pytest.raises(TemplateFileError, match="letters, digits"):
         generate([], "host", "baremetal", tmp_path / "p", template_dir=tmp_path / "user")
 
 
@@ -122,10 +123,10 @@ def test_a_template_prints_what_is_encoded(tmp_path: Path) -> None:
     path = tmp_path / "user" / "baremetal" / "common" / "Makefile.j2"
     path.parent.mkdir(parents=True)
     path.write_text("# {{ board.title }}\n")
-    with pytest.raises(ProjectTemplateError, match=r"(?s)Makefile.j2:1.*make_comment"):
+    with pytest.raises(TemplateFileError, match=r"(?s)Makefile.j2:1.*make_comment"):
         generate([], "host", "baremetal", tmp_path / "p", template_dir=tmp_path / "user")
     path.write_text("# {{ board.title | cmake_comment }}\n")
-    with pytest.raises(ProjectTemplateError, match="is encoded for CMake"):
+    with pytest.raises(TemplateFileError, match="is encoded for CMake"):
         generate([], "host", "baremetal", tmp_path / "p", template_dir=tmp_path / "user")
     path.write_text("{% macro m() %}a b{% endmacro %}# {{ m() | as_is }}\n")
     made = generate([], "host", "baremetal", tmp_path / "p", template_dir=tmp_path / "user")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from microtir.boards import ProjectType, load_board
-from microtir.boards.errors import ProjectTemplateError
+from microtir.errors import TemplateFileError
 from microtir.projects import generate
-from microtir.projects.template import Part, TemplateFiles, checked_path
+from microtir.projects.template import ProjectTemplates
+from microtir.support.template_files import Part, checked_path
 
 
 def _template(folder: Path, name: str, text: str) -> Path:
@@ -20,8 +21,8 @@ def _template(folder: Path, name: str, text: str) -> Path:
 
 
 def _refused(folder: Path, values: dict[str, object] | None = None) -> str:
-    files, given = TemplateFiles(folder), values or {}
-    with pytest.raises(ProjectTemplateError) as caught:
+    files, given = ProjectTemplates(folder), values or {}
+    with pytest.raises(TemplateFileError) as caught:
         files.render(files.targets([Part("mine", "to")], given), given)
     return str(caught.value)
 
@@ -30,7 +31,7 @@ def test_files_are_rendered_or_copied(tmp_path: Path) -> None:
     """`X.j2` becomes X, other files stay byte for byte, and names may have placeholders."""
     _template(tmp_path, "mine/a.c.j2", "int {{ name }};\n")
     _template(tmp_path, "mine/{{ name }}/b.txt", "{{ not a placeholder }}\r\n")
-    files = TemplateFiles(tmp_path)
+    files = ProjectTemplates(tmp_path)
     values = {"name": "x"}
     found = files.render(files.targets([Part("mine", "to")], values), values)
     assert found == {"to/a.c": b"int x;\n", "to/x/b.txt": b"{{ not a placeholder }}\r\n"}
@@ -40,7 +41,7 @@ def test_a_changed_template_is_compiled_anew(tmp_path: Path) -> None:
     """The code that is kept of a template is used for the same text only."""
     for text in ("one {{ x }}", "two {{ x }}", "one {{ x }}"):
         _template(tmp_path, "mine/a.txt.j2", text)
-        files = TemplateFiles(tmp_path)
+        files = ProjectTemplates(tmp_path)
         found = files.render(files.targets([Part("mine", "to")], {"x": 1}), {"x": 1})
         assert found == {"to/a.txt": text.replace("{{ x }}", "1").encode()}
 
@@ -49,7 +50,7 @@ def test_later_parts_replace_files(tmp_path: Path) -> None:
     """A file of a later part stands for that of an earlier one."""
     _template(tmp_path, "one/a.txt", "1")
     _template(tmp_path, "two/a.txt.j2", "2")
-    files = TemplateFiles(tmp_path)
+    files = ProjectTemplates(tmp_path)
     assert files.render(files.targets([Part("one", "."), Part("two", ".")], {}), {}) == {
         "a.txt": b"2"
     }
@@ -74,7 +75,7 @@ def test_users_template_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a\\..\\b", ""])
 def test_path_out_of_the_folder(name: str) -> None:
     """No path may be absolute or go up."""
-    with pytest.raises(ProjectTemplateError, match="leads out of its folder"):
+    with pytest.raises(TemplateFileError, match="leads out of its folder"):
         checked_path(name, "template")
 
 
@@ -125,7 +126,7 @@ def test_part_without_files(tmp_path: Path) -> None:
 def test_wrong_manifest(text: str, message: str, tmp_path: Path) -> None:
     """A mistake in template.toml is refused with file and field."""
     _template(tmp_path, "baremetal/template.toml", text)
-    with pytest.raises(ProjectTemplateError) as caught:
-        TemplateFiles(tmp_path).manifest(ProjectType.BAREMETAL)
+    with pytest.raises(TemplateFileError) as caught:
+        ProjectTemplates(tmp_path).manifest(ProjectType.BAREMETAL)
     assert message in str(caught.value)
     assert str(tmp_path / "baremetal" / "template.toml") in str(caught.value)

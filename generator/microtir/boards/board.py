@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Annotated
 
 from microtir.boards.errors import BoardError
-from microtir.boards.toml_table import TomlTable
 from microtir.config import Target
 from microtir.config.texts import COMMAND_WORD, IDENTIFIER, LINE, WORD, WORDS
 from microtir.errors import ConfigError, nearest
+from microtir.support.toml_table import TomlTable
 
 BOARD_FILE = "board.toml"
 

@@ -15,10 +15,6 @@ class ProjectError(UsageError):
     """A project cannot be generated or used as asked: wrong option, type or folder."""
 
 
-class ProjectTemplateError(MicrotirError):
-    """A project template is broken, or reaches outside its folder."""
-
-
 class ModelTooLargeError(MicrotirError):
     """A model does not fit a board; the message holds what needs how much."""
 

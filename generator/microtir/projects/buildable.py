@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from microtir.boards.board import Board, ProjectType, Toolchain
 from microtir.boards.errors import MissingToolError
 from microtir.boards.toolchain import missing_program, missing_requirements
-from microtir.projects.template import BuildStep, TemplateFiles
+from microtir.projects.template import BuildStep, ProjectTemplates
 
 
 def check_step(step: BuildStep, toolchain: Toolchain, arguments: Sequence[str] = ()) -> None:
@@ -52,7 +52,7 @@ class ProjectTypeChoice:
 def default_type(board: Board) -> ProjectTypeChoice:
     """Return the first of the board's types that can be built here; else its first one."""
     missing: list[tuple[ProjectType, MissingToolError]] = []
-    files = TemplateFiles(None, board.folder)
+    files = ProjectTemplates(None, board.folder)
     for support in board.projects:
         step = files.manifest(support.type).build_for(support)
         try:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated
 
 from microtir.boards.errors import MissingToolError
-from microtir.boards.toml_table import TomlTable
 from microtir.config.texts import LINE, TEXT, WORD
+from microtir.support.toml_table import TomlTable
 
 _CMAKE_VARIABLES = ("CMAKE_PREFIX_PATH", "CMAKE_MODULE_PATH")
 

@@ -10,11 +10,10 @@ from microtir.artifact import Artifact
 from microtir.boards.board import Board, Console, EmulatorKind, ProjectSupport, ProjectType
 from microtir.boards.errors import ProjectError
 from microtir.boards.search import load_board
-from microtir.config.names import macro_name
 from microtir.errors import Fix, nearest
-from microtir.projects.calls import byte_lines
+from microtir.files import write_folder
 from microtir.projects.capacity import check_fit, demand, project_footprint
-from microtir.projects.folder import write_folder
+from microtir.projects.model_files import model_files, parameter_files
 from microtir.projects.models import Models, describe_models
 from microtir.projects.options import ProjectOptions
 from microtir.projects.project import (
@@ -25,10 +24,10 @@ from microtir.projects.project import (
     ProjectModel,
     project_text,
 )
-from microtir.projects.template import Part, Template, TemplateFiles, project_path
+from microtir.projects.template import ProjectTemplates, Template
 from microtir.projects.values import build_values, package_name, project_values
+from microtir.support.template_files import Part
 
-RUNTIME_FOLDER = "runtime_crt/"  # in the files of an artifact
 _CORTEX_M = "cortex_m"  # the part with the vectors and the first instructions
 
 
@@ -63,7 +62,7 @@ def generate(
         BoardError: the board is unknown, or has no project of this type.
         ProjectError: an option or an artifact does not fit.
         ModelTooLargeError: with the table of what needs how much.
-        ProjectTemplateError: a template is broken, or its file would lie outside the folder.
+        TemplateFileError: a template is broken, or its file would lie outside the folder.
         OutputError: the folder exists, or cannot be written. Nothing was changed then.
     """
     chosen = load_board(board, board_dirs) if isinstance(board, str) else board
@@ -73,7 +72,7 @@ def generate(
     models = describe_models(given, options)
     stack = options.stack or support.stack
     check_fit(chosen, demand(models, project_footprint(models, given, chosen, stack)))
-    files = TemplateFiles(Path(template_dir) if template_dir is not None else None, chosen.folder)
+    files = ProjectTemplates(template_dir, chosen.folder)
     template = files.manifest(support.type).named(package_name(models.names))
     project = Project(
         folder=Path(folder),
@@ -84,7 +83,7 @@ def generate(
         build_step=template.build_for(support),
         flash_step=template.flash,
     )
-    sources = _model_files(given, template) | _parameter_files(given, template, files)
+    sources = model_files(given, template.folders) | parameter_files(given, template.folders, files)
     values = project_values(project, support, models, options, stack)
     targets = files.targets(_parts(template, support, options), values)
     _check_headers(models, list(targets))
@@ -151,54 +150,6 @@ def _program(template: Template, board: Board) -> str | None:
     """Return what a build makes: for other boards than the host perhaps only the library."""
     is_host = board.emulator is not None and board.emulator.kind is EmulatorKind.NATIVE
     return template.program if is_host or template.library is None else template.library
-
-
-def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str, bytes]:
-    """Return each model in its own folder, and one C runtime for all models that use it."""
-    files: dict[str, bytes] = {}
-    seen: dict[str, str] = {}
-    for artifact in artifacts:
-        name = artifact.metadata.module_name
-        for source in artifact.sources:
-            # A program has one system library: its functions would be defined for each model.
-            is_twice = len(artifacts) > 1 and source.path == f"{name}_system_lib.c"
-            # So would those of a library, or of an operator of the user, that two models call.
-            is_shared = source.path.endswith(".c") and not source.path.startswith(f"{name}_")
-            is_twice |= is_shared and seen.setdefault(source.path, name) != name
-            if not is_twice:
-                path = _place(source.path, name, template)
-                files |= {project_path(path, source.path): source.text.encode()} if path else {}
-    return files
-
-
-def _parameter_files(
-    artifacts: Sequence[Artifact], template: Template, files: TemplateFiles
-) -> dict[str, bytes]:
-    """Return the weights that models have in a file, as arrays of the program."""
-    files_of: dict[str, bytes] = {}
-    for artifact in artifacts:
-        name, parameters = artifact.metadata.module_name, artifact.metadata.parameters
-        for file in artifact.data:
-            if parameters is None or file.path != parameters.file:
-                continue  # a pool, or the same weights in a form for others
-            values = {
-                "name": name, "macro": macro_name(name), "lines": byte_lines(file.content),
-            }  # fmt: skip
-            stem = f"{template.models}/{name}/{name}_parameters"
-            targets = {f"{stem}.{end}": f"parameters/parameters.{end}.j2" for end in ("h", "c")}
-            files_of |= files.render(targets, values)
-    return files_of
-
-
-def _place(path: str, name: str, template: Template) -> str | None:
-    """Return where a file of an artifact lies in a project; None for what people read."""
-    for folder, place in (
-        (f"{RUNTIME_FOLDER}include/", template.runtime_headers),
-        (f"{RUNTIME_FOLDER}src/", template.runtime_sources),
-    ):
-        if path.startswith(folder):
-            return f"{place}/{path.removeprefix(folder)}"
-    return None if path.startswith(RUNTIME_FOLDER) else f"{template.models}/{name}/{path}"
 
 
 def _check_headers(models: Models, paths: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from microtir.boards.errors import MissingToolError
 from microtir.boards.toolchain import missing_program
 from microtir.device.compiled_tools import Tool, tool_path
 from microtir.projects.buildable import step_problems
-from microtir.projects.template import TemplateFiles
+from microtir.projects.template import ProjectTemplates
 
 Problems = tuple[MissingToolError, ...]
 
@@ -45,7 +45,7 @@ class Readiness:
 
 def readiness(board: Board) -> Readiness:
     """Look for the tools of a board; nothing is built, and nothing is installed."""
-    files, builds = TemplateFiles(None, board.folder), []
+    files, builds = ProjectTemplates(None, board.folder), []
     for support in board.projects:
         step = files.manifest(support.type).build_for(support)
         if step is not None:

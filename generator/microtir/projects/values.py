@@ -101,10 +101,11 @@ def project_values(
 def build_values(project: Project, template: Template, paths: Sequence[str]) -> Values:
     """Return what depends on the files of the project."""
     sources = sorted(path for path in paths if path.endswith(".c"))
-    library = [path for path in sources if _is_library(path, template)]
+    own = template.folders
+    library = [path for path in sources if own.hold(path)]
     headers = [path for path in paths if path.endswith(".h")]
-    folders = sorted({_include_folder(path, template) for path in headers})
-    library_folders = {_include_folder(p, template) for p in headers if _is_library(p, template)}
+    folders = sorted({own.include_folder(path) for path in headers})
+    library_folders = {own.include_folder(p) for p in headers if own.hold(p)}
     script = "board/link.ld" if "board/link.ld" in paths else None
     link = [*project.board.toolchain.link_flags]
     # AVR's own script stays in place: ours is one more file, which only checks.
@@ -138,12 +139,6 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
     }
 
 
-def _is_library(path: str, template: Template) -> bool:
-    """Return whether a file belongs to models or C runtime, not to the application."""
-    folders = (template.models, template.runtime_headers, template.runtime_sources)
-    return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
-
-
 def _arduino_values(support: ProjectSupport) -> Values:
     """Return values of a board's name package:architecture:board; AVR's core is Debian's."""
     if support.type is not ProjectType.ARDUINO:
@@ -166,18 +161,6 @@ def _beside(path: str, template: Template) -> str:
     folder = PurePosixPath(template.models).parent
     inside = PurePosixPath(path)
     return (inside.relative_to(folder) if inside.is_relative_to(folder) else inside).as_posix()
-
-
-def _include_folder(header: str, template: Template) -> str:
-    """Return the folder to search for a header.
-
-    Those of models and of the runtime are included with their folder: "microtir/runtime.h".
-    """
-    path = PurePosixPath(header)
-    for folder in (template.runtime_headers, template.models):
-        if path.is_relative_to(folder):
-            return folder
-    return path.parent.as_posix()
 
 
 def _memory_table(models: Models, stack: int, reserve: int) -> list[dict[str, object]]:
