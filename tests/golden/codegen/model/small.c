@@ -120,12 +120,12 @@ SMALL_LAYER void small_layer1_relu(const int8_t *x, int8_t *y)
 /* The address of a pool, of which a compiler learns nothing. Where versions of GCC before 12.4 and
  * 13.3 see that a layer reads and writes one array, they may drop what it writes (bug 110702);
  * with link time optimisation they see that of the application's, too. */
-static uint8_t *small_pool(uint8_t *memory)
+static uint8_t *small_pool(void *memory)
 {
 #if defined(__GNUC__)
     __asm__("" : "+r"(memory));
 #endif
-    return memory;
+    return (uint8_t *)memory;
 }
 
 int32_t small_run(
