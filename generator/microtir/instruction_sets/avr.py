@@ -24,6 +24,11 @@ class Avr(InstructionSet):
     )
     percent_of_code = 270  # arithmetic of 32 bits takes it so much more
 
+    def compiler_flags(
+        self, core: Core, _features: Collection[Feature], _abi: str | None
+    ) -> tuple[str, ...]:
+        return (f"-mmcu={core.name}",)
+
     def alignment(self, _features: Collection[Feature]) -> int:
         return 1
 

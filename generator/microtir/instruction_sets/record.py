@@ -54,6 +54,12 @@ class InstructionSet:
         """Return the ABIs of a core, the default last; none where there is one name only."""
         return ()
 
+    def compiler_flags(
+        self, _core: Core, _features: Collection[Feature], _abi: str | None
+    ) -> tuple[str, ...]:
+        """Return what GCC is told of a core; nothing where its name says no more than default."""
+        return ()
+
     def alignment(self, features: Collection[Feature]) -> int:
         """Return the bytes that suit every load of a CPU with these features."""
         return 8 if Feature.BIT64 in features else 4

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from microtir.instruction_sets.arm import cores, cycles
 from microtir.instruction_sets.core import Core, Family
 from microtir.instruction_sets.costs import CpuCosts, Kind
-from microtir.instruction_sets.features import Feature
+from microtir.instruction_sets.features import NEEDS, Feature
 from microtir.instruction_sets.record import InstructionSet
 
 # Bit operations whose names begin as a branch does.
@@ -16,6 +16,15 @@ _PLAIN = re.compile(r"(bic|bfi|bfc|bkpt)")
 
 # Without the architecture objdump shows vectors of Armv8.1-M as undefined instructions.
 _HELIUM = "armv8.1-m.main"
+
+# Features that GCC knows by the same names, each behind what it needs.
+_EXTENSIONS = (
+    Feature.DSP,
+    Feature.FPU,
+    Feature.FPU_DOUBLE,
+    Feature.MVE,
+    Feature.MVE_FLOAT,
+)
 
 
 class Arm(InstructionSet):
@@ -57,6 +66,23 @@ class Arm(InstructionSet):
 
     def abis(self, _core: Core) -> tuple[str, ...]:
         return ("aapcs",)
+
+    def compiler_flags(
+        self, core: Core, features: Collection[Feature], _abi: str | None
+    ) -> tuple[str, ...]:
+        is_cpu = core in cores.CPUS and core.name != core.march and core.name != "aarch64"
+        name = f"-mcpu={core.name}" if is_cpu else f"-march={core.march}"
+        missing = frozenset(core.features) - frozenset(features)
+        # GCC takes away what needs a feature with it, and has no names for what is no extension.
+        less = [f for f in _EXTENSIONS if f in missing and not missing & set(NEEDS.get(f, ()))]
+        more = [f for f in _EXTENSIONS if f in features and f not in core.features]
+        word = "".join([name, *(f"+{f}" for f in more), *(f"+no{f}" for f in less)])
+        if core.march == "armv8-a":
+            return (word,)
+        thumb = () if core.march == "armv7-a" else ("-mthumb",)
+        can_have = Feature.FPU in core.features | core.optional
+        floats = "hard" if Feature.FPU in features else "soft"
+        return (word, *thumb, *([f"-mfloat-abi={floats}"] if can_have else ()))
 
     def alignment(self, features: Collection[Feature]) -> int:
         return 8 if Feature.MVE in features else super().alignment(features)

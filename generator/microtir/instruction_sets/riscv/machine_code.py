@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from microtir.instruction_sets.core import Core, Family
 from microtir.instruction_sets.costs import CpuCosts, Kind, costs_of
+from microtir.instruction_sets.features import Feature
 from microtir.instruction_sets.record import InstructionSet
 from microtir.instruction_sets.riscv import cores
 
@@ -41,6 +43,11 @@ class RiscV(InstructionSet):
 
     def abis(self, core: Core) -> tuple[str, ...]:
         return cores.abis(core)
+
+    def compiler_flags(
+        self, core: Core, _features: Collection[Feature], abi: str | None
+    ) -> tuple[str, ...]:
+        return (f"-march={core.march}", *([f"-mabi={abi}"] if abi else ()))
 
     def cpu_costs(self, _core: Core) -> CpuCosts | None:
         return _RV32
