@@ -141,4 +141,4 @@ def test_programs_are_started_in_one_place() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in starts
     ]
-    assert {place.split(":")[0] for place in found} == {"support/processes.py"}, found
+    assert {place.split(":")[0] for place in found} == {"support/system.py"}, found

@@ -5,18 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-# Its standard input closes when whoever holds the other end is gone, whatever ended that: SIGKILL
-# is seen by nobody, and the kernel's own signal for it comes when a thread ends, reaches no helpers
-# that a program started, and is to be asked for between fork and exec, where threads forbid it.
-_WATCH = 'read -r _; kill -s KILL -- "-$1"'
-# The program begins when it is watched, and never if nobody is left to say so.
-_BEGIN = 'read -r _ && exec "$@"'
+from microtir.support.system import ProcessGroup, bury
 
 
 class Child:
@@ -43,48 +36,19 @@ class Child:
         stderr: int = subprocess.STDOUT,
     ) -> None:
         _check_program(command[0], cwd, env)
-        begin = _BEGIN if has_input else f"{_BEGIN} </dev/null"
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            ["/bin/sh", "-c", begin, "sh", *command], cwd=cwd, env=env, bufsize=0,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,
-        )  # fmt: skip
-        try:
-            self._watcher = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH, "sh", str(self.process.pid)],
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )  # fmt: skip
-        except BaseException:
-            self.kill()
-            _bury(self.process)
-            raise
-        assert self.process.stdin is not None
-        with suppress(OSError):  # whoever killed it already is who wants to know
-            os.write(self.process.stdin.fileno(), b"\n")
-        if not has_input:
-            self.process.stdin.close()
-            self.process.stdin = None
+        self._group = ProcessGroup(command, cwd=cwd, env=env, has_input=has_input, stderr=stderr)
+        self.process: subprocess.Popen[bytes] = self._group.leader
 
     def kill(self) -> None:
         """Kill the program and what it started, unless it has ended by itself."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        self._group.kill()
 
     def end(self) -> int:
         """Kill what still runs, and give up the pipes; returns the exit status."""
         self.kill()
-        status = _bury(self.process)
-        self._watcher.kill()
-        _bury(self._watcher)
+        status = bury(self.process)
+        self._group.close()
         return status
-
-
-def _bury(process: subprocess.Popen[bytes]) -> int:
-    status = process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
-    return status
 
 
 def _check_program(program: str, cwd: Path | None, env: Mapping[str, str] | None) -> None:

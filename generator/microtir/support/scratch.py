@@ -8,15 +8,16 @@ removes it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
-import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from microtir.support.system import is_held, new_lock, uninterrupted
 
 _SUFFIX = ".microtir"
 _LOCK = "lock"
@@ -24,7 +25,6 @@ _OLD = "old"
 _GRACE = 3600.0  # seconds: a folder without a lock is of a process that is about to make one
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2  # of <linux/fs.h>
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -39,10 +39,7 @@ def scratch_beside(place: Path) -> Iterator[Path]:
     prefix = f".{_stem(place)}."
     folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=_SUFFIX, dir=place.parent))
     try:
-        unnamed = folder / f"{_LOCK}.new"
-        with unnamed.open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            unnamed.rename(folder / _LOCK)  # under its name it is locked from the first moment on
+        with new_lock(folder / _LOCK):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -59,20 +56,19 @@ def put_in_place(new: Path, place: Path, old: Path) -> None:
         return
     if exchange(new, place):
         return
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
+    with uninterrupted():
         place.rename(old)
         try:
             new.rename(place)
         except OSError:
             old.rename(place)
             raise
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def exchange(one: Path, other: Path) -> bool:
     """Let two files or folders change places at once; False where the system cannot."""
+    if sys.platform == "win32":
+        return False
     import ctypes  # which --help has no need of
 
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
@@ -107,15 +103,8 @@ def _put_one_right(folder: Path, place: Path) -> None:
 def _is_left(folder: Path) -> bool:
     """Return whether no process works in a folder."""
     try:
-        lock = os.open(folder / _LOCK, os.O_WRONLY | os.O_NOFOLLOW)
+        return not is_held(folder / _LOCK)
     except FileNotFoundError:
         return folder.is_dir() and time.time() - folder.stat().st_mtime > _GRACE
     except OSError:
         return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(lock)
-    return True
