@@ -28,6 +28,7 @@ VERBS = (
     "fit",
     "report",
     "diff",
+    "package",
     "boards",
     "doctor",
     "options",

@@ -25,6 +25,7 @@ NEEDS: dict[str, list[str]] = {
     "fit": [],
     "report": [],
     "diff": [str(INT8)],
+    "package": ["-o", "package", "--format", "rust"],
     "micro create-project": ["-o", "project", "--board", "mps2_an386"],
 }
 

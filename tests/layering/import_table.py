@@ -23,7 +23,7 @@ TIR = frozenset({"tir"})  # the IR and what reads it: text, verifier, interprete
 MODULE = frozenset({"ir_module", "decisions", "memory_plan"})
 # The two ends of the road that a user calls himself (`microtir.frontend.from_tflite`,
 # `microtir.host.load`, a project): what lies between them is reached through the driver only.
-BOARDS = frozenset({"boards", "device", "projects", "profiling"})
+BOARDS = frozenset({"boards", "device", "packages", "projects", "profiling"})
 ENDS = frozenset({"frontend", "host", "artifact"}) | BOARDS
 
 # TIR passes rewrite modules: they are steps of the driver, not part of the language.  What reaches
@@ -126,6 +126,21 @@ ALLOWED: dict[str, frozenset[str]] = {
         "support.encoding",
         "support.processes",
         "support.reading",
+        "support.template_files",
+        "support.toml_table",
+    },
+    # a package has the files and the example of projects, in other places
+    "packages": COMMON
+    | MODULE
+    | {
+        "artifact",
+        "boards",
+        "files",
+        "instruction_sets",
+        "projects",
+        "support.archives",
+        "support.encoding",
+        "support.spelled",
         "support.template_files",
         "support.toml_table",
     },

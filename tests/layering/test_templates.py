@@ -23,9 +23,10 @@ def test_templates_do_not_compute() -> None:
     assert not found, report(found)
 
 
-def test_project_templates_encode_for_their_language() -> None:
-    """Every template of a project is in a language that is known, and encodes for that alone."""
-    folder = ROOT / "templates" / "projects"
+@pytest.mark.parametrize("room", ["projects", "packages"])
+def test_templates_of_users_files_encode_for_their_language(room: str) -> None:
+    """Each template of a project or a package is in a known language, and encodes for it alone."""
+    folder = ROOT / "templates" / room
     found = [
         text
         for path in sorted(folder.rglob("*.j2"))

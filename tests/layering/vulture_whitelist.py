@@ -13,6 +13,7 @@ WHITELIST: dict[str, str] = {
     "with_attr": "whoever marks a module, by the name in the RFC",
     "load_bytecode": "jinja2, when it looks for a template",
     "dump_bytecode": "jinja2, when it has compiled a template",
+    "publisher": "a template: library.properties of Arduino",
     "__getattr__": "Python, when a public name of the package is first used",
     "__dir__": "Python's interactive shell",
     "_repr_html_": "a notebook, when a cell ends with the object",

@@ -13,6 +13,7 @@ from microtir.boards import Label, ProjectType, all_boards
 from microtir.boards.errors import MissingToolError
 from microtir.projects import ProjectOptions, generate
 from tests.support.board_projects import digits, digits_samples
+from tests.support.frameworks import ESP_IDF_PROJECT
 from tests.support.pages import follow
 
 BOARDS = {
@@ -23,33 +24,6 @@ BOARDS = {
 }
 COMPONENT = "digits_other_models"
 SCHEMA = Path(__file__).with_name("idf_component_schema.yml")
-
-# Components become static libraries, and a main() of this machine calls app_main().
-PROJECT_CMAKE = """
-function(idf_component_register)
-  cmake_parse_arguments(arg "" "" "SRCS;INCLUDE_DIRS;REQUIRES" ${ARGN})
-  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SRCS)
-    message(FATAL_ERROR "idf_component_register: ${ARGN}")
-  endif()
-  get_filename_component(name ${CMAKE_CURRENT_SOURCE_DIR} NAME)
-  add_library(${name} STATIC ${arg_SRCS})
-  set(COMPONENT_LIB ${name} PARENT_SCOPE)
-  target_include_directories(${name} PUBLIC ${arg_INCLUDE_DIRS})
-  target_link_libraries(${name} PUBLIC ${arg_REQUIRES})
-endfunction()
-macro(project name)
-  _project(${name} C)
-  add_compile_options(-Wall -Wextra -Werror)
-  file(GLOB components ${CMAKE_SOURCE_DIR}/components/*)
-  foreach(component ${components} ${CMAKE_SOURCE_DIR}/main)
-    add_subdirectory(${component})
-  endforeach()
-  file(WRITE ${CMAKE_BINARY_DIR}/start.c
-    "void app_main(void); int main(void) { app_main(); return 0; }")
-  add_executable(${name}.elf ${CMAKE_BINARY_DIR}/start.c)
-  target_link_libraries(${name}.elf main m)
-endmacro()
-"""
 
 
 def test_application(tmp_path: Path) -> None:
@@ -62,7 +36,7 @@ def test_application(tmp_path: Path) -> None:
         file.write_text(f"#if PROBE != 7\n#error\n#endif\n{file.read_text()}")
     package = tmp_path / "idf" / "tools" / "cmake"
     package.mkdir(parents=True)
-    (package / "project.cmake").write_text(PROJECT_CMAKE)
+    (package / "project.cmake").write_text(ESP_IDF_PROJECT)
     environment = {"PATH": "/usr/bin:/bin", "IDF_PATH": str(tmp_path / "idf")}
     outputs = [
         subprocess.run(

@@ -16,6 +16,7 @@ from microtir.boards import ProjectType, all_boards, load_board
 from microtir.boards.errors import EmulatorError, MissingToolError
 from microtir.projects import Project, ProjectOptions, generate
 from tests.support.board_projects import digits, digits_samples
+from tests.support.frameworks import ZEPHYR_KCONFIG, ZEPHYR_PACKAGE
 from tests.support.pages import follow
 from tests.support.small_models import mixed_graph, module_of
 
@@ -26,56 +27,6 @@ BOARDS = {
     if support.type is ProjectType.ZEPHYR
 }
 SCHEMA = Path(__file__).with_name("zephyr_module_schema.yml")
-
-# The part of Zephyr's Kconfig that the generated one refers to.
-ZEPHYR_KCONFIG = """
-config REQUIRES_FULL_LIBC
-	bool
-config CPU_HAS_FPU
-	def_bool y
-config FPU
-	bool "FPU"
-	depends on CPU_HAS_FPU
-config MAIN_STACK_SIZE
-	int "Size of the main stack"
-	default 1024
-config SERIAL
-	bool "Serial"
-config CONSOLE
-	bool "Console"
-config INIT_STACKS
-	bool "Paint stacks"
-config THREAD_STACK_INFO
-	bool "Stack info"
-config SEMIHOST
-	bool "Semihosting"
-"""
-
-# A Zephyr that only knows what the generated files call, for compiling on this machine.
-ZEPHYR_PACKAGE = """
-set(CONFIG_DIGITS_MODELS ON)
-file(WRITE ${CMAKE_BINARY_DIR}/empty.c "")
-add_library(app ${CMAKE_BINARY_DIR}/empty.c)
-set_target_properties(app PROPERTIES EXCLUDE_FROM_ALL ON)
-function(zephyr_include_directories)
-  foreach(folder ${ARGV})
-    include_directories(${CMAKE_CURRENT_SOURCE_DIR}/${folder})
-  endforeach()
-endfunction()
-macro(zephyr_library_named name)
-  set(library ${name})
-  file(WRITE ${CMAKE_BINARY_DIR}/none.c "")
-  add_library(${name} STATIC ${CMAKE_BINARY_DIR}/none.c)
-endmacro()
-macro(zephyr_library_sources)
-  target_sources(${library} PRIVATE ${ARGV})
-endmacro()
-file(WRITE ${CMAKE_BINARY_DIR}/board "${BOARD}")
-enable_language(C)
-foreach(module ${EXTRA_ZEPHYR_MODULES})
-  add_subdirectory(${module} module)
-endforeach()
-"""
 
 
 def _project(artifact: Artifact, folder: Path, board: str = "mps2_an385") -> Project:

@@ -22,6 +22,7 @@ from microtir.cli.help import Command
 from microtir.cli.listings import explain, operators, options, targets
 from microtir.cli.models import check, inspect
 from microtir.cli.output import write
+from microtir.cli.package import package
 from microtir.cli.pareto import pareto
 from microtir.cli.profile import profile
 from microtir.cli.report import report
@@ -83,6 +84,7 @@ APP.command("inspect", cls=Command)(inspect)
 APP.command("fit", cls=Command)(with_config(fit))
 APP.command("report", cls=Command)(with_config(report))
 APP.command("diff", cls=Command)(with_config(diff))
+APP.command("package", cls=Command)(with_config(package))
 APP.command("boards", cls=Command)(boards)
 APP.command("doctor", cls=Command)(doctor)
 APP.command("options", cls=Command)(options)

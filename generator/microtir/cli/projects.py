@@ -107,16 +107,8 @@ def create_project(
         project_type = _default_type(chosen)
     types = [support.type.value for support in chosen.projects]
     check_choice("project type", project_type, types, f"--project-type of '{board}'")
-    artifacts: list[Artifact] = []
-    values: dict[str, Samples] = {}
     with Progress() as progress:
-        for model in models:
-            name = config.module_name if len(models) == 1 else module_name(model)
-            built, graph = _programs(model, config.with_(module_name=name), progress, board)
-            artifacts += built
-            file = golden or golden_path(model)
-            if file is not None:
-                values[built[0].metadata.module_name] = _samples(file, built[0], graph, samples)
+        artifacts, values = compiled_models(models, config, progress, board, golden, samples)
         progress.show("writing the project")
         return generate(
             artifacts,
@@ -136,6 +128,31 @@ def create_project(
         )
 
 
+def compiled_models(
+    models: list[str],
+    config: CompilationConfig,
+    progress: Progress,
+    board: str | None,
+    golden: Path | None,
+    samples: int,
+) -> tuple[list[Artifact], dict[str, Samples]]:
+    """Compile MODEL arguments, each under a name of its own, and read their golden samples.
+
+    Raises:
+        MicrotirError: any diagnostic of reading or compiling.
+    """
+    artifacts: list[Artifact] = []
+    values: dict[str, Samples] = {}
+    for model in models:
+        name = config.module_name if len(models) == 1 else module_name(model)
+        built, graph = _programs(model, config.with_(module_name=name), progress, board)
+        artifacts += built
+        file = golden or golden_path(model)
+        if file is not None:
+            values[built[0].metadata.module_name] = _samples(file, built[0], graph, samples)
+    return artifacts, values
+
+
 def _default_type(board: Board) -> str:
     """Return the first type that can be built here; say what the types before it lack."""
     from microtir.projects import default_type
@@ -152,7 +169,7 @@ def _default_type(board: Board) -> str:
 
 
 def _programs(
-    model: str, config: CompilationConfig, progress: Progress, board: str
+    model: str, config: CompilationConfig, progress: Progress, board: str | None
 ) -> tuple[tuple[Artifact, ...], Graph | None]:
     """Return the programs of a MODEL argument, and the graph, which an archive lacks."""
     if is_archive(model):

@@ -12,7 +12,12 @@ from microtir.instruction_sets.core import GENERIC
 
 def for_processors(targets: Iterable[Target]) -> str:
     """Return the CPUs that code is for, as a result's first line says it: ``for cortex-m4``."""
-    return f"for {' and '.join(dict.fromkeys(map(_name, targets)))}"
+    return f"for {processors(targets)}"
+
+
+def processors(targets: Iterable[Target]) -> str:
+    """Return the CPUs by name, with the features that each has more or less than usual."""
+    return " and ".join(dict.fromkeys(map(_name, targets)))
 
 
 def run_here(targets: Iterable[Target]) -> str:

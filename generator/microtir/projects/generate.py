@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from microtir.artifact import Artifact
 from microtir.boards.board import Board, Console, EmulatorKind, ProjectSupport, ProjectType
@@ -13,8 +13,8 @@ from microtir.boards.search import load_board
 from microtir.errors import Fix, nearest
 from microtir.files import write_folder
 from microtir.projects.capacity import check_fit, demand, project_footprint
-from microtir.projects.model_files import model_files, parameter_files
-from microtir.projects.models import Models, describe_models
+from microtir.projects.model_files import check_headers, model_files, parameter_files
+from microtir.projects.models import describe_models
 from microtir.projects.options import ProjectOptions
 from microtir.projects.project import (
     BOARD_FOLDER,
@@ -86,7 +86,7 @@ def generate(
     sources = model_files(given, template.folders) | parameter_files(given, template.folders, files)
     values = project_values(project, support, models, options, stack)
     targets = files.targets(_parts(template, support, options), values)
-    _check_headers(models, list(targets))
+    check_headers(models.names, list(targets), "project.generate(artifact)")
     values |= build_values(project, template, [*targets, *sources])
     rendered = files.render(targets, values)
     write_folder(project.folder, sources | rendered | _data_files(project), force=force)
@@ -150,18 +150,6 @@ def _program(template: Template, board: Board) -> str | None:
     """Return what a build makes: for other boards than the host perhaps only the library."""
     is_host = board.emulator is not None and board.emulator.kind is EmulatorKind.NATIVE
     return template.program if is_host or template.library is None else template.library
-
-
-def _check_headers(models: Models, paths: Sequence[str]) -> None:
-    """Refuse a model whose header has the name of a header of the application."""
-    names = [PurePosixPath(path).name for path in paths]
-    for model in models.models:
-        if f"{model.name}.h" in names:
-            raise ProjectError(
-                f"the project has a file '{model.name}.h' of its own",
-                where="project.generate(artifact)",
-                fix="give the model another module_name in its configuration",
-            )
 
 
 def _board_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:

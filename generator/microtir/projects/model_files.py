@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from microtir.artifact import Artifact
+from microtir.boards.errors import ProjectError
 from microtir.config.names import macro_name
 from microtir.projects.calls import byte_lines
 from microtir.support.template_files import TemplateFiles, project_path
@@ -79,6 +80,27 @@ def parameter_files(
             targets = {f"{stem}.{end}": f"parameters/parameters.{end}.j2" for end in ("h", "c")}
             files_of |= files.render(targets, values)
     return files_of
+
+
+def check_headers(names: Sequence[str], paths: Sequence[str], where: str) -> None:
+    """Refuse a model whose header has the name of a header of the application.
+
+    Args:
+        names: of the models.
+        paths: of the application's files.
+        where: for the message.
+
+    Raises:
+        ProjectError: names it.
+    """
+    taken = [PurePosixPath(path).name for path in paths]
+    for name in names:
+        if f"{name}.h" in taken:
+            raise ProjectError(
+                f"the project has a file '{name}.h' of its own",
+                where=where,
+                fix="give the model another module_name in its configuration",
+            )
 
 
 def _place(path: str, name: str, folders: ModelFolders) -> str | None:

@@ -122,6 +122,11 @@ class ModelValues:
         return self.ram.state > 0
 
     @property
+    def runs(self) -> int:
+        """Return the runs that its samples are: the steps of all."""
+        return self.sample_count * max(self.steps, 1)
+
+    @property
     def layer_table(self) -> str:
         """Return the C table of `layer_bytes`; a model without layers has none."""
         return f"bytes_of_{self.name}" if self.layer_bytes else "NULL"

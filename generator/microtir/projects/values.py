@@ -59,14 +59,38 @@ def project_values(
     if options.debug_checks:
         definitions.append("DEBUG_CHECKS")
     return {
-        "version": __version__,
-        "title": " and ".join(names) or "the empty program",
+        **application_values(models),
         "package": package_name(names),
         "board": board,
         "support": support,
         "toolchain": board.toolchain,
         "size_tool": f"{board.toolchain.prefix}size",
         "program": project.program,
+        "memory_table": [
+            *memory_table(models, stack, project.board.reserve),
+            *([{"what": CHECKS, "bytes": check_bytes(models)}] if models.has_checks else []),
+        ],
+        "stack_bytes": stack,
+        "optimization": options.optimization,
+        "definitions": definitions,
+        "definition_flags": [
+            *(f"-D{definition}" for definition in definitions),
+            # The models' files see the hooks before their own first line.
+            *(["-include", "src/layer_hooks.h"] if options.server else ()),
+        ],
+        "console_text": _CONSOLE_TEXTS[console],
+        **_arduino_values(support),
+        **_memory_values(board),
+        **_tool_values(project),
+    }
+
+
+def application_values(models: Models) -> Values:
+    """Return what the application's templates, and READMEs, say of models: no board is in it."""
+    names = models.names
+    return {
+        "version": __version__,
+        "title": " and ".join(names) or "the empty program",
         "models": models.models,
         "shared_pools": models.shared_pools,
         "together": [", ".join(names) for names in models.concurrent.sorted()],
@@ -76,25 +100,9 @@ def project_values(
         "has_rows": any(port.by_rows for model in models.models for port in model.ports),
         "uses_math": any(model.uses_math for model in models.models),
         "sample_arrays": models.sample_arrays,
-        "memory_table": [
-            *_memory_table(models, stack, project.board.reserve),
-            *([{"what": CHECKS, "bytes": check_bytes(models)}] if models.has_checks else []),
-        ],
         "workspace_bytes": models.workspace_bytes,
-        "stack_bytes": stack,
-        "optimization": options.optimization,
-        "debug_checks": options.debug_checks,
-        "definitions": definitions,
-        "definition_flags": [
-            *(f"-D{definition}" for definition in definitions),
-            # The models' files see the hooks before their own first line.
-            *(["-include", "src/layer_hooks.h"] if options.server else ()),
-        ],
+        "debug_checks": models.has_checks,
         "layers_max": max((model.layer_count for model in models.models), default=1),
-        "console_text": _CONSOLE_TEXTS[console],
-        **_arduino_values(support),
-        **_memory_values(board),
-        **_tool_values(project),
     }
 
 
@@ -163,12 +171,13 @@ def _beside(path: str, template: Template) -> str:
     return (inside.relative_to(folder) if inside.is_relative_to(folder) else inside).as_posix()
 
 
-def _memory_table(models: Models, stack: int, reserve: int) -> list[dict[str, object]]:
+def memory_table(models: Models, stack: int, reserve: int) -> list[dict[str, object]]:
+    """Return the rows of a table of memory; what is not known of a board is 0, and no row."""
     states = sum(model.ram.state for model in models.models)
     rows = [
         ("workspace, shared by all models", models.workspace_bytes),
         ("inputs and outputs, shared, too", models.tensor_bytes),
-        ("stack set aside", stack),
+        *([("stack set aside", stack)] if stack else []),
         *([("what models keep from run to run", states)] if states else []),
         *([("reserve of the board", reserve)] if reserve else []),
         ("weights, in flash", models.weights_bytes),

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePosixPath
 from types import MappingProxyType
+from xml.sax.saxutils import escape
 
 from microtir.errors import MicrotirError
 
@@ -36,6 +37,9 @@ class Language(Enum):
     MAKE = "make"
     MARKDOWN = "Markdown"
     PROPERTIES = "a file of properties"
+    RUST = "Rust"
+    TOML = "TOML"
+    XML = "XML"
     YAML = "YAML"
 
 
@@ -51,7 +55,11 @@ _SUFFIXES = {
     ".defaults": Language.KCONFIG,
     ".ld": Language.LINKER,
     ".md": Language.MARKDOWN,
+    ".mk": Language.MAKE,
+    ".pdsc": Language.XML,
     ".properties": Language.PROPERTIES,
+    ".rs": Language.RUST,
+    ".toml": Language.TOML,
     ".yml": Language.YAML,
     ".yaml": Language.YAML,
 }
@@ -59,6 +67,7 @@ _NAMES = {
     "CMakeLists.txt": Language.CMAKE,
     "Kconfig": Language.KCONFIG,
     "Makefile": Language.MAKE,
+    "keywords.txt": Language.PROPERTIES,
 }
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:=+-]*")
@@ -108,6 +117,11 @@ def c_code(text: str) -> Encoded:
 def cmake_code(text: str) -> Encoded:
     """Mark a piece of CMake that was put together from encoded texts."""
     return Encoded(text, Language.CMAKE)
+
+
+def rust_code(text: str) -> Encoded:
+    """Mark a piece of Rust that was put together from identifiers and numbers."""
+    return Encoded(text, Language.RUST)
 
 
 def make_code(text: str) -> Encoded:
@@ -190,8 +204,23 @@ def ini_words(words: Iterable[str]) -> str:
 
 
 def json_text(text: str) -> str:
-    """Encode text inside of double quotes of JSON, and of YAML, whose escapes are the same."""
+    """Encode text inside of double quotes of JSON."""
     return json.dumps(_printed(text))[1:-1]
+
+
+def quoted_text(text: str) -> str:
+    """Encode text inside of double quotes of TOML and YAML, where no escape is half a character."""
+    return json.dumps(_printed(text), ensure_ascii=False)[1:-1]
+
+
+def rust_string(text: str) -> str:
+    """Encode a string literal of Rust with its quotes."""
+    return f'"{quoted_text(text)}"'
+
+
+def xml_text(text: str) -> str:
+    """Encode text of an element, or inside of an attribute's double quotes."""
+    return escape(_printed(text), {'"': "&quot;"})
 
 
 def properties_text(text: str) -> str:
@@ -228,6 +257,8 @@ def _by_name() -> Mapping[str, Encoder]:
         "ini_comment": Language.INI,
         "kconfig_comment": Language.KCONFIG,
         "make_comment": Language.MAKE,
+        "rust_comment": Language.RUST,
+        "toml_comment": Language.TOML,
     }
     encoders = {name: Encoder(language, comment_line) for name, language in lines.items()}
     return MappingProxyType({
@@ -245,7 +276,10 @@ def _by_name() -> Mapping[str, Encoder]:
         "markdown_shell": Encoder(Language.MARKDOWN, shell_words),
         "markdown_text": Encoder(Language.MARKDOWN, markdown_text),
         "properties_text": Encoder(Language.PROPERTIES, properties_text),
-        "yaml_text": Encoder(Language.YAML, json_text),
+        "rust_string": Encoder(Language.RUST, rust_string),
+        "toml_text": Encoder(Language.TOML, quoted_text),
+        "xml_text": Encoder(Language.XML, xml_text),
+        "yaml_text": Encoder(Language.YAML, quoted_text),
     })  # fmt: skip
 
 

@@ -97,14 +97,11 @@ class TomlTable:
 
     def choice(self, key: str, kind: type[E]) -> E | None:
         text = self.text(key, LINE)
-        if text is None:
-            return None
-        names = [str(member.value) for member in kind]
-        if text not in names:
-            hint = nearest(text, names)
-            raise self.problem(key, f"got '{text}'" + (f": {hint}" if hint else ""),
-                               ", ".join(names))  # fmt: skip
-        return kind(text)
+        return None if text is None else self._member(key, text, kind)
+
+    def choices(self, key: str, kind: type[E]) -> tuple[E, ...]:
+        """Return a list of choices; an absent one is empty."""
+        return tuple(self._member(key, text, kind) for text in self.texts(key, LINE))
 
     def table(self, key: str) -> TomlTable | None:
         values = self._read(key, "a table", lambda v: isinstance(v, dict), _table_values)
@@ -165,6 +162,14 @@ class TomlTable:
         if problem := rule.problem(text):
             raise self.problem(key, f"got {shown(text)}, which {problem}", rule.meaning)
         return text
+
+    def _member(self, key: str, text: str, kind: type[E]) -> E:
+        names = [str(member.value) for member in kind]
+        if text not in names:
+            hint = nearest(text, names)
+            raise self.problem(key, f"got '{text}'" + (f": {hint}" if hint else ""),
+                               ", ".join(names))  # fmt: skip
+        return kind(text)
 
     def _required(self, key: str, value: T | None) -> T:
         if value is None:

@@ -1,0 +1,126 @@
+"""`microtir package` writes models as libraries that the users of other tools install."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from microtir.cli.choice import check_choice
+from microtir.cli.model import ModelOrArchive
+from microtir.cli.output import cell, facts, write, write_json
+from microtir.cli.package_options import (
+    AsJson,
+    Author,
+    Definition,
+    Force,
+    FormatName,
+    Homepage,
+    Licence,
+    Listing,
+    MoreModels,
+    PackageBoard,
+    PackageName,
+    PackagePlace,
+    PackageVersion,
+    Summary,
+    Vendor,
+)
+from microtir.cli.progress import Progress
+from microtir.cli.projects import (
+    DEFAULT_SAMPLES,
+    GoldenSamples,
+    SampleCount,
+    TemplateDir,
+    TogetherNames,
+    compiled_models,
+)
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from microtir.packages import PackageManifest
+
+
+def package(
+    model: ModelOrArchive,
+    config: CompilationConfig,
+    more: MoreModels = None,
+    output_format: FormatName = None,
+    output: PackagePlace = None,
+    board: PackageBoard = None,
+    force: Force = False,
+    package_name: PackageName = None,
+    package_version: PackageVersion = "1.0.0",
+    summary: Summary = None,
+    author: Author = None,
+    licence: Licence = None,
+    homepage: Homepage = None,
+    vendor: Vendor = None,
+    definition: Definition = None,
+    golden: GoldenSamples = None,
+    samples: SampleCount = DEFAULT_SAMPLES,
+    together: TogetherNames = None,
+    template_dir: TemplateDir = None,
+    as_json: AsJson = False,
+    listing: Listing = False,
+) -> ExitCode:
+    """Writes models as a library that others install: Arduino, Rust, ESP-IDF, a header, more."""
+    assert not listing  # the option ends the program
+    from microtir.packages import PackageFormat, PackageOptions, generate
+
+    if output_format is None or output is None:
+        raise _missing(output_format)
+    check_choice("package format", output_format, map(str, PackageFormat), "--format")
+    models = [model, *(more or [])]
+    if golden is not None and len(models) > 1:
+        raise UsageError("--golden is for one model, and there are several", where="--golden")
+    options = PackageOptions(
+        name=package_name,
+        version=package_version,
+        summary=summary,
+        author=author,
+        licence=licence,
+        homepage=homepage,
+        vendor=vendor,
+        definitions=definition or (),
+    )
+    with Progress() as progress:
+        artifacts, values = compiled_models(models, config, progress, board, golden, samples)
+        progress.show("writing the package")
+        apart = [names.split(",") for names in together or ()]
+        options = replace(options, samples=values, together=apart)
+        manifest = generate(
+            artifacts, output_format, output,
+            force=force, options=options, template_dir=template_dir,
+        )  # fmt: skip
+    _print(manifest, output, as_json=as_json)
+    return ExitCode.DONE
+
+
+def _missing(output_format: str | None) -> UsageError:
+    return UsageError(
+        "a package is written in a format to a place",
+        where="microtir package",
+        fix=f"add {'--format FORMAT' if output_format is None else '-o DIR'}; "
+        "microtir package --list says which formats there are",
+    )
+
+
+def _print(manifest: PackageManifest, output: Path, *, as_json: bool) -> None:
+    """Write what was made."""
+    if as_json:
+        write_json({"output": str(output), **asdict(manifest)})
+        return
+    sizes = manifest.sizes
+    write(f"{', '.join(manifest.models)} -> {output}, for {manifest.cpu.name}")
+    state = f", {cell(sizes.state)} of state" * (sizes.state > 0)
+    facts(
+        [
+            ("package", f"{manifest.name} {manifest.version}: {manifest.summary}"),
+            ("files", f"{len(manifest.sources)} sources, {len(manifest.headers)} headers"),
+            ("RAM", f"{cell(sizes.workspace)} bytes of workspace{state}"),
+            ("flash", f"{cell(sizes.weights)} bytes of weights"),
+            ("next", "README.md says how it is installed and used"),
+        ]
+    )

@@ -1,0 +1,148 @@
+"""Reads the formats of packages: folders of `templates/packages`, each with a `template.toml`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir import resources
+from microtir.boards import Label
+from microtir.config.names import MAX_MODULE_NAME
+from microtir.config.texts import LINE
+from microtir.errors import TemplateFileError, UsageError, nearest
+from microtir.packages.traits import ModelTrait
+from microtir.projects.model_files import ModelFolders
+from microtir.support.spelled import Spelled
+from microtir.support.template_files import (
+    MANIFEST,
+    Part,
+    TemplateFiles,
+    checked_folder,
+    read_part,
+)
+from microtir.support.toml_table import TomlTable
+
+
+class PackageFormat(Spelled):
+    """Whose form a package has; the value is what the command line takes."""
+
+    ARDUINO = "arduino"
+    PLATFORMIO = "platformio"
+    ESP_IDF = "esp-idf"
+    ZEPHYR = "zephyr"
+    CMSIS_PACK = "cmsis-pack"
+    PICO = "pico"
+    STM32CUBE = "stm32cube"
+    MICROPYTHON = "micropython"
+    RUST = "rust"
+    SINGLE_HEADER = "single-header"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatTemplate:
+    """The content of a format's `template.toml`.
+
+    Args:
+        title: what the package is called in a sentence.
+        label: what the tests of microtir do with such packages.
+        proof: how, in a few words.
+        folders: where the library lies.
+        example: where the example's files lie; None where there is no folder of them.
+        archive: the name of an archive, with {vendor}, {package} and {version}.
+        fixed_archive: whether no other name is one.
+        longest_name: characters of the package's name.
+        root: whether everything in an archive lies in one folder.
+        honours: the options of `PackageOptions` that it has a place for, of those that not all do.
+        refuses: what models may not ask of their callers.
+        writes_library: whether the library's files are written as they are.
+    """
+
+    format: PackageFormat
+    title: str
+    label: Label
+    proof: str
+    folders: ModelFolders
+    example: str | None
+    archive: str
+    fixed_archive: bool
+    longest_name: int
+    root: bool
+    honours: tuple[str, ...]
+    refuses: tuple[ModelTrait, ...]
+    writes_library: bool
+    parts: tuple[Part, ...]
+
+
+class PackageTemplates(TemplateFiles):
+    """The templates of packages, and those of projects that packages use, too.
+
+    Raises:
+        UsageError: the user's template folder is not there.
+    """
+
+    def __init__(self, template_dir: str | os.PathLike[str] | None = None) -> None:
+        own = resources.templates()
+        super().__init__([*checked_folder(template_dir), own / "packages", own / "projects"])
+
+    def manifest(self, chosen: PackageFormat) -> FormatTemplate:
+        """Return the checked manifest of a format.
+
+        Raises:
+            TemplateFileError: there is none, or a field of it is wrong.
+        """
+        name = f"{chosen}/{MANIFEST}"
+        path = self.find(name)
+        if path is None:
+            raise TemplateFileError(f"there are no templates for '{chosen}'", where=name)
+        return _read(path, chosen)
+
+
+def _read(path: Path, chosen: PackageFormat) -> FormatTemplate:
+    top = TomlTable.load(path, TemplateFileError)
+    models = top.required_text("models", LINE)
+    result = FormatTemplate(
+        format=chosen,
+        title=top.required_text("title", LINE),
+        label=top.required_choice("label", Label),
+        proof=top.required_text("proof", LINE),
+        folders=ModelFolders(
+            models,
+            top.text("runtime_headers", LINE) or "runtime/include",
+            top.text("runtime_sources", LINE) or "runtime/src",
+        ),
+        example=top.text("example", LINE),
+        archive=top.text("archive", LINE) or "{package}-{version}.zip",
+        fixed_archive=top.flag("fixed_archive"),
+        longest_name=top.integer("longest_name") or MAX_MODULE_NAME,
+        root=not top.flag("archive_is_flat"),
+        honours=top.texts("honours", LINE),
+        refuses=top.choices("refuses", ModelTrait),
+        writes_library=not top.flag("embeds_library"),
+        parts=tuple(map(read_part, top.tables("part"))),
+    )
+    top.done()
+    return result
+
+
+def all_formats() -> tuple[FormatTemplate, ...]:
+    """Return every format that microtir makes packages in, in the order of the enum."""
+    templates = PackageTemplates()
+    return tuple(templates.manifest(known) for known in PackageFormat)
+
+
+def checked_format(given: PackageFormat | str) -> PackageFormat:
+    """Return the format that a word names.
+
+    Raises:
+        UsageError: it names none; says the nearest.
+    """
+    names = [str(known) for known in PackageFormat]
+    if str(given) not in names:
+        raise UsageError(
+            f"there is no package format '{given}'",
+            where="packages.generate(format)",
+            legal=", ".join(names),
+            fix=nearest(str(given), names) or None,
+        )
+    return PackageFormat(str(given))

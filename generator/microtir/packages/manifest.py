@@ -1,0 +1,168 @@
+"""Describes a package once: what every format says of it, whatever words it has for that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from microtir.artifact import Artifact
+from microtir.config import Target
+from microtir.config.processors import for_processors, processors
+from microtir.errors import UsageError
+from microtir.instruction_sets import instruction_set
+from microtir.instruction_sets.features import Feature
+from microtir.packages.options import (
+    DEFAULT_AUTHOR,
+    DEFAULT_HOMEPAGE,
+    DEFAULT_VENDOR,
+    PackageOptions,
+)
+from microtir.projects.model_files import ModelFolders
+from microtir.projects.models import Models
+
+
+@dataclass(frozen=True, slots=True)
+class CpuNeeds:
+    """What the kernels of a package were written for; other CPUs run their bodies in portable C.
+
+    Args:
+        name: of the CPU, or of several.
+        reads_flash: whether constants are read by instructions that only it has.
+        march: its architecture, if it has one.
+        word: the option that names the CPU or architecture to GCC; empty where none is needed.
+        flags: all options that GCC is given for it.
+    """
+
+    name: str
+    reads_flash: bool
+    march: str | None
+    word: str
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSizes:
+    """Bytes of RAM and flash that a package takes, all models together."""
+
+    workspace: int
+    tensors: int
+    state: int
+    weights: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackageManifest:
+    """Everything that the formats state: each prints it in its own words.
+
+    Paths are those of the package, and files are listed here and nowhere else.
+
+    Args:
+        sources, headers: of models and C runtime, in order.
+        include_folders: where those headers are searched for.
+        example: the C sources of the example.
+    """
+
+    name: str
+    version: str
+    summary: str
+    author: str | None
+    licence: str | None
+    homepage: str | None
+    vendor: str
+    models: tuple[str, ...]
+    sources: tuple[str, ...]
+    headers: tuple[str, ...]
+    include_folders: tuple[str, ...]
+    definitions: tuple[str, ...]
+    cpu: CpuNeeds
+    sizes: PackageSizes
+    example: tuple[str, ...]
+
+    @property
+    def publisher(self) -> str:
+        """Return who answers for it, where a format must name somebody."""
+        return self.author or DEFAULT_AUTHOR
+
+    @property
+    def url(self) -> str:
+        """Return an address, where a format must have one."""
+        return self.homepage or DEFAULT_HOMEPAGE
+
+
+def vendor_of(options: PackageOptions) -> str:
+    """Return who publishes a pack, which is a part of the name of its files."""
+    return options.vendor or DEFAULT_VENDOR
+
+
+def describe_package(
+    name: str,
+    artifacts: Sequence[Artifact],
+    models: Models,
+    options: PackageOptions,
+    folders: ModelFolders,
+    paths: Sequence[str],
+) -> PackageManifest:
+    """Return the manifest of a package.
+
+    Args:
+        name: of the package.
+        artifacts: the models.
+        models: the same, as templates see them.
+        options: what the caller says of it.
+        folders: where the format has the library.
+        paths: of all files.
+    """
+    title = " and ".join(models.names)
+    library = sorted(path for path in paths if folders.hold(path))
+    headers = [path for path in library if path.endswith(".h")]
+    return PackageManifest(
+        name=name,
+        version=options.version,
+        summary=options.summary or f"Runs {title}: models as plain C, without a heap",
+        author=options.author,
+        licence=options.licence,
+        homepage=options.homepage,
+        vendor=vendor_of(options),
+        models=models.names,
+        sources=tuple(path for path in library if path.endswith(".c")),
+        headers=tuple(headers),
+        include_folders=tuple(sorted({folders.include_folder(path) for path in headers})),
+        definitions=tuple(options.definitions),
+        cpu=cpu_needs(artifacts),
+        sizes=PackageSizes(
+            models.workspace_bytes,
+            models.tensor_bytes,
+            sum(model.ram.state for model in models.models),
+            models.weights_bytes,
+        ),
+        example=tuple(
+            sorted(path for path in paths if path.endswith(".c") and not folders.hold(path))
+        ),
+    )
+
+
+def cpu_needs(artifacts: Sequence[Artifact]) -> CpuNeeds:
+    """Return what models need of a CPU.
+
+    Raises:
+        UsageError: two of them were compiled for different ones.
+    """
+    all_targets = [artifact.module.require_config("package").targets for artifact in artifacts]
+    for artifact, targets in zip(artifacts, all_targets, strict=True):
+        if targets != all_targets[0]:
+            raise UsageError(
+                f"'{artifact.metadata.module_name}' is {for_processors(targets)}, and "
+                f"'{artifacts[0].metadata.module_name}' is {for_processors(all_targets[0])}",
+                where="packages.generate(artifacts)",
+                fix="compile all models of a package for one CPU",
+            )
+    first: Target = all_targets[0][0]
+    core = first.core
+    flags = instruction_set(core.family).compiler_flags(core, first.features, first.mabi)
+    return CpuNeeds(
+        name=processors(all_targets[0]),
+        reads_flash=first.has(Feature.AVR_PROGMEM),
+        march=core.march,
+        word=next(iter(flags), ""),
+        flags=flags,
+    )

@@ -1,0 +1,72 @@
+"""Says what the functions of a MicroPython module take: buffers, and which must lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from microtir.artifact import Artifact
+from microtir.ir_module import PortKind
+from microtir.projects.models import Models, ModelValues, PortValues
+from microtir.projects.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A tensor that a function is given, by position."""
+
+    number: int
+    port: PortValues
+    kind: str
+
+    @property
+    def access(self) -> str:
+        """Return what the buffer is asked for."""
+        return "MP_BUFFER_READ" if self.kind == PortKind.INPUT.value else "MP_BUFFER_WRITE"
+
+    @property
+    def place(self) -> str:
+        """Return the member of C's structs that points to it."""
+        return f"{self.kind}s.{self.port.member}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two tensors that must not overlap: one of them is written."""
+
+    one: Argument
+    other: Argument
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedModel:
+    """A model as a module of MicroPython."""
+
+    model: ModelValues
+    arguments: tuple[Argument, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.arguments)
+
+    @property
+    def apart(self) -> tuple[Pair, ...]:
+        """Return each output with each tensor in front of it."""
+        return tuple(
+            Pair(one, other)
+            for one in self.arguments
+            if one.kind == PortKind.OUTPUT.value
+            for other in self.arguments[: one.number]
+        )
+
+
+def module_values(models: Models, _artifacts: Sequence[Artifact]) -> Values:
+    """Return what the templates of a module speak of besides the common values."""
+    return {"wrapped_models": [_wrapped(model) for model in models.models]}
+
+
+def _wrapped(model: ModelValues) -> WrappedModel:
+    kinds = [(group.kind, port) for group in model.groups for port in group.ports]
+    return WrappedModel(
+        model, tuple(Argument(number, port, kind) for number, (kind, port) in enumerate(kinds))
+    )
