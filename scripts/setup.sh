@@ -3,7 +3,7 @@
 #   run   .venv with microtir and what it needs
 #   dev   the same, what tests and checks need, and the C compilers that the tests use
 #   unit  what those tests need that use no tools: no C compiler is looked for
-#   product  what builds the site and the wheel
+#   product  what builds the site, the wheel and packages of models
 # Variables: PYTHON, the interpreter, for which a .venv of another one is made anew;
 #            VENV, another folder than .venv.
 # Does nothing where a finished run with the same pyproject.toml is recorded in .venv.
@@ -16,7 +16,7 @@ venv=${VENV:-.venv}
 case "$mode" in
   run) target=. wheels="22 MB to load, 160 MB on disk" ;;
   unit) target='.[unit]' wheels="25 MB to load, 170 MB on disk" ;;
-  product) target='.[product]' wheels="45 MB to load, 250 MB on disk" ;;
+  product) target='.[product]' wheels="60 MB to load, 330 MB on disk" ;;
   dev) target='.[dev]' wheels="150 MB to load, 680 MB on disk" ;;
   *)
     echo "usage: scripts/setup.sh run|dev|unit|product" >&2
@@ -73,19 +73,31 @@ board_packages() {
   command -v qemu-system-riscv32 >/dev/null || missing+=(qemu-system-misc)
   builds riscv64-unknown-elf-gcc --specs=picolibc.specs -xc ||
     missing+=(gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)
+  arduino_packages
+  command -v ninja >/dev/null || missing+=(ninja-build)
+}
+
+# What compiles a sketch, and runs it.
+arduino_packages() {
   builds avr-gcc -xc || missing+=(gcc-avr avr-libc)
   [ -e /usr/include/simavr/sim_avr.h ] || missing+=(libsimavr-dev)
   [ -e /usr/include/libelf.h ] || missing+=(libelf-dev)
   command -v arduino-builder >/dev/null || missing+=(arduino-builder)
   command -v arduino-ctags >/dev/null || missing+=(arduino-ctags)
   [ -d /usr/share/arduino/hardware/arduino/avr ] || missing+=(arduino-core-avr)
-  command -v ninja >/dev/null || missing+=(ninja-build)
 }
 
 # Sets `missing` to the Debian packages that are not there.
 find_missing() {
   missing=()
   builds gcc -xc || missing+=(gcc libc6-dev)
+  if [ "$mode" = product ]; then
+    command -v cargo >/dev/null || missing+=(cargo)
+    command -v rustc >/dev/null || missing+=(rustc)
+    builds arm-none-eabi-gcc --specs=nosys.specs -xc ||
+      missing+=(gcc-arm-none-eabi libnewlib-arm-none-eabi)
+    arduino_packages
+  fi
   if [ "$mode" = dev ]; then
     builds g++ -xc++ || missing+=(g++)
     builds clang -xc || missing+=(clang)
@@ -164,7 +176,7 @@ key=$({
   cat pyproject.toml scripts/setup.sh
 } | sha256sum | cut -c1-16)
 
-[ "$mode" = unit ] || [ "$mode" = product ] || system_packages
+[ "$mode" = unit ] || system_packages
 if ! is_usable; then
   virtual_environment
 elif [ -e "$venv/.ready-dev-$key" ] || [ -e "$venv/.ready-$mode-$key" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what users get, the site and the wheel, and checks both. Usage: scripts/product/check.sh BIN
+# Builds what users get, the site, the wheel and packages of models, and checks all. Usage: scripts/product/check.sh BIN
 #   BIN  the folder of programs of an environment with the extra `product`
 # Leaves the site in build/site and the wheel in dist/.
 set -euo pipefail
@@ -10,14 +10,23 @@ echo "product: the site"
 NO_MKDOCS_2_WARNING=1 "$bin/mkdocs" build --strict --quiet
 "$bin/python" -m scripts.product.links build/site
 
-echo "product: the wheel"
+echo "product: the wheel, and the sources"
 mkdir -p dist
 find dist -maxdepth 1 -name 'microtir-*' -delete
-"$bin/python" -m hatchling build -t wheel -d dist
+"$bin/python" -m hatchling build -t sdist -t wheel -d dist
 "$bin/python" -m twine check --strict dist/*
+# What makes a wheel of the sources gets the very same one.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+tar -xzf dist/microtir-*.tar.gz -C "$scratch" --strip-components=1
+(cd "$scratch" && "$bin/python" -m hatchling build -t wheel -d again)
+cmp dist/microtir-*.whl "$scratch"/again/microtir-*.whl
 
 echo "product: workflows and actions"
 "$bin/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml
 "$bin/check-jsonschema" --builtin-schema vendor.github-actions .github/actions/*/action.yml
+
+echo "product: packages"
+"$bin/python" -m scripts.product.packages build/packages
 
 scripts/product/install.sh "$bin/python" dist/microtir-*.whl
