@@ -208,8 +208,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | GRAPH_IR
     | PLAN_IR
-    | {"driver", "artifact", "files"}
-    | {"support.cache_folder", "support.reading", "support.templates"}
+    | {"driver", "artifact", "files", "ports", "requested"}
+    | {"support.cache_folder", "support.quantities", "support.reading", "support.templates"}
+    | {"report.data"}  # a limit that a report found exceeded is refused in a search's words
     | BOARDS,
     # a report describes the program that the driver made
     "report": COMMON
@@ -218,7 +219,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | PROGRAM
     | TIR
-    | {"driver", "artifact", "support.notebook", "support.reading", "support.templates"},
+    | {"driver", "artifact", "support.notebook", "support.reading", "support.templates"}
+    | {"boards", "projects.capacity"},  # the memories of a board are limits
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
     "cli": COMMON
     | GRAPH_IR
@@ -226,7 +228,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | ENDS
     | {"driver", "compat.microtvm", "files", "ports", "program", "search", "report", "stages"}
-    | {"requested"}
+    | {"requested", "support.quantities"}
     | {"graph.text", "instruction_sets", "tir.text"},
     "__main__": frozenset({"cli"}),
 }

@@ -96,7 +96,7 @@ def test_a_profile_adds_a_column() -> None:
     )
     assert "<h2>Measured</h2>" in page
     assert page.count(">250<") == 3
-    assert '<i style="width:100.0%"></i><span>250</span>' in page
+    assert '<svg class="bar"><rect width="100.0%" height="100%"/></svg><span>250</span>' in page
     assert "<h2>Measured</h2>" not in to_html(report())
 
 
@@ -104,7 +104,7 @@ def test_a_model_without_workspace_has_no_map() -> None:
     """Nothing is drawn where nothing is placed; the rest of the page is there."""
     empty = replace(pool(), size=0, lower_bound=0, buffers=())
     page = to_html(replace(report(), pools=(empty,), limits=()))
-    assert "<svg" not in page
+    assert '<svg class="map"' not in page
     assert "<h2>Layers</h2>" in page
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from microtir.cli.models import AsJson
-from microtir.cli.output import size, write, write_json, write_table
+from microtir.cli.output import write, write_json, write_table
 from microtir.errors import ExitCode
+from microtir.support.quantities import size
 
 if TYPE_CHECKING:
     from microtir.boards import Board

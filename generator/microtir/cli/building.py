@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from microtir.cli.board_options import board_compiler
 from microtir.cli.model import read_model
 from microtir.cli.progress import Progress
-from microtir.cli.refusals import with_suggestions
 from microtir.config import CompilationConfig
 from microtir.errors import LimitError
+from microtir.search.refusals import with_suggestions
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,13 +20,11 @@ if TYPE_CHECKING:
 
     from microtir.artifact import Metadata
     from microtir.report.difference import Change, Difference, Figure
+    from microtir.report.summary import TextTable
 
 
 _MOST_LAYERS = 20
 _HELP = "A model file, an archive in Model Library Format, or a folder that `compile` wrote."
-_ESTIMATED = (
-    "Instructions, code and stack are estimates of planning; RAM is workspace, state, stack."
-)
 
 Limit = Annotated[float | None, typer.Option(metavar="PERCENT", help="More growth is a no.")]
 
@@ -127,50 +126,36 @@ def _json(found: Difference, exceeded: Sequence[tuple[Figure, float | None]]) ->
 def _print(
     found: Difference, exceeded: Sequence[tuple[Figure, float | None]], *, markdown: bool
 ) -> None:
-    from microtir.report.difference import Figure
+    from microtir.report.difference_tables import (
+        ESTIMATED,
+        config_table,
+        figure_table,
+        layer_table,
+        percent,
+    )
 
-    optional = (Figure.STATE.value, Figure.MACS.value)
-    shown = [c for c in found.figures if c.name not in optional or c.before or c.after]
-    _table(("figure", "before", "after", "change", ""), [_row(c) for c in shown], markdown)
-    write(f"\n{_ESTIMATED}")
+    _table(figure_table(found), markdown)
+    write(f"\n{ESTIMATED}")
     if found.layers:
         write(f"\n{len(found.layers)} layers changed, by estimated instructions:\n")
-        rows = [(*_row(c), c.note) for c in found.layers[:_MOST_LAYERS]]
-        _table(("layer", "before", "after", "change", "", "kernel"), rows, markdown)
+        layers = layer_table(found)
+        _table(replace(layers, rows=layers.rows[:_MOST_LAYERS]), markdown)
         if len(found.layers) > _MOST_LAYERS:
             write(f"and {len(found.layers) - _MOST_LAYERS} more: --json has them")
     if found.config:
         write("\nCompiled with another configuration:\n")
-        rows = [(name, *values) for name, values in found.config.items()]
-        _table(("option", "before", "after"), rows, markdown)
+        _table(config_table(found), markdown)
     for figure, limit in exceeded:
         change = found.figure(figure)
-        grown = _percent(change) or change.by
+        grown = percent(change) or change.by
         write(f"\n{figure.value} has grown by {grown}, allowed are {limit:g} %")
 
 
-def _row(change: Change) -> tuple[object, ...]:
-    return (*map(_number, (change.name, change.before, change.after)), f"{change.by:+,}",
-            _percent(change))  # fmt: skip
-
-
-def _number(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _percent(change: Change) -> str:
-    return "" if change.percent is None else f"{change.percent:+.1f} %"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[object]], markdown: bool) -> None:
-    numbers = ("before", "after", "change", "")
-    right = numbers if "change" in columns else ()
+def _table(table: TextTable, markdown: bool) -> None:
     if not markdown:
-        write_table(columns, rows, right=right)
+        write_table(table.columns, table.rows, right=tuple(table.right))
         return
-    lines = [columns, ["---:" if name in right else "---" for name in columns], *rows]
-    for line in lines:
-        cells = (str(cell).replace("|", "\\|").replace("\n", " ") for cell in line)
+    marks = ["---:" if name in table.right else "---" for name in table.columns]
+    for line in (table.columns, marks, *table.rows):
+        cells = (cell.replace("|", "\\|").replace("\n", " ") for cell in line)
         write(f"| {' | '.join(cells)} |")

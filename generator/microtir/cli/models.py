@@ -13,10 +13,10 @@ from microtir.cli.float_layers import float_parts, write_float_parts
 from microtir.cli.model import Model, model_path, model_problems, read_model, unconfigured
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
-from microtir.cli.refusals import too_large
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, MicrotirError, ModelFileError
+from microtir.search.refusals import too_large
 
 if TYPE_CHECKING:
     from microtir.frontend.causes import Cause

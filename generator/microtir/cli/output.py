@@ -148,14 +148,6 @@ def cell(value: object) -> str:
     return str(value)
 
 
-def size(count: int) -> str:
-    """Return bytes of a memory in the largest unit that they are a multiple of."""
-    for unit, power in (("M", 20), ("K", 10)):
-        if count % (1 << power) == 0:
-            return f"{count >> power} {unit}"
-    return f"{count} B"
-
-
 def shape(extents: Sequence[int]) -> str:
     """Return a shape as 1x49x10x1; that of a scalar as `scalar`."""
     return "x".join(map(str, extents)) or "scalar"

@@ -13,10 +13,10 @@ from microtir.cli.model import Model, read_model
 from microtir.cli.models import AsJson
 from microtir.cli.output import facts, write, write_json, write_table
 from microtir.cli.progress import Progress
-from microtir.cli.refusals import limit_error, with_suggestions
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
 from microtir.files import replace_file
+from microtir.search.refusals import limit_error, with_suggestions
 
 if TYPE_CHECKING:
     from microtir.report.collect import LimitsOf
@@ -83,14 +83,9 @@ def _limits_of(board: str | None) -> LimitsOf | None:
     if board is None:
         return None
     from microtir.boards import load_board
-    from microtir.projects.capacity import memory_uses
-    from microtir.report.data import ReportedLimit
+    from microtir.report.board_limits import limits_of_board
 
-    chosen = load_board(board)
-    return lambda artifact, code: [
-        ReportedLimit(f"{board} {use.memory.name}", use.what, use.memory.size, use.bytes)
-        for use in memory_uses(chosen, artifact, code)
-    ]
+    return limits_of_board(load_board(board))
 
 
 def _print(report: Report, *, summary_only: bool) -> None:

@@ -105,15 +105,22 @@ def to_html(report: Report) -> str:
         title=report.file or report.model,
         fits="" if not report.limits else "fits" if report.fits else "does not fit",
         generator=report.generator,
-        headline=summary.headline(report),
-        facts=summary.facts(report),
-        measured=summary.profile_facts(report),
-        maps=_maps(report),
         largest=_rows(summary.largest_table(report)),
-        layers=_rows(summary.layer_table(report), summary.layer_reasons(report), has_sum=True),
-        has_reasons=any(layer.choice for layer in report.layers),
         options=report.options,
-    )  # fmt: skip
+        **_parts(report),
+    )
+
+
+def _parts(report: Report) -> dict[str, object]:
+    """Return what the templates of the parts speak of."""
+    return {
+        "headline": summary.headline(report),
+        "facts": summary.facts(report),
+        "measured": summary.profile_facts(report),
+        "maps": _maps(report),
+        "layers": _rows(summary.layer_table(report), summary.layer_reasons(report), has_sum=True),
+        "has_reasons": any(layer.choice for layer in report.layers),
+    }
 
 
 def _maps(report: Report) -> list[_Map]:

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from microtir.search.board_fit import BoardFit
+from microtir.search.fit_table import COLUMNS, NOTE, RIGHT, row
 from microtir.support.templates import render_page
 
 
-def to_page(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[tuple[bool, Sequence[str]]],
-    *,
-    right: Sequence[str],
-    note: str,
-) -> str:
+def to_page(title: str, fits: Sequence[BoardFit]) -> str:
     """Return the page.
 
     Args:
         title: says the result in a line.
-        columns: their heads.
-        rows: whether the model fits, and the cells of a board.
-        right: columns of numbers.
-        note: says what the numbers are.
+        fits: the boards in order.
     """
+    rows = [(found.fits, row(found)) for found in fits]
     return render_page(
-        "search/fits.html.j2", title=title, columns=columns, rows=rows, right=right, note=note
+        "search/fits.html.j2", title=title, columns=COLUMNS, rows=rows, right=RIGHT, note=NOTE
     )

@@ -19,6 +19,8 @@ from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
 from microtir.projects.capacity import memory_uses
 from microtir.search.board_fit import BoardFit, MemoryFit
+from microtir.search.estimates import estimated_cost
+from microtir.search.pareto import ProgramCost
 from microtir.search.suggestions import Suggestion
 
 _RAM_GOAL = {"--optimize": ("ram",)}
@@ -47,17 +49,13 @@ class _Plan:
         return driver.build(IRModule(graph=self._graph, config=config))
 
     @cached_property
-    def costs(self) -> tuple[int, int]:
-        """Return the estimated instructions and cycles of a run."""
-        program = self.artifact.module.require_program("fit")
-        layers = program.functions_of_operators().values()
-        names = [functions[0].name for functions in layers]
-        known = [program.decisions[name] for name in names if name in program.decisions]
-        return sum(d.instructions for d in known), sum(d.cycles for d in known)
+    def cost(self) -> ProgramCost:
+        """Return the estimated cost of a run."""
+        return estimated_cost(self.artifact)
 
     def fit(self, board: Board) -> BoardFit:
         """Return what the program takes on a board; MicrotirError where there is none."""
-        instructions, cycles = self.costs
+        cost = self.cost
         code = self.artifact.metadata.code_bytes_estimate
         return BoardFit(
             board=board.name,
@@ -67,8 +65,8 @@ class _Plan:
                 MemoryFit(use.memory.name, use.memory.kind, use.bytes, use.memory.size)
                 for use in memory_uses(board, self.artifact, code)
             ),
-            instructions=instructions,
-            cycles=cycles,
+            instructions=cost.instructions,
+            cycles=cost.cycles,
             clock_hz=board.clock_hz,
         )
 

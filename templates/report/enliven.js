@@ -1,4 +1,6 @@
-(function () {
+// Lets the parts of a report below `root` answer: tips at boxes and rows, tables that sort.
+// The page has an element #tip, in which what is pointed at is explained.
+function enliven(root) {
   "use strict";
   var tip = document.getElementById("tip");
 
@@ -11,10 +13,10 @@
   }
 
   function mark(name, isOn) {
-    document.querySelectorAll("g.box").forEach(function (box) {
+    root.querySelectorAll("g.box").forEach(function (box) {
       box.classList.toggle("same", isOn && box.dataset.buffer === name);
     });
-    document.querySelectorAll("table.buffers tbody tr, table.culprits tr").forEach(function (row) {
+    root.querySelectorAll("table.buffers tbody tr, table.culprits tr").forEach(function (row) {
       row.classList.toggle("same", isOn && row.cells[0].textContent === name);
     });
   }
@@ -41,14 +43,14 @@
     head.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
   }
 
-  document.querySelectorAll("table thead th").forEach(function (head) {
+  root.querySelectorAll("table thead th").forEach(function (head) {
     head.closest("table").classList.add("sortable");
     head.tabIndex = 0;
     head.addEventListener("click", function () { sort(head); });
     head.addEventListener("keydown", function (event) { if (event.key === "Enter") { sort(head); } });
   });
 
-  document.querySelectorAll(".tip").forEach(function (element) {
+  root.querySelectorAll(".tip").forEach(function (element) {
     // The browser's own tooltip is for readers without this script: two would cover each other.
     var title = element.querySelector("title");
     element.dataset.tip = title ? title.textContent : element.title;
@@ -71,4 +73,4 @@
       });
     });
   });
-})();
+}
