@@ -27,6 +27,7 @@ VERBS = (
     "inspect",
     "fit",
     "report",
+    "studio",
     "diff",
     "package",
     "boards",

@@ -221,6 +221,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     | TIR
     | {"driver", "artifact", "support.notebook", "support.reading", "support.templates"}
     | {"boards", "projects.capacity"},  # the memories of a board are limits
+    # a page that shows what searches and reports say of models
+    "studio": COMMON
+    | {"frontend", "graph.ir", "ir_module", "driver", "artifact", "boards", "projects"}
+    | {"search", "report", "instruction_sets", "support.reading", "version"},
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
     "cli": COMMON
     | GRAPH_IR
@@ -228,7 +232,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | ENDS
     | {"driver", "compat.microtvm", "files", "ports", "program", "search", "report", "stages"}
-    | {"requested", "support.quantities"}
+    | {"requested", "studio", "support.quantities"}
     | {"graph.text", "instruction_sets", "tir.text"},
     "__main__": frozenset({"cli"}),
 }
@@ -258,5 +262,7 @@ OPTIONAL_THIRD_PARTY: dict[str, str] = {
     "onnxruntime": "the oracle of `verify --oracle onnxruntime`",
     "ortools": "the solver of `memory.placement=optimal`",
     "serial": "serial ports of real boards, for --port",
+    "starlette": "the page of `studio`",
     "tflite_micro": "the oracle of `verify --oracle tflm`",
+    "uvicorn": "the page of `studio`",
 }

@@ -27,6 +27,7 @@ from microtir.cli.pareto import pareto
 from microtir.cli.profile import profile
 from microtir.cli.report import report
 from microtir.cli.run import run
+from microtir.cli.studio import studio
 from microtir.cli.tune import tune
 from microtir.cli.verify import verify
 from microtir.errors import ExitCode
@@ -83,6 +84,7 @@ APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
 APP.command("fit", cls=Command)(with_config(fit))
 APP.command("report", cls=Command)(with_config(report))
+APP.command("studio", cls=Command)(studio)
 APP.command("diff", cls=Command)(with_config(diff))
 APP.command("package", cls=Command)(with_config(package))
 APP.command("boards", cls=Command)(boards)

@@ -10,7 +10,6 @@ from microtir.cli.model import read_model
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.errors import LimitError
-from microtir.search.refusals import with_suggestions
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
@@ -71,6 +70,8 @@ def build_model(
     try:
         artifact = driver.build(module, observe=observe, compiler=compiler)
     except LimitError as error:
+        from microtir.search.refusals import with_suggestions
+
         progress.show("trying what would help")
         raise with_suggestions(error, module, board, compiler) from None
     return Built(artifact, compiler)

@@ -26,6 +26,7 @@ _PACKAGES = (
     ("onnxruntime", "the oracle of models in ONNX", "test"),
     ("pyserial", "real boards", "serial"),
     ("ortools", "optimal placement of buffers", "solver"),
+    ("starlette", "the page of `microtir studio`", "studio"),
     ("ethos-u-vela", "models for an Ethos-U, in tests", "vela"),
 )
 

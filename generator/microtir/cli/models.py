@@ -16,7 +16,6 @@ from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, MicrotirError, ModelFileError
-from microtir.search.refusals import too_large
 
 if TYPE_CHECKING:
     from microtir.frontend.causes import Cause
@@ -93,6 +92,8 @@ def _planned(
             return None, (error,)
         if board is None:
             return lowered, ()
+        from microtir.search.refusals import too_large
+
         progress.show("looking for room on the board")
         return lowered, too_large(module, config, board)
 

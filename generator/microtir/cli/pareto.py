@@ -104,32 +104,15 @@ def _facts(frontier: Frontier, title: str) -> dict[str, object]:
 
 
 def _print(frontier: Frontier, title: str) -> None:
+    from microtir.search.frontier_table import frontier_columns, frontier_right, frontier_rows
+
     write(f"{title}: bytes of RAM without the stack, instructions of one inference, bytes of flash")
-    cycles = _cycles(frontier)
     write(f"measured: RAM, flash and instructions, compiled by {', '.join(_compilers(frontier))}")
     write(f"frontier: what no other program beats in RAM, flash and {frontier.measure.value}")
     write("")
-    rows = [
-        (
-            trial.cost.ram, trial.cost.instructions, trial.cost.cycles, trial.cost.flash,
-            trial.cost.macs_recomputed or None, "yes" if frontier.is_best(trial) else "",
-            trial.flags,
-        )
-        for trial in frontier.trials
-    ]  # fmt: skip
-    write_table(
-        ("RAM", "instructions", cycles, "flash", "MACs twice", "frontier", "flags"),
-        rows,
-        right=("RAM", "instructions", cycles, "flash", "MACs twice"),
-    )
+    write_table(frontier_columns(frontier), frontier_rows(frontier), frontier_right(frontier))
 
 
 def _compilers(frontier: Frontier) -> tuple[str, ...]:
     """Return the compilers that measured; one, unless a board asks for several."""
     return tuple(dict.fromkeys(trial.cost.compiler for trial in frontier.trials))
-
-
-def _cycles(frontier: Frontier) -> str:
-    """Return the column of cycles, which an emulator knows or microtir estimates."""
-    are_exact = all(trial.cost.cycles_are_exact for trial in frontier.trials)
-    return "cycles" if are_exact else "est. cycles"

@@ -16,7 +16,6 @@ from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
 from microtir.files import replace_file
-from microtir.search.refusals import limit_error, with_suggestions
 
 if TYPE_CHECKING:
     from microtir.report.collect import LimitsOf
@@ -55,6 +54,7 @@ def report(
     from microtir.report.collect import describe
     from microtir.report.html import to_html
     from microtir.report.profile import read_profile
+    from microtir.search.refusals import limit_error, with_suggestions
 
     measured = read_profile(profile) if profile else None
     with Progress() as progress:

@@ -57,6 +57,7 @@ def describe(
     *,
     compiler: driver.Compiler | None = None,
     limits_of: LimitsOf | None = None,
+    least: int | None = None,
 ) -> data.Report:
     """Compile a model and describe the result.
 
@@ -68,6 +69,8 @@ def describe(
         profile: what a profile of the same model measured.
         compiler: makes the code, which is estimated without.
         limits_of: gives limits beside those of the configuration.
+        least: the workspace at `--optimize ram`, where a report of the same model for the same CPU
+            has found it already.
 
     Raises:
         UsageError: the module has no graph.
@@ -88,7 +91,9 @@ def describe(
         if unlimited == config:
             raise
         compiled = _compile(module.with_configuration(unlimited), compiler)
-    report = _facts(compiled, config, _least(module, config, compiled))
+    if least is None:
+        least = _least(module, config, compiled)
+    report = _facts(compiled, config, least)
     report = replace(report, pushes=_pushes(module, config, compiled))
     others = tuple(limits_of(compiled.artifact, compiled.code_bytes)) if limits_of else ()
     report = replace(

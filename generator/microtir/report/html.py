@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import zip_longest
 
 from microtir.report import summary
@@ -98,6 +99,15 @@ class _Map:
     buffers: _Rows
 
 
+class Part(Enum):
+    """A part of the page that others show by itself; the value is its template."""
+
+    HEADLINE = "headline"
+    SUMMARY = "summary"
+    MAPS = "maps"
+    LAYERS = "layers"
+
+
 def to_html(report: Report) -> str:
     """Return the page; the same report gives the same bytes."""
     return render_page(
@@ -109,6 +119,16 @@ def to_html(report: Report) -> str:
         options=report.options,
         **_parts(report),
     )
+
+
+def to_part(report: Report, part: Part) -> str:
+    """Return a part of the page as the elements that it has there."""
+    return render_page(f"report/{part.value}.html.j2", **_parts(report))
+
+
+def to_grid(table: TextTable, kind: str) -> str:
+    """Return a table as the page shows it; `kind` are its CSS classes."""
+    return render_page("report/grid.html.j2", table=_rows(table), kind=kind)
 
 
 def _parts(report: Report) -> dict[str, object]:

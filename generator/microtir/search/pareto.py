@@ -130,6 +130,15 @@ def pareto(
     return Frontier(tuple(trials), config.measure)
 
 
+def budgeted_ram(
+    module: IRModule, config: CompilationConfig, compiler: driver.Compiler | None
+) -> int:
+    """Return what a budget of RAM counts of a program, also of one that exceeds other budgets."""
+    configured = module.with_configuration(config)
+    lowered = driver.lower(configured, compiler=compiler, best_effort=True)
+    return lowered.require_program("pareto").placement.budgeted
+
+
 def _configurations(
     module: IRModule, config: CompilationConfig, points: int, compiler: driver.Compiler | None
 ) -> Iterator[CompilationConfig]:
@@ -139,7 +148,7 @@ def _configurations(
     for goal in Optimize:
         yield free.with_(optimize=goal)
     most, least = (
-        _workspace(module, free.with_(optimize=goal), compiler)
+        budgeted_ram(module, free.with_(optimize=goal), compiler)
         for goal in (Optimize.SPEED, Optimize.RAM_LEAST)
     )
     for ram in _steps(least, most, points):
@@ -157,15 +166,6 @@ def _steps(least: int, most: int, count: int) -> Sequence[int]:
         return []
     ratio = most / least
     return sorted({int(least * ratio ** (n / count)) for n in range(count)}, reverse=True)
-
-
-def _workspace(
-    module: IRModule, config: CompilationConfig, compiler: driver.Compiler | None
-) -> int:
-    """Return what a budget of RAM counts of a program, also of one that exceeds other budgets."""
-    configured = module.with_configuration(config)
-    lowered = driver.lower(configured, compiler=compiler, best_effort=True)
-    return lowered.require_program("pareto").placement.budgeted
 
 
 def _program(artifact: Artifact) -> str:

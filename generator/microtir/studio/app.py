@@ -1,0 +1,199 @@
+"""Answers the page: its files, and jobs whose events are sent a line each as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator
+from urllib.parse import unquote
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from microtir.boards import all_boards
+from microtir.config import Optimize, microcontroller
+from microtir.errors import MicrotirError, UsageError
+from microtir.instruction_sets import CPUS
+from microtir.studio.asks import InspectAsk, read_ask
+from microtir.studio.assets import PAGE, assets
+from microtir.studio.events import Event, Job, error_event
+from microtir.studio.limits import WorkerLimits
+from microtir.studio.models import MOST_BYTES, ModelStore
+from microtir.studio.worker import Worker
+from microtir.version import __version__
+
+_MOST_ASKED = 1 << 16  # bytes of what the page asks for
+_NAME_HEADER = "x-model-name"
+
+
+class Studio:
+    """What the server has: models, and workers, of which some may work at a time.
+
+    Args:
+        models: that the page may ask about.
+        limits: of each worker.
+        first: number of the model that the page opens by itself; None for none.
+    """
+
+    def __init__(self, models: ModelStore, limits: WorkerLimits, first: int | None) -> None:
+        self._models, self._limits, self._first = models, limits, first
+        self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 1))
+
+    def app(self) -> Starlette:
+        """Return the application without its guard."""
+        return Starlette(
+            routes=[
+                Route("/", self._page),
+                Route("/static/{name}", self._asset),
+                Route("/api/start", self._start),
+                Route("/api/models", self._drop, methods=["POST"]),
+                Route("/api/{name}", self._ask, methods=["POST"]),
+            ]
+        )
+
+    async def _page(self, _: Request) -> Response:
+        page = assets()[PAGE]
+        return Response(page.content, media_type=page.type)
+
+    async def _asset(self, request: Request) -> Response:
+        asset = assets().get(request.path_params["name"])
+        if asset is None:
+            return PlainTextResponse("there is no such file", status_code=404)
+        return Response(asset.content, media_type=asset.type)
+
+    async def _start(self, _: Request) -> Response:
+        boards = [
+            {
+                "name": board.name,
+                "title": board.title,
+                "projects": [support.type.value for support in board.projects],
+            }
+            for board in all_boards()
+            if board.code is not None
+        ]
+        return JSONResponse({
+            "version": __version__,
+            "boards": boards,
+            "cpus": list(CPUS),
+            "cpu": microcontroller().primary_target().mcpu,
+            "goals": [goal.value for goal in Optimize],
+            "goal": Optimize.BALANCED.value,
+            "models": [{"number": n, "label": label} for n, label in self._models.labels().items()],
+            "first": self._first,
+            "most_bytes": MOST_BYTES,
+        })  # fmt: skip
+
+    async def _drop(self, request: Request) -> Response:
+        """Take a file, and tell its number and what it is; one that is no model is not kept."""
+        try:
+            content = await _body(request, MOST_BYTES, "a model file")
+        except MicrotirError as error:
+            return _refusal(error)
+        name = unquote(request.headers.get(_NAME_HEADER, ""))
+        number = self._models.add(name, content)
+        label = self._models.file(number).label
+        job = InspectAsk(number).job(self._models)
+        is_model = False
+
+        async def told() -> AsyncGenerator[bytes, None]:
+            nonlocal is_model
+            async for event in self._events(job):
+                if json.loads(event)["event"] == "model":
+                    is_model = True
+                    yield _line({"event": "dropped", "number": number, "label": label})
+                yield event
+            if not is_model:
+                self._models.remove(number)
+
+        return EventStream(told())
+
+    async def _ask(self, request: Request) -> Response:
+        try:
+            body = await _body(request, _MOST_ASKED, "what is asked")
+            job = read_ask(request.path_params["name"], body).job(self._models)
+        except MicrotirError as error:
+            return _refusal(error)
+        return EventStream(self._events(job))
+
+    async def _events(self, job: Job) -> AsyncGenerator[bytes, None]:
+        """Yield what a job tells, once a worker may begin."""
+        if self._slots.locked():
+            yield _line({"event": "progress", "text": "waiting for other work to end"})
+        async with self._slots:
+            worker = Worker(job, self._limits)
+            try:
+                async for event in worker.events():
+                    yield event
+            finally:
+                worker.end()
+
+
+class EventStream(Response):
+    """A response of one line an event; a page that has gone ends what tells them."""
+
+    def __init__(self, events: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(media_type="application/x-ndjson")
+        self._told = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events until there are no more, or nobody listens."""
+        await send({
+            "type": "http.response.start", "status": 200,
+            "headers": [(b"content-type", b"application/x-ndjson; charset=utf-8")],
+        })  # fmt: skip
+        sending = asyncio.ensure_future(self._send(send))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, gone):
+                task.cancel()
+            await asyncio.gather(sending, gone, return_exceptions=True)
+
+    async def _send(self, send: Send) -> None:
+        try:
+            async for event in self._told:
+                await send({"type": "http.response.body", "body": event + b"\n", "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            await self._told.aclose()
+
+
+async def _gone(receive: Receive) -> None:
+    """Return when the page has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _body(request: Request, most: int, what: str) -> bytes:
+    """Return what was sent.
+
+    Raises:
+        UsageError: it is too large; no more than allowed was kept of it.
+    """
+    content = bytearray()
+    try:
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > most:
+                raise UsageError(
+                    f"{what} has more than {most:,} bytes",
+                    where="studio",
+                    legal=f"at most {most:,} bytes",
+                    fix="a larger one is compiled by `microtir` in a terminal",
+                )
+    except ClientDisconnect:
+        raise UsageError("the page has gone before all was sent", where="studio") from None
+    return bytes(content)
+
+
+def _refusal(error: MicrotirError) -> Response:
+    return Response(_line(error_event(error)), status_code=400, media_type="application/x-ndjson")
+
+
+def _line(event: Event) -> bytes:
+    return json.dumps(event).encode()

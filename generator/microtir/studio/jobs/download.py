@@ -1,0 +1,92 @@
+"""Makes what the page lets people take with them: C, an archive, a project, the report."""
+
+from __future__ import annotations
+
+import base64
+import io
+import zipfile
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from microtir import driver
+from microtir.artifact import Artifact
+from microtir.errors import UsageError
+from microtir.projects import generate
+from microtir.report.board_limits import limits_of_board
+from microtir.report.collect import describe
+from microtir.report.html import to_html
+from microtir.studio.events import Emit, progress
+from microtir.studio.plan import Plan
+
+_FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # of zip: the same plan gives the same bytes
+
+
+class DownloadKind(Enum):
+    """A thing to take; the value is what the page calls it."""
+
+    SOURCES = "sources"
+    ARCHIVE = "mlf"
+    PROJECT = "project"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A thing that is made of a plan; a project has a type."""
+
+    plan: Plan
+    kind: DownloadKind
+    project_type: str | None
+
+    def run(self, emit: Emit) -> None:
+        """Tell the file, with its name."""
+        emit(progress("making the file"))
+        name = self.plan.model.module_name
+        match self.kind:
+            case DownloadKind.SOURCES:
+                files = {file.path: file.content for file in self._artifact().files}
+                file, content = f"{name}.zip", _zipped(files)
+            case DownloadKind.ARCHIVE:
+                file, content = f"{name}.tar", self._archive()
+            case DownloadKind.PROJECT:
+                file, content = f"{name}_{self.plan.board}.zip", self._project()
+            case DownloadKind.REPORT:
+                file, content = f"{name}.html", self._report()
+        emit({"event": "file", "name": file, "content": base64.b64encode(content).decode()})
+
+    def _artifact(self) -> Artifact:
+        return driver.build(self.plan.module())
+
+    def _archive(self) -> bytes:
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "model.tar"
+            self._artifact().export(file, "mlf")
+            return file.read_bytes()
+
+    def _project(self) -> bytes:
+        board = self.plan.load_board()
+        if board is None or self.project_type is None:
+            raise UsageError(
+                "a project is for a board", where="download", fix="choose a board above"
+            )
+        with TemporaryDirectory() as folder:
+            root = Path(folder) / "project"
+            generate(self._artifact(), board, self.project_type, root)
+            paths = sorted(path for path in root.rglob("*") if path.is_file())
+            return _zipped({p.relative_to(root).as_posix(): p.read_bytes() for p in paths})
+
+    def _report(self) -> bytes:
+        board = self.plan.load_board()
+        limits = limits_of_board(board) if board else None
+        page = to_html(describe(self.plan.module(), limits_of=limits))
+        return page.encode(errors="backslashreplace")
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            archive.writestr(zipfile.ZipInfo(path, _FIRST_DAY), content, zipfile.ZIP_DEFLATED)
+    return made.getvalue()

@@ -1,0 +1,35 @@
+"""Reads a model and tells what it is, or everything that is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir.frontend import inspect
+from microtir.frontend.inspect import TensorSummary
+from microtir.studio.events import Emit
+from microtir.studio.models import ModelFile
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A look at a model file."""
+
+    model: ModelFile
+
+    def run(self, emit: Emit) -> None:
+        """Tell sizes, inputs and outputs."""
+        found = inspect(self.model.read())
+        facts = [
+            f"{found.source_bytes:,} bytes",
+            f"{len(found.layers):,} layers",
+            f"{found.parameters:,} parameters",
+            f"{found.macs:,} multiply-accumulates",
+            *(f"input {_text(tensor)}" for tensor in found.inputs),
+            *(f"output {_text(tensor)}" for tensor in found.outputs),
+        ]
+        emit({"event": "model", "facts": facts})
+
+
+def _text(tensor: TensorSummary) -> str:
+    extents = "x".join(map(str, tensor.shape)) or "scalar"
+    return f"{tensor.name}: {tensor.dtype} {extents}"

@@ -1,0 +1,112 @@
+"""Keeps the models of a page: those of the command line, and those that were dropped on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from microtir.config.names import module_name_from
+from microtir.errors import UsageError
+from microtir.frontend import read_model
+from microtir.ir_module import IRModule
+
+MOST_BYTES = 64 << 20
+"""Of a file that is dropped: several times the flash of any board."""
+
+_MOST_DROPPED = 8
+_LONGEST = 80  # characters of a name
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model file on this machine.
+
+    Args:
+        label: what it is called on the page and in a command line.
+        path: where it is.
+        signature: which program of it is meant.
+        dims: extents of dimensions that the file gives a name.
+        input_shapes: shapes of inputs.
+        counts_batch: whether one of those is a range, so that each run is told an extent.
+    """
+
+    label: str
+    path: Path
+    signature: str | None = None
+    dims: Mapping[str, int | range] = field(default_factory=dict)
+    input_shapes: Mapping[str, Sequence[int | range]] = field(default_factory=dict)
+    counts_batch: bool = False
+
+    @property
+    def module_name(self) -> str:
+        """Return what the generated C is called."""
+        return module_name_from(self.path.stem)
+
+    def read(self) -> IRModule:
+        """Return the model; MicrotirError if it cannot be read."""
+        return read_model(
+            self.path, signature=self.signature, dims=self.dims, input_shapes=self.input_shapes
+        )
+
+
+class ModelStore:
+    """The models of a server, by the number that the page names them by.
+
+    Args:
+        folder: of the server alone; each dropped file has a folder of its own in it.
+        given: models that were there from the begin, which stay.
+    """
+
+    def __init__(self, folder: Path, given: Sequence[ModelFile]) -> None:
+        self._folder = folder
+        self._files = dict(enumerate(given))
+        self._given = len(self._files)
+        self._next = self._given
+
+    def add(self, name: str, content: bytes) -> int:
+        """Keep a dropped file, and give up the oldest where there are too many; return its number.
+
+        Nothing of the name but letters, digits, dots and dashes of its last part is used.
+        """
+        number = self._next
+        self._next += 1
+        folder = self._folder / str(number)
+        folder.mkdir(mode=0o700)
+        path = folder / _label(name)
+        path.write_bytes(content)
+        self._files[number] = ModelFile(path.name, path)
+        dropped = [known for known in self._files if known >= self._given]
+        for old in dropped[:-_MOST_DROPPED]:
+            self.remove(old)
+        return number
+
+    def remove(self, number: int) -> None:
+        """Give up a dropped file."""
+        path = self._files.pop(number).path
+        path.unlink()
+        path.parent.rmdir()
+
+    def file(self, number: int) -> ModelFile:
+        """Return a model; UsageError if it is not there."""
+        if number not in self._files:
+            raise UsageError(
+                "this model is not here any more",
+                where="studio",
+                legal=f"the {_MOST_DROPPED} files that were dropped last",
+                fix="drop the file again",
+            )
+        return self._files[number]
+
+    def labels(self) -> dict[int, str]:
+        """Return what each model is called."""
+        return {number: file.label for number, file in self._files.items()}
+
+
+def _label(name: str) -> str:
+    """Return a name that is the same on every system and leads nowhere."""
+    last = re.split(r"[/\\]", name)[-1]
+    stem, dot, suffix = _UNSAFE.sub("_", last).strip("._-").rpartition(".")
+    return f"{stem[:_LONGEST]}{dot}{suffix[:_LONGEST]}" or "model"

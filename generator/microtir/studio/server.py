@@ -1,0 +1,82 @@
+"""Serves the page on 127.0.0.1 until it is told to end."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import uvicorn
+
+from microtir.errors import Fix, UsageError
+from microtir.studio.app import Studio
+from microtir.studio.guard import Access, Guard
+from microtir.studio.limits import WorkerLimits
+from microtir.studio.models import ModelFile, ModelStore
+
+_LOOPBACK = "127.0.0.1"
+_TOKEN_BYTES = 32
+
+
+def serve(
+    models: Sequence[ModelFile],
+    first: int | None,
+    port: int,
+    limits: WorkerLimits,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve the page until Ctrl-C.
+
+    Args:
+        models: that are there from the begin.
+        first: number of the one that the page opens by itself; None for none.
+        port: on 127.0.0.1; 0 for any that is free.
+        limits: of a worker.
+        ready: is told the address with the token, when it can be opened.
+
+    Raises:
+        UsageError: the port is taken.
+    """
+    with listening(models, first, port, limits) as (server, bound, access):
+        ready(access.address)
+        # uvicorn raises what it was ended by once more: what is to be removed still is.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[bound])
+
+
+@contextmanager
+def listening(
+    models: Sequence[ModelFile], first: int | None, port: int, limits: WorkerLimits
+) -> Iterator[tuple[uvicorn.Server, socket.socket, Access]]:
+    """Yield a server with its socket, which listens already, and who may ask it."""
+    with TemporaryDirectory(prefix="microtir-studio-") as folder, _bound(port) as bound:
+        access = Access(bound.getsockname()[1], secrets.token_urlsafe(_TOKEN_BYTES))
+        studio = Studio(ModelStore(Path(folder), models), limits, first)
+        config = uvicorn.Config(
+            Guard(studio.app(), access), log_level="warning", access_log=False,
+            server_header=False, timeout_graceful_shutdown=1,
+        )  # fmt: skip
+        yield uvicorn.Server(config), bound, access
+
+
+def _bound(port: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((_LOOPBACK, port))
+    except OSError as error:
+        bound.close()
+        raise UsageError(
+            f"nothing can listen on port {port}: {(error.strerror or str(error)).lower()}",
+            where="--port",
+            fix=Fix(
+                "give port 0, and a free one is taken", "leave --port out, and a free one is taken"
+            ),
+        ) from None
+    bound.listen()
+    return bound

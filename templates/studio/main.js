@@ -1,0 +1,39 @@
+// Begins: asks the server what there is, and lets each part of the page know.
+import { start } from "./api.js";
+import * as boards from "./boards.js";
+import * as budget from "./budget.js";
+import * as code from "./code.js";
+import * as compare from "./compare.js";
+import * as controls from "./controls.js";
+import { byId } from "./dom.js";
+import * as download from "./download.js";
+import { showError } from "./messages.js";
+import * as model from "./model.js";
+import * as plan from "./plan.js";
+import { makeTabs } from "./tabs.js";
+import * as trades from "./trades.js";
+
+async function begin() {
+  let found;
+  try {
+    found = await start();
+  } catch (error) {
+    byId("shut").hidden = false;
+    showError(byId("shut"), {
+      what: error.message,
+      fix: "open the address that the terminal shows, with all that stands behind the #",
+    });
+    return;
+  }
+  byId("version").textContent = `version ${found.version}, on this machine alone`;
+  controls.begin(found);
+  budget.begin();
+  plan.begin();
+  boards.begin();
+  makeTabs(document.querySelector("[role=tablist]"));
+  [code, trades, compare, download].forEach((part) => part.begin());
+  byId("main").hidden = false;
+  model.begin(found.models, found.first, found.most_bytes);
+}
+
+begin();

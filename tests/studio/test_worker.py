@@ -1,0 +1,80 @@
+"""Workers: whatever a model makes of one, the page gets a sentence and the server goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from typing import Any
+
+from microtir.studio.events import Job
+from microtir.studio.limits import WorkerLimits
+from microtir.studio.worker import Worker
+from tests.support.odd_jobs import Defective, Dying, Endless, Greedy
+
+
+def told(job: Job, limits: WorkerLimits) -> list[dict[str, Any]]:
+    """Run a job and return its events."""
+
+    async def run() -> list[dict[str, Any]]:
+        return [json.loads(event) async for event in Worker(job, limits).events()]
+
+    return asyncio.run(run())
+
+
+def is_gone(number: int) -> bool:
+    """Whether a process has ended, perhaps within a moment."""
+    for _ in range(100):
+        try:
+            with open(f"/proc/{number}/stat", encoding="ascii") as file:  # noqa: PTH123
+                if file.read().split()[2] == "Z":
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_job_that_is_killed_is_told() -> None:
+    """The sentence has the signal, the limit, and what to do."""
+    (error,) = told(Dying(), WorkerLimits(60))
+    assert error["what"] == (
+        "the compiler's process ended with signal SIGKILL before it had a result"
+    )
+    assert "more than 4 GiB of memory" in error["fix"]
+
+
+def test_a_job_that_takes_too_long_is_stopped() -> None:
+    """With all that it started."""
+    numbers, error = told(Endless(), WorkerLimits(1.0))
+    assert error["what"] == "it was not done in 1 seconds, and was stopped"
+    assert all(map(is_gone, numbers["numbers"]))
+
+
+def test_a_job_has_a_limit_of_memory() -> None:
+    """More than that is refused by the system, and told as a sentence."""
+    (error,) = told(Greedy(), WorkerLimits(60, memory=2 << 30))
+    assert error["what"] == "the model wants more than 2 GiB of memory to be compiled"
+
+
+def test_a_defect_is_told() -> None:
+    """In the words of the command line."""
+    (error,) = told(Defective(), WorkerLimits(60))
+    assert error["what"] == "internal error, a defect of microtir: ZeroDivisionError: by nothing"
+    assert "please report it" in error["fix"]
+
+
+def test_a_page_that_has_gone_ends_the_work() -> None:
+    """Nobody would read what comes of it."""
+
+    async def run() -> list[int]:
+        worker = Worker(Endless(), WorkerLimits(60))
+        events = worker.events()
+        first: dict[str, list[int]] = json.loads(await anext(events))
+        await events.aclose()
+        return first["numbers"]
+
+    numbers = asyncio.run(run())
+    assert os.getpid() not in numbers
+    assert all(map(is_gone, numbers))

@@ -1,0 +1,47 @@
+"""Jobs that do what hostile models would like to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+
+from microtir.studio.events import Emit
+
+
+@dataclass(frozen=True, slots=True)
+class Dying:
+    """A job that kills itself, as the system does where memory ends."""
+
+    def run(self, emit: Emit) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class Endless:
+    """A job that tells its number, starts another process, and never ends."""
+
+    def run(self, emit: Emit) -> None:
+        child = os.fork()
+        if child == 0:
+            time.sleep(600)
+            os._exit(0)
+        emit({"event": "numbers", "numbers": [os.getpid(), child]})
+        time.sleep(600)
+
+
+@dataclass(frozen=True, slots=True)
+class Greedy:
+    """A job that wants more memory than it may have."""
+
+    def run(self, emit: Emit) -> None:
+        emit({"event": "bytes", "count": len(bytearray(3 << 30))})
+
+
+@dataclass(frozen=True, slots=True)
+class Defective:
+    """A job with a defect."""
+
+    def run(self, emit: Emit) -> None:
+        raise ZeroDivisionError("by nothing")
