@@ -42,7 +42,7 @@ test-other: ## run the tests that need no tools with the interpreter OTHER_PYTHO
 	@PYTHON=$(OTHER_PYTHON) VENV=build/other-python scripts/setup.sh unit
 	build/other-python/bin/python -m pytest -n auto --without-tools $(ARGS)
 
-product: ## build the site, the wheel and packages of models, and check them as their users get them
+product: ## build the site, the wheel and packages of models, and check them and the studio as users get them
 	@VENV=build/product scripts/setup.sh product
 	scripts/product/check.sh build/product/bin
 

@@ -3,7 +3,7 @@
 #   run   .venv with microtir and what it needs
 #   dev   the same, what tests and checks need, and the C compilers that the tests use
 #   unit  what those tests need that use no tools: no C compiler is looked for
-#   product  what builds the site, the wheel and packages of models
+#   product  what builds the site, the wheel and packages of models, and a browser for the studio
 # Variables: PYTHON, the interpreter, for which a .venv of another one is made anew;
 #            VENV, another folder than .venv.
 # Does nothing where a finished run with the same pyproject.toml is recorded in .venv.
@@ -16,7 +16,7 @@ venv=${VENV:-.venv}
 case "$mode" in
   run) target=. wheels="22 MB to load, 160 MB on disk" ;;
   unit) target='.[unit]' wheels="25 MB to load, 170 MB on disk" ;;
-  product) target='.[product]' wheels="60 MB to load, 330 MB on disk" ;;
+  product) target='.[product]' wheels="100 MB to load, 520 MB on disk" ;;
   dev) target='.[dev]' wheels="150 MB to load, 680 MB on disk" ;;
   *)
     echo "usage: scripts/setup.sh run|dev|unit|product" >&2
@@ -92,6 +92,8 @@ find_missing() {
   missing=()
   builds gcc -xc || missing+=(gcc libc6-dev)
   if [ "$mode" = product ]; then
+    command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium)
+    command -v chromedriver >/dev/null || missing+=(chromium-driver)
     command -v cargo >/dev/null || missing+=(cargo)
     command -v rustc >/dev/null || missing+=(rustc)
     builds arm-none-eabi-gcc --specs=nosys.specs -xc ||

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Builds what users get, the site, the wheel and packages of models, and checks all. Usage: scripts/product/check.sh BIN
-#   BIN  the folder of programs of an environment with the extra `product`
+# Builds what users get, the site, the wheel and packages of models, and checks all and the page of
+# the studio. Usage: scripts/product/check.sh BIN
+#   BIN  the folder of programs of an environment with the extra `product`; chromium and its driver
+#        are on the PATH
 # Leaves the site in build/site and the wheel in dist/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -21,6 +23,9 @@ trap 'rm -rf "$scratch"' EXIT
 tar -xzf dist/microtir-*.tar.gz -C "$scratch" --strip-components=1
 (cd "$scratch" && "$bin/python" -m hatchling build -t wheel -d again)
 cmp dist/microtir-*.whl "$scratch"/again/microtir-*.whl
+
+echo "product: the studio in a browser"
+"$bin/python" -m scripts.product.studio
 
 echo "product: workflows and actions"
 "$bin/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml

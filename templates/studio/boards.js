@@ -63,7 +63,7 @@ function row(found) {
     if (column === 0) {
       const choose = element("button", {
         type: "button", class: "link", "data-board": found.board, "aria-pressed": "false",
-        onclick: () => change({ board: found.board, target: null, ram_budget: null }),
+        onclick: () => choose(found.board),
       }, text);
       return element("th", { scope: "row" }, choose);
     }
@@ -74,6 +74,14 @@ function row(found) {
     return element("td", { class: kind, "data-title": name }, text);
   });
   return element("tr", {}, ...cells);
+}
+
+function choose(board) {
+  change({ board, target: null, ram_budget: null });
+  // Where the plan stands below the table one would not see that anything happened.
+  if (byId("plan").getBoundingClientRect().top > window.innerHeight / 2) {
+    byId("plan").scrollIntoView();
+  }
 }
 
 function markChosen() {

@@ -12,6 +12,7 @@ let title = "";
 export function begin() {
   onChange(look);
   byId("copy").addEventListener("click", copy);
+  window.addEventListener("resize", snuggle);
 }
 
 // What the plan that is shown is called.
@@ -43,7 +44,7 @@ function show(found) {
   insertReport(byId("memory"), found.parts.maps + found.parts.summary);
   insertReport(byId("layers"), found.parts.layers);
   byId("views").hidden = false;
-  snuggle(byId("memory").querySelectorAll("svg.map"));
+  snuggle();
   byId("views").setAttribute("aria-busy", "false");
   byId("command").textContent = found.command;
   byId("command-line").hidden = false;
@@ -54,8 +55,8 @@ function show(found) {
 // A map that is a little too wide is made smaller; one of many layers scrolls.
 const LEGIBLE = 0.75;
 
-function snuggle(maps) {
-  maps.forEach((map) => {
+function snuggle() {
+  byId("memory").querySelectorAll("svg.map").forEach((map) => {
     const room = byId("views").clientWidth / Number(map.getAttribute("width"));
     map.classList.toggle("snug", room < 1 && room >= LEGIBLE);
   });

@@ -117,3 +117,13 @@ def test_an_interpreter_that_does_not_start(machine: Machine) -> None:
     done = machine.setup("unit", PYTHON="python9")
     assert (done.returncode, "PYTHON=python9 is no Python" in done.stderr) == (3, True)
     assert "usage:" in machine.setup("all").stderr
+
+
+def test_the_browser_of_the_product_is_missing(machine: Machine) -> None:
+    """The studio's page is not left unchecked in silence; a gcc is not asked for."""
+    done = machine.setup("product")
+    assert done.returncode == 3
+    assert "missing: chromium chromium-driver\n" in done.stderr
+    for name in ("google-chrome", "chromedriver"):
+        machine.add(name, "#!/bin/bash\n")
+    assert machine.setup("product").returncode == 0

@@ -103,7 +103,7 @@ def _beginning(words: list[str], begun: str) -> list[str]:
 
 def _values(parameter: Any, begun: str) -> list[str]:
     """Return the values that a parameter may have, as far as they can be listed."""
-    metavar = str(parameter.metavar or "")
+    metavar = str(parameter.metavar or "").strip("[]")  # an argument may be left out
     listed = _LISTED.get(metavar)
     if listed is not None:
         return listed(begun)

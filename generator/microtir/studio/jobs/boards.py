@@ -18,6 +18,9 @@ from microtir.search.fit_table import COLUMNS, RIGHT, row, title
 from microtir.studio.events import Emit, progress
 from microtir.studio.models import ModelFile
 
+_PATIENT = 10
+"""How much less of the machine it gets than a plan, for which somebody waits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Boards:
@@ -31,6 +34,7 @@ class Boards:
         emit(progress("reading the model"))
         config = config_from_flags({"--optimize": self.optimize})
         graph = self.model.read().graph
+        emit(progress("planning for every CPU"))
         assert graph is not None, "a frontend gave the graph"
         boards = [board for board in all_boards() if board.code is not None]
 
@@ -40,7 +44,9 @@ class Boards:
         try:
             # Forked, they have the compiler already, and leave nothing behind when killed.
             fork = multiprocessing.get_context("fork")
-            with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=fork) as executor:
+            with ProcessPoolExecutor(
+                os.cpu_count() or 1, fork, initializer=os.nice, initargs=(_PATIENT,)
+            ) as executor:
                 tell(fit_all(graph, config, boards, executor, tell))
         except BrokenProcessPool:
             raise ToolError(
