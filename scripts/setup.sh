@@ -16,7 +16,7 @@ venv=${VENV:-.venv}
 case "$mode" in
   run) target=. wheels="22 MB to load, 160 MB on disk" ;;
   unit) target='.[unit]' wheels="25 MB to load, 170 MB on disk" ;;
-  product) target='.[product]' wheels="100 MB to load, 520 MB on disk" ;;
+  product) target='.[product]' wheels="80 MB to load, 430 MB on disk" ;;
   dev) target='.[dev]' wheels="150 MB to load, 680 MB on disk" ;;
   *)
     echo "usage: scripts/setup.sh run|dev|unit|product" >&2

@@ -198,5 +198,5 @@ def test_the_page_is_told_what_there_is(page: Page) -> None:
         board for board in start["boards"] if board["name"] == "uno"
     ).items()
     assert "cortex-m4" in start["cpus"] and start["cpu"] == "cortex-m4"
-    assert start["goals"] == ["speed", "ram", "flash", "balanced"]
+    assert start["goals"] == ["speed", "ram", "ram-least", "flash", "balanced"]
     assert start["models"] == [{"number": 0, "label": "example:digits"}]

@@ -37,8 +37,9 @@ def is_gone(number: int) -> bool:
 
 
 def test_a_job_that_is_killed_is_told() -> None:
-    """The sentence has the signal, the limit, and what to do."""
-    (error,) = told(Dying(), WorkerLimits(60))
+    """The sentence has the signal, the limit, and what to do; what it started has ended, too."""
+    numbers, error = told(Dying(), WorkerLimits(60))
+    assert all(map(is_gone, numbers["numbers"]))
     assert error["what"] == (
         "the compiler's process ended with signal SIGKILL before it had a result"
     )

@@ -10,11 +10,20 @@ from dataclasses import dataclass
 from microtir.studio.events import Emit
 
 
+def _start_another(emit: Emit) -> None:
+    child = os.fork()
+    if child == 0:
+        time.sleep(600)
+        os._exit(0)
+    emit({"event": "numbers", "numbers": [os.getpid(), child]})
+
+
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """A job that kills itself, as the system does where memory ends."""
+    """A job that ends as the system ends it without memory, and leaves a process behind."""
 
     def run(self, emit: Emit) -> None:
+        _start_another(emit)
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -23,11 +32,7 @@ class Endless:
     """A job that tells its number, starts another process, and never ends."""
 
     def run(self, emit: Emit) -> None:
-        child = os.fork()
-        if child == 0:
-            time.sleep(600)
-            os._exit(0)
-        emit({"event": "numbers", "numbers": [os.getpid(), child]})
+        _start_another(emit)
         time.sleep(600)
 
 

@@ -69,8 +69,8 @@ def describe(
         profile: what a profile of the same model measured.
         compiler: makes the code, which is estimated without.
         limits_of: gives limits beside those of the configuration.
-        least: the workspace at `--optimize ram`, where a report of the same model for the same CPU
-            has found it already.
+        least: the workspace at `--optimize ram-least`, where a report of the same model for the
+            same CPU has found it already.
 
     Raises:
         UsageError: the module has no graph.

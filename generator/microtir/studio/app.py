@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
@@ -97,17 +98,19 @@ class Studio:
         number = self._models.add(name, content)
         label = self._models.file(number).label
         job = InspectAsk(number).job(self._models)
-        is_model = False
 
         async def told() -> AsyncGenerator[bytes, None]:
-            nonlocal is_model
-            async for event in self._events(job):
-                if json.loads(event)["event"] == "model":
-                    is_model = True
-                    yield _line({"event": "dropped", "number": number, "label": label})
-                yield event
-            if not is_model:
-                self._models.remove(number)
+            is_model = False
+            try:
+                async with aclosing(self._events(job)) as events:
+                    async for event in events:
+                        if json.loads(event)["event"] == "model":
+                            is_model = True
+                            yield _line({"event": "dropped", "number": number, "label": label})
+                        yield event
+            finally:
+                if not is_model:
+                    self._models.remove(number)
 
         return EventStream(told())
 
@@ -123,13 +126,9 @@ class Studio:
         """Yield what a job tells, once a worker may begin."""
         if self._slots.locked():
             yield _line({"event": "progress", "text": "waiting for other work to end"})
-        async with self._slots:
-            worker = Worker(job, self._limits)
-            try:
-                async for event in worker.events():
-                    yield event
-            finally:
-                worker.end()
+        async with self._slots, aclosing(Worker(job, self._limits).events()) as events:
+            async for event in events:
+                yield event
 
 
 class EventStream(Response):

@@ -17,6 +17,7 @@ from microtir.studio.app import Studio
 from microtir.studio.guard import Access, Guard
 from microtir.studio.limits import WorkerLimits
 from microtir.studio.models import ModelFile, ModelStore
+from microtir.studio.worker import load_compiler
 
 _LOOPBACK = "127.0.0.1"
 _TOKEN_BYTES = 32
@@ -54,6 +55,7 @@ def listening(
     models: Sequence[ModelFile], first: int | None, port: int, limits: WorkerLimits
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, Access]]:
     """Yield a server with its socket, which listens already, and who may ask it."""
+    load_compiler()
     with TemporaryDirectory(prefix="microtir-studio-") as folder, _bound(port) as bound:
         access = Access(bound.getsockname()[1], secrets.token_urlsafe(_TOKEN_BYTES))
         studio = Studio(ModelStore(Path(folder), models), limits, first)

@@ -14,7 +14,8 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
 
 from microtir.errors import MicrotirError, ToolError
 from microtir.studio.events import Event, Job, error_event
@@ -34,6 +35,12 @@ _Tell = Callable[["bytes | None"], None]
 _IN_A_TERMINAL = "`microtir report MODEL` in a terminal has no such limit"
 
 
+def load_compiler() -> None:
+    """Start the process that all workers are forked from, so that the first has not to wait."""
+    _CONTEXT.set_forkserver_preload(list(_LOADED))
+    forkserver.ensure_running()
+
+
 class Worker:
     """A process that runs one job.
 
@@ -43,7 +50,6 @@ class Worker:
     """
 
     def __init__(self, job: Job, limits: WorkerLimits) -> None:
-        _CONTEXT.set_forkserver_preload(list(_LOADED))
         self._limits = limits
         self._receiver, self._sender = _CONTEXT.Pipe(duplex=False)
         self._process = _CONTEXT.Process(target=_run, args=(job, self._sender, limits))
@@ -78,14 +84,14 @@ class Worker:
         except (asyncio.TimeoutError, TimeoutError):
             yield _json(error_event(self._overdue()))
         finally:
-            self.end()
+            self._end()
 
-    def end(self) -> None:
-        """Kill the process and what it started, unless it has ended by itself."""
+    def _end(self) -> None:
+        """Kill the process and what it started, unless it has come to its end."""
         with self._lock:
             self._is_ended = True
             number = self._process.pid
-            if number is None or self._process.exitcode is not None:
+            if number is None or self._process.exitcode == 0:
                 return
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(number, signal.SIGKILL)
@@ -98,8 +104,10 @@ class Worker:
                 return
             self._process.start()
             self._sender.close()
+        # What it started may hold its end of the pipe still: that it has ended counts, too.
+        ends: list[Connection | int] = [self._receiver, self._process.sentinel]
         with suppress(EOFError, OSError):
-            while True:
+            while self._receiver in wait(ends):
                 tell(self._receiver.recv_bytes())
         self._receiver.close()
         self._process.join()
