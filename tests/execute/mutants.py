@@ -37,7 +37,8 @@ class Mutant:
 
     Attributes:
         core: "dsp", "mve", "avx2", "blocked", "tiles", "portable" or "rings": whose layers are run.
-        kinds: of these layers, by the first part of their names; operators, or kernels of rings.
+        kinds: of these layers, by the first part of their names; operators, kernels of rings, or a
+            kernel that is forced.
         path: of the file, in the repository.
         old: what stands there once.
         new: what is written instead.
@@ -81,12 +82,20 @@ MUTANTS = {
         "outside = call(fill(self.plane.elements, 0, DType.INT16), target)",
     ),
     "the second row of a tile lies on the first": Mutant(
-        "dsp", ("tiled",), f"{_KERNELS}/arm_dsp/winograd.py",
+        "dsp", ("conv_s8_16x2_dsp_winograd",), f"{_KERNELS}/arm_dsp/winograd.py",
         "last = te.minimum(pixel.row + 1, self._y1 - 1)", "last = pixel.row",
     ),
     "what lies beside the image is 0 before its transform": Mutant(
-        "dsp", ("tiled",), f"{_KERNELS}/arm_dsp/winograd.py",
+        "dsp", ("conv_s8_16x2_dsp_winograd",), f"{_KERNELS}/arm_dsp/winograd_windows.py",
         "self.border = zero * 256 + zero % 256", "self.border = 0",
+    ),
+    "what waits for the second pixels of tiles are sums": Mutant(
+        "dsp", ("conv_s8_8x2_dsp_winograd",), f"{_DSP}/winograd_row_products.j2",
+        "sub r10, r8, {{ pair.first }}", "add r10, r8, {{ pair.first }}",
+    ),
+    "the second pixel of a tile lies on the first": Mutant(
+        "dsp", ("conv_s8_4x4_dsp_winograd",), f"{_DSP}/winograd_row_products.j2",
+        "addweq r12, r12, #{{ channels }}", "addweq r12, r12, #0",
     ),
     "an odd run of int16 takes a value of the next one": Mutant(
         "dsp", ("s16_conv",), f"{_KERNELS}/arm_dsp/blocks_s16.py",
@@ -259,9 +268,9 @@ def wrong_layers(core: str, kinds: Sequence[str], folder: Path) -> list[str]:
 def _configured(
     core: arm.Core, kinds: Sequence[str], folder: Path
 ) -> list[tuple[DspCase, CompilationConfig]]:
-    """Return the layers of some kinds with configurations; tiled ones take Winograd's kernel."""
-    if list(kinds) == ["tiled"]:
-        return list(arm.forcing(core, "conv_s8_16x2_dsp_winograd", folder))
+    """Return the layers of some kinds with configurations, or those of a kernel that is forced."""
+    if kinds[0] in core.forced:
+        return list(arm.forcing(core, kinds[0], folder))
     return [
         (case, core.config.with_(module_name=case.name, optimize="speed"))
         for case in _of_kinds(arm.layers(), kinds)

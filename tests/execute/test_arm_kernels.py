@@ -43,8 +43,8 @@ from tests.support.seeds import is_soak, seeds
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT = 100, 30, 20, 20
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
-        "conv_s8_16x2_dsp_winograd", "conv_s16_2x2_dsp_wide",
-        "dwconv_s16_2x2_dsp_wide")  # fmt: skip
+        "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
+        "conv_s16_2x2_dsp_wide", "dwconv_s16_2x2_dsp_wide")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ CORES = {
     ), {
         "add_s8_1x4_dsp": 38, "conv_s8_1x8_dsp_bytes": 22, "conv_s8_2x4_dsp": 29,
         "conv_s8_2x4_dsp_bytes": 18, "conv_s8_2x4_dsp_compact": 20, "conv_s8_4x2_dsp": 8,
-        "conv_s8_16x2_dsp_winograd": 10,
+        "conv_s8_16x2_dsp_winograd": 10, "conv_s8_8x2_dsp_winograd": 10,
+        "conv_s8_4x4_dsp_winograd": 10,
         "conv_s16_2x4_dsp": 12, "conv_s16_2x2_dsp_wide": 18, "dense_s16_1x8_dsp": 11,
         "dense_s16_1x4_dsp_wide": 7, "dwconv_s16_4x2_dsp": 7, "dwconv_s16_2x2_dsp_wide": 12,
         "conv_s8_8x1_dsp": 21, "dense_s8_1x8_dsp": 15, "dwconv_s8_1x4_dsp": 6,

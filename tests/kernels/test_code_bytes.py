@@ -92,6 +92,8 @@ LONG16 = in_int16(linear(FullyConnected(), (1, 3000), (16, 3000)))
 CASES = [
     ("cortex-m4", "conv_s8_2x4_dsp", SQUARE),
     ("cortex-m4", "conv_s8_16x2_dsp_winograd", SQUARE),
+    ("cortex-m4", "conv_s8_8x2_dsp_winograd", SQUARE),
+    ("cortex-m4", "conv_s8_4x4_dsp_winograd", SQUARE),
     ("cortex-m4", "dwconv_s8_2x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_1x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),

@@ -51,10 +51,11 @@ SMALL = Sizes()
 NARROW = Sizes(widths=range(2, 80), channels=(4, 8))  # few values for each sum, many sums
 FEW = Sizes(widths=range(4, 40), channels=(1, 2, 3, 6))  # windows of few values overlap
 TILED = Sizes(
-    widths=range(7, 24), heights=range(1, 6), channels=(8, 9, 10, 12, 16, 36), outputs=(2, 3, 5)
+    widths=range(7, 24), heights=range(1, 6), channels=(8, 9, 10, 12, 16, 36), outputs=(2, 3, 5, 6)
 )
+SLIM = Sizes(widths=range(3, 9), heights=range(1, 6), channels=(8, 11, 16), outputs=(4, 5, 7))
 FEW_TILES = Sizes(widths=range(8, 21), heights=range(1, 6), channels=(8, 9, 17), outputs=(4, 5, 8))
-DEEP = Sizes(widths=range(8, 10), heights=range(1, 4), channels=(112,), outputs=(2, 3))
+DEEP = Sizes(widths=range(8, 10), heights=range(1, 4), channels=(112, 256), outputs=(2, 3, 4))
 WIDE = Sizes(widths=range(4, 13, 4), heights=range(2, 6), channels=(16, 20, 32))
 
 
@@ -184,10 +185,12 @@ def tiled(seed: int, sizes: Sizes = TILED) -> DspCase:
     """Draw a CONV_2D of 3x3 taps, of whole tiles and what is left of them; many have extremes.
 
     Weights are all 127, all -128 or take turns, so that sums are the largest that there are.  A few
-    have so many channels that loads reach a row and no more.
+    have so many channels that loads reach a row and no more, or the most that there may be, and a
+    few have rows of less than all tiles.
     """
-    is_deep = seed % 16 == 7 and sizes is TILED
-    case = convolution(seed, sizes=DEEP if is_deep else sizes, square=True, same=is_deep)
+    if sizes is TILED:
+        sizes = DEEP if seed % 16 == 7 else SLIM if seed % 8 == 3 else TILED
+    case = convolution(seed, sizes=sizes, square=True, same=sizes is DEEP)
     node = case.graph.nodes[0]
     x, w, *rest = node.inputs
     assert w.data is not None

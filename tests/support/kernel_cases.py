@@ -27,7 +27,8 @@ M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
     "conv_s8_2x4_dsp": M4, "conv_s8_2x4_dsp_compact": M4, "conv_s8_8x1_dsp": M4,
     "conv_s8_4x2_dsp": M4, "conv_s8_2x4_dsp_single_loads": M4, "conv_s8_16x2_dsp_winograd": M4,
-    "conv_s8_2x4_dsp_compact_single_loads": M4,
+    "conv_s8_2x4_dsp_compact_single_loads": M4, "conv_s8_8x2_dsp_winograd": M4,
+    "conv_s8_4x4_dsp_winograd": M4,
     "conv_s8_2x4_mve": M55, "conv_s8_2x4_dsp_bytes": M4, "conv_s8_1x8_dsp_bytes": M4,
     "conv_s8_4x2_c": M3, "conv_s8_4x2_c_compact": M3, "conv_s8_4x4_c": RV32,
     "conv_s16_2x4_mve": M55, "conv_s16_2x4_dsp": M4, "conv_s16_2x2_dsp_wide": M4,

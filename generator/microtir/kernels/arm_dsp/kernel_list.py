@@ -20,6 +20,7 @@ from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
 from microtir.kernels.arm_dsp.windows import GemmWindows
 from microtir.kernels.arm_dsp.winograd import Winograd
+from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.micro_kernel import (
     COMPACT,
@@ -47,6 +48,8 @@ KERNELS: tuple[Kernel, ...] = (
     *map(GemmNarrow, _LAYOUTS),
     *map(GemmWindows, _LAYOUTS),
     Winograd(),
+    WinogradRows("conv_s8_8x2_dsp_winograd", 4),
+    WinogradRows("conv_s8_4x4_dsp_winograd", 2),
     Depthwise("dwconv_s8_2x4_dsp", 2, 141),
     Depthwise("dwconv_s8_1x4_dsp", 1, 150),
     DepthwiseRows(),

@@ -18,13 +18,13 @@ from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.common.winograd import (
     COLUMNS,
-    CONSTANTS,
     OUTPUTS,
     PAIR,
     PIXELS,
     POSITIONS,
     SIDE,
     TILES,
+    constants_of,
 )
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -32,6 +32,7 @@ from microtir.tir import ir
 IMMEDIATE = 4095  # largest offset of a load, and number that is added
 _STRAIGHT, _TURN = 16, 8  # steps of a sum without a loop, and of a turn
 _WORD = 4
+_CONSTANTS = constants_of(PAIR)
 _POSITION_BYTES = TILES * _WORD
 _CHANNEL_BYTES = POSITIONS * _POSITION_BYTES  # of a pair of input channels
 
@@ -267,7 +268,7 @@ def products(channels: int, pairs: int, outputs: int, rescaling: Rescaling) -> K
     steps = channels // 2
     v = ir.Buffer("v", (steps, POSITIONS, TILES, PAIR), DType.INT16, alignment=4)
     u = ir.Buffer("u", (pairs, POSITIONS, steps, PAIR, PAIR), DType.INT16, alignment=4)
-    words = ir.Buffer("words", (pairs, CONSTANTS), DType.INT32)
+    words = ir.Buffer("words", (pairs, _CONSTANTS), DType.INT32)
     first, second = (ir.Buffer(f"y{n}", (PIXELS, outputs), DType.INT8) for n in range(OUTPUTS))
     count = ir.Var("rows", low=1, high=OUTPUTS)
     before, turns, turn = turns_of(steps)
@@ -286,8 +287,8 @@ def products(channels: int, pairs: int, outputs: int, rescaling: Rescaling) -> K
             "straight": str(before - 1) if before > 1 else "",
             "turn": str(turn) if turns else "",
             "inputs_bytes": str(steps * _CHANNEL_BYTES),
-            "constants_bytes": str(pairs * CONSTANTS * _WORD),
-            "pair_bytes": str(CONSTANTS * _WORD),
+            "constants_bytes": str(pairs * _CONSTANTS * _WORD),
+            "pair_bytes": str(_CONSTANTS * _WORD),
             "channels": str(outputs),
             "channels_and_one": str(outputs + 1),
             "tile_bytes": str(OUTPUTS * outputs),

@@ -66,12 +66,15 @@ class Count:
         unit: fewer pixels, a multiple of this, are a block, too, if that ends a row; 0: none are.
         overlaps: whether a last block of a row begins earlier, where it would leave the row: some
             pixels are computed twice.
+        ends_apart: whether such a block stands behind the loop, where its column is a number: a
+            minimum in its place hides from whoever follows accesses what a condition says of it.
     """
 
     pixels: int
     name: str
     unit: int = 0
     overlaps: bool = False
+    ends_apart: bool = False
 
     @property
     def plural(self) -> str:
@@ -100,10 +103,14 @@ def cut(width: int, counts: Sequence[Count]) -> Iterator[Blocks]:
     first = 0
     for count in counts:
         whole, left = divmod(width - first, count.pixels)
-        if count.overlaps and left and width >= count.pixels:
-            whole, left = whole + 1, 0
+        ends = count.overlaps and left and width >= count.pixels
+        if ends:
+            whole, left = whole + (not count.ends_apart), 0
         yield Blocks(first, count.pixels, whole, width - count.pixels)
         first = min(first + whole * count.pixels, width)
+        if ends and first < width:
+            yield Blocks(width - count.pixels, count.pixels, 1, width - count.pixels)
+            first = width
         if count.unit and left >= count.unit:
             left -= left % count.unit
             yield Blocks(first, left, 1, first)

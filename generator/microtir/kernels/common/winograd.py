@@ -12,6 +12,7 @@ bias accounts as it does elsewhere.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 
 import numpy as np
@@ -21,7 +22,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import load, loop, seq, store
-from microtir.kernels.common.weights import INPUT_MAGNITUDE, QUAD, channel_pairs
+from microtir.kernels.common.weights import INPUT_MAGNITUDE, QUAD, channel_quads
 from microtir.tir import ir
 
 TAPS = 3
@@ -33,7 +34,6 @@ PIXELS = TILES * OUTPUTS
 COLUMNS = PIXELS + TAPS - 1  # that the tiles read
 PAIR = 2  # channels of a word
 FACTOR = 4  # of the sums that come out
-CONSTANTS = PAIR * WORDS + 1  # words of two channels: of each, and where the first one lies
 # A position of the inputs is a sum of four of them.
 _LARGEST_INPUT = 4 * INPUT_MAGNITUDE
 _OF_WEIGHTS = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int64)
@@ -65,27 +65,36 @@ def padded(channels: int) -> int:
     return -(-channels // QUAD) * QUAD
 
 
-def arranged(positions: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+def arranged(positions: npt.NDArray[np.int16], together: int = PAIR) -> npt.NDArray[np.int16]:
     """Return what `transformed` gives in the order of the products.
 
+    Args:
+        positions: (outputs, positions, inputs).
+        together: outputs of a turn.
+
     Returns:
-        (output pairs, 16, input pairs, 2 outputs, 2 inputs).  The first and third byte of a word
-        are a pair, and the others are.  The last output pair overlaps the one
-        before if the number of channels is odd; inputs that are not there are 0.
+        (turns, positions, input pairs, outputs of a turn, 2 inputs).  The first and third byte of
+        a word are a pair, and the others are.  The outputs of the last turn overlap those before
+        if turns are not whole; inputs that are not there are 0.
     """
     behind = padded(positions.shape[-1]) - positions.shape[-1]
     filled = np.pad(positions, ((0, 0), (0, 0), (0, behind)))
     words = filled.reshape(*filled.shape[:2], -1, PAIR, PAIR)  # bytes 0 and 1, 2 and 3 of a word
     lanes = words.swapaxes(-1, -2).reshape(*filled.shape[:2], -1, PAIR)
-    pairs = lanes[np.array(channel_pairs(len(positions)))]
-    return np.ascontiguousarray(pairs.transpose(0, 2, 3, 1, 4))
+    order = np.array(channel_quads(len(positions), together)).reshape(-1, together)
+    return np.ascontiguousarray(lanes[order].transpose(0, 2, 3, 1, 4))
 
 
-def constant_words(constants: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return the constants of the outputs, pair by pair, each with the place of its first one."""
-    pairs = np.array(channel_pairs(len(constants)))
-    words = constants[pairs].reshape(len(pairs), -1)
-    return np.concatenate([words, pairs[:, :1]], axis=1).astype(np.int32)
+def constant_words(constants: npt.NDArray[np.int32], together: int = PAIR) -> npt.NDArray[np.int32]:
+    """Return the constants of the outputs, turn by turn, each with the place of its first one."""
+    order = np.array(channel_quads(len(constants), together)).reshape(-1, together)
+    words = constants[order].reshape(len(order), -1)
+    return np.concatenate([words, order[:, :1]], axis=1).astype(np.int32)
+
+
+def constants_of(together: int) -> int:
+    """Return the words of the outputs of a turn: of each, and where the first one lies."""
+    return together * WORDS + 1
 
 
 # --- what the micro-kernels mean ------------------------------------------------------------------
@@ -146,17 +155,102 @@ def outputs_of(a: te.Expr, b: te.Expr, c: te.Expr, d: te.Expr) -> tuple[te.Expr,
     return a + b + c, b - c - d
 
 
-class ProductMeaning:
-    """Products of four tiles with the weights of all output channels, two a turn.
+class SumsOfPositions(ABC):
+    """Products of some tiles with the weights of all output channels, a few a turn.
 
     Args:
-        v: inputs (pairs, 16, 4 tiles, 2).
-        u: weights, as `arranged` gives them.
+        v: inputs (pairs, positions, tiles, 2).
+        u: weights (turns, positions, pairs, outputs of a turn, 2), as `arranged` gives them.
         constants: as `constant_words` gives them.
+        rescaling: of the sums.
+
+    Attributes:
+        halvings: how often what comes out is halved to be twice the sum of a window.
+    """
+
+    halvings: int
+
+    def __init__(
+        self, v: ir.Buffer, u: ir.Buffer, constants: ir.Buffer, rescaling: Rescaling
+    ) -> None:
+        self.v, self.u, self.constants, self.rescaling = v, u, constants, rescaling
+        positions, tiles, outputs = v.shape[1], v.shape[2], u.shape[3]
+        assert isinstance(positions, int) and isinstance(tiles, int) and isinstance(outputs, int)
+        self.positions, self.together = positions, outputs
+        self.places = [(tile, number) for tile in range(tiles) for number in range(outputs)]
+        self.sums = _local("sums", positions, tiles, outputs)
+        self.block = _local("block", tiles, outputs)
+
+    @abstractmethod
+    def tiles(self, turn: te.Expr) -> ir.Stmt:
+        """Emit the outputs of a turn, of all tiles, given the sums."""
+
+    def whole(self) -> ir.Stmt:
+        """Emit all of them."""
+        turns = te.as_expr(self.u.shape[0], DType.INT32)
+        return loop("turn", 0, turns, self.turn)
+
+    def turn(self, turn: te.Expr) -> ir.Stmt:
+        """Emit a turn."""
+        whole = seq(loop("at", 0, self.positions, partial(self.position, turn)), self.tiles(turn))
+        return ir.Allocate(self.sums, whole)
+
+    def position(self, turn: te.Expr, at: te.Expr) -> ir.Stmt:
+        """Emit the sums of a position over all input channels."""
+        inputs, block = te.as_expr(self.v.shape[0], DType.INT32), self.block
+
+        def products(c: te.Expr) -> ir.Stmt:
+            terms = (
+                (place, self.product(turn, at, c, half, *place))
+                for half in range(PAIR)
+                for place in self.places
+            )
+            return seq(*(store(block, place, load(block, *place) + x) for place, x in terms))
+
+        whole = seq(
+            *(store(block, place, 0) for place in self.places),
+            loop("c", 0, inputs, products),
+            *(store(self.sums, (at, *place), load(block, *place)) for place in self.places),
+        )
+        return ir.Allocate(block, whole)
+
+    def product(
+        self, turn: te.Expr, at: te.Expr, c: te.Expr, half: int, tile: int, number: int
+    ) -> te.Expr:
+        x, weight = load(self.v, c, at, tile, half), load(self.u, turn, at, c, number, half)
+        return te.cast(DType.INT32, x) * te.cast(DType.INT32, weight)
+
+    def output(
+        self,
+        total: te.Expr,
+        turn: te.Expr,
+        number: int,
+        y: ir.Buffer,
+        column: te.Expr,
+    ) -> ir.Stmt:
+        """Emit an output of a tile, given what comes out of its sums."""
+        channels = y.shape[1]
+        assert isinstance(channels, int)
+        channel = te.minimum(turn * self.together, channels - self.together) + number
+
+        def word(place: int) -> te.Expr:
+            return load(self.constants, turn, number * WORDS + place)
+
+        doubled = (total >> self.halvings if self.halvings else total) + word(BIAS)
+        value = self.rescaling.rescale(doubled, word(MULTIPLIER), word(ROUNDING), word(SHIFT))
+        return store(y, (column, channel), te.cast(DType.INT8, value))
+
+
+class ProductMeaning(SumsOfPositions):
+    """Products of four tiles, which end in two rows.
+
+    Args:
+        v, u, constants, rescaling: as `SumsOfPositions` has them.
         rows: of the outputs, (8, channels) each.
         count: of these rows: of one, the other is not written.
-        rescaling: of the sums.
     """
+
+    halvings = 1
 
     def __init__(
         self,
@@ -167,50 +261,14 @@ class ProductMeaning:
         count: te.Expr,
         rescaling: Rescaling,
     ) -> None:
-        self.v, self.u, self.constants = v, u, constants
-        self.rows, self.count, self.rescaling = rows, count, rescaling
-        self.sums = _local("sums", POSITIONS, TILES, PAIR)
+        super().__init__(v, u, constants, rescaling)
+        self.rows, self.count = rows, count
 
-    def whole(self) -> ir.Stmt:
-        """Emit all of them."""
-        pairs = te.as_expr(self.u.shape[0], DType.INT32)
-        return loop("pair", 0, pairs, self.pair)
-
-    def pair(self, pair: te.Expr) -> ir.Stmt:
-        """Emit two channels of all tiles."""
-        whole = seq(
-            loop("at", 0, POSITIONS, partial(self.position, pair)),
-            loop("tile", 0, TILES, lambda tile: seq(*(
-                self.outputs(pair, tile, number) for number in range(PAIR)
-            ))),
-        )  # fmt: skip
-        return ir.Allocate(self.sums, whole)
-
-    def position(self, pair: te.Expr, at: te.Expr) -> ir.Stmt:
-        """Emit the sums of a position over all input channels."""
-        inputs, block = te.as_expr(self.v.shape[0], DType.INT32), _local("block", TILES, PAIR)
-        places = [(tile, number) for tile in range(TILES) for number in range(PAIR)]
-
-        def products(c: te.Expr) -> ir.Stmt:
-            terms = (
-                (place, self.product(pair, at, c, half, *place))
-                for half in range(PAIR)
-                for place in places
-            )
-            return seq(*(store(block, place, load(block, *place) + x) for place, x in terms))
-
-        whole = seq(
-            *(store(block, place, 0) for place in places),
-            loop("c", 0, inputs, products),
-            *(store(self.sums, (at, *place), load(block, *place)) for place in places),
-        )
-        return ir.Allocate(block, whole)
-
-    def product(
-        self, pair: te.Expr, at: te.Expr, c: te.Expr, half: int, tile: int, number: int
-    ) -> te.Expr:
-        x, weight = load(self.v, c, at, tile, half), load(self.u, pair, at, c, number, half)
-        return te.cast(DType.INT32, x) * te.cast(DType.INT32, weight)
+    def tiles(self, pair: te.Expr) -> ir.Stmt:
+        """Emit two channels of the outputs of all tiles."""
+        return loop("tile", 0, TILES, lambda tile: seq(*(
+            self.outputs(pair, tile, number) for number in range(PAIR)
+        )))  # fmt: skip
 
     def outputs(self, pair: te.Expr, tile: te.Expr, number: int) -> ir.Stmt:
         """Emit a channel of the outputs of a tile."""
@@ -224,7 +282,9 @@ class ProductMeaning:
             outputs = []
             for column in range(OUTPUTS):
                 total = outputs_of(*(load(lines, n, column) for n in range(SIDE)))[row]
-                outputs.append(self.output(total, pair, number, row, tile * OUTPUTS + column))
+                outputs.append(
+                    self.output(total, pair, number, self.rows[row], tile * OUTPUTS + column)
+                )
             return seq(*outputs)
 
         whole = seq(
@@ -233,22 +293,6 @@ class ProductMeaning:
             output(0),
         )
         return ir.Allocate(lines, whole)
-
-    def output(
-        self, total: te.Expr, pair: te.Expr, number: int, row: int, column: te.Expr
-    ) -> ir.Stmt:
-        """Emit an output of a tile, of four times its sum."""
-        y = self.rows[row]
-        channels = y.shape[1]
-        assert isinstance(channels, int)
-        channel = te.minimum(pair * PAIR, channels - PAIR) + number
-
-        def word(place: int) -> te.Expr:
-            return load(self.constants, pair, number * WORDS + place)
-
-        doubled = (total >> 1) + word(BIAS)
-        value = self.rescaling.rescale(doubled, word(MULTIPLIER), word(ROUNDING), word(SHIFT))
-        return store(y, (column, channel), te.cast(DType.INT8, value))
 
 
 def _local(name: str, *shape: int) -> ir.Buffer:

@@ -1,0 +1,287 @@
+"""What Winograd's convolutions of both kinds have in common: which layers they take, and windows.
+
+Tiles beside each other are computed together.  Rows of the windows behind them are copied into
+scratch as bytes, between what lies beside the image, behind the memory of their transforms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp.copying import fill
+from microtir.kernels.arm_dsp.winograd_kernels import IMMEDIATE, move
+from microtir.kernels.common import winograd
+from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.gather import image_row
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Pixel, Source, cut
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
+from microtir.kernels.common.requantise import Requantisation, Rescaling
+from microtir.kernels.common.statements import at, let, loop, seq, when
+from microtir.kernels.common.winograd import OUTPUTS, TAPS, constants_of
+from microtir.operators.convolution.definition import Conv2D, conv_params
+from microtir.plan.ir import Refusal
+from microtir.tir import ir
+
+_LEAST = 8  # input channels: with fewer, transforms take more than they save
+_MOST = 256  # input channels, whose transforms instructions reach
+_WORD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which of `stop` columns of a block's windows lie inside the image: [low, high).
+
+    The block begins at column `begin` of the output, and its windows at column `left` of the image.
+    """
+
+    begin: int
+    left: int
+    low: int
+    high: int
+    stop: int
+
+    @property
+    def beside(self) -> list[tuple[int, int]]:
+        """Return the columns outside the image."""
+        return [ends for ends in ((0, self.low), (self.high, self.stop)) if ends[0] < ends[1]]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A layer as the kernels need it.
+
+    Attributes:
+        geometry: of the layer.
+        rows: of the windows that lie in scratch.
+        tiles: that are computed together.
+        positions: of the transforms of a tile.
+        together: output channels of a turn.
+    """
+
+    geometry: Geometry
+    rows: int
+    tiles: int
+    positions: int
+    together: int
+
+    @property
+    def channels(self) -> int:
+        """Return the channels of a pixel in scratch."""
+        return winograd.padded(self.geometry.image.channels)
+
+    @property
+    def counts(self) -> tuple[Count, ...]:
+        """Return how a row is cut: a last block may begin earlier."""
+        return (Count(self.tiles * OUTPUTS, "block", overlaps=True, ends_apart=True),)
+
+    @property
+    def columns(self) -> int:
+        """Return the columns that the tiles read."""
+        return self.tiles * OUTPUTS + TAPS - 1
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return which columns of the image each block of a row reads."""
+        before, width = self.geometry.windows.columns.before, self.geometry.image.width
+        begins = (
+            min(blocks.first + number * blocks.pixels, blocks.last)
+            for blocks in cut(self.geometry.output.width, self.counts)
+            for number in range(blocks.times)
+        )
+        return tuple(
+            Part(
+                b,
+                b - before,
+                max(before - b, 0),
+                min(width + before - b, self.columns),
+                self.columns,
+            )
+            for b in begins
+        )
+
+    @property
+    def blocks(self) -> int:
+        """Return the blocks of a row."""
+        return sum(blocks.times for blocks in cut(self.geometry.output.width, self.counts))
+
+    @property
+    def transforms(self) -> int:
+        """Return the values of the transformed inputs of the tiles."""
+        return self.positions * self.tiles * self.channels
+
+    @property
+    def values(self) -> int:
+        """Return the values of scratch, of two bytes each."""
+        return self.transforms + self.rows * self.columns * self.channels // 2
+
+    @property
+    def is_joined(self) -> bool:
+        """Return whether the pixels of a row follow each other in scratch as in the image."""
+        return self.channels == self.geometry.image.channels
+
+    @property
+    def turns(self) -> int:
+        """Return the turns for all output channels."""
+        return -(-self.geometry.output.channels // self.together)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Return the bytes of transformed weights, and of what requantisation needs."""
+        weights = self.together * self.positions * self.channels * DType.INT16.bytes
+        return self.turns * (weights + constants_of(self.together) * _WORD)
+
+    @property
+    def copied(self) -> int:
+        """Return the instructions that copy a row of the windows of a block."""
+        if self.is_joined:
+            return self.columns * self.channels * 17 // 32 + 40
+        return self.columns * (6 * self.geometry.image.channels + 12)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """Constants of a layer."""
+
+    weights: ir.Buffer
+    constants: ir.Buffer
+    rescaling: Rescaling
+
+    @staticmethod
+    def of(node: Node, positions: npt.NDArray[np.int16], together: int) -> Packed:
+        """Return those of a node, given its transformed weights and the outputs of a turn."""
+        found = factors(node)
+        assert found is not None, "refusal() was asked"
+        words = winograd.constant_words(found.constants, together)
+        weights = constant("weights", winograd.arranged(positions, together))
+        return Packed(weights, constant("words", words), found.rescaling)
+
+
+def matrix(node: Node) -> npt.NDArray[np.int8]:
+    """Return the weights of a node."""
+    weights = node.inputs[1].data
+    assert weights is not None, "refusal() was asked"
+    return weights.astype(np.int8)
+
+
+@of_node
+def factors(node: Node) -> Requantisation | None:
+    """Return the constants of requantisation, if there is a sequence for the layer."""
+    op, weights = node.op, matrix(node)
+    assert isinstance(op, Conv2D)
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    return requantised(weights.reshape(len(weights), -1), node, params)
+
+
+def refusal(node: Node, block: tuple[int, int], reached: int) -> Refusal | None:
+    """Return what speaks against tiles, beside what is said of sums and factors.
+
+    Int8 over one image, 3x3 taps beside each other, outputs for each pixel.
+
+    Args:
+        node: a convolution.
+        block: pixels and channels of an output that are computed together.
+        reached: pixels that instructions have to reach from the first one.
+    """
+    reason = int8_refusal(node) or mixed_refusal(node)
+    if reason is not None:
+        return reason
+    geometry = Geometry.of(node)
+    image, output, windows = geometry.image, geometry.output, geometry.windows
+    if image.images != 1:
+        return Refusal.IMAGES
+    ways = (windows.rows, windows.columns)
+    if any((way.taps, way.stride, way.dilation) != (TAPS, 1, 1) for way in ways):
+        return Refusal.WINDOWS
+    if image.channels < _LEAST or output.channels < block[1]:
+        return Refusal.FEW_CHANNELS
+    fits = (
+        output.width >= block[0]
+        and winograd.padded(image.channels) <= _MOST
+        and reached * output.channels + 1 <= IMMEDIATE
+    )
+    return None if fits else Refusal.SIZES
+
+
+class Windows(Source):
+    """Rows of the windows of a block, copied between what lies beside the image."""
+
+    def __init__(self, layer: Layer, form: Form) -> None:
+        self.form, self.x, self.y1 = form, layer.input_rows(0), layer.y1
+        # One row, so that whoever follows rows of buffers sees one span of bytes.
+        self.scratch: ir.Buffer = ir.Buffer("scratch", (1, form.values), DType.INT16, alignment=4)
+        zero = self.x.type.quant.zero_point
+        self.border = zero * 256 + zero % 256
+
+    def at(self, _pixel: Pixel, _count: int) -> ir.BufferArgument:
+        return at(self.scratch, 0, 0)
+
+    def fetch(self, column: te.Expr, y: te.Expr, number: te.Expr) -> ir.Stmt:
+        """Emit the copy of a row.
+
+        Args:
+            column: of the first output of the block.
+            y: row of the image, or one above or below it.
+            number: of the row in scratch.
+        """
+        inside = partial(self._inside, column, number)
+        outside = partial(self._fill, number, 0, self.form.columns)
+        return image_row(self.form.geometry, y, inside, outside)
+
+    def place(self, ky: te.ExprLike, column: te.ExprLike) -> ir.BufferArgument:
+        """Return a pixel of a row of the windows."""
+        row, pixel = (te.as_expr(n, DType.INT32) for n in (ky, column))
+        place = (row * self.form.columns + pixel) * (self.form.channels // 2)
+        return at(self.scratch, 0, place + self.form.transforms)
+
+    def _inside(self, column: te.Expr, ky: te.Expr, y: te.Expr) -> ir.Stmt:
+        """Emit a row of the windows of a block, by where it leaves the image to the sides."""
+        left = column - self.form.geometry.windows.columns.before
+        edges = [part for part in self.form.parts if part.beside]
+
+        def edge(part: Part) -> ir.Stmt:
+            fills = (self._fill(ky, *ends) for ends in part.beside)
+            start = te.as_expr(part.left + part.low, DType.INT32)
+            return seq(*fills, self._move(ky, y, start, part.low, part.high))
+
+        if not edges:
+            return self._move(ky, y, left, 0, self.form.columns)
+        body = edge(edges[-1])
+        for part in reversed(edges[:-1]):
+            body = when(column == part.begin, edge(part), body)
+        if len(edges) == len(self.form.parts):
+            return body
+        width = self.form.geometry.image.width
+
+        def anywhere(start: te.Expr) -> ir.Stmt:
+            inner = self._move(ky, y, start, 0, self.form.columns)
+            return when((start >= 0) & (start + self.form.columns <= width), inner, body)
+
+        # By a name, so that whoever follows the accesses narrows it where the condition holds.
+        return let("left", left, anywhere)
+
+    def _move(self, ky: te.Expr, y: te.Expr, start: te.Expr, low: int, high: int) -> ir.Stmt:
+        """Emit columns [low, high) of a row, from a column of the image on."""
+        channels = self.form.geometry.image.channels
+        if self.form.is_joined:
+            whole = move((high - low) * channels)
+            return call(whole, self.x.at(y, start, 0), self.place(ky, low))
+        kernel = move(channels)
+        return loop(
+            "col", 0, high - low,
+            lambda n: call(kernel, self.x.at(y, start + n, 0), self.place(ky, n + low)),
+        )  # fmt: skip
+
+    def _fill(self, ky: te.Expr, first: int, stop: int) -> ir.Stmt:
+        size = (stop - first) * self.form.channels // 2
+        return call(fill(size, self.border, DType.INT16), self.place(ky, first))
