@@ -195,6 +195,9 @@ def test_weights_beyond_the_model_s() -> None:
     """What a byte of them is charged is told where a kernel has some."""
     transformed = replace(FAST, kernel="winograd", weight_bytes=100)
     found = decided(chain(1), (PLAIN, COMPACT, transformed), Optimize.BALANCED)
-    price = "16 instructions for a byte of code and 160 for one of weights beyond the model's"
+    price = (
+        "16 instructions for a byte of code and 30 for one of weights beyond the model's, "
+        "160 beyond 3 times those"
+    )
     assert found.kernel == "gemm_compact"
     assert found.reason.startswith(f"the best of 3 at {price}; ")

@@ -19,10 +19,13 @@ from microtir.plan.work import image_work
 # memory a byte less takes more instructions, since the smallest kernels are slow ones.
 PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12, Optimize.RAM_LEAST: 12})
 
-# What a byte of constants beyond those of the node may cost there: code is shared by layers and
-# small, while weights are most of the flash, and a kernel that multiplies them takes higher rings,
-# too.  At the price of code resnet8 would have 43 % more flash and 27 % more RAM.
-PRICE_PER_CONSTANT = 160
+# What a byte of constants beyond those of the node may cost there.  A balanced plan takes one
+# percent more instructions for three percent less memory, so three percent more of it have to save
+# one: a third of what a network does for a byte of flash and RAM, which was about 100 instructions
+# for resnet8.  What is more than three times the node's own is charged about five times as much:
+# kernels with so much compute two rows a call, which raises every ring, and no price of theirs says
+# so.  With one price for both, resnet8 had 20 % more RAM.
+PRICE_PER_CONSTANT, PRICE_BEYOND, MOST_TIMES = 30, 160, 3
 
 Price = Callable[[int, Candidate], int]
 """Of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
@@ -77,7 +80,9 @@ def _growth(candidate: Candidate, constants: int, per_code: int) -> int:
     """
     more = candidate.weight_bytes - constants
     code = max(0, candidate.code_bytes + min(more, 0))
-    return per_code * code + PRICE_PER_CONSTANT * max(more, 0)
+    beyond = max(candidate.weight_bytes - MOST_TIMES * constants, 0)
+    weights = PRICE_PER_CONSTANT * (max(more, 0) - beyond) + PRICE_BEYOND * beyond
+    return per_code * code + weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,8 @@ from microtir.graph.ir import Node, Tensor
 from microtir.operators import record_of
 from microtir.plan.ir import Candidate, Group, LayoutKind, Plan, PlannedOperator, Refusal
 from microtir.plan.ranking import (
+    MOST_TIMES,
+    PRICE_BEYOND,
     PRICE_PER_BYTE,
     PRICE_PER_CONSTANT,
     constant_bytes,
@@ -200,7 +202,8 @@ class _Choice:
         own = constant_bytes(self.operator.node)
         if goal not in PRICE_PER_BYTE or all(c.weight_bytes <= own for c in (self.chosen, *others)):
             return ""
-        return f" and {PRICE_PER_CONSTANT} for one of weights beyond the model's"
+        charged = f"{PRICE_PER_CONSTANT} for one of weights beyond the model's"
+        return f" and {charged}, {PRICE_BEYOND} beyond {MOST_TIMES} times those"
 
     def _kind(self, tensor: Tensor) -> str:
         return self.plan.layouts[tensor].kind.value
