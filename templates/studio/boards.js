@@ -61,11 +61,11 @@ function row(found) {
     const name = table.columns[column];
     const kind = table.right.includes(name) ? "number" : "";
     if (column === 0) {
-      const choose = element("button", {
+      const button = element("button", {
         type: "button", class: "link", "data-board": found.board, "aria-pressed": "false",
         onclick: () => choose(found.board),
       }, text);
-      return element("th", { scope: "row" }, choose);
+      return element("th", { scope: "row" }, button);
     }
     if (column === found.cells.length - 1) {
       const mark = element("span", { class: `mark ${found.fits ? "good" : "bad"}`, "aria-hidden": "true" });
