@@ -87,15 +87,29 @@ class _Trades:
     workspace_io: bool
 
     def program(self) -> Program:
-        """Return the smallest of a few programs of which each is worth what it costs."""
+        """Return a program of the goal that is worth what it costs, or a faster one."""
         asked = replace(self.asked, code_price=self._code_price())
         small = self.compile_once(asked)
         plans = (self.plan_of(other) for other in self._rivals(asked))
-        if all(self._is_surely_worth(small, plan) for plan in plans):
-            chosen = small
-        else:
-            chosen = self._last_worth([*self._faster(asked), small])
+        is_sure = all(self._is_surely_worth(small, plan) for plan in plans)
+        chosen = small if is_sure else self._compared(small, asked)
         return replace(chosen, declined=self._declined(chosen))
+
+    def _compared(self, small: Program, asked: PlanConstraints) -> Program:
+        """Return a program if it pays, else one that takes more memory."""
+        if asked.goal is Optimize.RAM:
+            balanced = replace(self.asked, goal=Optimize.BALANCED)
+            fast = replace(self, asked=balanced).program()
+            return small if self._pays(small, fast) else fast
+        fast = self.compile_once(replace(self.asked, goal=Optimize.SPEED))
+        if self._pays(small, fast):
+            return small
+        # RAM may pay where code does not.
+        streamed = self.compile_once(replace(asked, code_price=0))
+        return streamed if self._pays(streamed, fast) else fast
+
+    def _pays(self, program: Program, faster: Program) -> bool:
+        return self._cost(program).pays(self._cost(faster), self.asked.goal)
 
     def _is_surely_worth(self, small: Program, fast: Plan) -> bool:
         """Return whether a program is worth its work, so that a faster one need not be compiled."""
@@ -123,22 +137,6 @@ class _Trades:
         if asked.goal is Optimize.RAM:
             return fast, replace(asked, goal=Optimize.BALANCED)
         return (fast,)
-
-    def _faster(self, asked: PlanConstraints) -> tuple[Program, ...]:
-        """Return programs that take more memory, the fastest first."""
-        if asked.goal is Optimize.RAM:
-            balanced = replace(self.asked, goal=Optimize.BALANCED)
-            return (replace(self, asked=balanced).program(),)
-        rivals = *self._rivals(asked), replace(asked, code_price=0)
-        return tuple(map(self.compile_once, rivals))
-
-    def _last_worth(self, programs: list[Program]) -> Program:
-        """Return the last program that is worth what it costs more than the one taken before."""
-        best = programs[0]
-        for program in programs[1:]:
-            if self._cost(program).pays(self._cost(best), self.asked.goal):
-                best = program
-        return best
 
     def _cost(self, program: Program) -> _Cost:
         """Return what a program takes, its code by estimate."""

@@ -82,7 +82,11 @@ def test_s0_3_pipeline_is_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tir_passes, "pipeline", watched)
     watched_passes = tuple(Watched(p) for p in graph_passes_of(CompilationConfig(targets="c")))
     monkeypatch.setattr(graph_lowering, "graph_passes_of", lambda _config: watched_passes)
-    built = package.build(frontend.from_tflite(INT8), observe=lambda stage, _: stages.append(stage))
+    built = package.build(
+        frontend.from_tflite(INT8),
+        CompilationConfig(targets="c", optimize="ram-least"),
+        observe=lambda stage, _: stages.append(stage),
+    )
     assert stages == [name for name, _ in PIPELINE]
     passes = dict(PIPELINE)
     count = len(passes["graph"])

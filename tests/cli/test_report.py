@@ -77,5 +77,5 @@ def test_wrong_files_are_diagnostics(microtir: Command, tmp_path: Path) -> None:
 
 def test_the_page_of_the_documentation(microtir: Command) -> None:
     """The output that the page shows is what the command prints."""
-    result = microtir("report", "example:digits", "--target", "c", "--optimize", "ram")
+    result = microtir("report", "example:digits", "--target", "c", "--optimize", "ram-least")
     assert shown("report.md") == result.out.splitlines()

@@ -149,11 +149,9 @@ _CONFIG = (
         "optimize",
         Choice(Optimize),
         "balanced",
-        "Chooses what a plan keeps small: speed estimated instructions, flash bytes of code and "
-        "weights, ram the workspace, for which layers stream row by row, as long as 1 % of it "
-        "costs 20 % more instructions or less, and ram-least the workspace at any price; balanced "
-        "streams, too, where 1 % more instructions save 3 % of the RAM, weighs the size of code, "
-        "and pays at most 3 % of the instructions for 1 % of RAM and flash.",
+        "Chooses what a plan keeps small: speed estimated instructions, flash code and weights, "
+        "ram the workspace (1 % of it for 20 % of the instructions at most), ram-least at any "
+        "price; balanced all of them (1 % of RAM and flash for 3 % at most).",
     ),
     Option(
         Section.CONFIG,
