@@ -28,7 +28,7 @@ from tests.support.small_models import (
     sample_inputs,
 )
 
-BASE = CompilationConfig(targets="c")
+BASE = CompilationConfig(targets="c", optimize="ram-least")
 ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 _ARRAY = re.compile(r"extern const (\w+) (\w+)\[(\d+)\];")
 _ALIGNED = r"(?:\w+_ALIGNED\((\w+)\)\s+)?"

@@ -177,7 +177,7 @@ def test_both_placements_compute_the_same_and_exact_is_not_larger(
         assert facts is not None and facts.verified
         sizes[placement] = facts.workspace_size
         np.testing.assert_array_equal(host.load(artifact, opt_level=0).run(inputs)["y"], expected)
-    assert asked == list(Placement)
+    assert list(dict.fromkeys(asked)) == list(Placement)
     assert sizes[Placement.EXACT] <= sizes[Placement.GREEDY]
 
 
@@ -197,7 +197,10 @@ def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("microtir.shared.plan", recording)
     microtir.build(module_of(tiny_graph()), BASE.with_(optimize=goal))
-    assert set(asked) == {goal}
+    assert goal in asked
+    # Those that pay for memory are compared with what is faster, and with what takes less.
+    trade = goal in (Optimize.BALANCED, Optimize.RAM)
+    assert trade or set(asked) == {goal}
 
 
 def test_every_goal_computes_the_same() -> None:
