@@ -38,7 +38,8 @@ PACKED = Executor("aot", {"interface-api": "packed"})
 
 def built(*pools: ConstantPoolInfo, **changes: Any) -> Artifact:
     """A convolution, whose weights are read for each pixel, and a layer that reads its own once."""
-    config = CompilationConfig(targets="c", optimize="ram-least", constant_pools=pools).with_(**changes)
+    config = CompilationConfig(targets="c", optimize="ram-least", constant_pools=pools)
+    config = config.with_(**changes)
     return microtir.build(module_of(quantised_graph()), config)
 
 
