@@ -95,7 +95,8 @@ def test_a_budget_takes_the_fastest_plan_that_is_known_to_fit(seed: int) -> None
     graph = garden.graph(int(garden.rng.integers(3, 9)))
     while not graph.nodes:
         graph = garden.graph(4)
-    known = [found(graph, goal) for goal in Optimize]
+    # What `balanced` and `ram` come to by comparing programs, no search within limits looks at.
+    known = [found(graph, g) for g in (Optimize.SPEED, Optimize.FLASH, Optimize.RAM_LEAST)]
     for kind in ("ram", "flash", "stack"):
         for size in {max(plan.taken[kind], 1) for plan in known}:
             got = found(graph, Optimize.SPEED, M4, **{kind: size})
