@@ -138,7 +138,9 @@ def check_fit(board: Board, needs: MemoryDemand) -> None:
         f"the model is too large: {memory.name} would need {_total(parts)} bytes and has "
         f"{memory.size}\n{tables}",
         where=f"board '{board.name}'",
-        fix=Fix(f"{advice} optimize='ram' or 'flash'", f"{advice} --optimize ram or flash"),
+        fix=Fix(
+            f"{advice} optimize='ram-least' or 'flash'", f"{advice} --optimize ram-least or flash"
+        ),
     )
 
 

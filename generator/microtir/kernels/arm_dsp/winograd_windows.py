@@ -25,7 +25,6 @@ from microtir.kernels.common.macro_kernel import Count, Pixel, Source, cut
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant, requantised
-from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Requantisation, Rescaling
 from microtir.kernels.common.statements import at, let, loop, seq, when
 from microtir.kernels.common.winograd import OUTPUTS, TAPS, constants_of
@@ -33,7 +32,6 @@ from microtir.operators.convolution.definition import Conv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 
-_LEAST = 8  # input channels: with fewer, transforms take more than they save
 _MOST = 256  # input channels, whose transforms instructions reach
 _WORD = 4
 
@@ -193,17 +191,12 @@ def refusal(node: Node, block: tuple[int, int], reached: int) -> Refusal | None:
         block: pixels and channels of an output that are computed together.
         reached: pixels that instructions have to reach from the first one.
     """
-    reason = int8_refusal(node) or mixed_refusal(node)
+    reason = winograd.window_refusal(node)
     if reason is not None:
         return reason
     geometry = Geometry.of(node)
-    image, output, windows = geometry.image, geometry.output, geometry.windows
-    if image.images != 1:
-        return Refusal.IMAGES
-    ways = (windows.rows, windows.columns)
-    if any((way.taps, way.stride, way.dilation) != (TAPS, 1, 1) for way in ways):
-        return Refusal.WINDOWS
-    if image.channels < _LEAST or output.channels < block[1]:
+    image, output = geometry.image, geometry.output
+    if image.channels < winograd.LEAST_CHANNELS or output.channels < block[1]:
         return Refusal.FEW_CHANNELS
     fits = (
         output.width >= block[0]

@@ -34,7 +34,6 @@ from microtir.kernels.common.macro_kernel import Count, Pixel, cut, over_row, ov
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import WORDS
 from microtir.kernels.common.runs import turns_of
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
@@ -42,7 +41,6 @@ from microtir.kernels.common.winograd import COLUMNS, OUTPUTS, PIXELS, POSITIONS
 from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
 from microtir.tir import ir
 
-_LEAST = 8  # input channels: with fewer, transforms take more than they save
 _COUNTS = (Count(PIXELS, "block", overlaps=True),)
 _WORD = 4
 
@@ -138,17 +136,12 @@ def refusal(node: Node, form: Form) -> Refusal | None:
 
     Int8 over one image, 3x3 taps beside each other, outputs for each pixel, whole tiles.
     """
-    reason = int8_refusal(node) or mixed_refusal(node)
+    reason = winograd.window_refusal(node)
     if reason is not None:
         return reason
     geometry = Geometry.of(node)
-    image, output, windows = geometry.image, geometry.output, geometry.windows
-    if image.images != 1:
-        return Refusal.IMAGES
-    ways = (windows.rows, windows.columns)
-    if any((way.taps, way.stride, way.dilation) != (TAPS, 1, 1) for way in ways):
-        return Refusal.WINDOWS
-    if image.channels < _LEAST or output.channels < max(form.block.channels, 2):
+    image, output = geometry.image, geometry.output
+    if image.channels < winograd.LEAST_CHANNELS or output.channels < max(form.block.channels, 2):
         return Refusal.FEW_CHANNELS
     if output.width < PIXELS:
         return Refusal.SIZES

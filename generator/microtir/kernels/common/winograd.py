@@ -20,9 +20,13 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.common.weights import INPUT_MAGNITUDE, QUAD, channel_quads
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
 
 TAPS = 3
@@ -34,10 +38,27 @@ PIXELS = TILES * OUTPUTS
 COLUMNS = PIXELS + TAPS - 1  # that the tiles read
 PAIR = 2  # channels of a word
 FACTOR = 4  # of the sums that come out
+LEAST_CHANNELS = 8  # of inputs: with fewer, transforms take more than they save
 # A position of the inputs is a sum of four of them.
 _LARGEST_INPUT = 4 * INPUT_MAGNITUDE
 _OF_WEIGHTS = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int64)
 _OF_OUTPUTS = np.array([[1, 1, 1, 0], [0, 1, -1, -1]], np.int64)
+
+
+def window_refusal(node: Node) -> Refusal | None:
+    """Return what speaks against tiles of a convolution, whatever its sizes.
+
+    They are of int8 over one image, by 3x3 taps beside each other, with an output for each pixel.
+    """
+    reason = int8_refusal(node) or mixed_refusal(node)
+    if reason is not None:
+        return reason
+    geometry = Geometry.of(node)
+    if geometry.image.images != 1:
+        return Refusal.IMAGES
+    ways = (geometry.windows.rows, geometry.windows.columns)
+    is_plain = all((way.taps, way.stride, way.dilation) == (TAPS, 1, 1) for way in ways)
+    return None if is_plain else Refusal.WINDOWS
 
 
 def transformed(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
