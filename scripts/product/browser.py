@@ -63,6 +63,15 @@ class Browser:
             time.sleep(0.05)
         raise AssertionError(f"in {_PATIENCE:g} seconds it was not so that {what}")
 
+    def click(self, selector: str) -> None:
+        """Click on what is there; what is replaced or moved right now is waited for."""
+
+        def clicked() -> bool:
+            self.get(selector).click()
+            return True
+
+        self.until(f"{selector} can be clicked", clicked)
+
     def press(self, *keys: str) -> None:
         """Press keys where the focus is."""
         for key in keys:

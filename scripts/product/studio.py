@@ -64,7 +64,7 @@ def moves_the_slider(page: Browser) -> None:
     assert "--ram-budget" in page.text("#command")
     assert "more than the" in page.text("#plan-said")
     page.picture("too_small")
-    page.get("#least").click()
+    page.click("#least")
     page.until("it fits", lambda: page.text("#verdict") == "fits")
     assert page.text("#headline") != before
     assert page.get("#budget").get_attribute("aria-valuetext") == page.text("#budget-text")
@@ -94,9 +94,9 @@ def works_by_keyboard(page: Browser) -> None:
 
 def compares(page: Browser) -> None:
     """Check that a plan that was kept stands beside the one that is looked at."""
-    page.get("#keep").click()
-    page.get("label[for=goal-ram]").click()
-    page.get("#tab-compare").click()
+    page.click("#keep")
+    page.click("label[for=goal-ram]")
+    page.click("#tab-compare")
     page.until("there are figures", lambda: "workspace" in page.text("#compare"))
     page.until("it is done", lambda: page.count("#compare .progress p") == 0)
     assert "example:digits for cortex-m4, balanced" in page.text("#compare")
@@ -106,40 +106,43 @@ def compares(page: Browser) -> None:
 
 def shows_code_and_trades(page: Browser) -> None:
     """Check that C stands beside TIR; a row of the trades leads to its plan."""
-    page.get("#tab-code").click()
+    page.click("#tab-code")
     page.until("there is code", lambda: page.count("#code pre") == 2)
     assert "void digits_int8_layer00_conv_2d(" in page.get("#code pre").text
     page.get("#layer").send_keys(Keys.END)
     page.until("it is the last", lambda: "layer10_softmax" in page.text("#code h3"))
     page.picture("code")
-    page.get("#tab-trades").click()
+    page.click("#tab-trades")
     page.until("there is a picture", lambda: page.count("#trades circle") > 4)
     page.picture("trades")
-    page.get("#trades [aria-label='Show the plan of speed']").click()
+    page.click("#trades [aria-label='Show the plan of speed']")
     page.until("it is shown", lambda: "--optimize speed" in page.text("#command"))
 
 
 def chooses_a_board(page: Browser) -> None:
     """Check that rows come while CPUs are planned, and that one leads to the board's plan."""
     page.until("rows came", lambda: page.count("[data-board=microbit]") == 1)
+    page.run("document.querySelector('[data-board=microbit]').dataset.seen = 1")
     page.get("#filter").send_keys("micro")
     assert page.get("[data-board=microbit]").is_displayed()
-    page.get("[data-board=microbit]").click()
+    page.click("[data-board=microbit]")
     page.until("it is planned", lambda: "--board microbit" in page.text("#command"))
     page.until("it fits", lambda: page.text("#verdict") == "fits")
     assert page.get("[data-board=microbit]").get_attribute("aria-pressed") == "true"
+    page.until("all rows came", lambda: page.count("#boards-progress p") == 0)
+    assert page.count("[data-seen]") == 1, "a row was replaced while others came"
     page.get("#filter").clear()
 
 
 def downloads(page: Browser, folder: Path) -> None:
     """Check that sources, a project and the report arrive whole."""
-    page.get("#tab-download").click()
+    page.click("#tab-download")
     for kind, name in (
         ("sources", "digits_int8.zip"),
         ("project", "digits_int8_microbit.zip"),
         ("report", "digits_int8.html"),
     ):
-        page.get(f"[data-kind={kind}]").click()
+        page.click(f"[data-kind={kind}]")
         page.until(f"{name} is there", lambda name=name: (folder / name).is_file())  # type: ignore[misc]
     time.sleep(0.2)
     with zipfile.ZipFile(folder / "digits_int8.zip") as archive:
@@ -168,10 +171,10 @@ def shows_hostile_names_as_text(page: Browser, folder: Path) -> None:
     (folder / "hostile.tflite").write_bytes(_HOSTILE)
     page.get("#file").send_keys(str(folder / "hostile.tflite"))
     page.until("it is planned", lambda: "hostile.tflite" in page.text("#command"))
-    page.get("#tab-layers").click()
+    page.click("#tab-layers")
     page.until("its name is shown", lambda: "<b onclick=1>" in page.run(
         "return document.querySelector('#layers').textContent"))  # fmt: skip
-    page.get("#tab-code").click()
+    page.click("#tab-code")
     page.until("it has code", lambda: "hostile" in page.text("#code pre"))
     assert page.count("[onclick]") == 0
 
@@ -180,7 +183,7 @@ def fits_a_phone(page: Browser) -> None:
     """Check that on 360 pixels nothing is cut or scrolls sideways, in each view."""
     page.size(PHONE)
     for tab in _TABS:
-        page.get(f"#tab-{tab}").click()
+        page.click(f"#tab-{tab}")
         page.until("it is there", lambda: page.count("#views .progress p") == 0)
         assert page.cut() == [], (tab, page.cut())
         page.run("document.getElementById('views').scrollIntoView()")
@@ -195,10 +198,10 @@ def can_be_read(page: Browser) -> None:
     for scheme in ("light", "dark"):
         page.scheme(scheme)
         for tab in _TABS:
-            page.get(f"#tab-{tab}").click()
+            page.click(f"#tab-{tab}")
             page.until("it is there", lambda: page.count("#views .progress p") == 0)
             assert page.faint() == [], (scheme, tab, page.faint())
-        page.get("#tab-memory").click()
+        page.click("#tab-memory")
         page.picture(scheme)
     assert page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
     page.scheme("light")
@@ -222,7 +225,7 @@ def tells_that_the_server_has_gone(page: Browser, server: subprocess.Popen[str])
     """Check that a page that is left open says that nobody answers."""
     server.terminate()
     assert server.wait(20) == 0
-    page.get("label[for=goal-flash]").click()
+    page.click("label[for=goal-flash]")
     page.until("it says so", lambda: "the server does not answer" in page.text("#plan-said"))
 
 

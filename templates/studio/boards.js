@@ -43,37 +43,57 @@ function show(found) {
   table = found;
   byId("boards-title").textContent = found.title;
   ["boards-table", "boards-note", "filter-field"].forEach((id) => { byId(id).hidden = false; });
-  const heads = found.columns.map((column) =>
-    element("th", { scope: "col", class: found.right.includes(column) ? "number" : "" }, column));
-  const body = element("tbody", {}, ...found.rows.map(row));
-  const focused = document.activeElement.dataset.board;
-  fill(byId("boards-table"),
-    element("table", { class: "fits" }, element("thead", {}, element("tr", {}, ...heads)), body));
+  if (!byId("boards-table").firstElementChild) {
+    fill(byId("boards-table"), element("table", { class: "fits" }, heads(), element("tbody")));
+  }
+  const body = byId("boards-table").querySelector("tbody");
+  const known = new Map([...body.rows].map((line) => [line.dataset.row, line]));
+  const lines = found.rows.map((one) => update(known.get(one.board) || row(one), one));
+  // Rows that stay are not touched: somebody may hold the mouse over one, or the focus in it.
+  const wanted = new Set(lines);
+  [...body.rows].filter((line) => !wanted.has(line)).forEach((line) => line.remove());
+  lines.forEach((line, at) => {
+    if (body.rows[at] !== line) {
+      body.insertBefore(line, body.rows[at] || null);
+    }
+  });
   filter();
   markChosen();
-  if (focused) {
-    byId("boards-table").querySelector(`[data-board="${CSS.escape(focused)}"]`)?.focus();
-  }
+}
+
+function heads() {
+  const names = table.columns.map((column) =>
+    element("th", { scope: "col", class: table.right.includes(column) ? "number" : "" }, column));
+  return element("thead", {}, element("tr", {}, ...names));
 }
 
 function row(found) {
-  const cells = found.cells.map((text, column) => {
-    const name = table.columns[column];
-    const kind = table.right.includes(name) ? "number" : "";
-    if (column === 0) {
-      const button = element("button", {
-        type: "button", class: "link", "data-board": found.board, "aria-pressed": "false",
-        onclick: () => choose(found.board),
-      }, text);
-      return element("th", { scope: "row" }, button);
-    }
-    if (column === found.cells.length - 1) {
+  const button = element("button", {
+    type: "button", class: "link", "data-board": found.board, "aria-pressed": "false",
+    onclick: () => choose(found.board),
+  });
+  return element("tr", { "data-row": found.board }, element("th", { scope: "row" }, button));
+}
+
+function update(line, found) {
+  const [first, ...rest] = found.cells;
+  const button = line.querySelector("button");
+  if (button.textContent !== first) {
+    button.textContent = first;
+  }
+  const cells = rest.map((text, at) => {
+    const name = table.columns[at + 1];
+    if (at === rest.length - 1) {
       const mark = element("span", { class: `mark ${found.fits ? "good" : "bad"}`, "aria-hidden": "true" });
       return element("td", { class: "last", "data-title": name }, mark, text);
     }
-    return element("td", { class: kind, "data-title": name }, text);
+    return element("td", { class: table.right.includes(name) ? "number" : "", "data-title": name }, text);
   });
-  return element("tr", {}, ...cells);
+  while (line.cells.length > 1) {
+    line.deleteCell(1);
+  }
+  line.append(...cells);
+  return line;
 }
 
 function choose(board) {
