@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from microtir import codegen, fit, memory, trades
+from microtir import codegen, fit, memory
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
 from microtir.constant_placement import placed_constants
@@ -40,6 +40,7 @@ from microtir.te import ScalarVar, Tensor
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import Buffer, PrimFunc, Var
 from microtir.tir.verify import verify, verify_module
+from microtir.trades import Trades
 
 __all__ = ["Compiler", "build", "compile_once", "lower"]
 
@@ -131,7 +132,7 @@ def _lower_model(
         asked = code_of(module, compiler)
         found = fit.search(compiled, plan_of, config, asked, state_bytes(graph))
     else:
-        found = trades.settled(compiled, plan_of, config)
+        found = Trades.of(compiled, plan_of, config).program()
     return module_with(module, found)
 
 

@@ -12,7 +12,7 @@ program that was found, more or less than estimated, is expected of the others, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
@@ -25,6 +25,7 @@ from microtir.limits import workspace_excess
 from microtir.plan.ir import ANY_SPEED, Plan, PlanConstraints
 from microtir.plan.work import plan_work
 from microtir.program import Program
+from microtir.trades import Trades
 
 _PRECISION = 32  # a measured ratio is good enough within so many parts of it
 _COMPILATIONS = 4  # programs that a compiler is asked about at most
@@ -110,6 +111,19 @@ class _Search:
     _known: dict[PlanConstraints, _Trial] = field(default_factory=dict)
 
     def best(self) -> Program:
+        """Return the program of the goal where it keeps to the limits, else the fastest that does.
+
+        A limit that is far away changes nothing.
+        """
+        if not self._seeks_speed:
+            free = self._trades(self.config.optimize).program()
+            use = Use.of(free, self.config)
+            code = self.code_of(free) if self._is_uncertain(use) else None
+            if self._excess(_Trial(free, use if code is None else replace(use, code=code))) == 0:
+                return free
+        return self._found()
+
+    def _found(self) -> Program:
         """Return the program of the fastest plan that keeps to the limits."""
         scale = Fraction(1)
         tried: list[_Trial] = []
@@ -170,7 +184,7 @@ class _Search:
             best = self._spend_flash_slack(best, scale)
         if is_enough and not self._seeks_speed:
             return best
-        rivals = {asked: plan_work(self.plan_of(asked)) for asked in map(self._unlimited, Optimize)}
+        rivals = {asked: plan_work(self.plan_of(asked)) for asked in self._unlimited()}
         most = plan_work(best.use.plan) if is_enough else None
         for asked in sorted(rivals, key=rivals.__getitem__):
             if most is None or rivals[asked] < most:
@@ -193,9 +207,8 @@ class _Search:
 
     def _searched(self, scale: Fraction, byte_price: int = 0) -> list[_Trial]:
         """Return what prices, from one on, and refusals lead to, one after another."""
-        asked: PlanConstraints | None = replace(
-            PlanConstraints.of(self.config, self.state), byte_price=byte_price
-        )
+        goal, ram = self._trades(self.config.optimize), self.config.workspace_limit(self.state)
+        asked: PlanConstraints | None = replace(goal.asked(), ram=ram, byte_price=byte_price)
         tried = []
         while asked is not None:
             tried.append(self._within_limits(asked))
@@ -276,11 +289,18 @@ class _Search:
             self._known[asked] = _Trial(program, Use.of(program, self.config))
         return self._known[asked]
 
-    def _unlimited(self, goal: Optimize) -> PlanConstraints:
-        """Return the constraints of a goal where nothing is limited."""
-        # Only the least flash of all has layers share bodies, whatever else is the goal.
-        price = ANY_SPEED if goal is Optimize.FLASH else 0
-        return PlanConstraints(goal, self.config.measure, byte_price=price)
+    def _trades(self, goal: Optimize) -> Trades:
+        """Return what a goal chooses from where nothing is limited."""
+        config = self.config.with_(optimize=goal)
+        return Trades.of(lambda asked: self._compiled(asked).program, self.plan_of, config)
+
+    def _unlimited(self) -> Iterator[PlanConstraints]:
+        """Yield the constraints that goals come to where nothing is limited."""
+        for goal in Optimize:
+            # Only the least flash of all has layers share bodies, whatever else is the goal.
+            price = ANY_SPEED if goal is Optimize.FLASH else 0
+            yield PlanConstraints(goal, self.config.measure, byte_price=price)
+            yield from self._trades(goal).alternatives()
 
     def _shallower(self, use: Use) -> PlanConstraints | None:
         """Return constraints that refuse kernels that go too deep; None if none can be refused."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from microtir.config import CompilationConfig
-from microtir.config.enums import Optimize
+from microtir.config.enums import Measure, Optimize
 from microtir.decisions import DeclinedTrade
 from microtir.plan.ir import Plan, PlanConstraints
 from microtir.plan.ranking import PRICE_PER_BYTE
@@ -40,21 +40,6 @@ _LAYER_CODE, _PROGRAM_CODE = 350, 700
 _LESS_CODE, _SURE_RAM = 0.3, 0.5
 
 
-def settled(compile_once: Compile, plan_of: PlanOf, config: CompilationConfig) -> Program:
-    """Return the program of a configuration without limits.
-
-    Args:
-        compile_once: compiles a program.
-        plan_of: plans it.
-        config: with the goal.
-    """
-    asked = PlanConstraints.of(config)
-    if asked.goal not in (Optimize.BALANCED, Optimize.RAM):
-        return compile_once(asked)
-    workspace_io = config.pass_config.use_workspace_io
-    return _Trades(compile_once, plan_of, asked, workspace_io).program()
-
-
 @dataclass(frozen=True, slots=True)
 class _Cost:
     """What a program takes: instructions or cycles, RAM with inputs, outputs and states, flash."""
@@ -78,38 +63,73 @@ class _Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class _Trades:
-    """The programs that a goal has to choose from, by the names of the arguments of `settled`."""
+class Trades:
+    """The programs that a goal has to choose from where no limit plays a part.
+
+    Args:
+        compile_once: compiles a program.
+        plan_of: plans it.
+        goal: what counts.
+        measure: what speed is counted in.
+        workspace_io: whether inputs and outputs lie in the workspace.
+    """
 
     compile_once: Compile
     plan_of: PlanOf
-    asked: PlanConstraints
+    goal: Optimize
+    measure: Measure
     workspace_io: bool
+
+    @staticmethod
+    def of(compile_once: Compile, plan_of: PlanOf, config: CompilationConfig) -> Trades:
+        """Return the trades of the goal of a configuration."""
+        workspace_io = config.pass_config.use_workspace_io
+        return Trades(compile_once, plan_of, config.optimize, config.measure, workspace_io)
 
     def program(self) -> Program:
         """Return a program of the goal that is worth what it costs, or a faster one."""
-        asked = replace(self.asked, code_price=self._code_price())
+        asked = self.asked()
         small = self.compile_once(asked)
-        plans = (self.plan_of(other) for other in self._rivals(asked))
+        if not self._has_price:
+            return small
+        plans = (self.plan_of(other) for other in self._rivals())
         is_sure = all(self._is_surely_worth(small, plan) for plan in plans)
-        chosen = small if is_sure else self._compared(small, asked)
+        chosen = small if is_sure else self._compared(small)
         return replace(chosen, declined=self._declined(chosen))
 
-    def _compared(self, small: Program, asked: PlanConstraints) -> Program:
+    def asked(self) -> PlanConstraints:
+        """Return what is asked for first, a byte of code at the price that the network bears."""
+        asked = self._unpriced(self.goal)
+        return replace(asked, code_price=self._code_price()) if self._has_price else asked
+
+    def alternatives(self) -> tuple[PlanConstraints, ...]:
+        """Return what the goal may come to, from the least memory on."""
+        if not self._has_price:
+            return (self.asked(),)
+        asked = self.asked()
+        return asked, replace(asked, code_price=0)
+
+    @property
+    def _has_price(self) -> bool:
+        return self.goal in (Optimize.BALANCED, Optimize.RAM)
+
+    def _unpriced(self, goal: Optimize) -> PlanConstraints:
+        return PlanConstraints(goal, self.measure)
+
+    def _compared(self, small: Program) -> Program:
         """Return a program if it pays, else one that takes more memory."""
-        if asked.goal is Optimize.RAM:
-            balanced = replace(self.asked, goal=Optimize.BALANCED)
-            fast = replace(self, asked=balanced).program()
+        if self.goal is Optimize.RAM:
+            fast = replace(self, goal=Optimize.BALANCED).program()
             return small if self._pays(small, fast) else fast
-        fast = self.compile_once(replace(self.asked, goal=Optimize.SPEED))
+        fast = self.compile_once(self._unpriced(Optimize.SPEED))
         if self._pays(small, fast):
             return small
         # RAM may pay where code does not.
-        streamed = self.compile_once(replace(asked, code_price=0))
+        streamed = self.compile_once(replace(self.asked(), code_price=0))
         return streamed if self._pays(streamed, fast) else fast
 
     def _pays(self, program: Program, faster: Program) -> bool:
-        return self._cost(program).pays(self._cost(faster), self.asked.goal)
+        return self._cost(program).pays(self._cost(faster), self.goal)
 
     def _is_surely_worth(self, small: Program, fast: Plan) -> bool:
         """Return whether a program is worth its work, so that a faster one need not be compiled."""
@@ -122,20 +142,20 @@ class _Trades:
         if cost.times(known) <= _SLIGHT:
             return True
         # Where RAM is all that counts, a byte that placement finds decides.
-        return self.asked.goal is Optimize.BALANCED and cost.pays(known, self.asked.goal)
+        return self.goal is Optimize.BALANCED and cost.pays(known, self.goal)
 
     def _code_price(self) -> int:
         """Return what a byte of code may cost: what 1 % of all bytes is worth in a network."""
-        fast = self.plan_of(replace(self.asked, goal=Optimize.SPEED))
+        fast = self.plan_of(self._unpriced(Optimize.SPEED))
         cost, images = self._estimate(fast), max(n.source.images for n in fast.graph.nodes)
         bearable = _OF_ALL * cost.work // images // (cost.ram + cost.flash)
-        return min(PRICE_PER_BYTE[self.asked.goal], bearable)
+        return min(PRICE_PER_BYTE[self.goal], bearable)
 
-    def _rivals(self, asked: PlanConstraints) -> tuple[PlanConstraints, ...]:
+    def _rivals(self) -> tuple[PlanConstraints, ...]:
         """Return what is faster and takes more memory."""
-        fast = replace(self.asked, goal=Optimize.SPEED)
-        if asked.goal is Optimize.RAM:
-            return fast, replace(asked, goal=Optimize.BALANCED)
+        fast = self._unpriced(Optimize.SPEED)
+        if self.goal is Optimize.RAM:
+            return fast, replace(self.asked(), goal=Optimize.BALANCED)
         return (fast,)
 
     def _cost(self, program: Program) -> _Cost:
@@ -159,11 +179,11 @@ class _Trades:
 
     def _declined(self, chosen: Program) -> DeclinedTrade | None:
         """Return what the goal would have saved at any price, if that is worth telling."""
-        is_ram = self.asked.goal is Optimize.RAM
-        at_any_price = replace(self.asked, goal=Optimize.RAM_LEAST if is_ram else self.asked.goal)
+        is_ram = self.goal is Optimize.RAM
+        at_any_price = self._unpriced(Optimize.RAM_LEAST if is_ram else self.goal)
         small, taken = self._estimate(self.plan_of(at_any_price)), self._estimate(chosen.plan)
         ram, flash, times = taken.ram - small.ram, taken.flash - small.flash, small.times(taken)
         if times < _NOTABLE or (ram if is_ram else ram + flash) <= 0:
             return None
         goal = Optimize.RAM_LEAST if ram >= flash or is_ram else Optimize.FLASH
-        return DeclinedTrade(ram, flash, times, self.asked.measure, goal)
+        return DeclinedTrade(ram, flash, times, self.measure, goal)
