@@ -182,7 +182,8 @@ def compile_once(
     arrays = constants_of(everything.distinct, config.constant_alignment())
     figures = figures_of(everything, arrays, config, constants, codegen.assembly_lines)
     see("measure", figures)
-    reasons = decisions(planned, limits.goal, lambda node: refusals(node, config))
+    percent = config.primary_target().work_percent
+    reasons = decisions(planned, limits.goal, lambda node: refusals(node, config), percent)
     named_reasons = {f.name: reasons[op.node] for op, fs in lowered.items() for f in fs}
     return Program(
         planned.graph, planned, functions, main, named, placement, constants, figures,

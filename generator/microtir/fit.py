@@ -31,6 +31,7 @@ _PRECISION = 32  # a measured ratio is good enough within so many parts of it
 _COMPILATIONS = 4  # programs that a compiler is asked about at most
 _RAISES = 6  # programs that are made at most to spend what is left of the flash, per start
 _CLOSE = 100  # such a part of the budget is left unspent
+_PLACED = 1.5  # times the bytes that placement takes are what planning expects at most, or nearly
 _SURELY = 4  # no compiler is asked where so many times the estimated code would fit
 
 Compile = Callable[[PlanConstraints], Program]
@@ -115,13 +116,19 @@ class _Search:
 
         A limit that is far away changes nothing.
         """
-        if not self._seeks_speed:
+        if not self._seeks_speed and self._may_be_free():
             free = self._trades(self.config.optimize).program()
             use = Use.of(free, self.config)
             code = self.code_of(free) if self._is_uncertain(use) else None
             if self._excess(_Trial(free, use if code is None else replace(use, code=code))) == 0:
                 return free
         return self._found()
+
+    def _may_be_free(self) -> bool:
+        """Return whether the program of the goal may keep to the limit on RAM by placement."""
+        limit = self.config.workspace_limit(self.state)
+        plan = self.plan_of(self._trades(self.config.optimize).asked())
+        return limit is None or plan.bytes <= _PLACED * limit
 
     def _found(self) -> Program:
         """Return the program of the fastest plan that keeps to the limits."""

@@ -70,7 +70,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules", "graph.reference"},
     "graph": COMMON | GRAPH_IR | MODULE,
     # candidates come in as a function, from the driver; what was decided goes into the module
-    "plan": COMMON | GRAPH_IR | MODULE | {"graph.columns", "graph.macs", "support.reading"},
+    "plan": COMMON
+    | GRAPH_IR
+    | MODULE
+    | {"graph.columns", "graph.macs", "instruction_sets", "support.reading"},
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
     "schedule": COMMON | TIR,
     "kernels": COMMON
@@ -166,8 +169,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     "flash_slack": frozenset({"graph.ir", "plan.ir", "plan.work"}),
     "stages": COMMON | {"function_lowering", "graph.passes", "tir"},
     "shared": COMMON | GRAPH_IR | {"function_lowering", "graph", "kernels", "plan"},
-    "fit": COMMON | {"flash_slack", "graph.ir", "limits", "plan.ir", "plan.work", "program"},
     "trades": COMMON | {"decisions", "graph.ir", "plan.ir", "plan.ranking", "plan.work", "program"},
+    "fit": COMMON
+    | {"flash_slack", "graph.ir", "limits", "plan.ir", "plan.work", "program", "trades"},
     # the last steps of the driver: what it gives, and what it refuses
     "outcome": COMMON | MODULE | {"artifact", "codegen", "ports", "program"},
     "constant_placement": COMMON | MODULE | {"measure", "memory"},

@@ -11,6 +11,7 @@ from microtir.config.enums import Measure, Optimize
 from microtir.decisions import Decision
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, SourceLocation, SumRange, Tensor, TensorType
+from microtir.instruction_sets.costs import WorkPercent
 from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import measured as records
@@ -21,7 +22,7 @@ from microtir.plan.reasons import decisions
 
 ROWS = 10
 CALL, BY_ROWS = 40, 40 * ROWS  # what the calls themselves are counted as
-CALL_CYCLES = 60
+CALL_CYCLES, BY_ROWS_CYCLES = 60, 60 * ROWS
 
 
 def image(name: str) -> Tensor:
@@ -50,6 +51,7 @@ def candidate(
     )
 
 
+SAME_WORK = WorkPercent()
 FAST = candidate("gemm", 1000, scratch=50, code=500)
 COMPACT = candidate("gemm_compact", 1800, code=100)
 PLAIN = candidate("direct", 9000)
@@ -62,13 +64,14 @@ def decided(
     limit: int | None = None,
     refused: Sequence[tuple[str, Refusal]] = (),
     measure: Measure = Measure.INSTRUCTIONS,
+    percent: WorkPercent = SAME_WORK,
 ) -> Decision:
     """What is decided about the last operator."""
     made = plan(
         graph, lambda _node: tuple(offered), PlanConstraints(goal, measure, limit),
         workspace_io=True,
     )  # fmt: skip
-    return decisions(made, goal, lambda _node: refused)[graph.nodes[-1]]
+    return decisions(made, goal, lambda _node: refused, percent)[graph.nodes[-1]]
 
 
 def reasons(decision: Decision) -> Mapping[str, str]:
@@ -103,6 +106,17 @@ def test_cycles_against_code() -> None:
     found = decided(chain(1), (COMPACT, FAST), Optimize.BALANCED, measure=Measure.CYCLES)
     assert found.reason.startswith("the best of 2 at 16 cycles for a byte of code")
     assert reasons(found)["gemm"] == "400 bytes more, 1,600 cycles less"
+
+
+def test_work_is_told_as_the_cpu_takes_it() -> None:
+    """A CPU with three times the instructions: figures, differences and prices; no other choice."""
+    small = WorkPercent(instructions=300, cycles=400)
+    found = decided(chain(1), (COMPACT, FAST), Optimize.BALANCED, percent=small)
+    assert found.reason.startswith("the best of 2 at 48 instructions for a byte of code")
+    assert (found.instructions, found.cycles) == (3 * (1800 + BY_ROWS), 4 * (3600 + BY_ROWS_CYCLES))
+    assert reasons(found)["gemm"] == "400 bytes more, 2,400 instructions less"
+    counted = replace(COMPACT, is_measured=True)
+    assert decided(chain(1), (counted,), Optimize.SPEED, percent=small).instructions == 1800 + CALL
 
 
 def test_cycles_row_by_row() -> None:

@@ -191,7 +191,7 @@ def test_a_pool_may_be_too_small() -> None:
     pools = [{"pool_name": "sram", "pool_info_properties": {"size_hint_bytes": 100}}]
     found = described(module_of(quantised_graph()), workspace_pools=pools)
     (limit,) = found.limits
-    assert (limit.option, limit.free, found.fits) == ("pool sram", 64, True)
+    assert (limit.option, limit.free, found.fits) == ("pool sram", 46, True)
     tight = PORTABLE.with_(workspace_pools=pools, budget={"ram": 3})
     assert tight.without_limits().budget.ram is None
     assert tight.without_limits().workspace_pools[0].size_limit is None

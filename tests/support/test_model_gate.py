@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.inner_pytest import run_inner
+
 RUNS_BOTH = """
     import pytest
 
@@ -50,11 +50,10 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
                 (folder / "exported" / "manifest.json").write_text(json.dumps(listed))
         monkeypatch.setenv("MICROTIR_MODELS", str(folder))
         monkeypatch.setenv("CI", "true" if ci else "")
-        monkeypatch.setenv("PYTHONPATH", str(ROOT))
         pytester.makeini("[pytest]\nmarkers = model(name): a model")
         pytester.makepyfile(source)
-        plugin = "tests.support.model_gate"
-        return pytester.runpytest_subprocess("-p", plugin, "-n", str(workers))
+        plugins = "tests.support.model_gate", "xdist"
+        return run_inner(pytester, monkeypatch, "-n", str(workers), plugins=plugins)
 
     return run
 

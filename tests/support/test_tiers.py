@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ import pytest
 from tests import soak
 from tests.support import seeds
 from tests.support.compile_cache import VARIABLE, compiler_output
+from tests.support.inner_pytest import run_inner
 
-PLUGIN = "-p", "tests.support.tiers", "-p", "no:cacheprovider"
+PLUGINS = "tests.support.tiers", "no:cacheprovider", "_hypothesis_pytestplugin"
 TESTS = """
 import pytest
 from hypothesis import given, strategies as st
@@ -33,17 +35,19 @@ def test_property(number): pass
 MARKS = "[pytest]\nmarkers =\n" + "".join(
     f"    {name}\n" for name in ("slow", "quick", "soak", "soak_only", "tools", "model")
 )
-
-
-ROOT = Path(__file__).resolve().parents[2]
+Inner = Callable[..., pytest.RunResult]
 
 
 @pytest.fixture
-def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Return a pytest of its own that has the plugin."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    pytester.makeini(MARKS)
-    return pytester
+def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
+    """Run tests in a pytest of its own that has the plugin."""
+
+    def run(*arguments: str, **files: str) -> pytest.RunResult:
+        pytester.makeini(MARKS)
+        pytester.makepyfile(**files)
+        return run_inner(pytester, monkeypatch, *arguments, plugins=PLUGINS)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -54,21 +58,18 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
         ("soak", {"random", "long", "property"}),
     ],
 )
-def test_a_tier_has_its_tests(inner: pytest.Pytester, tier: str, names: set[str]) -> None:
+def test_a_tier_has_its_tests(inner: Inner, tier: str, names: set[str]) -> None:
     """Marks say what a tier leaves out, and the soak's seed reaches the tests."""
-    inner.makepyfile(**{"tests/graph/test_it": TESTS})
-    options = ["--tier", tier, "--soak-seed", "3", *PLUGIN]
-    done = inner.runpytest_subprocess("-v", *options)
+    done = inner("-v", "--tier", tier, "--soak-seed", "3", **{"tests/graph/test_it": TESTS})
     passed = re.findall(r"::test_(\w+) PASSED", done.stdout.str())
     assert set(passed) == names, done.stdout.str()
 
 
-def test_a_failure_is_named_when_it_occurs(inner: pytest.Pytester) -> None:
+def test_a_failure_is_named_when_it_occurs(inner: Inner) -> None:
     """Before the tests that come after it, also in quiet mode."""
-    inner.makepyfile(
-        test_a="def test_wrong(): assert False", test_b="def test_late(): print('LATER')"
-    )
-    lines = inner.runpytest_subprocess("-q", "-s", *PLUGIN).stdout.str().splitlines()
+    late = "def test_late(): print('LATER')"
+    done = inner("-q", "-s", test_a="def test_wrong(): assert False", test_b=late)
+    lines = done.stdout.str().splitlines()
     (named,) = [n for n, line in enumerate(lines) if line == "failed: test_a.py::test_wrong"]
     (later,) = [n for n, line in enumerate(lines) if "LATER" in line]
     assert named < later

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
+
+from tests.support.inner_pytest import ROOT, run_inner
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).resolve().parents[2]
 SLOW = """
     import time, pytest
 
@@ -28,13 +28,16 @@ SLOW = """
 """
 
 
-def test_shared_fixtures_do_not_count(pytester: pytest.Pytester) -> None:
+def test_shared_fixtures_do_not_count(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a busy machine fixtures that build hundreds of programs ran into the limit of a test."""
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     mine = {"timeout": 0.3, "timeout_func_only": options["timeout_func_only"]}
     assert options["timeout"] == 300 and options["faulthandler_timeout"] > 300
     pytester.makeini("\n".join(["[pytest]", *(f"{key} = {mine[key]}" for key in mine)]))
     pytester.makepyfile(SLOW)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    plugins = "no:cacheprovider", "pytest_timeout"
+    result = run_inner(pytester, monkeypatch, plugins=plugins)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*Timeout*0.3*"])

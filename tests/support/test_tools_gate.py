@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from tests.support.inner_pytest import ROOT, run_inner
 from tests.support.tools_gate import FOLDERS, LEAST, ToolsGate
 
-ROOT = Path(__file__).resolve().parents[2]
 PURE = """
     import pytest, shutil
 
@@ -30,11 +29,11 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
 
     def run(*arguments: str, ci: bool) -> pytest.RunResult:
         monkeypatch.setenv("CI", "true" if ci else "")
-        monkeypatch.setenv("PYTHONPATH", str(ROOT))
         pytester.makeini("[pytest]\nmarkers = tools: needs tools")
         for folder, text in (("config", PURE), ("boards", IMPORTS)):
             pytester.makepyfile(**{f"tests/{folder}/test_one": text})
-        return pytester.runpytest_subprocess("-p", "tests.support.tools_gate", *arguments)
+        plugins = "tests.support.tools_gate", "xdist"
+        return run_inner(pytester, monkeypatch, *arguments, plugins=plugins)
 
     return run
 

@@ -52,7 +52,7 @@ def require_same(func: PrimFunc, tir_pass: Pass, seed: int) -> PrimFunc:
 
 
 @given(expression_functions(), st.integers(0, 3))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_simplify_keeps_the_value_of_expressions(func: PrimFunc, seed: int) -> None:
     """Simplify changes no value and adds no error to a random expression."""
     after = require_same(func, Simplify(), seed)
@@ -60,7 +60,7 @@ def test_simplify_keeps_the_value_of_expressions(func: PrimFunc, seed: int) -> N
 
 
 @given(functions(), st.integers(0, 3))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_simplify_keeps_the_meaning_of_programs(func: PrimFunc, seed: int) -> None:
     """Simplify keeps what a random program stores, and is idempotent."""
     after = require_same(func, Simplify(), seed)
@@ -69,7 +69,7 @@ def test_simplify_keeps_the_meaning_of_programs(func: PrimFunc, seed: int) -> No
 
 @pytest.mark.parametrize("tir_pass", [PartitionLoops(), UnrollLoops(4), LowerVectorized()])
 @given(func=functions(), seed=st.integers(0, 3))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_loop_passes_keep_the_meaning_of_programs(
     tir_pass: Pass, func: PrimFunc, seed: int
 ) -> None:
@@ -78,7 +78,7 @@ def test_loop_passes_keep_the_meaning_of_programs(
 
 
 @given(functions(), st.integers(0, 3), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_pipeline_keeps_the_meaning_of_programs(
     func: PrimFunc, seed: int, simple_mode: bool
 ) -> None:
@@ -92,7 +92,7 @@ def test_pipeline_keeps_the_meaning_of_programs(
 
 
 @given(functions())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_text_round_trip(func: PrimFunc) -> None:
     """Parsing the text of a program gives a program of the same text and meaning."""
     text = to_text(func)

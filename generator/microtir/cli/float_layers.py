@@ -40,11 +40,13 @@ def float_parts(model: str, lowered: IRModule) -> tuple[FloatPart, ...]:
     )
     if not layers or lowered.program is None:
         return ()
-    planned = [
-        (op.node.source.index, op.candidate.cost(op.candidate.calls).instructions)
+    floats = {
+        (op.node.source.index, op.node.name)
         for op in lowered.program.plan.operators
         if any(t.dtype.is_float for t in (*op.node.inputs, *op.node.outputs))
-    ]
+    }
+    known = {(d.index, d.layer): d.instructions for d in lowered.program.decisions.values()}
+    planned = [(where[0], known[where]) for where in floats if where in known]
     return tuple(
         FloatPart(
             str(layer.source),

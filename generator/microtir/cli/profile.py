@@ -20,8 +20,8 @@ from microtir.errors import ExitCode
 if TYPE_CHECKING:
     from microtir.boards import Board as BoardFacts
     from microtir.decisions import Alternative, Decision
-    from microtir.plan.ir import Plan
     from microtir.profiling.profile import LayerCost, Profile
+    from microtir.program import Program
 
 
 def profile(
@@ -73,7 +73,7 @@ def profile(
         beside = _beside(result, whole, built) if whole else []
         _print(result, chosen, for_processors(config.targets), beside)
         if explain:
-            _explain(result, built.program.plan)
+            _explain(result, built.program)
             _reasons(built.program.decisions)
     return ExitCode.DONE
 
@@ -218,8 +218,10 @@ def _row(layer: LayerCost, result: Profile) -> tuple[object, ...]:
     )
 
 
-def _explain(result: Profile, plan: Plan) -> None:
+def _explain(result: Profile, program: Program) -> None:
     """Print a table of what the plan chose, beside what came out of it."""
+    plan = program.plan
+    expected = {(d.index, d.layer): d.instructions for d in program.decisions.values()}
     measured: dict[str, int] = {}
     for layer in result.layers:
         measured[layer.name] = measured.get(layer.name, 0) + layer.instructions
@@ -239,7 +241,7 @@ def _explain(result: Profile, plan: Plan) -> None:
                     ", ".join(texts[:split]),
                     ", ".join(texts[split:]),
                     candidate.scratch_bytes or None,
-                    candidate.cost(candidate.calls).instructions,
+                    expected.get((node.source.index, node.name)),
                     measured.get(node.name),
                 )
             )

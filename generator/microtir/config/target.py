@@ -15,6 +15,7 @@ from microtir.config.target_text import attributes_of
 from microtir.errors import ConfigError
 from microtir.instruction_sets import instruction_set
 from microtir.instruction_sets.core import Core, Family
+from microtir.instruction_sets.costs import WorkPercent
 from microtir.instruction_sets.features import Feature, in_order
 from microtir.support.arguments import checked_arguments
 
@@ -88,6 +89,11 @@ class Target:
     @property
     def family(self) -> Family:
         return self.core.family
+
+    @property
+    def work_percent(self) -> WorkPercent:
+        """Return what the CPU takes for estimated work."""
+        return instruction_set(self.family).work_percent(self.core)
 
     @property
     def keys(self) -> tuple[str, ...]:

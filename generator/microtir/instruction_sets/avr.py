@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 
 from microtir.instruction_sets.core import Core, Family
+from microtir.instruction_sets.costs import WorkPercent
 from microtir.instruction_sets.features import Feature
 from microtir.instruction_sets.record import InstructionSet
 
@@ -34,6 +35,9 @@ class Avr(InstructionSet):
 
     def return_bytes(self, flash: int) -> int:
         return 3 if flash > _NEAR_FLASH else 2
+
+    def work_percent(self, _core: Core) -> WorkPercent:
+        return WorkPercent(instructions=1118, cycles=1090)
 
     def measured_code(self, _core: Core) -> tuple[int, int]:
         return 90, 115

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from microtir.instruction_sets.core import GENERIC, Core, Family
-from microtir.instruction_sets.costs import CpuCosts, Kind
+from microtir.instruction_sets.costs import CpuCosts, Kind, WorkPercent
 from microtir.instruction_sets.features import Feature
 
 
@@ -71,6 +71,10 @@ class InstructionSet:
     def cpu_costs(self, _core: Core) -> CpuCosts | None:
         """Return the table of a CPU, or of its architecture; None where there is none."""
         return None
+
+    def work_percent(self, _core: Core) -> WorkPercent:
+        """Return what a CPU takes for estimated work; 100 where that was not measured."""
+        return WorkPercent()
 
     def return_bytes(self, _flash: int) -> int:
         """Return the bytes that a call itself pushes, on a CPU with so much flash."""

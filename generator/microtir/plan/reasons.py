@@ -9,6 +9,7 @@ from types import MappingProxyType
 from microtir.config.enums import Measure, Optimize
 from microtir.decisions import Alternative, Decision
 from microtir.graph.ir import Node, Tensor
+from microtir.instruction_sets.costs import WorkPercent
 from microtir.operators import record_of
 from microtir.plan.ir import Candidate, Group, LayoutKind, Plan, PlannedOperator, Refusal
 from microtir.plan.ranking import (
@@ -33,18 +34,21 @@ _MERITS: Mapping[Optimize, str] = MappingProxyType(
 )
 
 
-def decisions(plan: Plan, goal: Optimize, refusals_of: RefusalsOf) -> Mapping[Node, Decision]:
+def decisions(
+    plan: Plan, goal: Optimize, refusals_of: RefusalsOf, percent: WorkPercent
+) -> Mapping[Node, Decision]:
     """Return what was decided about every operator of a plan.
 
     Args:
         plan: as `plan` made it for this goal.
         goal: what candidates were ranked by.
         refusals_of: gives the kernels that cannot compute a node.
+        percent: of the estimates of a plan that the CPU takes: work is told as it takes it.
     """
     ranking = plan.constraints.ranking_of(goal)
     return MappingProxyType(
         {
-            operator.node: _Choice(operator, group, plan, ranking).decision(
+            operator.node: _Choice(operator, group, plan, ranking, percent).decision(
                 number, refusals_of(operator.node)
             )
             for number, group in enumerate(plan.groups)
@@ -61,6 +65,7 @@ class _Choice:
     group: Group
     plan: Plan
     goal: Optimize
+    percent: WorkPercent
 
     @property
     def chosen(self) -> Candidate:
@@ -93,8 +98,8 @@ class _Choice:
             reason="; ".join(
                 filter(None, (self._merit(others), self._lie(), self._run(), self._again()))
             ),
-            instructions=self._work(chosen, Measure.INSTRUCTIONS),
-            cycles=self._work(chosen, Measure.CYCLES),
+            instructions=self._told_work(chosen, Measure.INSTRUCTIONS),
+            cycles=self._told_work(chosen, Measure.CYCLES),
             scratch_bytes=chosen.scratch_bytes,
             code_bytes=chosen.code_bytes,
             is_measured=chosen.is_measured,
@@ -113,6 +118,16 @@ class _Choice:
         measure = measure or self.plan.constraints.measure
         return work(self.operator.node, c, measure, together=together)
 
+    def _told_work(self, c: Candidate, measure: Measure | None = None) -> int:
+        """Return what a candidate costs on the CPU: the same, if it was measured there."""
+        worked = self._work(c, measure)
+        return worked if c.is_measured else self._told(worked, measure)
+
+    def _told(self, count: int, measure: Measure | None = None) -> int:
+        measure = measure or self.plan.constraints.measure
+        is_cycles = measure is Measure.CYCLES
+        return count * (self.percent.cycles if is_cycles else self.percent.instructions) // 100
+
     def _alternative(self, c: Candidate) -> Alternative:
         reason = self._mismatch(c)
         if reason is None and self._is_better(c):
@@ -125,8 +140,8 @@ class _Choice:
         return Alternative(
             c.name,
             reason or self._difference(c),
-            self._work(c, Measure.INSTRUCTIONS),
-            self._work(c, Measure.CYCLES),
+            self._told_work(c, Measure.INSTRUCTIONS),
+            self._told_work(c, Measure.CYCLES),
             c.scratch_bytes,
             c.code_bytes,
         )
@@ -161,7 +176,7 @@ class _Choice:
         if not self._speed_counts or limited:
             size = c.flash_bytes - self.chosen.flash_bytes
         unit = str(self.plan.constraints.measure).removesuffix("s")
-        amounts = (self._work(c) - self._work(self.chosen), unit), (size, "byte")
+        amounts = (self._told_work(c) - self._told_work(self.chosen), unit), (size, "byte")
         more = [_amount(n, unit) for n, unit in amounts if n > 0]
         less = [_amount(n, unit) for n, unit in amounts if n < 0]
         if not more:
@@ -189,12 +204,13 @@ class _Choice:
         sources += ["tuning records"] * self.chosen.is_measured
         by = f", by {' of '.join(sources)}" if sources else ""
         if self.plan.constraints.byte_price and self.goal is not Optimize.FLASH:
-            flash = f", {self.plan.constraints.byte_price:,} {unit} a byte of flash"
+            price = self._told(self.plan.constraints.byte_price)
+            flash = f", {price:,} {unit} a byte of flash"
         if (self.operator.node, self.chosen.kernel) in self.plan.constraints.raised:
             return f"fast, of {len(rivals) + 1}{room}: the budget of flash has room for it{by}"
         goal = Optimize.SPEED if self._speed_counts else self.goal
         price = price_of_code(self.plan.constraints, goal) if goal in PRICE_PER_BYTE else 0
-        merit = _MERITS[goal].format(f"{len(rivals) + 1}{room}", price, unit)
+        merit = _MERITS[goal].format(f"{len(rivals) + 1}{room}", self._told(price), unit)
         return merit + self._price_of_weights(goal, others) + flash + by
 
     def _price_of_weights(self, goal: Optimize, others: Sequence[Candidate]) -> str:
@@ -202,8 +218,8 @@ class _Choice:
         own = constant_bytes(self.operator.node)
         if goal not in PRICE_PER_BYTE or all(c.weight_bytes <= own for c in (self.chosen, *others)):
             return ""
-        charged = f"{PRICE_PER_CONSTANT} for one of weights beyond the model's"
-        return f" and {charged}, {PRICE_BEYOND} beyond {MOST_TIMES} times those"
+        charged = f"{self._told(PRICE_PER_CONSTANT)} for one of weights beyond the model's"
+        return f" and {charged}, {self._told(PRICE_BEYOND)} beyond {MOST_TIMES} times those"
 
     def _kind(self, tensor: Tensor) -> str:
         return self.plan.layouts[tensor].kind.value

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from microtir.instruction_sets.core import Core
-from microtir.instruction_sets.costs import CpuCosts, Issue, costs_of
+from microtir.instruction_sets.costs import CpuCosts, Issue, WorkPercent, costs_of
 
 _M0 = CpuCosts(costs_of(load=2, store=2, call=2, jump=1), taken=2)
 _M3 = CpuCosts(
@@ -46,6 +46,19 @@ _BY_ARCHITECTURE: Mapping[str, CpuCosts] = MappingProxyType(
         "armv8.1-m.main": _M55,
     }
 )
+
+# An M0 has few registers, and products of two operands.
+_SMALL = WorkPercent(instructions=327, cycles=350)
+_WORK_BY_CPU: Mapping[str, WorkPercent] = MappingProxyType({"cortex-m7": WorkPercent(cycles=80)})
+_WORK_BY_ARCHITECTURE: Mapping[str, WorkPercent] = MappingProxyType(
+    {"armv6-m": _SMALL, "armv7-m": WorkPercent(cycles=131), "armv8-m.base": _SMALL}
+)
+
+
+def work_percent(core: Core) -> WorkPercent:
+    """Return what a CPU takes for estimated work, as the emulator counts it."""
+    found = _WORK_BY_CPU.get(core.name) or _WORK_BY_ARCHITECTURE.get(core.march or "")
+    return found or WorkPercent()
 
 
 def cpu_costs(core: Core) -> CpuCosts | None:

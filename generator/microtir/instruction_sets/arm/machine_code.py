@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from microtir.instruction_sets.arm import cores, cycles
 from microtir.instruction_sets.core import Core, Family
-from microtir.instruction_sets.costs import CpuCosts, Kind
+from microtir.instruction_sets.costs import CpuCosts, Kind, WorkPercent
 from microtir.instruction_sets.features import NEEDS, Feature
 from microtir.instruction_sets.record import InstructionSet
 
@@ -92,6 +92,9 @@ class Arm(InstructionSet):
 
     def cpu_costs(self, core: Core) -> CpuCosts | None:
         return cycles.cpu_costs(core)
+
+    def work_percent(self, core: Core) -> WorkPercent:
+        return cycles.work_percent(core)
 
     def measured_code(self, core: Core) -> tuple[int, int]:
         return (64, 109) if core.name == "cortex-m4" else super().measured_code(core)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from microtir.instruction_sets.core import Core, Family
-from microtir.instruction_sets.costs import CpuCosts, Kind, costs_of
+from microtir.instruction_sets.costs import CpuCosts, Kind, WorkPercent, costs_of
 from microtir.instruction_sets.features import Feature
 from microtir.instruction_sets.record import InstructionSet
 from microtir.instruction_sets.riscv import cores
@@ -14,6 +14,8 @@ from microtir.instruction_sets.riscv import cores
 _RV32 = CpuCosts(
     costs_of(load=2, store=2, multiply=3, multiply_long=4, divide=37, call=2, jump=2), taken=2
 )
+# Zbb takes as much; RV64 was not measured.
+_RV32_WORK = WorkPercent(instructions=143, cycles=218)
 
 
 class RiscV(InstructionSet):
@@ -51,6 +53,9 @@ class RiscV(InstructionSet):
 
     def cpu_costs(self, _core: Core) -> CpuCosts | None:
         return _RV32
+
+    def work_percent(self, _core: Core) -> WorkPercent:
+        return _RV32_WORK
 
     def pushed(self, mnemonic: str, operands: str) -> int:
         match = re.fullmatch(r"(?:sp,){1,2}(-?\d+)", operands)
