@@ -120,3 +120,15 @@ def test_many_steps_are_wider_than_a_screen() -> None:
     assert float(drawing.width) > 500 * 16
     assert len(drawing.labels) == 500
     assert all(len(box.label) <= 12 for box in drawing.boxes)
+
+
+def test_a_long_label_has_room() -> None:
+    """The drawing is as high as the longest name of a layer reaches down."""
+    usual = report()
+    *others, last = usual.steps
+    long = replace(last, operator="RESIZE_NEAREST_NEIGHBOR", label="115")
+    high = draw(replace(usual, steps=(*others, long)), pool())
+    assert float(high.height) > float(draw(usual, pool()).height)
+    label, *_ = (one for one in high.labels if one.text == "115 resize_nearest_neighbor")
+    assert float(high.height) >= float(label.y) + len(label.text) * 6 * 0.7
+    assert float(label.column.y) + float(label.column.height) == pytest.approx(float(high.height))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from microtir.report.data import (
     LiveSpan,
+    MainCall,
     Report,
     ReportedBuffer,
     ReportedLimit,
@@ -18,6 +19,7 @@ from microtir.report.summary import number, steps_text
 _LEFT, _RIGHT, _TOP, _PLOT, _LANE, _LABELS = 72, 92, 46, 380, 22, 112
 _WIDTH, _NARROWEST, _WIDEST = 1010, 16, 110
 _LETTER = 6.6  # width of one, on average
+_SLANT = 0.71  # how much of its length a label that leans reaches down
 _APART = 13  # between lines of text
 _TICKS = 6
 _STRIPE = 5  # from one to the next
@@ -119,11 +121,12 @@ def draw(report: Report, pool: ReportedPool) -> Drawing:
     scale = _Scale(column, max(pool.size, 1, *(limit.allowed for limit in near)))
     ports = [port for port in report.ports if not port.is_in_workspace]
     bottom = _TOP + _PLOT + _LANE * len(ports) + 8
+    below = _below(report)
     right = scale.x(count)
     overlaps = _overlaps(pool)
     return Drawing(
         width=_px(right + _RIGHT),
-        height=_px(bottom + _LABELS),
+        height=_px(bottom + below),
         left=_px(_LEFT),
         right=_px(right),
         top=_px(_TOP),
@@ -144,7 +147,7 @@ def draw(report: Report, pool: ReportedPool) -> Drawing:
             for overlap in dict.fromkeys(o for shared in overlaps.values() for o in shared)
         ),
         lanes=tuple(_lane(report, port, row, scale) for row, port in enumerate(ports)),
-        labels=tuple(_label(report, step, bottom, scale) for step in range(count)),
+        labels=tuple(_label(report, step, bottom, below, scale) for step in range(count)),
     )
 
 
@@ -341,7 +344,17 @@ def _lane(report: Report, port: ReportedPort, row: int, scale: _Scale) -> MapBox
     )
 
 
-def _label(report: Report, step: int, bottom: float, scale: _Scale) -> StepLabel:
+def _step_text(call: MainCall) -> str:
+    return f"{call.label} {call.operator.lower()}"
+
+
+def _below(report: Report) -> float:
+    """Return the height of what stands below the lanes: as much as the longest label reaches."""
+    longest = max((len(_step_text(call)) for call in report.steps), default=0)
+    return max(_LABELS, longest * _LETTER * _SLANT + _APART)
+
+
+def _label(report: Report, step: int, bottom: float, below: float, scale: _Scale) -> StepLabel:
     call = report.steps[step]
     layer = next((one for one in report.layers if one.number == call.label), None)
     lines = [report.layer_of(step), call.layer, f"C function {call.function}"]
@@ -357,7 +370,7 @@ def _label(report: Report, step: int, bottom: float, scale: _Scale) -> StepLabel
     return StepLabel(
         _px(middle + 4),
         _px(bottom + 12),
-        f"{call.label} {call.operator.lower()}",
+        _step_text(call),
         "\n".join(lines),
-        _rectangle("column", scale, (step, step), _TOP, bottom + _LABELS - _TOP),
+        _rectangle("column", scale, (step, step), _TOP, bottom + below - _TOP),
     )
