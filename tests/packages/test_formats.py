@@ -359,6 +359,8 @@ def test_rust(made: dict[PackageFormat, Made]) -> None:
     assert "#![no_std]" in library
     assert "pub mod digits {" in library
     assert library.count("unsafe fn") == 1
+    readme = package.text("README.md")
+    assert "= [0i8; digits::" in readme and " as " not in readme
 
 
 def test_single_header(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
