@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bin=$(realpath "$1")
 
 echo "product: the site"
-NO_MKDOCS_2_WARNING=1 "$bin/mkdocs" build --strict --quiet
+NO_MKDOCS_2_WARNING=1 "$bin/python" -m mkdocs build --strict --quiet
 "$bin/python" -m scripts.product.links build/site
 
 echo "product: the wheel, and the sources"

@@ -22,12 +22,18 @@ _GROUND = "svg { background: var(--card); font-family: sans-serif; }"
 
 
 def drawn() -> str:
-    """Return the picture: one file, light and dark, with what the report's page has of the map."""
+    """Return the picture."""
     module = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
-    page = to_html(describe(module.with_configuration(CompilationConfig(targets="cortex-m4"))))
+    return map_of(
+        to_html(describe(module.with_configuration(CompilationConfig(targets="cortex-m4"))))
+    )
+
+
+def map_of(page: str) -> str:
+    """Return the first map of a report's page as one file, light and dark."""
     svg = re.search(r'<svg class="map".*?</svg>', page, re.DOTALL)
     css = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
-    assert svg is not None and css is not None
+    assert svg is not None and css is not None, "the report has a map"
     tags = re.sub(r' (?:tabindex|data-buffer)="[^"]*"', "", svg[0])
     body = tags.replace("<svg ", _SVG, 1).removesuffix("</svg>")
     return f"{body}<style>{css[1].strip()}\n{_GROUND}</style>\n</svg>\n"

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from microtir.report.summary import headline
+from scripts.models.shapes import SHAPES
+from scripts.product.gallery import EXHIBITS, PAGE, PLACE, shown
 from scripts.product.links import problems
 from scripts.product.pages import OUTSIDE, ROOT, relinked
 from scripts.product.picture import PICTURE, drawn
@@ -69,3 +72,17 @@ def test_the_picture_is_what_is_planned_today() -> None:
     assert PICTURE.read_text("utf-8") == picture
     assert ET.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
     assert picture.count("http") == 1
+
+
+def test_the_gallery_shows_what_is_planned_today() -> None:
+    """The smallest network: figures of its report, a picture of its own, a link to the report."""
+    assert (ROOT / "docs" / PAGE).read_text("utf-8").splitlines().count(PLACE) == 1
+    names = [exhibit.name for exhibit in EXHIBITS]
+    assert len({*names}) == len(names) and {*names} <= {"digits", *SHAPES}
+    small = shown(EXHIBITS[names.index("perceptron")])
+    card = ET.fromstring(small.card)
+    assert {link.get("href") for link in card.iter("a")} == {"gallery/perceptron.html"}
+    figures = ["".join(item.itertext()) for item in card.findall("ul/li")]
+    assert figures == [" ".join(pair) for pair in headline(small.report)]
+    assert ET.fromstring(small.picture).tag == "{http://www.w3.org/2000/svg}svg"
+    assert small.picture.count("http") == 1 and "<text" not in small.picture
