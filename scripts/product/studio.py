@@ -121,6 +121,8 @@ def shows_code_and_trades(page: Browser) -> None:
 
 def chooses_a_board(page: Browser) -> None:
     """Check that rows come while CPUs are planned, and that one leads to the board's plan."""
+    page.click("#tab-memory")
+    page.click("label[for=goal-balanced]")
     page.until("rows came", lambda: page.count("[data-board=microbit]") == 1)
     page.run("document.querySelector('[data-board=microbit]').dataset.seen = 1")
     page.get("#filter").send_keys("micro")
@@ -129,7 +131,7 @@ def chooses_a_board(page: Browser) -> None:
     page.until("it is planned", lambda: "--board microbit" in page.text("#command"))
     page.until("it fits", lambda: page.text("#verdict") == "fits")
     assert page.get("[data-board=microbit]").get_attribute("aria-pressed") == "true"
-    page.until("all rows came", lambda: page.count("#boards-progress p") == 0)
+    page.until("all rows came", lambda: "fits" in page.text("#boards-title"))
     assert page.count("[data-seen]") == 1, "a row was replaced while others came"
     page.get("#filter").clear()
 
@@ -223,6 +225,7 @@ def complains_of_nothing(page: Browser) -> None:
 
 def tells_that_the_server_has_gone(page: Browser, server: subprocess.Popen[str]) -> None:
     """Check that a page that is left open says that nobody answers."""
+    page.run("document.querySelector('#boards-progress button')?.click()")
     server.terminate()
     assert server.wait(20) == 0
     page.click("label[for=goal-flash]")
@@ -244,13 +247,13 @@ def main() -> int:
                 partial(moves_the_slider, page),
                 partial(works_by_keyboard, page),
                 partial(compares, page),
-                partial(shows_code_and_trades, page),
                 partial(chooses_a_board, page),
+                partial(shows_code_and_trades, page),
                 partial(downloads, page, taken),
                 partial(refuses_bad_files, page, folder),
-                partial(shows_hostile_names_as_text, page, folder),
                 partial(can_be_read, page),
                 partial(fits_a_phone, page),
+                partial(shows_hostile_names_as_text, page, folder),
                 partial(complains_of_nothing, page),
                 partial(tells_that_the_server_has_gone, page, server),
             ):

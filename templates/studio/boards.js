@@ -2,11 +2,13 @@
 import { ask } from "./api.js";
 import { byId, element, fill } from "./dom.js";
 import { announce } from "./messages.js";
+import { planHasCome } from "./plan.js";
 import { change, onChange, plan } from "./state.js";
 import { Task } from "./task.js";
 
 const task = new Task(byId("boards-progress"), byId("boards-said"));
 let table = null;
+let newest = 0;
 
 export function begin() {
   onChange((changed) => {
@@ -30,6 +32,13 @@ async function look(isOther) {
     table = null;
   }
   byId("boards-title").textContent = "Planning for every CPU …";
+  task.stop();
+  newest += 1;
+  const own = newest;
+  await planHasCome();
+  if (own !== newest) {
+    return;
+  }
   const work = (signal, seen) =>
     ask("boards", { model: asked.model, optimize: asked.optimize }, signal, seen);
   if (await task.run(work, show)) {

@@ -5,6 +5,7 @@ import { change, onChange, plan } from "./state.js";
 const FREE = 100; // the right end
 const BELOW = 0.75; // of the smallest plan: what does not fit is to be seen, too
 const WAIT = 180; // milliseconds without a move until it is planned anew
+const known = new Map(); // ranges of the model, by what it is compiled for
 let range = null;
 let timer = 0;
 
@@ -18,8 +19,11 @@ export function begin() {
   byId("least").addEventListener("click", () => change({ ram_budget: range.least }));
   byId("free").addEventListener("click", () => change({ ram_budget: null }));
   onChange((changed) => {
+    if (changed.includes("model")) {
+      known.clear();
+    }
     if (changed.some((name) => name === "model" || name === "board" || name === "target")) {
-      setRange(null);
+      setRange(known.get(target()) ?? null);
     }
     show();
   });
@@ -30,11 +34,20 @@ export function leastWorkspace() {
   return range === null ? null : range.workspace;
 }
 
+// Takes the range of what is looked at, as a plan of it told; null while none has.
 export function setRange(found) {
   range = found;
+  if (found !== null) {
+    known.set(target(), found);
+  }
   ["budget", "least", "free"].forEach((id) => { byId(id).disabled = found === null; });
   byId("least").textContent = found === null ? "least" : `least: ${found.least.toLocaleString("en")}`;
   show();
+}
+
+function target() {
+  const now = plan();
+  return now?.board ? `board ${now.board}` : `CPU ${now?.target}`;
 }
 
 function low() {

@@ -8,6 +8,7 @@ import { Task } from "./task.js";
 
 const task = new Task(byId("plan-progress"), byId("plan-said"));
 let title = "";
+let coming = Promise.resolve();
 
 export function begin() {
   onChange(look);
@@ -20,6 +21,15 @@ export function titleOfPlan() {
   return title;
 }
 
+// Waits until what is looked at is shown, or cannot be: what nobody looks at gives way to it.
+export async function planHasCome() {
+  let awaited;
+  do {
+    awaited = coming;
+    await awaited;
+  } while (awaited !== coming);
+}
+
 async function look() {
   const asked = plan();
   if (asked === null) {
@@ -27,10 +37,14 @@ async function look() {
   }
   byId("empty").hidden = true;
   byId("views").setAttribute("aria-busy", "true");
+  let come;
+  coming = new Promise((resolve) => { come = resolve; });
   const work = (signal, seen) => ask("plan", { plan: asked, least: leastWorkspace() }, signal, seen);
   const done = await task.run(work, (event) => {
     ({ plan: show, range: setRange, tried: showTried })[event.event](event);
+    come();
   });
+  come();
   if (!done && byId("plan-said").querySelector(".error")) {
     byId("views").hidden = true;
     byId("verdict").hidden = true;

@@ -25,7 +25,9 @@ from microtir.studio.jobs.comparison import Comparison
 from microtir.studio.jobs.download import Download, DownloadKind
 from microtir.studio.jobs.frontier import FrontierSearch
 from microtir.studio.jobs.planning import Planning
+from microtir.studio.models import ModelFile
 from microtir.studio.plan import Plan
+from scripts.models.shapes import conv_1d
 from tests.support import shared_programs
 from tests.support.studio_server import EXAMPLE, PLAN, Page
 
@@ -112,10 +114,13 @@ def test_c_and_tir_of_each_layer(optimize: str) -> None:
         assert layer.function.removeprefix("digits_int8_") in one["tir"]
 
 
-def test_trades_by_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trades_by_estimates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each row of the table stands for a goal and a budget that the page can show."""
     monkeypatch.setattr(frontier_job, "_POINTS", 1)
-    (found,) = told(FrontierSearch(BALANCED))
+    file = tmp_path / "small.tflite"  # a search compiles it for each point
+    file.write_bytes(conv_1d(64, 8))
+    plan = Plan(ModelFile(file.name, file), None, "cortex-m4", "balanced", None)
+    (found,) = told(FrontierSearch(plan))
     trials: Any = found["trials"]
     chart, table = str(found["chart"]), str(found["table"])
     assert chart.count("<circle") == table.count("<tr>") - 1 == len(trials)

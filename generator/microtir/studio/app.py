@@ -19,6 +19,7 @@ from microtir.boards import all_boards
 from microtir.config import Optimize, microcontroller
 from microtir.errors import MicrotirError, UsageError
 from microtir.instruction_sets import CPUS
+from microtir.studio.answers import Answers
 from microtir.studio.asks import InspectAsk, read_ask
 from microtir.studio.assets import PAGE, assets
 from microtir.studio.events import Event, Job, error_event
@@ -43,6 +44,7 @@ class Studio:
     def __init__(self, models: ModelStore, limits: WorkerLimits, first: int | None) -> None:
         self._models, self._limits, self._first = models, limits, first
         self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 1))
+        self._answers = Answers()
 
     def app(self) -> Starlette:
         """Return the application without its guard."""
@@ -123,12 +125,19 @@ class Studio:
         return EventStream(self._events(job))
 
     async def _events(self, job: Job) -> AsyncGenerator[bytes, None]:
-        """Yield what a job tells, once a worker may begin."""
+        """Yield what a job told before; else what it tells, once a worker may begin."""
+        if (known := self._answers.find(job)) is not None:
+            for event in known:
+                yield event
+            return
+        told: list[bytes] = []
         if self._slots.locked():
             yield _line({"event": "progress", "text": "waiting for other work to end"})
         async with self._slots, aclosing(Worker(job, self._limits).events()) as events:
             async for event in events:
+                told.append(event)
                 yield event
+        self._answers.keep(job, told)
 
 
 class EventStream(Response):

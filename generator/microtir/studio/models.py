@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from microtir.config.names import module_name_from
@@ -31,6 +31,7 @@ class ModelFile:
         dims: extents of dimensions that the file gives a name.
         input_shapes: shapes of inputs.
         counts_batch: whether one of those is a range, so that each run is told an extent.
+        state: size and time of the file when it was asked for: what is said of another is void.
     """
 
     label: str
@@ -39,6 +40,7 @@ class ModelFile:
     dims: Mapping[str, int | range] = field(default_factory=dict)
     input_shapes: Mapping[str, Sequence[int | range]] = field(default_factory=dict)
     counts_batch: bool = False
+    state: tuple[int, int] | None = None
 
     @property
     def module_name(self) -> str:
@@ -90,7 +92,7 @@ class ModelStore:
         path.parent.rmdir()
 
     def file(self, number: int) -> ModelFile:
-        """Return a model; UsageError if it is not there."""
+        """Return a model as it is now; UsageError if it is not there."""
         if number not in self._files:
             raise UsageError(
                 "this model is not here any more",
@@ -98,11 +100,21 @@ class ModelStore:
                 legal=f"the {_MOST_DROPPED} files that were dropped last",
                 fix="drop the file again",
             )
-        return self._files[number]
+        file = self._files[number]
+        return replace(file, state=_state(file.path))
 
     def labels(self) -> dict[int, str]:
         """Return what each model is called."""
         return {number: file.label for number, file in self._files.items()}
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Return size and time of a file; None where reading it will say what is wrong."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def _label(name: str) -> str:
