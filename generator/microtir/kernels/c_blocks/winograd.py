@@ -69,7 +69,8 @@ class Form:
         cycles: the same in cycles.
         code: bytes of the kernels.
         told, told_cycles: percent of these that planning is told. Blocks of plain C state what a
-            Cortex-M3 takes on any CPU: where that is less than it takes there, so is this.
+            Cortex-M3 takes on any CPU (`WorkPercent`): where that is less than it takes there, so
+            is this.
     """
 
     block: Block
