@@ -89,6 +89,14 @@ MUTANTS = {
         "dsp", ("conv_s8_16x2_dsp_winograd",), f"{_KERNELS}/arm_dsp/winograd_windows.py",
         "self.border = zero * 256 + zero % 256", "self.border = 0",
     ),
+    "the weights of two channels are transformed on each other": Mutant(
+        "dsp", ("conv_s8_16x2_dsp_winograd_bands_2",), f"{_DSP}/winograd_weights.j2",
+        "subw r1, r1, #{{ back_bytes }}", "subw r1, r1, #{{ back_bytes }} + 4",
+    ),
+    "rows of a band have their transforms in one place": Mutant(
+        "dsp", ("conv_s8_16x2_dsp_winograd_bands_4",), f"{_KERNELS}/arm_dsp/winograd_bands.py",
+        "pixel.row // OUTPUTS % lines", "pixel.row // OUTPUTS % 1",
+    ),
     "what waits for the second pixels of tiles are sums": Mutant(
         "dsp", ("conv_s8_8x2_dsp_winograd",), f"{_DSP}/winograd_row_products.j2",
         "sub r10, r8, {{ pair.first }}", "add r10, r8, {{ pair.first }}",

@@ -35,7 +35,7 @@ from tests.support.dsp_cases import (
 )
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.forced import forced
-from tests.support.kernel_cases import found
+from tests.support.kernel_cases import TARGETS, found
 from tests.support.program_text import program_text
 from tests.support.remainders import thinned
 from tests.support.seeds import is_soak, seeds
@@ -45,6 +45,7 @@ PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT = 100, 30, 20, 20
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
+        "conv_s8_16x2_dsp_winograd_bands_2", "conv_s8_16x2_dsp_winograd_bands_4",
         "conv_s16_2x2_dsp_wide", "dwconv_s16_2x2_dsp_wide")  # fmt: skip
 
 
@@ -74,7 +75,8 @@ CORES = {
         "add_s8_1x4_dsp": 19, "conv_s8_1x8_dsp_bytes": 22, "conv_s8_2x4_dsp": 26,
         "conv_s8_2x4_dsp_bytes": 16, "conv_s8_2x4_dsp_compact": 12, "conv_s8_4x2_dsp": 18,
         "conv_s8_16x2_dsp_winograd": 14, "conv_s8_8x2_dsp_winograd": 9,
-        "conv_s8_4x4_dsp_winograd": 11,
+        "conv_s8_4x4_dsp_winograd": 11, "conv_s8_16x2_dsp_winograd_bands_2": 7,
+        "conv_s8_16x2_dsp_winograd_bands_4": 7,
         "conv_s16_2x4_dsp": 13, "conv_s16_2x2_dsp_wide": 15, "dense_s16_1x8_dsp": 12,
         "dense_s16_1x4_dsp_wide": 9, "dwconv_s16_4x2_dsp": 6, "dwconv_s16_2x2_dsp_wide": 12,
         "conv_s8_8x1_dsp": 20, "dense_s8_1x8_dsp": 25, "dwconv_s8_1x4_dsp": 9,
@@ -134,7 +136,7 @@ def forcing(core: Core, kernel: str, folder: Path) -> Iterator[tuple[DspCase, Co
         operator = operators[case.name]
         # By number: names of kernels and of fresh seeds are too long together.
         name = f"{case.name}_{list(core.forced).index(kernel)}"
-        config = core.config.with_(module_name=name, optimize=Optimize.SPEED)
+        config = TARGETS[kernel].with_(module_name=name, optimize=Optimize.SPEED)
         yield case, forced(config, operator.node, kernel, folder)
 
 

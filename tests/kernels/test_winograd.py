@@ -13,7 +13,7 @@ from microtir.kernels.common import winograd, winograd_rows
 from microtir.memory.footprint import Footprints
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
-from microtir.plan.ir import PlannedOperator, Refusal
+from microtir.plan.ir import CALLS, Calls, PlannedOperator, Refusal
 from microtir.tir.ir import Array
 from tests.kernels.test_code_bytes import IMAGE, SAME, config_for, linear
 from tests.support.kernel_cases import emitted
@@ -150,11 +150,34 @@ def test_transformed_weights_are_stated() -> None:
     assert config_for("cortex-m4").optimize is Optimize.SPEED
 
 
-@pytest.mark.parametrize(("kernel", "width"), [(NAME, 29), (ROWS, 29), (FEW, 14)])
+@pytest.mark.parametrize(
+    ("channels", "outputs", "height", "band", "whole"),
+    [(32, 16, 8, 2, 0), (32, 16, 8, 4, 0), (10, 5, 8, 4, 0), (32, 16, 8, 4, 2), (32, 16, 3, 4, 1)],
+)
+def test_weights_that_are_transformed_at_run_time_are_those_of_the_model(
+    channels: int, outputs: int, height: int, band: int, whole: int
+) -> None:
+    """In whole words; scratch is for the tiles of a band, or of a call for fewer rows."""
+    layer = linear(Conv2D(padding=SAME), (1, height, 20, channels), (outputs, 3, 3, channels))
+    kernel = f"{NAME}_bands_{band}"
+    offered = {c.kernel: c for c in candidates(layer, config_for("cortex-m4", kernel))}
+    assert kernel not in {c.kernel for c in candidates(layer, config_for("cortex-m4"))}
+    made = offered[kernel]
+    words = -(-channels // 4) * 4
+    assert made.weight_bytes == outputs * 9 * words + -(-outputs // 2) * 36
+    lines = -(-min(band, whole or height) // 2)
+    scratch = made.scratch[CALLS.index(Calls(whole, alone=True))]
+    assert scratch == (128 * 3 * lines + 64) * words  # three blocks of a row of 20 pixels
+
+
+@pytest.mark.parametrize(
+    ("kernel", "width"), [(NAME, 29), (f"{NAME}_bands_4", 29), (ROWS, 29), (FEW, 14)]
+)
 def test_windows_are_known_to_stay_in_the_image(kernel: str, width: int) -> None:
     """Also where the last block of a row begins earlier: the checker follows it to no byte more."""
     layer = linear(Conv2D(padding=SAME), (1, 3, width, 8), (4, 3, 3, 8))
-    (offered,) = (c for c in candidates(layer, config_for("cortex-m4")) if c.kernel == kernel)
+    config = config_for("cortex-m4", kernel)
+    (offered,) = (c for c in candidates(layer, config) if c.kernel == kernel)
     function = emitted(PlannedOperator(layer, offered), {})
     x = function.params[0]
     spans = [span for row in Footprints().of(function, (0, 3)) for span in row if span.param is x]

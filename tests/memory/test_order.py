@@ -376,8 +376,10 @@ class Poison(Rewriter):
             meaning = PrimFunc(f"poison_{stop}_{y.dtype.value}", (y,), body)
             contract = KernelContract((), (replace(region, buffer=y, start=(IntImm(0),),
                                                    extent=(stop,)),))  # fmt: skip
-            # What accumulates there, or is no int8, is left alone.
-            if arg.buffer.dtype is DType.INT8 and region.buffer not in buffers_read(s.meaning):
+            # What accumulates there, is written in part, or is no int8, is left alone.
+            is_whole = all(isinstance(begin, IntImm) for begin in region.start)
+            accumulates = region.buffer in buffers_read(s.meaning)
+            if arg.buffer.dtype is DType.INT8 and is_whole and not accumulates:
                 calls.insert(0, KernelCall(meaning, (arg,), contract))
         return Seq(tuple(calls))
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from microtir.config.compilation import CompilationConfig
 from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.graph.operator import Operator
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.provenance import function_names, origin_of
 from microtir.kernels.table import KERNELS, kernel_of, kernels_of, refusals_of
@@ -42,12 +43,18 @@ def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
     kernels = kernels_of(node, config.primary_target())
     if config.keeps_layouts():
         kernels = tuple(k for k in kernels if k.is_plain)
-    return tuple(kernel.candidate(node) for kernel in kernels)
+    return tuple(kernel.candidate(node) for kernel in kernels if _is_offered(kernel, config))
 
 
 def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[str, Refusal], ...]:
     """Return the kernels for the configured target that cannot compute a node, and why."""
-    return refusals_of(node, config.primary_target())
+    left_out = {kernel.name for kernel in KERNELS if not _is_offered(kernel, config)}
+    refused = refusals_of(node, config.primary_target())
+    return tuple((name, reason) for name, reason in refused if name not in left_out)
+
+
+def _is_offered(kernel: Kernel, config: CompilationConfig) -> bool:
+    return config.budget.flash is not None or not kernel.is_for_little_flash
 
 
 def kernel_names() -> frozenset[str]:

@@ -20,6 +20,7 @@ from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
 from microtir.kernels.arm_dsp.windows import GemmWindows
 from microtir.kernels.arm_dsp.winograd import Winograd
+from microtir.kernels.arm_dsp.winograd_bands import WinogradBands
 from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.micro_kernel import (
@@ -48,6 +49,8 @@ KERNELS: tuple[Kernel, ...] = (
     *map(GemmNarrow, _LAYOUTS),
     *map(GemmWindows, _LAYOUTS),
     Winograd(),
+    WinogradBands("conv_s8_16x2_dsp_winograd_bands_2", 2),
+    WinogradBands("conv_s8_16x2_dsp_winograd_bands_4", 4),
     WinogradRows("conv_s8_8x2_dsp_winograd", 4),
     WinogradRows("conv_s8_4x4_dsp_winograd", 2),
     Depthwise("dwconv_s8_2x4_dsp", 2, 141),

@@ -86,7 +86,7 @@ class _Planes(Sink):
         output, zero = Extents.of(rows.type), rows.type.quant.zero_point
         self._borders = borders(planes, output.channels, output.width, zero, rows.buffer.dtype)
 
-    def at(self, pixel: Pixel, channel: int) -> Arguments:
+    def at(self, pixel: Pixel, channel: te.ExprLike) -> Arguments:
         assert channel == 0, "kernels are given whole rows"
         return self._rows.row(pixel.row), self._planes.before + pixel.column
 

@@ -36,7 +36,6 @@ from microtir.kernels.common.macro_kernel import (
     macro_kernel,
 )
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import at, loop, seq
 from microtir.kernels.common.weights import QUAD
 from microtir.kernels.common.winograd import (
@@ -49,22 +48,23 @@ from microtir.kernels.common.winograd import (
     TAPS,
     TILES,
 )
-from microtir.operators.common.rows import RowWindow
+from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
-# Instructions of the inputs of a pair of channels, and of a step of a sum; cycles of 100 of those
-# and of what surrounds these.
-_INPUTS, _STEP = 248, 11
-_INPUT_CYCLES, _PRODUCT_CYCLES = 116, 157
+# Instructions of the inputs of a pair of channels, of a step of a sum, and around the products of a
+# block; cycles of 100 of the first and of the others.
+_INPUTS, _STEP, CALL = 248, 11, 30
+INPUT_CYCLES, PRODUCT_CYCLES = 116, 157
 # Bytes of code.
 _INPUTS_CODE, _MOVE_CODE, _PRODUCTS_CODE, _STEP_CODE, _LAYER_CODE = 2010, 160, 470, 44, 420
 
 
-def _form(node: Node) -> Form:
+def form_of(node: Node) -> Form:
+    """Return a layer of whose windows four rows lie in scratch."""
     return Form(Geometry.of(node), SIDE, TILES, POSITIONS, PAIR)
 
 
@@ -99,46 +99,34 @@ class Winograd(FloatRescaling):
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of the windows of four tiles, and of their transforms."""
-        return _form(node).values * DType.INT16.bytes
+        return form_of(node).values * DType.INT16.bytes
 
     def weight_bytes(self, node: Node) -> int:
         """Return the bytes of transformed weights, and of what requantisation needs."""
-        return _form(node).weight_bytes
+        return form_of(node).weight_bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M4."""
-        form, found = _form(node), factors(node)
-        assert found is not None, "reject() was asked"
-        output = form.geometry.output
-        together = calls.rows or output.height
-        whole, rest = divmod(output.height, together)
-        blocks = whole * -(-together // OUTPUTS) + -(-rest // OUTPUTS)
-        if together == OUTPUTS and not calls.alone:
-            # The first call of a group is for one row where its reader has one ahead.
-            blocks += 1
-        return blocks * (form.blocks * sum(_block(form, found.rescaling)) + 30)
+        form = form_of(node)
+        inputs, turn = block_costs(node, form)
+        rows = bands(form.geometry.output.height, calls, OUTPUTS)
+        return rows * (form.blocks * (inputs + form.turns * turn + CALL) + 30)
 
     def cycles_of(self, node: Node, instructions: int) -> int:
         """Return cycles by the share of products, whose loads and pushes are of several words."""
-        form, found = _form(node), factors(node)
-        assert found is not None, "reject() was asked"
-        inputs, products = _block(form, found.rescaling)
-        cycles = _INPUT_CYCLES * inputs + _PRODUCT_CYCLES * products
+        form = form_of(node)
+        inputs, turn = block_costs(node, form)
+        products = form.turns * turn + CALL
+        cycles = INPUT_CYCLES * inputs + PRODUCT_CYCLES * products
         return instructions * cycles // (100 * (inputs + products))
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels, of which layers of equal channels share some."""
-        return (
-            _INPUTS_CODE
-            + _MOVE_CODE
-            + _LAYER_CODE
-            + _PRODUCTS_CODE
-            + _STEP_CODE * sum(turns_of(_steps(_form(node)))[::2])
-        )
+        return kernel_bytes(form_of(node))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: two output rows at a time, four tiles beside each other."""
-        form = _form(layer.node)
+        form = form_of(layer.node)
         packed = Packed.of(layer.node, _positions(layer.node), PAIR)
         output = form.geometry.output
 
@@ -147,37 +135,53 @@ class Winograd(FloatRescaling):
 
         constants = at(packed.weights, 0, 0, 0, 0, 0), at(packed.constants, 0, 0)
         tile = Tile(form.counts, (Product(kernel, constants),), rows=OUTPUTS)
-        source, sink = _Squares(layer, form), _TwoRows(layer)
+        source, sink = Squares(layer, form), TwoRows(layer)
         return macro_kernel(layer, name, output.width, source, tile, sink)
 
 
-def _block(form: Form, rescaling: Rescaling) -> tuple[int, int]:
-    """Return the instructions for the inputs of four tiles, and for their products."""
-    channels = form.channels
+def bands(height: int, calls: Calls, rows: int) -> int:
+    """Return how many bands of so many rows, or of fewer, all calls have."""
+    together = calls.rows or height
+    whole, rest = divmod(height, together)
+    # The first call of a group is for one row where its reader has one ahead.
+    ahead = together == OUTPUTS and not calls.alone
+    return whole * -(-together // rows) + -(-rest // rows) + ahead
+
+
+def kernel_bytes(form: Form) -> int:
+    """Return the bytes of code of a layer and its micro-kernels."""
+    steps = _STEP_CODE * sum(turns_of(_steps(form))[::2])
+    return _INPUTS_CODE + _MOVE_CODE + _LAYER_CODE + _PRODUCTS_CODE + steps
+
+
+def block_costs(node: Node, form: Form) -> tuple[int, int]:
+    """Return the instructions for the inputs of four tiles, and for a turn of their products."""
+    found, channels = factors(node), form.channels
+    assert found is not None, "reject() was asked"
     far = 2 * COLUMNS * (SIDE - 1) if is_far(channels) else 0
     transformed = 30 + channels // QUAD * (PAIR * _INPUTS + far + 5)
     position = _STEP * _steps(form) + 3 * turns_of(_steps(form))[1] + 6
-    tile = 83 + 8 * rescaling.instructions
-    multiplied = 30 + form.turns * (POSITIONS * position + TILES * tile + 19)
-    return SIDE * form.copied + transformed, multiplied
+    tile = 83 + 8 * found.rescaling.instructions
+    return SIDE * form.copied + transformed, POSITIONS * position + TILES * tile + 19
 
 
-class _TwoRows(Sink):
+class TwoRows(Sink):
     """Outputs of two rows, or of the last one of a call."""
 
     def __init__(self, layer: Layer) -> None:
         self._rows, self._y1 = layer.output_rows(), layer.y1
+        self.channels = Extents.of(layer.node.output.type).channels
 
-    def at(self, pixel: Pixel, channel: int) -> Arguments:
+    def at(self, pixel: Pixel, channel: te.ExprLike) -> Arguments:
         last = te.minimum(pixel.row + 1, self._y1 - 1)
         places = (self._rows.at(row, pixel.column, channel) for row in (pixel.row, last))
         return (*places, te.minimum(self._y1 - pixel.row, OUTPUTS))
 
 
-class _Squares(Windows):
+class Squares(Windows):
     """The windows of two output rows, and their transforms."""
 
-    def block(self, pixel: Pixel, _count: int) -> ir.Stmt:
+    def block(self, pixel: Pixel, count: int) -> ir.Stmt:
         """Emit the four rows behind two output rows, then their transforms."""
         rows = self.form.geometry.windows.rows
         # Behind the last row of a call nothing may be read; what is computed there is not written.
@@ -188,5 +192,5 @@ class _Squares(Windows):
             return self.fetch(pixel.column, y, ky)
 
         kernel = inputs(self.form.channels)
-        transform = call(kernel, self.place(0, 0), at(self.scratch, 0, 0))
+        transform = call(kernel, self.place(0, 0), self.at(pixel, count))
         return seq(loop("ky", 0, SIDE, fetch), transform)

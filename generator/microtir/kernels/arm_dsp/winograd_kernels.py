@@ -6,6 +6,7 @@ Windows are copied as bytes, two in each element of scratch, whose other element
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from microtir import te
@@ -16,6 +17,7 @@ from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import load, loop, seq, store
+from microtir.kernels.common.weights import QUAD
 from microtir.kernels.common.winograd import (
     COLUMNS,
     OUTPUTS,
@@ -23,6 +25,7 @@ from microtir.kernels.common.winograd import (
     PIXELS,
     POSITIONS,
     SIDE,
+    TAPS,
     TILES,
     constants_of,
 )
@@ -199,6 +202,75 @@ def _down(column: Sequence[str], free: str) -> list[dict[str, str]]:
     ]
 
 
+@made_once
+def weights(channels: int) -> KernelDescription:
+    """Transform the weights of two output channels.
+
+    Args:
+        channels: of the inputs, whole words of bytes.
+
+    Returns:
+        Parameters: weights (2, 9 taps, channels), two bytes in each element, as
+        `winograd.pairs_of_bytes` gives them; transforms as `products` reads them.
+    """
+    given = ir.Buffer("given", (PAIR, TAPS * TAPS, channels // 2), DType.INT16, alignment=4)
+    u = ir.Buffer("u", (POSITIONS, channels // 2, PAIR, PAIR), DType.INT16, alignment=4)
+    return describe(
+        f"winograd_weights_{channels}",
+        (f"Winograd: weights of two output channels, {channels} input channels",),
+        (given, u),
+        (u,),
+        winograd.weight_meaning(given, u),
+        "kernels/winograd_weights.j2",
+        _weight_values(channels),
+        stack_bytes=44,
+    )
+
+
+def lie_far(channels: int) -> bool:
+    """Return whether stores do not reach the last position of the weights from the first."""
+    return (POSITIONS - 1) * channels * _WORD + PAIR * _WORD > IMMEDIATE
+
+
+def _weight_values(channels: int) -> dict[str, object]:
+    """Return what the template is given; rows of positions may lie further than stores reach."""
+    pitch, quad = channels // 2 * PAIR * _WORD, PAIR * PAIR * _WORD
+    row, is_far = SIDE * pitch, lie_far(channels)
+    # In the order in which they are stored.
+    rows = {
+        "first": (0, "", 0), "last": (3 * row, "add", 3 * row),
+        "second": (row, "sub", 2 * row), "third": (2 * row, "add", row),
+    }  # fmt: skip
+    places = ("first", "sum", "difference", "last")
+
+    def stores(half: int, start: int, move: str, by: int) -> dict[str, str]:
+        first = half * PAIR * _WORD + (0 if is_far else start)
+        reached = {name: str(first + n * pitch) for n, name in enumerate(places)}
+        return {"move": move if is_far else "", "by": str(by), **reached}
+
+    halves = [
+        {
+            "comment": f"/* Bytes {half} and {half + 2} of each word. */",
+            "rotation": ", ror #8" * half,
+            "loads": [
+                {"register": f"r{2 + tap}", "offset": str(tap * channels)}
+                for tap in range(TAPS * TAPS)
+            ],
+            **{name: stores(half, *given) for name, given in rows.items()},
+        }
+        for half in range(PAIR)
+    ]
+    return {
+        "channels": str(channels),
+        "next_bytes": str((TAPS * TAPS - 1) * channels),
+        "ends_bytes": str((TAPS * TAPS + 1) * channels),
+        "quad_bytes": str(quad),
+        "back_bytes": str(channels // QUAD * quad - _WORD),
+        "return_bytes": str(2 * row) if is_far else "",
+        "halves": halves,
+    }
+
+
 def _step(op: str, to: str, a: str, b: str, place: str = "") -> dict[str, str]:
     return {"op": op, "to": to, "a": a, "b": b, "place": place}
 
@@ -264,6 +336,7 @@ def products(channels: int, pairs: int, outputs: int, rescaling: Rescaling) -> K
         Parameters: transforms as `inputs` writes them; weights and constants as
         `winograd.arranged` and `winograd.constant_words` give them; two output rows (8 pixels,
         channels); how many of them are written: if the second is not, it is given as the first.
+        Where pairs are some of more, the channel that they begin at follows, as constants say it.
     """
     steps = channels // 2
     v = ir.Buffer("v", (steps, POSITIONS, TILES, PAIR), DType.INT16, alignment=4)
@@ -272,10 +345,13 @@ def products(channels: int, pairs: int, outputs: int, rescaling: Rescaling) -> K
     first, second = (ir.Buffer(f"y{n}", (PIXELS, outputs), DType.INT8) for n in range(OUTPUTS))
     count = ir.Var("rows", low=1, high=OUTPUTS)
     before, turns, turn = turns_of(steps)
+    is_part = pairs * PAIR < outputs
+    channel = ir.Var("channel", low=0, high=outputs - PAIR)
     meaning = winograd.ProductMeaning(
-        v, u, words, (first, second), te.as_expr(count, DType.INT32), rescaling
-    )
-    return describe(
+        v, u, words, (first, second), te.as_expr(count, DType.INT32), rescaling,
+        te.as_expr(channel, DType.INT32) if is_part else None,
+    )  # fmt: skip
+    described = describe(
         f"winograd_{channels}x{pairs}_{outputs}_{rescaling.name}",
         (f"Winograd: products of four tiles, {channels} channels, by two channels a turn",),
         (v, u, words, first, second),
@@ -295,5 +371,11 @@ def products(channels: int, pairs: int, outputs: int, rescaling: Rescaling) -> K
             "loads": _output_loads(),
         },
         stack_bytes=36 + 32 + 520,
-        scalars=(count,),
+        scalars=(count, channel) if is_part else (count,),
     )
+    if not is_part:
+        return described
+    assert pairs == 1, "made for a turn"
+    part = ((ir.IntImm(0), channel), (PIXELS, PAIR))
+    writes = tuple(ir.Region(y, *part) for y in (first, second))
+    return replace(described, contract=replace(described.contract, writes=writes))

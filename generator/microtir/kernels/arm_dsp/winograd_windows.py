@@ -65,6 +65,8 @@ class Form:
         tiles: that are computed together.
         positions: of the transforms of a tile.
         together: output channels of a turn.
+        kept: blocks whose transforms are in scratch at once.
+        made: values that are made of the weights of a turn, where the windows lay.
     """
 
     geometry: Geometry
@@ -72,6 +74,8 @@ class Form:
     tiles: int
     positions: int
     together: int
+    kept: int = 1
+    made: int = 0
 
     @property
     def channels(self) -> int:
@@ -115,13 +119,18 @@ class Form:
 
     @property
     def transforms(self) -> int:
-        """Return the values of the transformed inputs of the tiles."""
+        """Return the values of the transformed inputs of the tiles of a block."""
         return self.positions * self.tiles * self.channels
 
     @property
+    def windows(self) -> int:
+        """Return the values of scratch, of two bytes each, before the windows."""
+        return self.kept * self.transforms
+
+    @property
     def values(self) -> int:
-        """Return the values of scratch, of two bytes each."""
-        return self.transforms + self.rows * self.columns * self.channels // 2
+        """Return the values of scratch."""
+        return self.windows + max(self.rows * self.columns * self.channels // 2, self.made)
 
     @property
     def is_joined(self) -> bool:
@@ -235,7 +244,7 @@ class Windows(Source):
         """Return a pixel of a row of the windows."""
         row, pixel = (te.as_expr(n, DType.INT32) for n in (ky, column))
         place = (row * self.form.columns + pixel) * (self.form.channels // 2)
-        return at(self.scratch, 0, place + self.form.transforms)
+        return at(self.scratch, 0, place + self.form.windows)
 
     def _inside(self, column: te.Expr, ky: te.Expr, y: te.Expr) -> ir.Stmt:
         """Emit a row of the windows of a block, by where it leaves the image to the sides."""

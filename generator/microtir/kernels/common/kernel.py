@@ -54,6 +54,8 @@ class Kernel(ABC):
         rescales_in_float: whether it takes layers whose sums are rescaled in float32.
         is_view: whether it has no code, because its output is the memory of its input.
         in_place: whether its output may overwrite an input of equal type.
+        is_for_little_flash: whether it is offered only where flash has a budget: it takes RAM for
+            what others have in flash.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Kernel(ABC):
     rescales_in_float = False
     is_view = False
     in_place = False
+    is_for_little_flash = False
 
     # --- what a kernel says of itself ---------------------------------------------------------
 

@@ -193,7 +193,7 @@ class Sink(ABC):
     is_line = False  # whether the outputs of a row's pixels follow those of the row before
 
     @abstractmethod
-    def at(self, pixel: Pixel, channel: int) -> Arguments:
+    def at(self, pixel: Pixel, channel: te.ExprLike) -> Arguments:
         """Return what micro-kernels are given that write from a channel of a pixel on."""
 
     def row(self, _row: te.Expr) -> ir.Stmt:
@@ -212,7 +212,7 @@ class Nhwc(Sink):
         self._rows = rows
         self.is_line = rows.is_whole
 
-    def at(self, pixel: Pixel, channel: int) -> Arguments:
+    def at(self, pixel: Pixel, channel: te.ExprLike) -> Arguments:
         return (self._rows.at(pixel.row, pixel.column, channel),)
 
 
@@ -228,7 +228,26 @@ class Product:
 
     kernel: Callable[[int], KernelDescription]
     constants: tuple[ir.BufferArgument, ...]
-    channel: int = 0
+    channel: te.ExprLike = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Products by constants that are made in memory, those of a few channels a turn.
+
+    A turn is for all blocks of a band of rows, whose inputs are made ready before and kept.
+
+    Attributes:
+        count: of turns.
+        rows: of a band: those of the blocks, or some times as many.
+        make: emits what makes the constants of a turn.
+        product: of a turn.
+    """
+
+    count: int
+    rows: int
+    make: Callable[[te.Expr], ir.Stmt]
+    product: Callable[[te.Expr], Product]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +255,13 @@ class Tile:
     """What is computed at once: counts of pixels, the largest first, and products of a block.
 
     Blocks have up to so many `rows` and begin at the first of them; source and sink know where a
-    row range ends within a block.
+    row range ends within a block.  What is computed by `turns` has no other products.
     """
 
     counts: tuple[Count, ...]
     products: tuple[Product, ...]
     rows: int = 1
+    turns: Turns | None = None
 
 
 def macro_kernel(
@@ -264,33 +284,53 @@ def macro_kernel(
         sink: of the outputs.
         rows: that are computed; None: those that the function is called for.
     """
+    y0, y1 = (te.as_expr(y, DType.INT32) for y in rows or (layer.y0, layer.y1))
+
+    def multiply(product: Product, pixel: Pixel, count: int) -> ir.Stmt:
+        return call(
+            product.kernel(count),
+            source.at(pixel, count),
+            *product.constants,
+            *sink.at(pixel, product.channel),
+        )
 
     def block(pixel: Pixel, count: int) -> ir.Stmt:
-        products = (
-            call(
-                product.kernel(count),
-                source.at(pixel, count),
-                *product.constants,
-                *sink.at(pixel, product.channel),
-            )
-            for product in tile.products
-        )
+        products = (multiply(product, pixel, count) for product in tile.products)
         return seq(source.block(pixel, count), *products)
 
-    def some_rows(row: te.Expr) -> ir.Stmt:
-        return seq(source.row(row), over_row(row, width, tile.counts, block), sink.row(row))
+    def turn(turns: Turns, row: te.Expr, number: te.Expr) -> ir.Stmt:
+        products = _over_band(row, y1, width, tile, partial(multiply, turns.product(number)))
+        return seq(turns.make(number), products)
 
-    y0, y1 = (te.as_expr(y, DType.INT32) for y in rows or (layer.y0, layer.y1))
+    def blocks(row: te.Expr) -> ir.Stmt:
+        if tile.turns is None:
+            return over_row(row, width, tile.counts, block)
+        turns = loop("turn", 0, tile.turns.count, partial(turn, tile.turns, row))
+        return seq(_over_band(row, y1, width, tile, block), turns)
+
+    def some_rows(row: te.Expr) -> ir.Stmt:
+        return seq(source.row(row), blocks(row), sink.row(row))
+
     if source.is_line and sink.is_line and tile.rows == 1:
         used = [count.pixels for count in line_counts(width, tile.counts)]
         loops = over_line(y0, y1, width, tile.counts, block)
     else:
         used = [blocks.pixels for blocks in cut(width, tile.counts) if blocks.times]
-        loops = over_rows(y0, y1, tile.rows, some_rows)
+        together = tile.rows if tile.turns is None else tile.turns.rows
+        loops = over_rows(y0, y1, together, some_rows)
     body = seq(source.prepare(used), loops)
     if source.local is not None:
         body = ir.Allocate(source.local, body)
     return layer.function(name, source.scratch, body)
+
+
+def _over_band(row: te.Expr, y1: te.Expr, width: int, tile: Tile, some: Some) -> ir.Stmt:
+    """Emit `some` for the blocks of the band that begins at a row."""
+    assert tile.turns is not None
+    if tile.turns.rows == tile.rows:
+        return over_row(row, width, tile.counts, some)
+    stop = te.minimum(row + tile.turns.rows, y1)
+    return over_rows(row, stop, tile.rows, lambda y: over_row(y, width, tile.counts, some))
 
 
 def over_rows(

@@ -81,6 +81,17 @@ def fits(positions: npt.NDArray[np.int16]) -> bool:
     return int(outputs.max()) < 1 << 31
 
 
+def pairs_of_bytes(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
+    """Return weights (channels, 3, 3, inputs) as they are, two in each element.
+
+    Returns:
+        (channels, 9, elements).  Inputs up to whole words are 0.
+    """
+    behind = padded(weights.shape[-1]) - weights.shape[-1]
+    filled = np.pad(weights.reshape(len(weights), TAPS * TAPS, -1), ((0, 0), (0, 0), (0, behind)))
+    return np.ascontiguousarray(filled).view("<i2").astype(np.int16)
+
+
 def padded(channels: int) -> int:
     """Return the channels of a pixel as the transforms read it: whole words of bytes."""
     return -(-channels // QUAD) * QUAD
@@ -138,8 +149,7 @@ def input_meaning(windows: ir.Buffer, v: ir.Buffer) -> ir.Stmt:
 
         def value(row: int, column: int) -> te.Expr:
             word = load(windows, row, tile * OUTPUTS + column, quad * PAIR + half)
-            wide = te.cast(DType.INT32, word)
-            return wide >> 8 if byte else (wide & 0xFF ^ 0x80) - 0x80
+            return _byte_of(word, byte)
 
         def down(column: int) -> ir.Stmt:
             made = transform(*(value(row, column) for row in range(SIDE)))
@@ -164,6 +174,58 @@ def input_meaning(windows: ir.Buffer, v: ir.Buffer) -> ir.Stmt:
         lambda quad: loop("tile", 0, TILES,
                           lambda tile: loop("half", 0, PAIR, partial(bytes_of, quad, tile))),
     )  # fmt: skip
+
+
+def weight_meaning(weights: ir.Buffer, u: ir.Buffer) -> ir.Stmt:
+    """Emit the transform of the weights of two output channels.
+
+    Args:
+        weights: (2 outputs, 9, pairs) bytes, two in each element, as `pairs_of_bytes` gives them.
+        u: (16, pairs, 2 outputs, 2), as `arranged` gives them.
+    """
+    pairs = u.shape[1]
+    assert isinstance(pairs, int)
+
+    def channel(number: te.Expr, quad: te.Expr, half: te.Expr, byte: int) -> ir.Stmt:
+        columns = _local("columns", SIDE, TAPS)
+
+        def value(row: int, column: int) -> te.Expr:
+            return _byte_of(load(weights, number, row * TAPS + column, quad * PAIR + half), byte)
+
+        def down(column: int) -> ir.Stmt:
+            made = weight_transform(*(value(row, column) for row in range(TAPS)))
+            return seq(*(store(columns, (n, column), x) for n, x in enumerate(made)))
+
+        def across(row: int) -> ir.Stmt:
+            made = weight_transform(*(load(columns, row, n) for n in range(TAPS)))
+            return seq(*(
+                store(
+                    u, (row * SIDE + n, quad * PAIR + byte, number, half), te.cast(DType.INT16, x)
+                )
+                for n, x in enumerate(made)
+            ))  # fmt: skip
+
+        return ir.Allocate(columns, seq(*map(down, range(TAPS)), *map(across, range(SIDE))))
+
+    def bytes_of(number: te.Expr, quad: te.Expr, half: te.Expr) -> ir.Stmt:
+        return seq(*(channel(number, quad, half, byte) for byte in range(PAIR)))
+
+    return loop(
+        "number", 0, PAIR,
+        lambda number: loop("quad", 0, pairs // PAIR,
+                            lambda quad: loop("half", 0, PAIR, partial(bytes_of, number, quad))),
+    )  # fmt: skip
+
+
+def _byte_of(word: te.Expr, byte: int) -> te.Expr:
+    """Return the first or the second byte of an element, with its sign."""
+    wide = te.cast(DType.INT32, word)
+    return wide >> 8 if byte else (wide & 0xFF ^ 0x80) - 0x80
+
+
+def weight_transform(a: te.Expr, b: te.Expr, c: te.Expr) -> tuple[te.Expr, ...]:
+    """Return the transform of three weights in a line, twice what has halves."""
+    return a + a, a + b + c, a - b + c, c + c
 
 
 def transform(a: te.Expr, b: te.Expr, c: te.Expr, d: te.Expr) -> tuple[te.Expr, ...]:
@@ -241,6 +303,10 @@ class SumsOfPositions(ABC):
         x, weight = load(self.v, c, at, tile, half), load(self.u, turn, at, c, number, half)
         return te.cast(DType.INT32, x) * te.cast(DType.INT32, weight)
 
+    def first(self, turn: te.Expr, last: int) -> te.Expr:
+        """Return the first channel of a turn, which is `last` or one before."""
+        return te.minimum(turn * self.together, last)
+
     def output(
         self,
         total: te.Expr,
@@ -252,7 +318,7 @@ class SumsOfPositions(ABC):
         """Emit an output of a tile, given what comes out of its sums."""
         channels = y.shape[1]
         assert isinstance(channels, int)
-        channel = te.minimum(turn * self.together, channels - self.together) + number
+        channel = self.first(turn, channels - self.together) + number
 
         def word(place: int) -> te.Expr:
             return load(self.constants, turn, number * WORDS + place)
@@ -269,6 +335,7 @@ class ProductMeaning(SumsOfPositions):
         v, u, constants, rescaling: as `SumsOfPositions` has them.
         rows: of the outputs, (8, channels) each.
         count: of these rows: of one, the other is not written.
+        channel: that the only turn begins at, if there are others elsewhere.
     """
 
     halvings = 1
@@ -281,9 +348,13 @@ class ProductMeaning(SumsOfPositions):
         rows: tuple[ir.Buffer, ir.Buffer],
         count: te.Expr,
         rescaling: Rescaling,
+        channel: te.Expr | None = None,
     ) -> None:
         super().__init__(v, u, constants, rescaling)
-        self.rows, self.count = rows, count
+        self.rows, self.count, self.channel = rows, count, channel
+
+    def first(self, turn: te.Expr, last: int) -> te.Expr:
+        return super().first(turn, last) if self.channel is None else self.channel
 
     def tiles(self, pair: te.Expr) -> ir.Stmt:
         """Emit two channels of the outputs of all tiles."""
