@@ -27,8 +27,13 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         assert said == "studio:" and address.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(address, timeout=30) as page:
             assert b"<title>microtir studio</title>" in page.read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        base, _, token = address.partition("#")
+        body, head = b'{"model": 0, "optimize": "balanced"}', {"x-microtir-token": token}
+        asked = urllib.request.Request(f"{base}api/boards", body, head)
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            assert b"progress" in answer.readline()
+            process.send_signal(signal.SIGINT)  # while boards are planned
+            assert process.wait(30) == 0
         assert process.stderr.read() == ""
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("microtir-studio")]
 

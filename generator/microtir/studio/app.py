@@ -6,14 +6,14 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from microtir.boards import all_boards
 from microtir.config import Optimize, microcontroller
@@ -30,6 +30,7 @@ from microtir.version import __version__
 
 _MOST_ASKED = 1 << 16  # bytes of what the page asks for
 _NAME_HEADER = "x-model-name"
+_LAST: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
 class Studio:
@@ -157,16 +158,21 @@ class EventStream(Response):
         gone = asyncio.ensure_future(_gone(receive))
         try:
             await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            # The studio ends while it works: without an end of this response the terminal would
+            # show a traceback.
+            await send(_LAST)
         finally:
             for task in (sending, gone):
                 task.cancel()
-            await asyncio.gather(sending, gone, return_exceptions=True)
+            with suppress(asyncio.CancelledError):  # once more, if the loop ends meanwhile
+                await asyncio.gather(sending, gone, return_exceptions=True)
 
     async def _send(self, send: Send) -> None:
         try:
             async for event in self._told:
                 await send({"type": "http.response.body", "body": event + b"\n", "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await send(_LAST)
         finally:
             await self._told.aclose()
 

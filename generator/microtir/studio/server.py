@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import signal
 import socket
@@ -46,6 +47,8 @@ def serve(
         ready(access.address)
         # uvicorn raises what it was ended by once more: what is to be removed still is.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # That work which is asked for is ended with it is no error.
+        logging.getLogger("uvicorn.error").addFilter(lambda said: "Cancel" not in said.getMessage())
         with suppress(KeyboardInterrupt):
             server.run(sockets=[bound])
 
