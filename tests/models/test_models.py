@@ -11,7 +11,7 @@ from microtir import CompilationConfig, Executor, Target, build, frontend, host,
 from microtir.artifact import Artifact
 from microtir.cli.building import build_model
 from microtir.cli.progress import Progress
-from microtir.config import Numerics
+from microtir.config import Numerics, Optimize
 from microtir.graph.ir import Array, Graph
 from microtir.host.backend import SharedLibrary
 from microtir.host.build import Build
@@ -67,9 +67,12 @@ def compile_model(
     suffix: str = ".tflite",
     target: str | Target = "c",
     numerics: Numerics = Numerics.MODEL,
+    optimize: Optimize = Optimize.BALANCED,
 ) -> Compiled:
     """Compile a model and read its golden file."""
-    config = CompilationConfig(targets=target, module_name=name, numerics=numerics)
+    config = CompilationConfig(
+        targets=target, module_name=name, numerics=numerics, optimize=optimize
+    )
     built = build_model(str(models_dir / f"{name}{suffix}"), config, Progress())
     golden = read_golden(models_dir / f"{name}.golden.npz", built.model)
     return Compiled(built.artifact, built.graph, built.program.graph, *golden)
