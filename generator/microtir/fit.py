@@ -114,7 +114,7 @@ class _Search:
     def best(self) -> Program:
         """Return the program of the goal where it keeps to the limits, else the fastest that does.
 
-        A limit that is far away changes nothing.
+        A limit that is far away changes nothing, but for the kernels that only one of flash offers.
         """
         if not self._seeks_speed and self._may_be_free():
             free = self._trades(self.config.optimize).program()

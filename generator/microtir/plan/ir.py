@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 
-from microtir.config import CompilationConfig
 from microtir.config.enums import Measure, Optimize
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
@@ -348,16 +347,6 @@ class PlanConstraints:
     refused: frozenset[tuple[Node, str]] = frozenset()
     raised: frozenset[tuple[Node, str]] = frozenset()
     code_price: int | None = None
-
-    @staticmethod
-    def of(config: CompilationConfig, state: int = 0) -> PlanConstraints:
-        """Return what a configuration asks for at first: its goal, and its limit on RAM.
-
-        Args:
-            config: with both.
-            state: bytes that the model keeps between runs, and no plan has for a workspace.
-        """
-        return PlanConstraints(config.optimize, config.measure, config.workspace_limit(state))
 
     @property
     def ranking(self) -> Optimize:
