@@ -132,8 +132,8 @@ def _time(price: Price, board: Board) -> str:
         return "not compiled"
     if price.missing:
         return f"{_kilobytes(price.missing)} KB short"
-    star = "*" if price.flags else ""
-    return f"{price.cycles / board.clock_hz * 1000:,.3g}{star}"
+    star, milliseconds = "*" if price.flags else "", price.cycles / board.clock_hz * 1000
+    return f"{milliseconds:,.0f}{star}" if milliseconds >= 100 else f"{milliseconds:.3g}{star}"
 
 
 def _memory(price: Price) -> str:
