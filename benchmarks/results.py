@@ -38,9 +38,9 @@ What networks of many shapes take, as [`microtir fit`](search.md) says it: compi
 random weights, made by `python -m scripts.models.shapes FOLDER`; this page is made by
 `python -m benchmarks results --record`.
 
-Times are **estimates**: cycles of the cost table of a CPU at the clock of the board, without the
-wait states of its memories. They are not measured on silicon. What was measured, instructions on an
-emulator, is on the page of [figures](figures.md).
+Times are **estimates**: cycles as planning estimates them for a CPU, at the clock of the board and
+without the wait states of its memories. They are not measured on silicon. What was measured,
+instructions on an emulator, is on the page of [figures](figures.md).
 """
 
 

@@ -225,7 +225,6 @@ def complains_of_nothing(page: Browser) -> None:
 
 def tells_that_the_server_has_gone(page: Browser, server: subprocess.Popen[str]) -> None:
     """Check that a page that is left open says that nobody answers."""
-    page.run("document.querySelector('#boards-progress button')?.click()")
     server.terminate()
     assert server.wait(20) == 0
     page.click("label[for=goal-flash]")

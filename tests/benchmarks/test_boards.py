@@ -9,6 +9,7 @@ import pytest
 from benchmarks import boards
 from benchmarks.boards import EXAMPLE, INT8_MODELS, LARGE_BOARDS, BoardFigures, dearer
 from microtir.boards import load_board
+from microtir.search.estimates import estimated_cost
 
 RECORDED = boards.read_recorded()
 NAMES = [board.name for board in boards.counting_boards()]
@@ -26,6 +27,15 @@ def recorded(board: str, model: str) -> list[BoardFigures]:
     """The figures of a pair, with each compiler that they were recorded with."""
     compilers = RECORDED.get(board, {})
     return [models[model] for models in compilers.values() if model in models]
+
+
+@pytest.mark.parametrize("name", ["atmega2560", "microbit", "mps2_an385", "mps2_an500", "riscv32"])
+def test_estimates_are_those_of_the_cpu(name: str) -> None:
+    """Kernels in plain C count as on a Cortex-M3; what is told is near what the board takes."""
+    cost = estimated_cost(boards.compiled(EXAMPLE, load_board(name)))
+    for row in recorded(name, EXAMPLE):
+        assert cost.instructions == pytest.approx(row.instructions, rel=0.15)
+        assert cost.cycles == pytest.approx(row.cycles_estimate, rel=0.25)
 
 
 @pytest.mark.parametrize("model", [EXAMPLE, *INT8_MODELS])

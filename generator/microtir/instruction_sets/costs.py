@@ -45,7 +45,7 @@ class WorkPercent:
     Kernels in plain C state the instructions and cycles of Cortex-M3 and M4, whatever they are
     compiled for.  Planning compares kernels of one CPU, for which no factor matters; what people
     are told is multiplied by it.  It was measured on an emulator, with networks of MLPerf Tiny and
-    the example, which lie within a tenth of it but for cycles of small kernels.
+    the example: their instructions lie within a tenth of it, their cycles within a fifth.
     """
 
     instructions: int = 100

@@ -47,8 +47,10 @@ def serve(
         ready(access.address)
         # uvicorn raises what it was ended by once more: what is to be removed still is.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        # That work which is asked for is ended with it is no error.
-        logging.getLogger("uvicorn.error").addFilter(lambda said: "Cancel" not in said.getMessage())
+        # It is no error that work is ended with the server.
+        logging.getLogger("uvicorn.error").addFilter(
+            lambda said: not said.getMessage().startswith("Cancel ")
+        )
         with suppress(KeyboardInterrupt):
             server.run(sockets=[bound])
 
