@@ -89,6 +89,10 @@ MUTANTS = {
         "dsp", ("conv_s8_16x2_dsp_winograd",), f"{_KERNELS}/arm_dsp/winograd_windows.py",
         "self.border = zero * 256 + zero % 256", "self.border = 0",
     ),
+    "the last byte of a pixel that ends within a word is left out": Mutant(
+        "dsp", ("conv_s8_16x2_dsp_winograd",), f"{_DSP}/copy.j2",
+        "orr r2, r2, r3, lsl #16\n", "",
+    ),
     "the weights of two channels are transformed on each other": Mutant(
         "dsp", ("conv_s8_16x2_dsp_winograd_bands_2",), f"{_DSP}/winograd_weights.j2",
         "subw r1, r1, #{{ back_bytes }}", "subw r1, r1, #{{ back_bytes }} + 4",

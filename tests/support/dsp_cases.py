@@ -51,7 +51,7 @@ SMALL = Sizes()
 NARROW = Sizes(widths=range(2, 80), channels=(4, 8))  # few values for each sum, many sums
 FEW = Sizes(widths=range(4, 40), channels=(1, 2, 3, 6))  # windows of few values overlap
 TILED = Sizes(
-    widths=range(7, 24), heights=range(1, 6), channels=(8, 9, 10, 12, 16, 36), outputs=(2, 3, 5, 6)
+    widths=range(7, 24), heights=range(1, 6), channels=(8, 9, 11, 10, 16, 36), outputs=(2, 3, 5, 6)
 )
 SLIM = Sizes(widths=range(3, 9), heights=range(1, 6), channels=(8, 11, 16), outputs=(4, 5, 7))
 FEW_TILES = Sizes(widths=range(8, 21), heights=range(1, 6), channels=(8, 9, 17), outputs=(4, 5, 8))

@@ -58,14 +58,22 @@ def spread(size: int, every: int) -> KernelDescription:
     )
 
 
-def copy_values(size: int, every: int = 1) -> dict[str, object]:
-    """Return what the template is given: one word into `every` so many is written."""
+def copy_values(size: int, every: int = 1, *, is_filled: bool = False) -> dict[str, object]:
+    """Return what the template is given.
+
+    Args:
+        size: bytes that are read.
+        every: words of the target into one of which is written.
+        is_filled: whether the last word is written whole, with zeros behind the last bytes.
+    """
     blocks, words = size // _BLOCK, size % _BLOCK // _WORD
+    behind = str(size % _WORD) if size % _WORD else ""
     return {
         **repeated(blocks, _BLOCKS_PER_TURN),
         "loop_bytes": str(blocks * _BLOCK),
         "words": str(words) if words else "",
-        "bytes": str(size % _WORD) if size % _WORD else "",
+        "bytes": "" if is_filled else behind,
+        "filled": behind if is_filled else "",
         "places": {
             name: str(every * _WORD * number)
             for number, name in enumerate(("second", "third", "fourth", "next"), 1)

@@ -24,6 +24,7 @@ from microtir.kernels.arm_dsp.winograd_windows import (
     matrix,
     refusal,
 )
+from microtir.kernels.arm_dsp.winograd_work import Work
 from microtir.kernels.common import winograd
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
@@ -56,9 +57,9 @@ from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 # Instructions of the inputs of a pair of channels, of a step of a sum, and around the products of a
-# block; cycles of 100 of the first and of the others.
-_INPUTS, _STEP, CALL = 248, 11, 30
-INPUT_CYCLES, PRODUCT_CYCLES = 116, 157
+# block.
+_INPUTS, _STEP, _CALL = 248, 11, 30
+CYCLES = Work(copied=70, transformed=110, summed=155, finished=167, made=104, calls=1120)
 # Bytes of code.
 _INPUTS_CODE, _MOVE_CODE, _PRODUCTS_CODE, _STEP_CODE, _LAYER_CODE = 2010, 160, 470, 44, 420
 
@@ -108,17 +109,12 @@ class Winograd(FloatRescaling):
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M4."""
         form = form_of(node)
-        inputs, turn = block_costs(node, form)
         rows = bands(form.geometry.output.height, calls, OUTPUTS)
-        return rows * (form.blocks * (inputs + form.turns * turn + CALL) + 30)
+        return rows * (form.blocks * block_work(node, form).instructions + 30)
 
     def cycles_of(self, node: Node, instructions: int) -> int:
-        """Return cycles by the share of products, whose loads and pushes are of several words."""
-        form = form_of(node)
-        inputs, turn = block_costs(node, form)
-        products = form.turns * turn + CALL
-        cycles = INPUT_CYCLES * inputs + PRODUCT_CYCLES * products
-        return instructions * cycles // (100 * (inputs + products))
+        """Return cycles by the shares of the parts of a block."""
+        return block_work(node, form_of(node)).cycles(instructions, CYCLES)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels, of which layers of equal channels share some."""
@@ -154,15 +150,20 @@ def kernel_bytes(form: Form) -> int:
     return _INPUTS_CODE + _MOVE_CODE + _LAYER_CODE + _PRODUCTS_CODE + steps
 
 
-def block_costs(node: Node, form: Form) -> tuple[int, int]:
-    """Return the instructions for the inputs of four tiles, and for a turn of their products."""
+def block_work(node: Node, form: Form, calls: int = 1) -> Work:
+    """Return the work of four tiles, whose products are computed by so many calls."""
     found, channels = factors(node), form.channels
     assert found is not None, "reject() was asked"
     far = 2 * COLUMNS * (SIDE - 1) if is_far(channels) else 0
-    transformed = 30 + channels // QUAD * (PAIR * _INPUTS + far + 5)
-    position = _STEP * _steps(form) + 3 * turns_of(_steps(form))[1] + 6
-    tile = 83 + 8 * found.rescaling.instructions
-    return SIDE * form.copied + transformed, POSITIONS * position + TILES * tile + 19
+    around = POSITIONS * (3 * turns_of(_steps(form))[1] + 6)
+    tiles = TILES * (83 + 8 * found.rescaling.instructions)
+    return Work(
+        copied=SIDE * form.copied,
+        transformed=30 + channels // QUAD * (PAIR * _INPUTS + far + 5),
+        summed=form.turns * POSITIONS * _STEP * _steps(form),
+        finished=form.turns * (around + tiles + 19) + calls * _CALL,
+        calls=SIDE * form.calls,
+    )
 
 
 class TwoRows(Sink):

@@ -13,19 +13,18 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.winograd import (
-    CALL,
-    INPUT_CYCLES,
-    PRODUCT_CYCLES,
+    CYCLES,
     Squares,
     TwoRows,
     Winograd,
     bands,
-    block_costs,
+    block_work,
     form_of,
     kernel_bytes,
 )
 from microtir.kernels.arm_dsp.winograd_kernels import lie_far, products, weights
 from microtir.kernels.arm_dsp.winograd_windows import Form, factors, matrix
+from microtir.kernels.arm_dsp.winograd_work import Work
 from microtir.kernels.common import winograd
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (
@@ -46,9 +45,8 @@ from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 # Instructions of the weights of four input and two output channels, and where loads do not reach
-# all positions; those around a turn; cycles of 100 of the former.
-_WEIGHTS, _FAR, _TURN = 286, 16, 40
-_WEIGHT_CYCLES = 104
+# all positions; those around a turn, and around a block.
+_WEIGHTS, _FAR, _TURN, _BLOCK = 286, 16, 40, 30
 _WEIGHTS_CODE = 900  # bytes, with the loops over turns
 
 
@@ -75,24 +73,28 @@ class WinogradBands(Winograd):
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M4."""
-        return sum(self._costs(node, calls))
+        return self._work(node, calls).instructions
 
     def cycles_of(self, node: Node, instructions: int) -> int:
-        """Return cycles by the shares of inputs, products and weights."""
-        costs = self._costs(node, Calls())
-        shares = zip((INPUT_CYCLES, PRODUCT_CYCLES, _WEIGHT_CYCLES), costs, strict=True)
-        return instructions * sum(a * b for a, b in shares) // (100 * sum(costs))
+        """Return cycles by the shares of the parts, weights among them."""
+        return self._work(node, Calls()).cycles(instructions, CYCLES)
 
-    def _costs(self, node: Node, calls: Calls) -> tuple[int, int, int]:
-        """Return the instructions of inputs, of products and of weights."""
+    def _work(self, node: Node, calls: Calls) -> Work:
         form = form_of(node)
         height = form.geometry.output.height
-        inputs, turn = block_costs(node, form)
+        block = block_work(node, form, form.turns)
         blocks = form.blocks * bands(height, calls, OUTPUTS)
         turns = form.turns * bands(height, calls, self.rows)
         far = _FAR if lie_far(form.channels) else 0
         made = form.channels // QUAD * (_WEIGHTS + far) + _TURN
-        return blocks * (inputs + 30), blocks * form.turns * (turn + CALL), turns * made
+        return Work(
+            copied=blocks * block.copied,
+            transformed=blocks * (block.transformed + _BLOCK),
+            summed=blocks * block.summed,
+            finished=blocks * block.finished,
+            made=turns * made,
+            calls=blocks * block.calls,
+        )
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels, of which layers of equal channels share some."""

@@ -56,15 +56,14 @@ def move(size: int) -> KernelDescription:
         last = te.cast(DType.INT32, load(source, size - 1)) & 0xFF
         parts.append(store(target, (whole,), te.cast(DType.INT16, last)))
     parts += [store(target, (n,), 0) for n in range(whole + size % 2, elements)]
-    is_whole = size % _WORD == 0
     return describe(
         f"move_bytes_{size}",
         (f"Copies {size} bytes, as words",),
         (source, target),
         (target,),
         seq(*parts),
-        "kernels/copy.j2" if is_whole else None,
-        copy_values(size) if is_whole else {},
+        "kernels/copy.j2",
+        copy_values(size, is_filled=True),
         stack_bytes=16,
     )
 

@@ -30,6 +30,7 @@ from microtir.kernels.arm_dsp.winograd_windows import (
     matrix,
     refusal,
 )
+from microtir.kernels.arm_dsp.winograd_work import Work
 from microtir.kernels.common import winograd_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
@@ -47,8 +48,7 @@ from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 _TILE_INPUTS, _STEP = 22, 11  # instructions for four channels of a tile, and of a step of a sum
-# Cycles of 100 of those of inputs and of what surrounds them, and of products.
-_INPUT_CYCLES, _PRODUCT_CYCLES = 104, 154
+_CYCLES = Work(copied=160, transformed=98, summed=155, finished=140, calls=530)
 # Bytes of code.
 _TILE_CODE, _MOVE_CODE, _PRODUCTS_CODE, _STEP_CODE, _LAYER_CODE = 95, 160, 540, 44, 420
 
@@ -100,26 +100,29 @@ class WinogradRows(FloatRescaling):
         """Return instructions from counts of the emulated Cortex-M4."""
         form = self._form(node)
         rows = form.geometry.output.height
-        return rows * (form.blocks * sum(self._costs(node)) + 20)
+        return rows * (form.blocks * self._work(node).instructions + 20)
 
     def cycles_of(self, node: Node, instructions: int) -> int:
-        """Return cycles by the share of products, whose loads are of two words."""
-        inputs, products = self._costs(node)
-        cycles = _INPUT_CYCLES * inputs + _PRODUCT_CYCLES * products
-        return instructions * cycles // (100 * (inputs + products))
+        """Return cycles by the shares of the parts of a block."""
+        return self._work(node).cycles(instructions, _CYCLES)
 
-    def _costs(self, node: Node) -> tuple[int, int]:
-        """Return the instructions for the inputs of a block, and for its products."""
+    def _work(self, node: Node) -> Work:
+        """Return the work of a block."""
         form, found, block = self._form(node), factors(node), self.block
         assert found is not None, "reject() was asked"
         quad = _TILE_INPUTS * block.tiles + 10
-        transformed = form.copied + form.channels // QUAD * quad
         steps = _steps(form)
         turns = steps // turn_of(steps)
-        position = _STEP * steps + (3 * turns if turns > 1 else 1) + 10
+        around = POSITIONS * ((3 * turns if turns > 1 else 1) + 10)
         value = found.rescaling.instructions + 1
         outputs = block.together * (block.pixels * value + OUTPUTS)
-        return TAPS * transformed, form.turns * (POSITIONS * position + outputs + 75)
+        return Work(
+            copied=TAPS * form.copied,
+            transformed=TAPS * (form.channels // QUAD * quad),
+            summed=form.turns * POSITIONS * _STEP * steps,
+            finished=form.turns * (around + outputs + 75),
+            calls=TAPS * form.calls,
+        )
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels, of which layers of equal channels share some."""

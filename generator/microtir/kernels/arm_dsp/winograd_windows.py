@@ -34,6 +34,8 @@ from microtir.tir import ir
 
 _MOST = 256  # input channels, whose transforms instructions reach
 _WORD = 4
+# Instructions that move so many bytes behind words, as a word that ends in zeros.
+_BEHIND = (0, 2, 2, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,14 @@ class Form:
         """Return the instructions that copy a row of the windows of a block."""
         if self.is_joined:
             return self.columns * self.channels * 17 // 32 + 40
-        return self.columns * (6 * self.geometry.image.channels + 12)
+        words, behind = divmod(self.geometry.image.channels, _WORD)
+        pixel = 2 * words + _BEHIND[behind]
+        return self.columns * pixel + self.columns * 17 // 2 + 40
+
+    @property
+    def calls(self) -> int:
+        """Return the calls that copy a row pixel by pixel, unless it is copied at once."""
+        return 0 if self.is_joined else self.columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
