@@ -6,11 +6,17 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from microtir import driver
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Measure, Optimize
 from microtir.errors import LimitError
+from microtir.ir_module import IRModule
+from microtir.operators.convolution.definition import Conv2D
+from microtir.plan.ir import IN_ONE_CALL
 from microtir.search.chart import to_svg
 from microtir.search.pareto import Frontier, ProgramCost, Trial, pareto
+from tests.kernels.test_code_bytes import SAME, linear
+from tests.support.graphs import graph
 from tests.support.small_models import module_of, quantised_graph
 
 BASE = CompilationConfig(targets="c -mcpu=cortex-m4")
@@ -93,6 +99,31 @@ def test_the_flags_say_goal_and_budget() -> None:
     config = BASE.with_(optimize="speed", budget={"ram": 4000})
     assert Trial(config, ProgramCost(1, 1, 1)).flags == "--optimize speed --ram-budget 4000"
     assert Trial(BASE, ProgramCost(1, 1, 1)).flags == "--optimize balanced"
+    config = BASE.with_(optimize="speed", budget={"flash": 9000})
+    cost = ProgramCost(1, 1, 1)
+    assert Trial(config, cost).flags == "--optimize speed"  # a budget that all trials have
+    assert Trial(config, cost, True).flags == "--optimize speed --flash-budget 9000"
+
+
+def test_budgets_of_flash_show_the_kernels_that_keep_weights_as_they_are() -> None:
+    """A convolution whose fastest kernel has 3.56 times the weights; the flags give it again."""
+    layer = linear(Conv2D(padding=SAME), (1, 8, 8, 32), (32, 3, 3, 32))
+    module = IRModule(graph=graph((layer,), layer.activations, layer.outputs))
+
+    def kernel(found: Trial) -> str:
+        artifact = driver.build(module, found.config)
+        (operator,) = artifact.module.require_program("test").plan.operators
+        return operator.candidate.kernel
+
+    def measure(artifact: Artifact) -> ProgramCost:
+        (operator,) = artifact.module.require_program("test").plan.operators
+        instructions = operator.candidate.cost(IN_ONE_CALL).instructions
+        return ProgramCost(workspace(artifact), instructions, artifact.flash().bytes)
+
+    best = pareto(module, BASE, measure, 2, lambda _: None).best
+    limited = [trial for trial in best if trial.limits_flash]
+    assert any("bands" in kernel(trial) for trial in limited)
+    assert not any("bands" in kernel(trial) for trial in best if not trial.limits_flash)
 
 
 def test_the_picture_has_a_mark_for_each_trial() -> None:

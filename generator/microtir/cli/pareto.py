@@ -28,7 +28,9 @@ def pareto(
     board: Board,
     points: Annotated[
         int,
-        typer.Option("--points", metavar="N", min=1, max=64, help="Budgets of RAM to try."),
+        typer.Option(
+            "--points", metavar="N", min=1, max=64, help="Budgets of RAM to try, and of flash."
+        ),
     ] = 6,
     plot: Annotated[
         Path | None,

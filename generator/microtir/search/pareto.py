@@ -1,13 +1,14 @@
 """Searches the frontier of a model on a board: what less RAM costs in instructions and flash.
 
-Every trial is a configuration that a user can ask for: a goal, and a budget of RAM between the
-workspace of the fastest plan and that of the smallest.  All of them are built and measured; those
-that another one beats in one figure and equals or beats in the others are not on the frontier.
+Every trial is a configuration that a user can ask for: a goal, a budget of RAM between the
+workspace of the fastest plan and that of the smallest, or a budget of flash between what those
+take.  All of them are built and measured; those that another one beats in one figure and equals or
+beats in the others are not on the frontier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from microtir import driver
@@ -51,16 +52,21 @@ class ProgramCost:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A configuration that was tried, and what its program costs."""
+    """A configuration that was tried, and what its program costs.
+
+    `limits_flash` where its budget of flash is its own, and not that of all trials.
+    """
 
     config: CompilationConfig
     cost: ProgramCost
+    limits_flash: bool = False
 
     @property
     def flags(self) -> str:
         """Return what to add to the command line to get this program."""
-        ram, recompute = self.config.budget.ram, self.config.pass_config.recompute
-        budget = "" if ram is None else f" --ram-budget {ram}"
+        limits, recompute = self.config.budget, self.config.pass_config.recompute
+        budget = "" if limits.ram is None else f" --ram-budget {limits.ram}"
+        budget += "" if not self.limits_flash else f" --flash-budget {limits.flash}"
         again = "" if not recompute else f" --pass-config {_RECOMPUTE}={recompute}"
         return f"--optimize {self.config.optimize.value}{budget}{again}"
 
@@ -101,9 +107,11 @@ def pareto(
 
     Args:
         module: a model as a frontend made it.
-        config: what all trials have in common; its goal and its budget of RAM are replaced.
+        config: what all trials have in common; its goal and its budget of RAM are replaced,
+            and a budget of flash is tried where it has none.
         cost_of: gives the cost of a program; called once for each program that differs.
-        points: budgets of RAM to try between the largest workspace and the smallest.
+        points: budgets of RAM to try between the largest workspace and the smallest, and as many
+            of flash.
         tell: called with what is done next.
         compiler: as for `driver.build`: it decides where the configuration has a budget of flash.
 
@@ -111,23 +119,44 @@ def pareto(
         LimitError: no trial keeps to the other budgets of the configuration.
         MicrotirError: any other diagnostic of building or measuring.
     """
-    programs: dict[str, Trial] = {}
-    refusals: list[LimitError] = []
-    for trial in _configurations(module, config, points, compiler):
-        goal, ram = trial.optimize.value, trial.budget.ram
-        tell(f"trial {len(programs) + 1}: {goal}" + ("" if ram is None else f", {ram} bytes"))
+    trials = _Trials(module, cost_of, tell, compiler)
+    for asked in _configurations(module, config, points, compiler):
+        trials.add(asked)
+    for asked in _flash_budgets(config, trials.programs.values(), points):
+        trials.add(asked, limits_flash=True)
+    if not trials.programs:
+        raise trials.refusals[0]
+    order = sorted(
+        trials.programs.values(), key=lambda t: (-t.cost.ram, t.cost.work(config.measure))
+    )
+    return Frontier(tuple(order), config.measure)
+
+
+class _Trials:
+    """Programs that differ, each built and measured once."""
+
+    def __init__(
+        self, module: IRModule, cost_of: CostOf, tell: Tell, compiler: driver.Compiler | None
+    ) -> None:
+        self._module, self._cost_of, self._tell = module, cost_of, tell
+        self._compiler = compiler
+        self.programs: dict[str, Trial] = {}
+        self.refusals: list[LimitError] = []
+
+    def add(self, config: CompilationConfig, *, limits_flash: bool = False) -> None:
+        """Build and measure a program, unless it exceeds a budget or is known."""
+        goal, budget = config.optimize.value, config.budget
+        said = "" if budget.ram is None else f", {budget.ram} bytes of RAM"
+        said += f", {budget.flash} bytes of flash" if limits_flash else ""
+        self._tell(f"trial {len(self.programs) + 1}: {goal}{said}")
         try:
-            artifact = driver.build(module, trial, compiler=compiler)
+            artifact = driver.build(self._module, config, compiler=self._compiler)
         except LimitError as refusal:  # the next one may fit: other goals take less
-            refusals.append(refusal)
-            continue
+            self.refusals.append(refusal)
+            return
         program = _program(artifact)
-        if program not in programs:
-            programs[program] = Trial(trial, cost_of(artifact))
-    if not programs:
-        raise refusals[0]
-    trials = sorted(programs.values(), key=lambda t: (-t.cost.ram, t.cost.work(config.measure)))
-    return Frontier(tuple(trials), config.measure)
+        if program not in self.programs:
+            self.programs[program] = Trial(config, self._cost_of(artifact), limits_flash)
 
 
 def budgeted_ram(
@@ -158,6 +187,23 @@ def _configurations(
         for percent in _TRIED:
             options = PassConfig({**config.pass_config.changed(), _RECOMPUTE: percent})
             yield free.with_(optimize=Optimize.RAM_LEAST, pass_config=options)
+
+
+def _flash_budgets(
+    config: CompilationConfig, trials: Collection[Trial], points: int
+) -> Iterator[CompilationConfig]:
+    """Yield budgets in geometric steps from the flash of the fastest plan down.
+
+    Kernels that keep weights as the model has them are offered only where flash is limited.  With
+    a budget of flash in the configuration all trials have it already.
+    """
+    sizes = [t.cost.flash for t in trials if t.config.optimize is Optimize.SPEED]
+    if config.budget.flash is not None or not sizes:
+        return
+    least = min(t.cost.flash for t in trials if t.config.optimize is not Optimize.FLASH)
+    for flash in _steps(least, max(sizes), points):
+        limits = Budget(flash=flash, stack=config.budget.stack)
+        yield config.with_(optimize=Optimize.SPEED, budget=limits)
 
 
 def _steps(least: int, most: int, count: int) -> Sequence[int]:

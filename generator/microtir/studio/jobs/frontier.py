@@ -54,5 +54,5 @@ def _trial(trial: Trial) -> dict[str, object]:
     return {
         "optimize": config.optimize.value,
         "ram_budget": config.budget.ram,
-        "is_on_page": not config.pass_config.recompute,
+        "is_on_page": not (config.pass_config.recompute or trial.limits_flash),
     }
