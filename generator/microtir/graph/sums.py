@@ -9,6 +9,7 @@ stored while the zero point's share is part of the bias.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from microtir.graph.ir import Node, SumRange
 from microtir.operators import record_of
@@ -31,6 +32,7 @@ def sums_of(node: Node, inputs: Sequence[Interval | None] = ()) -> SumRange | No
     return rule(node, [any_value(t.dtype) if held is None else held for held, t in pairs])
 
 
+@lru_cache(maxsize=4)  # one kernel after the other asks of the same node
 def fits(node: Node) -> bool:
     """Return whether the sums of a node are proven to stay within INT32."""
     sums = node.sums if node.sums is not None else sums_of(node)

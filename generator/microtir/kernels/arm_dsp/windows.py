@@ -44,7 +44,7 @@ from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.gather import kernel_rows
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Pixel, Product, Source, Tile, macro_kernel
-from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, call, describe, repeated
 from microtir.kernels.common.packing import constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
@@ -88,6 +88,7 @@ class _Form:
     rows: WidenedRows
 
     @staticmethod
+    @of_node
     def of(node: Node) -> _Form:
         geometry = Geometry.of(node)
         columns, channels = geometry.windows.columns, geometry.image.channels
@@ -132,6 +133,7 @@ class _Form:
         return ((0, self.first, self.copied), shifted)
 
 
+@of_node
 def _factors(node: Node) -> Requantisation | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, Conv2D) and weights is not None

@@ -95,6 +95,7 @@ def _most(node: Node, form: Form) -> Block:
     return form.float32 if node.inputs[0].dtype.is_float else form.integers
 
 
+@of_node
 def _block(node: Node, form: Form) -> Block:
     """Return the block of whole pixels."""
     most = _most(node, form)
@@ -106,6 +107,7 @@ def _block(node: Node, form: Form) -> Block:
     return replace(most, pixels=min(most.pixels, width), channels=channels, turn=turn)
 
 
+@of_node
 def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
     """Return what a pixel reads; `row_step` is that of rows in scratch by default."""
     geometry, turn = Geometry.of(node), _most(node, form).turn
@@ -223,6 +225,7 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
 
 
+@of_node
 def _finish(node: Node, form: Form) -> tuple[Finish, Table | None]:
     found = finish_of(
         node, _matrix(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight

@@ -13,6 +13,7 @@ from microtir.kernels.c_blocks.kernels import Block, product
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
+from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.runs import Runs, turns_of
@@ -41,6 +42,7 @@ PLAIN = Form()
 NO_FP_CONTRACT = Form(no_fp_contract=True)
 
 
+@of_node
 def _finish(node: Node, form: Form = PLAIN) -> tuple[Finish, Table | None] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None

@@ -59,6 +59,7 @@ def _weights(node: Node) -> Array:
     return by_channel
 
 
+@of_node
 def _finish(node: Node, form: Form = FAST) -> tuple[Finish, Table | None] | None:
     return finish_of(
         node, _weights(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight

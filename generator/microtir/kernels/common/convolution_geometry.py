@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from microtir.graph.ir import Node
 from microtir.kernels.common.layer import Rows
+from microtir.kernels.common.made_once import of_node
 from microtir.operators.common.rows import Extents
 from microtir.operators.common.windows import Windows
 from microtir.operators.convolution.formula import windows_of
@@ -24,6 +25,7 @@ class Geometry:
     output: Extents
 
     @staticmethod
+    @of_node
     def of(node: Node) -> Geometry:
         types = node.inputs[0].type, node.output.type
         return Geometry(windows_of(node), *map(Extents.of, types))

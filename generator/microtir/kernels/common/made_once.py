@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from microtir.graph.ir import Node
 from microtir.schedule import KernelDescription
@@ -25,6 +25,9 @@ def made_once(make: Callable[P, KernelDescription]) -> Callable[P, KernelDescrip
     return cast("Callable[P, KernelDescription]", lru_cache(maxsize=_KEPT)(make))
 
 
-def of_node(ask: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
-    """Keep what `ask` says of a node, since one kernel after the other asks it."""
-    return lru_cache(maxsize=_NODES)(ask)
+def of_node(ask: Callable[Concatenate[Node, P], Fact]) -> Callable[Concatenate[Node, P], Fact]:
+    """Keep what `ask` says of a node, since one kernel after the other asks it.
+
+    What it is given beside the node, such as the form of a kernel, is hashable.
+    """
+    return cast("Callable[Concatenate[Node, P], Fact]", lru_cache(maxsize=_NODES)(ask))
