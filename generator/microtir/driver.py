@@ -95,7 +95,7 @@ def lower(
         return module
     config = completed(module.config or host(), module.graph)
     module = module.with_configuration(config)
-    lowering = FunctionLowering(config, simple_mode, extra)
+    lowering = FunctionLowering(config, simple_mode, extra, remembers=True)
     if module.graph is None:
         lowered = _lower_functions(module, lowering, see)
     else:

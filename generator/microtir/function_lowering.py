@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from microtir.config import CompilationConfig, Feature
 from microtir.config.enums import Optimize
@@ -11,7 +13,7 @@ from microtir.kernels import emit, emit_finish, function_names
 from microtir.plan.ir import Plan, PlanConstraints, PlannedOperator
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.ir import PrimFunc
+from microtir.tir.ir import Buffer, PrimFunc
 from microtir.tir.replay import check_pass
 from microtir.tir.structural_hash import StructuralKey, rebind, structural_key
 from microtir.tir.verify import verify, verify_after
@@ -44,6 +46,27 @@ def merged(
     return tir_passes.merge_functions(layers) if is_wanted and by_pointer else layers
 
 
+_KEPT = 256  # functions of earlier compilations
+_LARGEST = 1 << 16  # bytes of constants of one of them: no process keeps the weights of models
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What decides what passes make of a function; the rest is what it takes to do it."""
+
+    passes: tuple[tir_passes.Pass, ...]
+    tokens: tuple[object, ...]
+    key: StructuralKey = field(compare=False)
+    function: PrimFunc = field(compare=False)
+    lower: Callable[[PrimFunc], PrimFunc] = field(compare=False)
+
+
+# One model is compiled for board after board, or for one goal after another, in one process.
+@lru_cache(maxsize=_KEPT)
+def _done(task: _Task) -> tuple[StructuralKey, PrimFunc]:
+    return task.key, task.lower(task.function)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionLowering:
     """Runs the TIR passes over functions and proves their memory accesses.
@@ -56,11 +79,13 @@ class FunctionLowering:
         config: what is compiled for, and which passes are wanted.
         simple_mode: as for `lower`.
         extra: passes of the user.
+        remembers: functions of earlier compilations count, too.
     """
 
     config: CompilationConfig
     simple_mode: bool
     extra: ExtraPasses
+    remembers: bool = False
     _known: dict[tuple[object, ...], tuple[StructuralKey, PrimFunc]] = field(default_factory=dict)
 
     def __call__(self, function: PrimFunc) -> PrimFunc:
@@ -72,11 +97,20 @@ class FunctionLowering:
         if self.extra.tir_first or self.extra.tir_last or self.config.pass_config.replay_each_pass:
             return self._lowered(function)
         key = structural_key(function)
-        if key.tokens in self._known:
-            return rebind(function, key, *self._known[key.tokens])
-        made = self._lowered(function)
-        self._known[key.tokens] = key, made
-        return made
+        known = self._known.get(key.tokens)
+        if known is None:
+            known = self._known[key.tokens] = self._found(function, key)
+        other, made = known
+        return made if other is key else rebind(function, key, other, made)
+
+    def _found(self, function: PrimFunc, key: StructuralKey) -> tuple[StructuralKey, PrimFunc]:
+        """Return what became of a function, or of one like it in an earlier compilation."""
+        is_checked = self.config.pass_config.verify_each_pass
+        if not self.remembers or is_checked or _constant_bytes(key) > _LARGEST:
+            return key, self._lowered(function)
+        passes = tir_passes_of(self.config, simple_mode=self.simple_mode)
+        alone = replace(self, extra=ExtraPasses(), _known={})  # without what this model consists of
+        return _done(_Task(passes, key.tokens, key, function, alone._lowered))
 
     def _lowered(self, function: PrimFunc) -> PrimFunc:
         options = self.config.pass_config
@@ -89,8 +123,11 @@ class FunctionLowering:
 
         verify(function)
         function = applied(self.extra.tir_first, "tir_first", function, check)
+        made: dict[tir_passes.Pass, PrimFunc] = {}
         for tir_pass in tir_passes_of(self.config, simple_mode=self.simple_mode):
-            after = tir_pass(function)
+            if made.get(tir_pass) is function:
+                continue  # nothing has changed what it made, and to that it does nothing
+            after = made[tir_pass] = tir_pass(function)
             if options.verify_each_pass:
                 verify_after(tir_pass.name, after)
             if options.replay_each_pass:
@@ -99,3 +136,9 @@ class FunctionLowering:
         verify(function)
         prove_accesses(function)
         return applied(self.extra.tir_last, "tir_last", function, check)
+
+
+def _constant_bytes(key: StructuralKey) -> int:
+    """Return the bytes of the constants that a function reads."""
+    buffers = (item for item in key.items if isinstance(item, Buffer))
+    return sum(buffer.data.nbytes for buffer in buffers if buffer.data is not None)

@@ -11,6 +11,7 @@ from microtir.extra_passes import ExtraPasses
 from microtir.function_lowering import FunctionLowering
 from microtir.ir_module import IRModule
 from microtir.tir.ir import PrimFunc
+from microtir.tir.passes import Simplify
 from microtir.tir.text import to_text
 from tests.support.small_models import mixed_graph, module_of
 
@@ -61,3 +62,45 @@ def test_passes_of_the_user_see_every_function() -> None:
     for function in naive:
         lowering(function)
     assert seen == [f.name for f in naive]
+
+
+def test_functions_of_earlier_compilations_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are proven once in a process, for the same passes; the text is the same."""
+    config = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+    naive = layers(module_of(mixed_graph()), config)
+    function_lowering._done.cache_clear()
+    proven: list[PrimFunc] = []
+    monkeypatch.setattr(function_lowering, "prove_accesses", proven.append)
+
+    def lowered(given: CompilationConfig = config, *, remembers: bool = True) -> list[str]:
+        lowering = FunctionLowering(given, False, ExtraPasses(), remembers)
+        return [to_text([lowering(function)]) for function in naive]
+
+    first, count = lowered(), len(proven)
+    assert lowered() == first and len(proven) == count
+    unrolled = config.with_(pass_config={"tir.unroll_max_extent": 8})
+    assert lowered(unrolled) == lowered(unrolled, remembers=False) != first
+    monkeypatch.setattr(function_lowering, "_LARGEST", -1)
+    count = len(proven)
+    assert lowered() == first and len(proven) > count
+    function_lowering._done.cache_clear()  # nothing was proven in fact
+
+
+def test_a_pass_does_not_see_what_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simplification comes three times; what nothing changes in between is left alone."""
+    config = CompilationConfig.from_target(Target("c"))
+    seen: list[PrimFunc] = []
+    simplify = Simplify.__call__
+
+    def noted(own: Simplify, function: PrimFunc) -> PrimFunc:
+        seen.append(function)
+        made = simplify(own, function)
+        assert simplify(own, made) is made
+        return made
+
+    monkeypatch.setattr(Simplify, "__call__", noted)
+    naive = layers(module_of(mixed_graph()), config)
+    seen.clear()
+    for function in naive:
+        FunctionLowering(config, simple_mode=False, extra=ExtraPasses())(function)
+    assert len(naive) <= len(seen) < 3 * len(naive)
