@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from microtir import resources
 from microtir.artifact import Artifact
@@ -17,6 +18,7 @@ HARNESS = "harness"
 # Contraction into fused multiply-adds would round once where TIR, and so the reference, round
 # twice; GNU C contracts unless it is told not to.
 _COMMON = ("-std=c99", "-ffp-contract=off", "-I.", "-Iruntime_crt/include")
+_RUNTIME = "runtime_crt/"  # in the files of an artifact
 # Without optimisation every operation of the source is there to be watched, and compiling is fast.
 _SANITIZERS = (
     "-g",
@@ -47,17 +49,15 @@ def shared_library(artifact: Artifact, build: Build) -> Path:
         ToolError: the compiler failed.
     """
     files = _files(artifact)
-    flags = [*_COMMON, f"-O{build.opt_level}", "-fPIC", "-shared"]
-    if build.native:
-        flags.append("-march=native")
-    flags += _packed_support(artifact, files)
+    flags = [*_COMMON, f"-O{build.opt_level}", "-fPIC", *_native(build.native)]
+    own = ["-shared", *_packed_support(artifact, files)]
     if interface_of(artifact).has_nodes:
         files["nodes.c"] = _support("nodes.c")
-        flags.append("-D_POSIX_C_SOURCE=199309L")  # it reads a clock
+        own.append("-D_POSIX_C_SOURCE=199309L")  # it reads a clock
     if build.debug:
         files |= {name: _support(name) for name in ("hook.h", "hook.c")}
-        flags += ["-include", "hook.h", _hook_macro(artifact)]
-    return _compiled(build.compiler, flags, files, LIBRARY)
+        own += ["-include", "hook.h", _hook_macro(artifact)]
+    return _compiled(build.compiler, flags, own, files, LIBRARY)
 
 
 def sanitized_executable(
@@ -78,14 +78,16 @@ def sanitized_executable(
     flags = [
         *("-std=gnu99" if flag == "-std=c99" else flag for flag in _COMMON),
         *_SANITIZERS,
+        *_native(native),
+    ]
+    files = {**_files(artifact), "harness.c": _support("harness.c")}
+    own = [
         f'-DHARNESS_HEADER="{call_header(artifact)}"',
         f"-DHARNESS_CALL={call}",
         f"-DHARNESS_TEXT={module_name(artifact)}_status_text",
-        *(["-march=native"] if native else []),
+        *_packed_support(artifact, files),
     ]
-    files = {**_files(artifact), "harness.c": _support("harness.c")}
-    flags += _packed_support(artifact, files)
-    return _compiled(compiler, flags, files, HARNESS)
+    return _compiled(compiler, flags, own, files, HARNESS)
 
 
 def module_name(artifact: Artifact) -> str:
@@ -108,13 +110,50 @@ def _packed_support(artifact: Artifact, files: dict[str, str]) -> list[str]:
     return [f'-DHOST_HEADER="{name}_packed.h"', f"-DHOST_MODULE={name}_module"]
 
 
-def _compiled(compiler: Compiler, flags: list[str], files: dict[str, str], name: str) -> Path:
-    units = sorted(path for path in files if path.endswith(".c"))
+def _native(wanted: bool) -> list[str]:
+    return ["-march=native"] if wanted else []
+
+
+def _compiled(
+    compiler: Compiler, flags: list[str], own: list[str], files: dict[str, str], name: str
+) -> Path:
+    """Compile the files into the program `name` and return its path.
+
+    Args:
+        compiler: that compiles and links.
+        flags: for every file.
+        own: more of them for all but the runtime, and for linking.
+        files: of the program, the runtime among them if it needs that.
+        name: of the program.
+    """
+    units = [path for path in _units(files) if not path.startswith(_RUNTIME)]
 
     def make(folder: Path) -> None:
-        run_compiler(compiler, [*flags, "-o", name, *units, "-lm"], folder)
+        objects = _runtime_objects(compiler, flags, files)
+        run_compiler(compiler, [*flags, *own, "-o", name, *units, *objects, "-lm"], folder)
 
-    return cache.folder_for(compiler, flags, files, make) / name
+    return cache.folder_for(compiler, [*flags, *own], files, make) / name
+
+
+def _runtime_objects(compiler: Compiler, flags: list[str], files: dict[str, str]) -> list[str]:
+    """Return the objects of the runtime, which is several times the C of a small model.
+
+    Every program brings it, and it includes nothing of theirs: it is compiled once.
+    """
+    runtime = {path: text for path, text in files.items() if path.startswith(_RUNTIME)}
+    units = _units(runtime)
+
+    def make(folder: Path) -> None:
+        run_compiler(compiler, [*flags, "-c", *units], folder)
+
+    if not units:
+        return []
+    folder = cache.folder_for(compiler, flags, runtime, make)
+    return [str(folder / f"{PurePosixPath(unit).stem}.o") for unit in units]
+
+
+def _units(files: Iterable[str]) -> list[str]:
+    return sorted(path for path in files if path.endswith(".c"))
 
 
 def _files(artifact: Artifact) -> dict[str, str]:
