@@ -174,10 +174,14 @@ def test_d14_models_share_their_workspace(tmp_path: Path) -> None:
 
 def test_d27_nothing_of_an_archive_or_template_is_executed_or_escapes(tmp_path: Path) -> None:
     """A script of a template was run, and archives were unpacked wherever they pointed."""
+    unpacking = {"extractall", "extract", "unpack_archive"}
     for path in PACKAGE.rglob("*.py"):
-        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        text = path.read_text("utf-8")
+        if not any(name in text for name in unpacking):
+            continue  # parsing all takes seconds
+        calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
         names = {n.func.attr for n in calls if isinstance(n.func, ast.Attribute)}
-        assert not names & {"extractall", "extract", "unpack_archive"}, path
+        assert not names & unpacking, path
     script = tmp_path / "templates" / "baremetal" / "launch_microtvm_api_server.sh"
     script.parent.mkdir(parents=True)
     script.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")

@@ -42,7 +42,9 @@ def test_no_call_is_newer_than_the_python_that_distributions_have() -> None:
         f"{path.relative_to(ROOT)}:{line}: {what} came in a maintenance release"
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
-        for line, what in late(ast.parse(path.read_text("utf-8")))
+        for text in (path.read_text("utf-8"),)
+        if any(name in text for name in (*LATE_ARGUMENTS, *LATE_NAMES))  # few have to be parsed
+        for line, what in late(ast.parse(text))
     ]
     assert not found, report(found)
 
