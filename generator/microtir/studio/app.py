@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from urllib.parse import unquote
@@ -25,6 +24,7 @@ from microtir.studio.assets import PAGE, assets
 from microtir.studio.events import Event, Job, error_event
 from microtir.studio.limits import WorkerLimits
 from microtir.studio.models import MOST_BYTES, ModelStore
+from microtir.studio.slots import Slots
 from microtir.studio.worker import Worker
 from microtir.version import __version__
 
@@ -44,7 +44,7 @@ class Studio:
 
     def __init__(self, models: ModelStore, limits: WorkerLimits, first: int | None) -> None:
         self._models, self._limits, self._first = models, limits, first
-        self._slots = asyncio.Semaphore(max(2, os.cpu_count() or 1))
+        self._slots = Slots()
         self._answers = Answers()
 
     def app(self) -> Starlette:
@@ -132,9 +132,10 @@ class Studio:
                 yield event
             return
         told: list[bytes] = []
-        if self._slots.locked():
+        slots = self._slots.of(job)
+        if slots.locked():
             yield _line({"event": "progress", "text": "waiting for other work to end"})
-        async with self._slots, aclosing(Worker(job, self._limits).events()) as events:
+        async with slots, aclosing(Worker(job, self._limits).events()) as events:
             async for event in events:
                 told.append(event)
                 yield event
