@@ -18,17 +18,19 @@ from tests.support.studio_server import EXAMPLE, Page, served
     [
         ("kws.tflite", "kws.tflite"),
         ("../../etc/passwd", "passwd"),
-        ("C:\\models\\my model (2).onnx", "my_model_2_.onnx"),
+        ("C:\\models\\my model (2).onnx", "my model (2).onnx"),
         ("..", "model"),
         ("", "model"),
         ("\0<b>.tflite", "b_.tflite"),
-        ("x" * 500 + ".tflite", "x" * 80 + ".tflite"),
+        ("x" * 500 + ".tflite", "x" * 53 + ".tflite"),
         (".hidden", "hidden"),
-        ("ü.tflite", "tflite"),
+        ("ü.tflite", "ü.tflite"),
+        ("\U00020000" * 500 + ".onnx", "\U00020000" * 55 + ".onnx"),
+        ("-o out.tflite", "o out.tflite"),
     ],
 )
 def test_a_name_is_a_label(tmp_path: Path, name: str, label: str) -> None:
-    """Letters, digits, dots and dashes are left; the file is in a folder of its own."""
+    """It is what the person calls the file, without what is unsafe, in a folder of its own."""
     store = ModelStore(tmp_path, [EXAMPLE])
     file = store.file(store.add(name, b"x"))
     assert file.label == label
@@ -49,10 +51,10 @@ def test_the_newest_files_are_kept(tmp_path: Path) -> None:
 def test_a_dropped_model_is_opened(page: Page) -> None:
     """It has a number and facts, and a plan of it is of the same model as the example's."""
     dropped, model = page.drop("my%20net.tflite", INT8.read_bytes())
-    assert dropped["label"] == "my_net.tflite"
+    assert dropped["label"] == "my net.tflite"
     assert "input image: int8 1x8x8x1" in model["facts"]
     plan, _ = page.ask("plan", plan={"model": dropped["number"], "board": "uno", "optimize": "ram"})
-    assert plan["command"] == "microtir compile my_net.tflite --board uno --optimize ram -o out"
+    assert plan["command"] == ("microtir compile 'my net.tflite' --board uno --optimize ram -o out")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,7 @@ def test_a_dropped_model_is_opened(page: Page) -> None:
         ("net.tflite", INT8.read_bytes()[:5000], "are outside the file"),
         ("net.tflite", b"", "the file is empty"),
         ("net.onnx", b"\x08\x07\x12\x00garbage", "this is not an ONNX model"),
+        ("net.onnx", b"", "the file is empty"),
     ],
 )
 def test_what_is_no_model_is_refused_in_known_words(

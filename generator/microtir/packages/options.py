@@ -96,6 +96,10 @@ _RULES: tuple[tuple[str, Callable[[str], str], str], ...] = (
         _matching(_LICENCE, "is no SPDX expression"),
         "such as Apache-2.0, or MIT OR Apache-2.0",
     ),
-    ("homepage", _matching(_HOMEPAGE, "is no address"), "https://… without blanks and quotes"),
+    (
+        "homepage",
+        _matching(_HOMEPAGE, "is no address"),
+        "https://… of letters, digits and ._~/%?=+:@-",
+    ),
     ("vendor", _matching(_VENDOR, "names no vendor"), "2 to 32 letters, digits and -"),
 )

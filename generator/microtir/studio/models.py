@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from microtir.config.names import module_name_from
 from microtir.errors import UsageError
@@ -16,8 +16,8 @@ MOST_BYTES = 64 << 20
 """Of a file that is dropped: several times the flash of any board."""
 
 _MOST_DROPPED = 8
-_LONGEST = 80  # characters of a name
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST = 60  # characters of a name: at most 240 bytes, which every file system takes
+_UNSAFE = re.compile(r"[^\w.()+ -]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ class ModelStore:
     def add(self, name: str, content: bytes) -> int:
         """Keep a dropped file, and give up the oldest where there are too many; return its number.
 
-        Nothing of the name but letters, digits, dots and dashes of its last part is used.
+        Of the last part of the name letters and digits of all scripts, blanks and `.-+_()` stay,
+        so that the page, its errors and its commands call the file what the person calls it.
         """
         number = self._next
         self._next += 1
@@ -118,7 +119,9 @@ def _state(path: Path) -> tuple[int, int] | None:
 
 
 def _label(name: str) -> str:
-    """Return a name that is the same on every system and leads nowhere."""
+    """Return a name that leads nowhere, and is neither hidden nor an option of a command."""
     last = re.split(r"[/\\]", name)[-1]
-    stem, dot, suffix = _UNSAFE.sub("_", last).strip("._-").rpartition(".")
-    return f"{stem[:_LONGEST]}{dot}{suffix[:_LONGEST]}" or "model"
+    safe = _UNSAFE.sub("_", last).strip("._- ")
+    path = PurePosixPath(safe)
+    suffix = path.suffix[: _LONGEST // 2]
+    return f"{path.stem[: _LONGEST - len(suffix)]}{suffix}" or "model"

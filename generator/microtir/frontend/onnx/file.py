@@ -204,6 +204,11 @@ def _checked(data: bytes, file: str, folder: Path | None) -> onnx.ModelProto:
             where=file,
             fix=install_extra("onnx"),
         ) from None
+    if not data:  # which is a message without fields
+        raise ModelFileError(
+            "the file is empty", where=file, legal="an ONNX model",
+            fix="export or download the model again",
+        )  # fmt: skip
     try:
         model = onnx.load_model_from_string(data)
     except DecodeError:
