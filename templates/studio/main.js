@@ -7,6 +7,7 @@ import * as compare from "./compare.js";
 import * as controls from "./controls.js";
 import { byId } from "./dom.js";
 import * as download from "./download.js";
+import * as history from "./history.js";
 import { showError } from "./messages.js";
 import * as model from "./model.js";
 import * as plan from "./plan.js";
@@ -32,8 +33,9 @@ async function begin() {
   boards.begin();
   makeTabs(document.querySelector("[role=tablist]"));
   [code, trades, compare, download].forEach((part) => part.begin());
+  history.begin();
   byId("main").hidden = false;
-  model.begin(found.models, found.first, found.most_bytes);
+  model.begin(found.models, found.first, found.most_bytes, history.before());
 }
 
 begin();

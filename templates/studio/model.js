@@ -2,7 +2,7 @@
 import { ask, drop } from "./api.js";
 import { byId, element, fill } from "./dom.js";
 import { announce, showError } from "./messages.js";
-import { change } from "./state.js";
+import { change, plan } from "./state.js";
 import { Task } from "./task.js";
 
 const task = new Task(byId("model-progress"), byId("model-said"));
@@ -13,7 +13,8 @@ export function labelOf(number) {
   return labels.get(number) || "";
 }
 
-export function begin(models, first, mostBytes) {
+// before: what was looked at in this tab, which goes before the first model.
+export function begin(models, first, mostBytes, before) {
   most = mostBytes;
   models.forEach((model) => labels.set(model.number, model.label));
   list(first);
@@ -29,8 +30,20 @@ export function begin(models, first, mostBytes) {
   });
   byId("example").addEventListener("click", () => open(models[models.length - 1].number));
   catchDrops();
-  if (first !== null) {
+  if (before !== null && labels.has(before.model)) {
+    show(before);
+  } else if (first !== null) {
     open(first);
+  }
+}
+
+// Shows a plan that was looked at before, of this model or another.
+export function show(asked) {
+  if (plan()?.model === asked.model) {
+    task.stop();
+    change(asked);
+  } else {
+    open(asked.model, asked);
   }
 }
 
@@ -41,10 +54,10 @@ function list(chosen) {
   fill(byId("models"), ...(chosen === null ? [none, ...options] : options));
 }
 
-async function open(number) {
+async function open(number, asked = { ram_budget: null }) {
   const work = (signal, seen) => ask("inspect", { model: number }, signal, seen);
   if (await task.run(work, (event) => showFacts(event.facts))) {
-    opened(number);
+    opened(number, asked);
   }
 }
 
@@ -71,15 +84,15 @@ async function take(file) {
     }
   });
   if (done && number !== null) {
-    opened(number);
+    opened(number, { ram_budget: null });
   }
 }
 
-function opened(number) {
+function opened(number, asked) {
   list(number);
   announce(`${labelOf(number)} is open`);
   document.title = `${labelOf(number)}: microtir studio`;
-  change({ model: number, ram_budget: null });
+  change({ ...asked, model: number });
 }
 
 function showFacts(facts) {
