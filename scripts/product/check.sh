@@ -7,6 +7,13 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bin=$(realpath "$1")
+scratch=$(mktemp -d)
+studio=
+trap '[ -z "$studio" ] || kill "$studio" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# Most of its time it waits, now for the browser, now for a plan: the rest goes on beside it.
+"$bin/python" -m scripts.product.studio >"$scratch/studio.log" 2>&1 &
+studio=$!
 
 echo "product: the site"
 NO_MKDOCS_2_WARNING=1 "$bin/python" -m mkdocs build --strict --quiet
@@ -18,14 +25,10 @@ find dist -maxdepth 1 -name 'microtir-*' -delete
 "$bin/python" -m hatchling build -t sdist -t wheel -d dist
 "$bin/python" -m twine check --strict dist/*
 # What makes a wheel of the sources gets the very same one.
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-tar -xzf dist/microtir-*.tar.gz -C "$scratch" --strip-components=1
-(cd "$scratch" && "$bin/python" -m hatchling build -t wheel -d again)
-cmp dist/microtir-*.whl "$scratch"/again/microtir-*.whl
-
-echo "product: the studio in a browser"
-"$bin/python" -m scripts.product.studio
+mkdir "$scratch/sources"
+tar -xzf dist/microtir-*.tar.gz -C "$scratch/sources" --strip-components=1
+(cd "$scratch/sources" && "$bin/python" -m hatchling build -t wheel -d again)
+cmp dist/microtir-*.whl "$scratch"/sources/again/microtir-*.whl
 
 echo "product: workflows and actions"
 "$bin/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml
@@ -35,3 +38,10 @@ echo "product: packages"
 "$bin/python" -m scripts.product.packages build/packages
 
 scripts/product/install.sh "$bin/python" dist/microtir-*.whl
+
+echo "product: the studio in a browser"
+status=0
+wait "$studio" || status=$?
+studio=
+cat "$scratch/studio.log"
+exit "$status"
