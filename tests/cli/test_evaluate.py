@@ -66,6 +66,29 @@ def test_real_values_and_folders_are_the_same_samples(microtir: Command, tmp_pat
     assert found[2]["confusion"] == found[0]["confusion"]
 
 
+def test_folders_of_some_classes(microtir: Command, tmp_path: Path) -> None:
+    """Numbers as names are the classes' own; other names say nothing where a class has no folder.
+
+    Classes behind a missing one had the number before theirs, and were all counted as wrong.
+    """
+    with np.load(TEST_SET) as arrays:
+        stored, labels = arrays["inputs"][:12], arrays["labels"][:12]
+    assert 3 not in labels and 9 in labels
+    for name in ("", "digit"):
+        for number, (sample, label) in enumerate(zip(stored, labels, strict=True)):
+            folder = tmp_path / f"set{name}" / f"{name}{label}"
+            folder.mkdir(parents=True, exist_ok=True)
+            np.save(folder / f"{number}.npy", sample)
+    found = facts(microtir, INT8, "--dataset", tmp_path / "set")
+    assert found["right"] == 12 and found["classes"] == [str(n) for n in range(10)]
+    result = microtir("evaluate", INT8, "--dataset", tmp_path / "setdigit")
+    assert "folders for 7 classes" in result.diagnostic and "fix:" in result.diagnostic
+    for name in ("digit3", "digit5", "digit8"):
+        (tmp_path / "setdigit" / name).mkdir()
+    found = facts(microtir, INT8, "--dataset", tmp_path / "setdigit")
+    assert found["right"] == 12 and found["classes"][3] == "digit3"
+
+
 def test_too_little_is_a_no(microtir: Command) -> None:
     """For scripts: exit status 1 below a limit."""
     assert microtir("evaluate", "example:digits", "--min-accuracy", "0.98").status == 0
@@ -76,6 +99,11 @@ def test_too_little_is_a_no(microtir: Command) -> None:
 IMAGES = np.zeros((3, 8, 8, 1), np.float32)
 REFUSED: dict[str, dict[str, Any]] = {
     "it has no array 'labels'; it has: inputs": {"inputs": IMAGES},
+    "it has 0 samples and 0 labels": {"inputs": IMAGES[:0], "labels": np.zeros(0, np.int8)},
+    "it has 8 samples and 0 labels": {"inputs": IMAGES[0], "labels": np.int8(3)},
+    "values that are no numbers": {
+        "inputs": np.where(IMAGES == 0, np.nan, IMAGES), "labels": np.zeros(3, np.int8),
+    },
     "it has 3 samples and 2 labels": {"inputs": IMAGES, "labels": np.zeros(2, np.int8)},
     "a sample has the shape": {"inputs": IMAGES[:, 0], "labels": np.zeros(3, np.int8)},
     "samples have the type uint8": {
@@ -94,7 +122,9 @@ def test_what_is_no_dataset_of_the_model_is_refused(
     np.savez(tmp_path / "set.npz", **REFUSED[text])
     result = microtir("evaluate", INT8, "--dataset", tmp_path / "set.npz")
     assert result.status > 1
-    assert text in result.diagnostic and "legal:" in result.diagnostic
+    assert text in result.diagnostic
+    assert "legal:" in result.diagnostic or "fix:" in result.diagnostic
+    assert "defect" not in result.diagnostic
 
 
 def test_a_dataset_must_be_given(microtir: Command, tmp_path: Path) -> None:

@@ -84,8 +84,12 @@ def test_real_values_of_a_port() -> None:
     floats = TensorInfo("x", "x", (1,), np.dtype(np.float32), None, None)
     assert floats.quantise([0.1]).dtype == np.float32
     assert floats.dequantise([0.5]).tolist() == [0.5]
-    with pytest.raises(RunError, match="no real values"):
-        port.quantise("cat")
+    for nothing in ("cat", None, 1j, [[1], [2, 3]]):
+        with pytest.raises(RunError, match="no real values"):
+            port.quantise(nothing)  # type: ignore[arg-type]  # what users give
+    for foreign in ([128], [-129, 0], [0.5], [np.nan]):
+        with pytest.raises(RunError, match="which it does not store"):
+            port.dequantise(foreign)
 
 
 def test_result_does_not_depend_on_the_workspace(model: host.Model) -> None:

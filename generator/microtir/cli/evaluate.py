@@ -109,7 +109,9 @@ def _decided(
     outputs = run(samples) if run else [model.run(sample) for sample in samples.values]
     progress.show("running the reference")
     expected = expected_outputs(Oracle.REFERENCE, built.graph, b"", samples).values
-    found, wanted = (decisions(made, data.labels, chosen) for made in (outputs, expected))
+    found, wanted = (
+        decisions(made, data.labels, chosen, data.names) for made in (outputs, expected)
+    )
     return found, wanted, data
 
 

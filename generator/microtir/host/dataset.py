@@ -5,6 +5,7 @@ Samples are real values or those that the model stores; real ones are quantised 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,16 @@ from microtir.host.samples import SampleBatch, read_arrays
 from microtir.host.tensors import TensorInfo
 
 _INPUTS, _LABELS = ("inputs", "x", "images", "features"), ("labels", "y", "targets", "classes")
+_NUMBER = re.compile("[0-9]{1,9}")
 _LEGAL = f"'{_INPUTS[0]}' and '{_LABELS[0]}', with as many entries along their first axes"
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Samples of a model's only input, the class of each, and the names of classes if they have."""
+    """Samples of a model's only input, and the class of each.
+
+    `names` are those of all classes, of a dataset that numbers its classes by their names.
+    """
 
     samples: SampleBatch
     labels: tuple[int, ...]
@@ -34,7 +39,8 @@ def read_dataset(path: Path, port: TensorInfo) -> Dataset:
 
     Args:
         path: an `.npz` file with samples and labels, counted from 0; or a folder with a folder of
-            `.npy` files for each class, which have the numbers of their names in order.
+            `.npy` files for each class. Names that are numbers are the classes' own; others have
+            the numbers that they have in order.
         port: the input: a sample has its shape, or that without a leading 1.
 
     Raises:
@@ -45,16 +51,16 @@ def read_dataset(path: Path, port: TensorInfo) -> Dataset:
         return _of_folders(path, port)
     arrays = read_arrays(path)
     inputs, labels = (_first(path, arrays, names) for names in (_INPUTS, _LABELS))
-    flat = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(0, 1)
-    if flat.shape[1] > 1:  # one column for each class
-        flat = flat.argmax(axis=1, keepdims=True)
-    if len(flat) != len(inputs) or not len(flat) or labels.dtype.kind not in "iubf":
+    counts = [len(array) if array.ndim else 0 for array in (inputs, labels)]
+    if counts[0] != counts[1] or not labels.size or labels.dtype.kind not in "iubf":
         raise DataFileError(
-            f"it has {len(inputs) if inputs.ndim else 0} samples and {len(flat)} labels of"
-            f" {labels.dtype}",
+            f"it has {counts[0]} samples and {counts[1]} labels of {labels.dtype}",
             where=str(path),
             legal=_LEGAL,
         )
+    flat = labels.reshape(len(labels), -1)
+    if flat.shape[1] > 1:  # one column for each class
+        flat = flat.argmax(axis=1, keepdims=True)
     numbers = flat[:, 0].astype(np.int64)
     if numbers.min() < 0 or (flat[:, 0] != numbers).any():
         raise DataFileError("labels are no classes", where=str(path), legal="0, 1, 2 and so on")
@@ -64,9 +70,11 @@ def read_dataset(path: Path, port: TensorInfo) -> Dataset:
 
 def _of_folders(path: Path, port: TensorInfo) -> Dataset:
     folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
+    has_numbers = all(_NUMBER.fullmatch(folder.name) for folder in folders)
+    numbers = [int(f.name) for f in folders] if has_numbers else range(len(folders))
     values: list[Mapping[str, Array]] = []
     labels: list[int] = []
-    for number, folder in enumerate(folders):
+    for number, folder in zip(numbers, folders, strict=True):
         for file in sorted(folder.glob("*.npy")):
             sample = read_arrays(file)["inputs"]
             values.append({port.name: _stored(file, port, sample)})
@@ -75,7 +83,8 @@ def _of_folders(path: Path, port: TensorInfo) -> Dataset:
         raise DataFileError(
             "it has no samples", where=str(path), legal="a folder of .npy files for each class"
         )
-    return Dataset(SampleBatch(tuple(values)), tuple(labels), tuple(f.name for f in folders))
+    names = () if has_numbers else tuple(f.name for f in folders)
+    return Dataset(SampleBatch(tuple(values)), tuple(labels), names)
 
 
 def _first(path: Path, arrays: Mapping[str, Array], names: Sequence[str]) -> Array:
@@ -99,6 +108,12 @@ def _stored(where: Path, port: TensorInfo, sample: Array) -> Array:
             legal=" or ".join(map(str, shapes)),
         )
     values = sample.reshape(port.shape)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise RunError(
+            "a sample has values that are no numbers (NaN)",
+            where=str(where),
+            fix="leave the sample out, or put values where it has none",
+        )
     if values.dtype == port.dtype:
         return values
     is_real = values.dtype.kind == "f" and (port.scale is not None or port.dtype.kind == "f")

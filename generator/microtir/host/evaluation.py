@@ -46,7 +46,10 @@ class Evaluation:
 
 
 def evaluate(
-    outputs: Sequence[Mapping[str, Array]], labels: Sequence[int], port: TensorInfo
+    outputs: Sequence[Mapping[str, Array]],
+    labels: Sequence[int],
+    port: TensorInfo,
+    names: Sequence[str] = (),
 ) -> Evaluation:
     """Compare the largest element of an output with the class of each sample.
 
@@ -56,9 +59,10 @@ def evaluate(
         outputs: of each sample, by name.
         labels: the class of each sample, from 0 on.
         port: the output that says the class.
+        names: of all classes, where their order gives them their numbers.
 
     Raises:
-        RunError: there are more classes than the output has elements.
+        RunError: there are more classes than the output has elements, or other ones.
     """
     scores = np.stack([port.dequantise(output[port.name]).reshape(-1) for output in outputs])
     classes = max(scores.shape[1], 2)
@@ -68,6 +72,16 @@ def evaluate(
             f" {scores.shape[1]} elements",
             where="labels",
             legal=f"0 to {classes - 1}",
+        )
+    if names and len(names) != classes:
+        # The numbers of those behind a class that is not there would be wrong, in silence.
+        raise RunError(
+            f"the dataset has folders for {len(names)} classes ({', '.join(names)}), and"
+            f" '{port.name}' tells {classes} apart: which is which is not known",
+            where="labels",
+            legal=f"{classes} folders, in the order of their names, or folders that are named 0 to"
+            f" {classes - 1}",
+            fix="make a folder for each class, also for those without samples",
         )
     single = scores.shape[1] == 1
     decisions = (scores[:, 0] >= _HALF).astype(np.int64) if single else scores.argmax(axis=1)

@@ -44,6 +44,8 @@ class TensorInfo:
             RunError: the values do not become the tensor's type, such as texts.
         """
         try:
+            if np.asarray(real).dtype.kind not in "biuf":
+                raise TypeError(f"got {real!r:.60}")
             values = np.asarray(real, np.float32 if self.scale is not None else self.dtype)
         except (TypeError, ValueError) as error:
             raise RunError(f"no real values: {error}", where=f"'{self.name}'") from None
@@ -57,11 +59,24 @@ class TensorInfo:
         return np.asarray(np.clip(finite, limits.min, limits.max), self.dtype)
 
     def dequantise(self, stored: npt.ArrayLike) -> Array:
-        """Return the real values of stored ones as float32; without a scale they are the same."""
+        """Return the real values of stored ones as float32; without a scale they are the same.
+
+        Raises:
+            RunError: the tensor cannot have stored them: no integers, or outside of its type.
+        """
         values = np.asarray(stored)
         if self.scale is None:
             return values
         assert self.zero_point is not None, "a scale comes with a zero point"
+        limits = np.iinfo(self.dtype)
+        are_integers = values.dtype.kind in "iu"
+        if not are_integers or (values.size and not _is_within(values, limits.min, limits.max)):
+            what = "outside of its type" if are_integers else f"of {values.dtype}"
+            raise RunError(
+                f"values {what}, which it does not store",
+                where=f"'{self.name}'",
+                legal=f"{self.dtype}, {limits.min} to {limits.max}",
+            )
         centred = (values.astype(np.int64) - self.zero_point).astype(np.float32)
         return np.asarray(centred * np.float32(self.scale), np.float32)
 
@@ -71,6 +86,10 @@ class TensorInfo:
         count = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
         part = workspace[self.pool][self.offset : self.offset + count]
         return part.view(self.dtype).reshape(self.shape)
+
+
+def _is_within(values: Array, least: int, most: int) -> bool:
+    return bool(least <= int(values.min()) and int(values.max()) <= most)
 
 
 def ports(metadata: Metadata, kind: PortKind) -> tuple[TensorInfo, ...]:
