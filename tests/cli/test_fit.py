@@ -91,6 +91,7 @@ def test_names_what_makes_it_fit() -> None:
     assert helped.fits and helped.flags.startswith("--optimize ram")
     assert _ram(helped).taken < _ram(plain).taken
     assert not missing.fits and _ram(missing).missing == _ram(missing).taken - 1024
+    assert missing.flags.startswith("--optimize ram-least "), "no goal takes less"
     assert missing.rank > helped.rank > plain.rank
 
 

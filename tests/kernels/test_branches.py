@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from microtir import build, host
+from microtir.boards import load_board
 from microtir.config import CompilationConfig, Optimize
 from microtir.frontend import from_onnx
 from microtir.graph.ir import Array
@@ -14,6 +15,7 @@ from microtir.ir_module import IRModule
 from microtir.kernels.portable import branches
 from microtir.operators.trees.definition import TreeEnsemble
 from microtir.plan.ir import Refusal
+from microtir.profiling import BoardCompiler
 from tests.support.onnx_models import ml_model_of, ml_node, typed
 from tests.support.tree_models import MODES, forest, rows
 
@@ -55,3 +57,19 @@ def test_what_is_too_much() -> None:
     assert branches.refusal(node) is None
     deep = type(node)(TreeEnsemble(1, 31), node.inputs, node.outputs, node.name, node.source)
     assert branches.refusal(deep) is Refusal.SIZES
+
+
+@pytest.mark.parametrize("name", ["mps2_an386", "uno"])
+def test_their_code_is_estimated(name: str) -> None:
+    """Neither half nor twice of what a compiler makes: an estimate decides if a board has room.
+
+    A condition counted as much as any branch, so that no forest was said to fit an Uno.
+    """
+    module, _ = _module(2, sparse=False)
+    board = load_board(name)
+    config = CompilationConfig.from_target(board.target).with_(optimize=Optimize.SPEED)
+    artifact = build(module, config)
+    compiler = BoardCompiler.of(board)
+    assert compiler is not None
+    code = compiler(artifact)
+    assert code / 2 < artifact.metadata.code_bytes_estimate < 2 * code

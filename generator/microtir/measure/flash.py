@@ -16,10 +16,14 @@ from microtir.config import Target
 from microtir.instruction_sets import instruction_set
 from microtir.measure.constants import ConstantData
 from microtir.measure.functions import Functions, has_intrinsics
-from microtir.tir.ir import For, If, PrimFunc, Select, Store
+from microtir.tir.ir import Binary, FloatImm, For, If, IntImm, Load, PrimFunc, Select, Store
 from microtir.tir.visitor import walk
 
 _FUNCTION, _LOOP, _BRANCH, _STORE = 120, 50, 60, 8  # bytes
+# Of nothing but conditions and answers, such as a tree of a random forest: a value is compared with
+# a constant, and constants are stored.
+_DECISIONS, _QUESTION, _QUESTION_OF_FLOATS, _ANSWER = 10, 12, 20, 4  # bytes
+_IN_A_TREE = (If, Store, Binary, Load, IntImm, FloatImm)
 _BYTES_OF_FIVE = 16  # instructions of Thumb-2
 _TEXT = re.compile(r'^\s*"(.*)\\n"')
 _REPEAT = re.compile(r"\.rept\s+(\d+)")
@@ -71,6 +75,8 @@ def _function_bytes(functions: Functions, function: PrimFunc, listing: Listing) 
     template = functions.assembly.get(function)
     if template is not None and not has_intrinsics(function):
         return -(-_BYTES_OF_FIVE * _instructions(listing(template, function)) // 5)
+    if isinstance(function.body, If) and all(isinstance(n, _IN_A_TREE) for n in walk(function)):
+        return _bytes_of_decisions(function.body)
     size = _FUNCTION
     for node in walk(function):
         match node:
@@ -80,6 +86,21 @@ def _function_bytes(functions: Functions, function: PrimFunc, listing: Listing) 
                 size += _LOOP
             case If() | Select():
                 size += _BRANCH
+            case _:
+                pass
+    return size
+
+
+def _bytes_of_decisions(body: If) -> int:
+    size = _DECISIONS
+    for node in walk(body):
+        match node:
+            case Store():
+                size += _ANSWER
+            case If():
+                loads = (part for part in walk(node.condition) if isinstance(part, Load))
+                is_float = any(part.dtype.is_float for part in loads)
+                size += _QUESTION_OF_FLOATS if is_float else _QUESTION
             case _:
                 pass
     return size

@@ -68,5 +68,8 @@ class BoardFit:
 
     def memory(self, kind: MemoryKind) -> MemoryFit | None:
         """Return the fullest memory of a kind that the program lies in."""
-        of_kind = [memory for memory in self.memories if memory.kind is kind]
-        return max(of_kind, key=lambda memory: memory.taken / memory.size, default=None)
+        return max(self.of(kind), key=lambda memory: memory.taken / memory.size, default=None)
+
+    def of(self, kind: MemoryKind) -> list[MemoryFit]:
+        """Return the memories of a kind that the program lies in."""
+        return [memory for memory in self.memories if memory.kind is kind]

@@ -8,11 +8,13 @@ plan.  All figures are of planning: no C compiler is asked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 from microtir import driver
 from microtir.artifact import Artifact
 from microtir.boards import Board
+from microtir.boards.board import MemoryKind
 from microtir.config import CompilationConfig, config_from_flags
 from microtir.errors import ConfigError, MicrotirError
 from microtir.graph.ir import Graph
@@ -23,11 +25,12 @@ from microtir.search.estimates import estimated_cost
 from microtir.search.pareto import ProgramCost
 from microtir.search.suggestions import Suggestion
 
-_RAM_GOAL = {"--optimize": ("ram",)}
+_LEAST_RAM = {"--optimize": ("ram-least",)}
 _REMEDIES = (
-    Suggestion("ram", _RAM_GOAL),
-    Suggestion("ram", {**_RAM_GOAL, "--pass-config": ("memory.use_workspace_io=1",)}),
-    Suggestion("ram", {**_RAM_GOAL, "--executor-aot-row-fed-inputs": ("1",)}),
+    Suggestion("ram", {"--optimize": ("ram",)}),
+    Suggestion("ram", _LEAST_RAM),
+    Suggestion("ram", {**_LEAST_RAM, "--pass-config": ("memory.use_workspace_io=1",)}),
+    Suggestion("ram", {**_LEAST_RAM, "--executor-aot-row-fed-inputs": ("1",)}),
     Suggestion("flash", {"--optimize": ("flash",)}),
 )
 """What may help, by the kind of memory; the cheapest first.
@@ -35,12 +38,19 @@ _REMEDIES = (
 The goal is the compiler's business alone; how inputs are handed over is the application's, too.
 """
 
+_SMALLEST = _REMEDIES[2:4]
+"""Those of which one takes the least RAM: where they do not fit, none does."""
+
 
 class _Plan:
     """A program of a model for a CPU, compiled where the first board asks for it."""
 
     def __init__(self, graph: Graph, config: CompilationConfig, remedy: Suggestion | None) -> None:
         self._graph, self._config, self.remedy = graph, config, remedy
+
+    def is_for(self, kind: MemoryKind) -> bool:
+        """Return whether it is a remedy for too little of a kind of memory."""
+        return self.remedy is not None and self.remedy.topic == kind.value
 
     @cached_property
     def artifact(self) -> Artifact:
@@ -52,6 +62,11 @@ class _Plan:
     def cost(self) -> ProgramCost:
         """Return the estimated cost of a run."""
         return estimated_cost(self.artifact)
+
+    def fits(self, board: Board) -> Iterator[BoardFit]:
+        """Yield what the program takes on a board, unless what was asked for rules it out."""
+        with suppress(ConfigError):
+            yield self.fit(board)
 
     def fit(self, board: Board) -> BoardFit:
         """Return what the program takes on a board; MicrotirError where there is none."""
@@ -106,13 +121,17 @@ def _best(board: Board, plans: Sequence[_Plan]) -> BoardFit:
 
 
 def _helpful(board: Board, plans: Sequence[_Plan], asked: BoardFit) -> Iterator[BoardFit]:
-    """Yield what the board's program becomes with each remedy for what is exceeded."""
-    exceeded = {memory.kind.value for memory in asked.memories if memory.missing}
-    for plan in plans:
-        assert plan.remedy is not None, "the first plan is what was asked for"
-        if plan.remedy.topic not in exceeded:
-            continue
-        try:
-            yield plan.fit(board)
-        except ConfigError:
-            continue  # what was asked for rules it out
+    """Yield what the board's program becomes with each remedy for what is exceeded.
+
+    A plan takes seconds: where the smallest has no room, it is the nearest, and others are not
+    made.
+    """
+    exceeded = {memory.kind for memory in asked.memories if memory.missing}
+    tried = [plan for plan in plans if any(map(plan.is_for, exceeded))]
+    if MemoryKind.RAM in exceeded:
+        smallest = [plan for plan in tried if plan.remedy in _SMALLEST]
+        found = [fit for plan in smallest for fit in plan.fits(board)]
+        if all(memory.missing for fit in found for memory in fit.of(MemoryKind.RAM)):
+            tried = [*smallest, *(plan for plan in tried if plan.is_for(MemoryKind.FLASH))]
+    for plan in tried:
+        yield from plan.fits(board)
