@@ -148,6 +148,13 @@ def test_metadata_names_no_place_and_no_time(artifact: Artifact) -> None:
     assert not {"time", "date"} & set(json.loads(text))
 
 
+def test_a_console_shows_a_line(artifact: Artifact) -> None:
+    """Not the whole program, which is megabytes of text."""
+    shown = repr(artifact)
+    assert shown.startswith(f"<Artifact {artifact.metadata.module_name}, for ")
+    assert len(shown) < 100
+
+
 def test_a_notebook_shows_what_it_takes(artifact: Artifact) -> None:
     """The fragment has name, processor, memory, ports and files, as text and not as HTML."""
     port = replace(artifact.metadata.ports[0], member="a<b")

@@ -55,6 +55,13 @@ def test_limits(microtir: Command, folders: tuple[str, str], limit: str, status:
     assert ("flash has grown by" in result.out) == bool(status)
 
 
+@pytest.mark.parametrize("limit", ["nan", "-1"])
+def test_what_is_no_limit(microtir: Command, folders: tuple[str, str], limit: str) -> None:
+    """With nan no growth was ever too much, and a limit below 0 let what stays the same pass."""
+    result = microtir("diff", *folders, "--max-ram", limit)
+    assert result.status == 2 and "'--max-ram'" in result.diagnostic
+
+
 def test_what_has_no_facts_is_refused(
     microtir: Command, tmp_path: Path, folders: tuple[str, str]
 ) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -136,3 +137,13 @@ def test_targets(microtir: Command) -> None:
     for row in rows:
         assert f"\nc {row['option']} " in text
         assert microtir("run", "x", "--target", f"c {row['option']}", "--dump-config").status == 0
+
+
+def test_boards_fit_a_terminal(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names can be copied and nothing is wider than 80 columns: both were not so."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", microtir("boards").out).splitlines()
+    names = {line.split()[0] for line in lines if line.strip()}
+    assert {board.name for board in package.boards.all_boards()} <= names
+    assert max(map(len, lines)) <= 80

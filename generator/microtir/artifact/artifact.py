@@ -56,6 +56,12 @@ class Artifact(Contents):
             return write_sources(Path(path), self.files, self.metadata, force=force)
         return export_model_library_format(self, path, force=force)
 
+    def __repr__(self) -> str:
+        """Return what a console shows of it, where the whole of it would be megabytes of text."""
+        facts = self.metadata
+        processors = for_processors(self.module.require_config("artifact").targets)
+        return f"<Artifact {facts.module_name}, {processors}: {len(self.files)} files>"
+
     def _repr_html_(self) -> str:
         """Return what a notebook shows of it: what it takes, its ports, and its files."""
         facts, memory = self.metadata, self.metadata.memory

@@ -22,12 +22,14 @@ def boards(as_json: AsJson = False) -> ExitCode:
         write_json([_facts(board) for board in known])
         return ExitCode.DONE
     write_table(
-        ("board", "CPU", "flash", "RAM", "project types", "emulator"),
+        ("board", "CPU", "flash", "RAM", "emulator", "project types"),
         [_row(board) for board in known],
+        spare=("emulator", "flash"),
     )
     write(
-        "\nexecuted: built and run in an emulator, outputs compared; built: compiled and linked\n"
-        "with the board's own tools; checked: the files obey their formats, nothing was compiled.\n"
+        "\nexecuted: built and run in an emulator, outputs compared; built: compiled and\n"
+        "linked with the board's own tools; checked: the files obey their formats, and\n"
+        "nothing was compiled. Sizes are of all memories together: --json has each.\n"
         "More boards: docs/boards.md"
     )
     return ExitCode.DONE
@@ -37,16 +39,24 @@ def _row(board: Board) -> tuple[object, ...]:
     return (
         board.name,
         board.target.mcpu or board.target.march or "any",
-        _sizes(board, "flash"),
-        _sizes(board, "ram"),
-        ", ".join(f"{support.type.value} {support.label.value}" for support in board.projects),
+        _size(board, "flash"),
+        _size(board, "ram"),
         board.emulator.kind.value if board.emulator else "",
+        _types(board),
     )
 
 
-def _sizes(board: Board, kind: str) -> str:
+def _types(board: Board) -> str:
+    """Return the project types by how far they are tested."""
+    by_label: dict[str, list[str]] = {}
+    for support in board.projects:
+        by_label.setdefault(support.label.value, []).append(support.type.value)
+    return "; ".join(f"{label}: {', '.join(types)}" for label, types in by_label.items())
+
+
+def _size(board: Board, kind: str) -> str:
     sizes = [memory.size for memory in board.memories if memory.kind.value == kind]
-    return " + ".join(map(size, sizes))
+    return size(sum(sizes)) if sizes else ""
 
 
 def _facts(board: Board) -> dict[str, object]:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 _MOST_LAYERS = 20
 _HELP = "A model file, an archive in Model Library Format, or a folder that `compile` wrote."
 
-Limit = Annotated[float | None, typer.Option(metavar="PERCENT", help="More growth is a no.")]
+# With a least value no number (nan) is refused, too: nothing is ever more than it.
+Limit = Annotated[
+    float | None, typer.Option(metavar="PERCENT", min=0.0, help="More growth is a no.")
+]
 
 
 def diff(

@@ -142,7 +142,7 @@ def explain(
     place = _PLACE.fullmatch(topic)
     if place is not None:
         return explain_line(Path(place[1]), place[2], as_json=as_json)
-    check_choice("topic", topic, (PIPELINE,), "microtir explain")
+    check_choice("topic", topic, (PIPELINE, "FILE.c:LINE"), "microtir explain")
     check_choice("executor", executor, _EXECUTORS, "microtir explain")
     stages = pipeline(host().with_(executor=executor))
     if as_json:
