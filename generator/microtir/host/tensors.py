@@ -44,9 +44,10 @@ class TensorInfo:
             RunError: the values do not become the tensor's type, such as texts.
         """
         try:
-            if np.asarray(real).dtype.kind not in "biuf":
-                raise TypeError(f"got {real!r:.60}")
-            values = np.asarray(real, np.float32 if self.scale is not None else self.dtype)
+            given = np.asarray(real)
+            if given.dtype.kind not in "biuf":
+                raise RunError(f"no real values: they are of {given.dtype}", where=f"'{self.name}'")
+            values = np.asarray(given, np.float32 if self.scale is not None else self.dtype)
         except (TypeError, ValueError) as error:
             raise RunError(f"no real values: {error}", where=f"'{self.name}'") from None
         if self.scale is None:
