@@ -177,6 +177,7 @@ def test_page_escapes_names(microtir: Command, tmp_path: Path) -> None:
     text = page.read_text()
     assert "&lt;b&gt;&amp;.tflite: fits 3 of 4 boards" in text and "<b>" not in text
     assert text.count("<tr>") == 5 and "http" not in text
+    assert text.count('data-name="RAM"') == 4  # on a phone, where the heading is not shown
 
 
 def test_check_asks_a_board(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:

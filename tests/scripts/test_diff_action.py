@@ -78,11 +78,20 @@ def test_models_are_compared_and_the_report_is_a_comment(repository: Path) -> No
     assert report == summary.read_text("utf-8")
     assert "### models/a model.tflite" in report and "| flash | " in report
     assert "flash has grown by" in report
-    assert report.rstrip().endswith("It is not in HEAD.")
+    new = report.split("It is not in HEAD. What it takes:\n\n```text\n")[1]
+    assert new.startswith("layers ") and "bytes of RAM" in new and new.endswith("\n```\n")
     calls = repository.parent / "calls"
     assert run(repository, "comment.sh", PULL_REQUEST="7", GH_CALLS=str(calls)).returncode == 0
     told = calls.read_text("utf-8").splitlines()
     assert told[:3] == ["pr", "comment", "7"] and told[-1].endswith("report.md")
+
+
+def test_a_new_model_that_does_not_compile_fails_the_step(repository: Path) -> None:
+    """The report has the error."""
+    (repository / "models" / "new.tflite").write_text("no model")
+    done = run(repository, "compare.sh", MODELS="models/new.tflite", BASE="HEAD")
+    report = (repository.parent / "report.md").read_text("utf-8")
+    assert done.returncode == 2 and "error: new.tflite: " in report
 
 
 def test_flags_are_words_and_no_program(repository: Path) -> None:

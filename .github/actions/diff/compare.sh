@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Compares model files of this checkout with those of another commit.
-#   MODELS   paths, one a line; one that is new has nothing to be compared with
+#   MODELS   paths, one a line; of one that is new the report says what it takes
 #   BASE     the commit
 #   FLAGS    of the configuration, as a command line has them
 #   LIMITS   of growth, as a command line has them
 #   REPORT   the file that Markdown is written to; GITHUB_STEP_SUMMARY gets it, too
-# Exit status 1: something has grown by more than a limit; 2 and more: a model was not compared.
+# Exit status 1: something has grown by more than a limit; 2 and more: a model was not compared,
+# or one that is new was not compiled.
 set -euo pipefail
 
 scratch=$(mktemp -d)
@@ -28,7 +29,15 @@ while IFS= read -r model; do
   before=$scratch/$compared/${model##*/}
   mkdir -p "$scratch/$compared"
   if ! git show "$BASE:$model" >"$before" 2>/dev/null; then
-    echo "It is not in $BASE." >>"$REPORT"
+    printf 'It is not in %s. What it takes:\n\n```text\n' "$BASE" >>"$REPORT"
+    made=$scratch/$compared/made
+    if microtir compile "$model" "${flags[@]}" -o "$made" >"$made.log" 2>&1; then
+      sed '1,/^$/d' "$made.log" >>"$REPORT" # files in a folder that goes again
+    else
+      cat "$made.log" >>"$REPORT"
+      status=2
+    fi
+    echo '```' >>"$REPORT"
     continue
   fi
   found=0

@@ -158,7 +158,7 @@ def verify(
             run=board_runner(built.artifact, board, port, timeout),
         )
     if json is not None:
-        write_json(verdict.to_dict(), json)
+        write_json({**verdict.to_dict(), "compared_with": source.text}, json)
     if str(json) != "-":
         print_verdict(verdict, built.model, tolerance, source.text, sanitize)
         known = source.known_difference(config)
