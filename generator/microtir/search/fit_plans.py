@@ -25,12 +25,16 @@ from microtir.search.estimates import estimated_cost
 from microtir.search.pareto import ProgramCost
 from microtir.search.suggestions import Suggestion
 
-_LEAST_RAM = {"--optimize": ("ram-least",)}
+_RAM, _LEAST_RAM = {"--optimize": ("ram",)}, {"--optimize": ("ram-least",)}
+_IN_WORKSPACE = {"--pass-config": ("memory.use_workspace_io=1",)}
+_BY_ROWS = {"--executor-aot-row-fed-inputs": ("1",)}
 _REMEDIES = (
-    Suggestion("ram", {"--optimize": ("ram",)}),
+    Suggestion("ram", _RAM),
     Suggestion("ram", _LEAST_RAM),
-    Suggestion("ram", {**_LEAST_RAM, "--pass-config": ("memory.use_workspace_io=1",)}),
-    Suggestion("ram", {**_LEAST_RAM, "--executor-aot-row-fed-inputs": ("1",)}),
+    Suggestion("ram", {**_RAM, **_IN_WORKSPACE}),
+    Suggestion("ram", {**_LEAST_RAM, **_IN_WORKSPACE}),
+    Suggestion("ram", {**_RAM, **_BY_ROWS}),
+    Suggestion("ram", {**_LEAST_RAM, **_BY_ROWS}),
     Suggestion("flash", {"--optimize": ("flash",)}),
 )
 """What may help, by the kind of memory; the cheapest first.
@@ -38,7 +42,7 @@ _REMEDIES = (
 The goal is the compiler's business alone; how inputs are handed over is the application's, too.
 """
 
-_SMALLEST = _REMEDIES[2:4]
+_SMALLEST = (_REMEDIES[3], _REMEDIES[5])
 """Those of which one takes the least RAM: where they do not fit, none does."""
 
 
