@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bin=$(realpath "$1")
 scratch=$(mktemp -d)
 studio=
-trap '[ -z "$studio" ] || kill "$studio" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap '[ -z "$studio" ] || { kill "$studio"; wait "$studio"; } 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
 # Most of its time it waits, now for the browser, now for a plan: the rest goes on beside it.
 "$bin/python" -m scripts.product.studio >"$scratch/studio.log" 2>&1 &

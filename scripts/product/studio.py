@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -253,6 +254,8 @@ def main() -> int:
     parser.add_argument("--pictures", type=Path)
     pictures: Path | None = parser.parse_args().pictures
     begun = time.monotonic()
+    # The server and the browser end with it, also where another check fails beside it.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
     with tempfile.TemporaryDirectory() as scratch:
         folder, taken = Path(scratch), Path(scratch) / "downloads"
         taken.mkdir()

@@ -28,20 +28,20 @@ while IFS= read -r model; do
   printf '\n### %s\n\n' "$model" >>"$REPORT"
   before=$scratch/$compared/${model##*/}
   mkdir -p "$scratch/$compared"
-  if ! git show "$BASE:$model" >"$before" 2>/dev/null; then
-    printf 'It is not in %s. What it takes:\n\n```text\n' "$BASE" >>"$REPORT"
+  found=0
+  if git show "$BASE:$model" >"$before" 2>/dev/null; then
+    microtir diff "$before" "$model" --markdown "${flags[@]}" "${limits[@]}" >>"$REPORT" || found=$?
+  else
     made=$scratch/$compared/made
+    printf 'It is not in %s. What it takes:\n\n```text\n' "$BASE" >>"$REPORT"
     if microtir compile "$model" "${flags[@]}" -o "$made" >"$made.log" 2>&1; then
-      sed '1,/^$/d' "$made.log" >>"$REPORT" # files in a folder that goes again
+      sed '1,/^$/d' "$made.log" >>"$REPORT" # without the files, whose folder goes again
     else
       cat "$made.log" >>"$REPORT"
-      status=2
+      found=2
     fi
     echo '```' >>"$REPORT"
-    continue
   fi
-  found=0
-  microtir diff "$before" "$model" --markdown "${flags[@]}" "${limits[@]}" >>"$REPORT" || found=$?
   if [ "$found" -gt "$status" ]; then
     status=$found
   fi

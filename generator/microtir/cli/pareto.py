@@ -41,8 +41,9 @@ def pareto(
 ) -> ExitCode:
     """Shows what less RAM costs on an emulated board.
 
-    Builds and measures the model for every goal and for budgets of RAM between the fastest
-    program and the smallest: RAM without the stack, instructions, flash, and the flags to get it.
+    Builds and measures the model for every goal, and for budgets of RAM and of flash between
+    the fastest program and the smallest: RAM without the stack, instructions, flash, and the
+    flags to get it.
     """
     from microtir.boards import load_board
     from microtir.search.pareto import pareto as search

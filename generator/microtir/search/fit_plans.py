@@ -28,22 +28,25 @@ from microtir.search.suggestions import Suggestion
 _RAM, _LEAST_RAM = {"--optimize": ("ram",)}, {"--optimize": ("ram-least",)}
 _IN_WORKSPACE = {"--pass-config": ("memory.use_workspace_io=1",)}
 _BY_ROWS = {"--executor-aot-row-fed-inputs": ("1",)}
+_SMALLEST = (
+    Suggestion("ram", {**_LEAST_RAM, **_IN_WORKSPACE}),
+    Suggestion("ram", {**_LEAST_RAM, **_BY_ROWS}),
+)
+"""Those of which one takes the least RAM: where they do not fit, none does."""
+
 _REMEDIES = (
     Suggestion("ram", _RAM),
     Suggestion("ram", _LEAST_RAM),
     Suggestion("ram", {**_RAM, **_IN_WORKSPACE}),
-    Suggestion("ram", {**_LEAST_RAM, **_IN_WORKSPACE}),
+    _SMALLEST[0],
     Suggestion("ram", {**_RAM, **_BY_ROWS}),
-    Suggestion("ram", {**_LEAST_RAM, **_BY_ROWS}),
+    _SMALLEST[1],
     Suggestion("flash", {"--optimize": ("flash",)}),
 )
 """What may help, by the kind of memory; the cheapest first.
 
 The goal is the compiler's business alone; how inputs are handed over is the application's, too.
 """
-
-_SMALLEST = (_REMEDIES[3], _REMEDIES[5])
-"""Those of which one takes the least RAM: where they do not fit, none does."""
 
 
 class _Plan:
