@@ -59,10 +59,20 @@ def exported_by_pytorch() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=sets, ir_version=10, producer_name="pytorch")
 
 
-def test_from_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file in floats is quantised as the page says; both equal onnxruntime."""
+@pytest.mark.parametrize("has_second_file", [False, True])
+def test_from_pytorch(
+    has_second_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file in floats is quantised as the page says; both equal onnxruntime.
+
+    Without `external_data=False` the exporter writes all but short arrays into a second file.
+    """
     monkeypatch.chdir(tmp_path)
-    onnx.save(exported_by_pytorch(), "net.onnx")
+    onnx.save(
+        exported_by_pytorch(), "net.onnx", save_as_external_data=has_second_file,
+        location="net.onnx.data", size_threshold=256,
+    )  # fmt: skip
+    assert Path("net.onnx.data").exists() == has_second_file
     images = np.random.default_rng(1).random((32, 1, 16, 16), np.float32)
     np.save("images.npy", images)
     printed = follow("from-pytorch.md", tmp_path)

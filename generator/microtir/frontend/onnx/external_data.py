@@ -12,7 +12,10 @@ from microtir.graph.names import brief
 if TYPE_CHECKING:
     import onnx
 
-_KEEP = "keep the file of external data beside the model, and pass the path of the model"
+_KEEP = (
+    "keep the file of external data beside the model, and pass the path of the model; or write one "
+    'file: onnx.save(onnx.load("MODEL"), "whole.onnx")'
+)
 
 
 def take_in(tensor: onnx.TensorProto, folder: Path | None, where: str) -> None:
