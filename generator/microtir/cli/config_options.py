@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from microtir.cli.archive import check_flags
+from microtir.cli.archive import check_flags, is_archive
 from microtir.cli.model import (
     model_problems,
     module_name,
@@ -50,6 +50,7 @@ WHOLE_HELP = "microtir.whole_help"
 
 _DUMP = "dump_config"
 _ALL = "help_all"
+_IS_CPU_NAMED = "is_cpu_named"
 
 Verb = Callable[..., ExitCode]
 
@@ -57,7 +58,8 @@ Verb = Callable[..., ExitCode]
 def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb:
     """Give a verb with the parameters `model` and `config` the flags of a configuration.
 
-    The verb is not called with `--dump-config`: the configuration is printed instead.
+    The verb is not called with `--dump-config`: the configuration is printed instead. Its parameter
+    `is_cpu_named`, if it has one, says whether the command line names the CPU, or leaves it to us.
 
     Args:
         verb: a function.
@@ -68,7 +70,7 @@ def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb
     own = [
         parameter.replace(annotation=hints[name], default=(tvmc or {}).get(name, parameter.default))
         for name, parameter in inspect.signature(verb).parameters.items()
-        if name != "config"
+        if name not in ("config", _IS_CPU_NAMED)
     ]
 
     def command(**arguments: Any) -> ExitCode:
@@ -88,6 +90,8 @@ def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb
         if is_dump:
             write(config.to_json().rstrip("\n"))
             return ExitCode.DONE
+        if _IS_CPU_NAMED in hints:
+            arguments[_IS_CPU_NAMED] = _is_cpu_named(given, models, arguments.get("board"))
         return verb(config=config, **arguments)
 
     parameters = [*own, *_flag_parameters()]
@@ -130,6 +134,18 @@ def configuration(
         return config
     limits = _limits_of_board(board_budgets, board, config, models)
     return config.with_(budget={**config.budget.known(), **limits})
+
+
+def _is_cpu_named(given: Mapping[str, FlagValue], models: Sequence[str], board: str | None) -> bool:
+    """Return whether a board, a target or a configuration is named, or the code is there already.
+
+    `--config default` names none: it stands for what a command line means that says nothing.
+    """
+    given_names = {name for name, value in given.items() if value} - {"target_host"}
+    config = given.get("config")
+    is_target = any(name.startswith("target") for name in given_names)
+    is_file = config is not None and config != "default"
+    return board is not None or is_target or is_file or all(map(is_archive, models))
 
 
 _OF_BOARD = "board"

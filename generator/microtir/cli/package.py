@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 def package(
     model: ModelOrArchive,
     config: CompilationConfig,
+    is_cpu_named: bool,
     more: MoreModels = None,
     output_format: FormatName = None,
     output: PackagePlace = None,
@@ -68,10 +69,14 @@ def package(
     """Writes models as a library that others install: Arduino, Rust, ESP-IDF, a header, more."""
     assert not listing  # the option ends the program
     from microtir.packages import PackageFormat, PackageOptions, generate
+    from microtir.packages.formats import PackageTemplates
+    from microtir.packages.planned import unnamed_cpu
 
     if output_format is None or output is None:
         raise _missing(output_format)
     check_choice("package format", output_format, map(str, PackageFormat), "--format")
+    if not is_cpu_named:
+        raise unnamed_cpu(PackageTemplates(template_dir).manifest(PackageFormat(output_format)))
     models = [model, *(more or [])]
     if golden is not None and len(models) > 1:
         raise UsageError("--golden is for one model, and there are several", where="--golden")
@@ -121,6 +126,15 @@ def _print(manifest: PackageManifest, output: Path, *, as_json: bool) -> None:
             ("files", f"{len(manifest.sources)} sources, {len(manifest.headers)} headers"),
             ("RAM", f"{cell(sizes.workspace)} bytes of workspace{state}"),
             ("flash", f"{cell(sizes.weights)} bytes of weights"),
+            *_warning(manifest),
             ("next", "README.md says how it is installed and used"),
         ]
     )
+
+
+def _warning(manifest: PackageManifest) -> list[tuple[str, str]]:
+    """Return the row for code that was planned for another CPU than its users have."""
+    if manifest.cpu.is_usual:
+        return []
+    text = f"planned for {manifest.cpu.name}, which no user of this form has: slower than need be"
+    return [("warning", text)]

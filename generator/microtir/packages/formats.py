@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from microtir import resources
 from microtir.boards import Label
 from microtir.config.names import MAX_MODULE_NAME
-from microtir.config.texts import LINE
+from microtir.config.texts import LINE, WORD
 from microtir.errors import TemplateFileError, UsageError, nearest
+from microtir.instruction_sets.core import Family
 from microtir.packages.traits import ModelTrait
 from microtir.projects.model_files import ModelFolders
 from microtir.support.spelled import Spelled
@@ -56,6 +59,8 @@ class FormatTemplate:
         honours: the options of `PackageOptions` that it has a place for, of those that not all do.
         refuses: what models may not ask of their callers.
         writes_library: whether the library's files are written as they are.
+        families: of the CPUs that its users have; empty for all.
+        chips: by CPU, what its users call a chip or board that has it, where their tool asks.
     """
 
     format: PackageFormat
@@ -71,6 +76,8 @@ class FormatTemplate:
     honours: tuple[str, ...]
     refuses: tuple[ModelTrait, ...]
     writes_library: bool
+    families: tuple[Family, ...]
+    chips: Mapping[str, str]
     parts: tuple[Part, ...]
 
 
@@ -101,6 +108,7 @@ class PackageTemplates(TemplateFiles):
 def _read(path: Path, chosen: PackageFormat) -> FormatTemplate:
     top = TomlTable.load(path, TemplateFileError)
     models = top.required_text("models", LINE)
+    chips = top.table("chips")
     result = FormatTemplate(
         format=chosen,
         title=top.required_text("title", LINE),
@@ -119,6 +127,8 @@ def _read(path: Path, chosen: PackageFormat) -> FormatTemplate:
         honours=top.texts("honours", LINE),
         refuses=top.choices("refuses", ModelTrait),
         writes_library=not top.flag("embeds_library"),
+        families=top.choices("families", Family),
+        chips=MappingProxyType({} if chips is None else chips.named_texts(WORD)),
         parts=tuple(map(read_part, top.tables("part"))),
     )
     top.done()

@@ -100,7 +100,7 @@ def _files(
     )
     check_headers(models.names, list(targets), _WHERE)
     paths = sorted({*library, *targets} if template.writes_library else targets)
-    manifest = describe_package(name, artifacts, models, options, folders, paths)
+    manifest = describe_package(name, artifacts, models, options, template, paths)
     values = package_values(manifest, template, models, artifacts, paths)
     rendered = templates.render(targets, values)
     return manifest, (library | rendered if template.writes_library else rendered)

@@ -11,13 +11,14 @@ from microtir.config.processors import for_processors, processors
 from microtir.errors import UsageError
 from microtir.instruction_sets import instruction_set
 from microtir.instruction_sets.features import Feature
+from microtir.packages.formats import FormatTemplate
 from microtir.packages.options import (
     DEFAULT_AUTHOR,
     DEFAULT_HOMEPAGE,
     DEFAULT_VENDOR,
     PackageOptions,
 )
-from microtir.projects.model_files import ModelFolders
+from microtir.packages.planned import suits
 from microtir.projects.models import Models
 
 
@@ -27,17 +28,21 @@ class CpuNeeds:
 
     Args:
         name: of the CPU, or of several.
+        family: of the first; `generic` of plain C for any CPU.
         reads_flash: whether constants are read by instructions that only it has.
         march: its architecture, if it has one.
         word: the option that names the CPU or architecture to GCC; empty where none is needed.
         flags: all options that GCC is given for it.
+        is_usual: whether the users of the package's form have such CPUs.
     """
 
     name: str
+    family: str
     reads_flash: bool
     march: str | None
     word: str
     flags: tuple[str, ...]
+    is_usual: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ def describe_package(
     artifacts: Sequence[Artifact],
     models: Models,
     options: PackageOptions,
-    folders: ModelFolders,
+    template: FormatTemplate,
     paths: Sequence[str],
 ) -> PackageManifest:
     """Return the manifest of a package.
@@ -109,10 +114,10 @@ def describe_package(
         artifacts: the models.
         models: the same, as templates see them.
         options: what the caller says of it.
-        folders: where the format has the library.
+        template: of its format.
         paths: of all files.
     """
-    title = " and ".join(models.names)
+    title, folders = " and ".join(models.names), template.folders
     library = sorted(path for path in paths if folders.hold(path))
     headers = [path for path in library if path.endswith(".h")]
     return PackageManifest(
@@ -128,7 +133,7 @@ def describe_package(
         headers=tuple(headers),
         include_folders=tuple(sorted({folders.include_folder(path) for path in headers})),
         definitions=tuple(options.definitions),
-        cpu=cpu_needs(artifacts),
+        cpu=cpu_needs(artifacts, template),
         sizes=PackageSizes(
             models.workspace_bytes,
             models.tensor_bytes,
@@ -141,7 +146,7 @@ def describe_package(
     )
 
 
-def cpu_needs(artifacts: Sequence[Artifact]) -> CpuNeeds:
+def cpu_needs(artifacts: Sequence[Artifact], template: FormatTemplate) -> CpuNeeds:
     """Return what models need of a CPU.
 
     Raises:
@@ -161,8 +166,10 @@ def cpu_needs(artifacts: Sequence[Artifact]) -> CpuNeeds:
     flags = instruction_set(core.family).compiler_flags(core, first.features, first.mabi)
     return CpuNeeds(
         name=processors(all_targets[0]),
+        family=str(core.family),
         reads_flash=first.has(Feature.AVR_PROGMEM),
         march=core.march,
         word=next(iter(flags), ""),
         flags=flags,
+        is_usual=all(suits(template, target) for target in all_targets[0]),
     )

@@ -38,6 +38,8 @@ def package_values(
         **name_values(manifest.name, manifest.vendor, models),
         "manifest": manifest,
         "macro": macro_name(manifest.name),
+        "form": template.title,
+        "chip": template.chips.get(_core(artifacts), ""),
         "platforms": "atmelavr" if is_avr else "*",
         "architectures": "avr" if is_avr else "*",
         "archive": archive_name(template, manifest),
@@ -56,6 +58,12 @@ def package_values(
         "stack_bytes": _STACK,
         **(more(models, artifacts) if more is not None else {}),
     }
+
+
+def _core(artifacts: Sequence[Artifact]) -> str:
+    """Return the CPU or architecture that the models were planned for."""
+    target = artifacts[0].module.require_config("package").targets[0]
+    return target.core.name
 
 
 def archive_name(template: FormatTemplate, manifest: PackageManifest) -> str:

@@ -123,6 +123,10 @@ class TomlTable:
         """Return all entries, where each is a table under a name of the user's choice."""
         return tuple((key, self.required_table(key)) for key in self._values)
 
+    def named_texts(self, rule: Rule) -> dict[str, str]:
+        """Return all entries, where each is a text under a name of the user's choice."""
+        return {key: self.required_text(key, rule) for key in self._values}
+
     def required_text(self, key: str, rule: Rule) -> str:
         return self._required(key, self.text(key, rule))
 
