@@ -195,7 +195,7 @@ def test_pointers_are_const_unless_written_through() -> None:
     assert function_text(program, outer, Requirements(set())).signature == (
         "static void small_outer_body(const int8_t *x, int8_t *out)"
     )
-    assert exported_entry(program, outer).signature == (
+    assert exported_entry(program, outer, Requirements(set())).signature == (
         "int32_t small_outer(const int8_t *x, int8_t *out)"
     )
 

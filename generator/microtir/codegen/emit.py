@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.codegen.description import metadata_of, with_files
@@ -31,6 +31,7 @@ from microtir.codegen.interface.packed import (
 from microtir.codegen.interface.parameters import file_bytes, file_name, identity
 from microtir.codegen.interface.pools import internal_pools, passed_pools, workspace_pools
 from microtir.codegen.interface.runtime import runtime_files
+from microtir.codegen.interface.statuses import Status, returned
 from microtir.codegen.interface.steps import step_entries, step_macros
 from microtir.codegen.interface.typed_view import typed_view
 from microtir.codegen.measured import measured
@@ -103,9 +104,10 @@ def emit(module: IRModule) -> Printed:
     microtvm_abi = _microtvm_abi(program, fingerprint)
     parts = abi_parts(program) if microtvm_abi else ()
     needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
-    source = _source(program, bodies, entries, requirements, of_twins, graph, fingerprint)
+    statuses = returned(program, [*bodies, *entries, *(graph.nodes if graph else ())])
+    source = _source(program, bodies, entries, requirements, of_twins, graph, fingerprint, statuses)
     files: tuple[SourceFile, ...] = (
-        SourceFile(f"{program.name}.h", _header(program, stacks, fingerprint, number)),
+        SourceFile(f"{program.name}.h", _header(program, stacks, fingerprint, number, statuses)),
         SourceFile(f"{program.name}.c", source),
         *_weights(program, fingerprint),
         *_pool_initialisers(program, number),
@@ -170,11 +172,11 @@ def _program(module: IRModule) -> CProgram:
 
 def _entries(program: CProgram, requirements: Requirements) -> list[FunctionText]:
     if program.model and program.is_graph:
-        return graph_entries(program, program.model)
+        return graph_entries(program, program.model, requirements)
     if program.model:
         steps = step_entries(program, program.model, requirements) if program.has_steps else []
         return [*model_entries(program, program.model, requirements), *steps]
-    return [exported_entry(program, function) for function in program.exported]
+    return [exported_entry(program, function, requirements) for function in program.exported]
 
 
 def _fingerprint(program: CProgram, functions: list[FunctionText], metadata: Metadata) -> str:
@@ -233,7 +235,13 @@ def _public_structs(program: CProgram) -> list[str]:
     )
 
 
-def _header(program: CProgram, stacks: Stacks, fingerprint: str, number: str) -> str:
+def _header(
+    program: CProgram,
+    stacks: Stacks,
+    fingerprint: str,
+    number: str,
+    statuses: Sequence[Status],
+) -> str:
     model = program.model
     return render(
         "c/header.h.j2",
@@ -255,7 +263,7 @@ def _header(program: CProgram, stacks: Stacks, fingerprint: str, number: str) ->
         has_sections=any(pool.section for pool in passed_pools(program))
         or any(pool.section for pool in passed_constant_pools(program)),
         steps=step_macros(program, model) if model and program.has_steps else "",
-        statuses=header.status_lines(program),
+        statuses=header.status_lines(program, statuses),
         structs=[*devices_struct(program), *_public_structs(program)],
         functions=header.prototypes(program),
         has_state=bool(program.states),
@@ -272,6 +280,7 @@ def _source(
     of_twins: Requirements,
     graph: GraphText | None,
     fingerprint: str,
+    statuses: Sequence[Status],
 ) -> str:
     helpers = with_dependencies(requirements.helpers)
     has_bodies = any(has_intrinsics(kernel) for kernel in program.assembly)
@@ -314,8 +323,7 @@ def _source(
         body_macro=f"{program.macro}_{'VECTORS' if has_bodies else 'ASSEMBLY'}",
         entries=entries,
         statuses=[
-            {"name": f"{program.macro}_{name}", "text": text}
-            for name, _, text in header.statuses(program)
+            {"name": f"{program.macro}_{status.name}", "text": status.text} for status in statuses
         ],
     )
 

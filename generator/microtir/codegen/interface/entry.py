@@ -6,22 +6,23 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from microtir.codegen.interface.checks import argument_checks, model_checks, null_check
 from microtir.codegen.interface.constant_pools import given_constants, passed_constant_pools
 from microtir.codegen.interface.devices import activated_name, activation, devices_parameter
 from microtir.codegen.interface.guard import guard_call, guard_function
 from microtir.codegen.interface.pools import passed_pools, workspace_pools
-from microtir.codegen.interface.state import next_turn, run_checks, state_place
-from microtir.codegen.printer.c_types import C_TYPES, integer_literal
+from microtir.codegen.interface.state import next_turn, state_place
+from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.main_printer import MainPrinter, label_of
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import parameter_text, pointer_cast
-from microtir.codegen.program import PARAMETERS_STATUS, CProgram
+from microtir.codegen.program import CProgram
 from microtir.dtype import DType
-from microtir.ir_module import ModelInfo, Port
-from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Var
+from microtir.ir_module import ModelInfo
+from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc
 from microtir.tir.visitor import walk
 
 
@@ -154,7 +155,7 @@ def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements
         each = apart(frame.of_image(), body)
         body = _for_each_image(frame.image, _image_count(program), each)
     end = [*body, *next_turn(model), f"return {program.macro}_OK;"]
-    checks = model_checks(program, model)
+    checks = model_checks(program, model, requirements)
     lines = apart(checks, guard_call(program), frame.of_all(), end)
     head = model_signature(program)
     if program.devices:
@@ -224,106 +225,6 @@ def _storage(program: CProgram) -> str:
     return "static " * program.is_packed
 
 
-def model_checks(program: CProgram, model: ModelInfo) -> list[str]:
-    """Return what is checked before a model runs: pointers, alignments, places."""
-    pools = passed_pools(program)
-    used = [pool for pool in pools if pool.size]
-    structs = ["inputs", "outputs", *["state"] * bool(program.states)]
-    structs += [pool.name for pool in used]
-    structs += _constant_pointers(program)
-    members = [_pointer(port) for port in model.ports]
-    status = f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"
-    aligned = [
-        _check(f"(uintptr_t){pool.name} % {pool.macro}_ALIGNMENT != 0", status) for pool in used
-    ]
-    what = (
-        "nothing is placed in it"
-        if any(p.size for p in workspace_pools(program))
-        else ("this model needs none")
-    )
-    return [
-        *(f"(void){pool.name}; /* {what} */" for pool in pools if not pool.size),
-        *null_check(program, structs),
-        *null_check(program, members),
-        *(line for check in aligned for line in check),
-        *_place_checks(program, model),
-        *run_checks(program),
-        *constant_checks(program),
-        *_count_check(program),
-    ]
-
-
-def _count_check(program: CProgram) -> list[str]:
-    """Return the check of how many entries of the batch there are."""
-    if not program.has_count:
-        return []
-    outside = f"count < 1 || count > {program.entry.images}"
-    return _check(outside, f"{program.macro}_ERROR_ARGUMENT_RANGE")
-
-
-def _pointer(port: Port) -> str:
-    """Return what must be set for a tensor.
-
-    Where it is, or the function that hands over its rows.
-    """
-    member = f"{port.kind.value}s->{port.c_name}"
-    return member if port.row_bytes is None else f"{member}.move"
-
-
-def _constant_pointers(program: CProgram) -> list[str]:
-    """Return the pointers to constants that a run reads."""
-    if program.has_external_params:
-        return ["parameters"]
-    return [pool.name for pool in passed_constant_pools(program) if pool.size]
-
-
-def constant_checks(program: CProgram) -> list[str]:
-    """Return checks that the constants are those that this code was generated with."""
-    status = f"{program.macro}_{PARAMETERS_STATUS}"
-    if program.has_external_params:
-        # Without the size, weights behind the end of a shorter file would be read.
-        size = f"((const uint32_t *)parameters)[2] != {program.macro}_PARAMETERS_SIZE"
-        foreign = _foreign("parameters", 1, f"{program.macro}_PARAMETERS")
-        return _check(f"{foreign} || {size}", status)
-    lines = []
-    for pool in passed_constant_pools(program):
-        if pool.size:
-            lines += _check(_foreign(pool.name, 0, pool.macro), status)
-        else:
-            lines.append(f"(void){pool.name}; /* no constant is placed in it */")
-    return lines
-
-
-def _foreign(pointer: str, word: int, macro: str) -> str:
-    """Return the condition that constants are misaligned or have another identity."""
-    other = f"((const uint32_t *){pointer})[{word}] != {macro}_IDENTITY"
-    return f"(uintptr_t){pointer} % {macro}_ALIGNMENT != 0 || {other}"
-
-
-def _place_checks(program: CProgram, model: ModelInfo) -> list[str]:
-    """Return checks that tensors are where the plan has them.
-
-    None if the caller has other memory.
-    """
-    pools, places = workspace_pools(program), []
-    for port in model.ports:
-        if port.offset is not None:
-            place = f"(const uint8_t *){pools[port.pool].name}"
-            place += f" + {port.offset}" if port.offset else ""
-            places.append(f"(const uint8_t *){port.kind.value}s->{port.c_name} != {place}")
-    return _check(" || ".join(places), f"{program.macro}_ERROR_TENSOR_PLACE") if places else []
-
-
-def null_check(program: CProgram, pointers: Sequence[str]) -> list[str]:
-    """Return the check that no pointer is NULL; nothing where there is none."""
-    condition = " || ".join(f"{pointer} == NULL" for pointer in pointers)
-    return _check(condition, f"{program.macro}_ERROR_NULL_POINTER") if pointers else []
-
-
-def _check(condition: str, status: str) -> list[str]:
-    return [f"if ({condition}) {{", f"    return {status};", "}"]
-
-
 def _workspace_pointers(
     program: CProgram,
     workspace: list[Buffer],
@@ -369,24 +270,16 @@ def _views(program: CProgram) -> Iterator[tuple[int, BufferView, bool]]:
             yield step, view, parameter in written
 
 
-def exported_entry(program: CProgram, function: PrimFunc) -> FunctionText:
+def exported_entry(
+    program: CProgram, function: PrimFunc, requirements: Requirements
+) -> FunctionText:
     """Return the public function of a user's program: checks, then the static body."""
     names = ScopedNames(program.file_names)
     for parameter in function.params:
         names.define(parameter)
-    pointers = [names.of(p) for p in function.params if isinstance(p, Buffer)]
+    lines = argument_checks(program, function, names, requirements)
     takes_constants = program.takes_constants(function)
-    pointers += _constant_pointers(program) if takes_constants else []
-    lines = null_check(program, pointers)
-    for parameter in function.params:
-        name = names.of(parameter)
-        if isinstance(parameter, Var):
-            condition = " || ".join(_outside(parameter, name))
-            lines += _check(condition, f"{program.macro}_ERROR_ARGUMENT_RANGE") if condition else []
-        elif parameter.alignment > parameter.dtype.bytes:
-            condition = f"(uintptr_t){name} % {parameter.alignment} != 0"
-            lines += _check(condition, f"{program.macro}_ERROR_TENSOR_ALIGNMENT")
-    lines += [*constant_checks(program), *given_constants(program)] if takes_constants else []
+    lines += given_constants(program) if takes_constants else []
     given = [program.given_constants.name] * takes_constants
     arguments = ", ".join([*(names.of(p) for p in function.params), *given])
     call = f"{program.names[function]}({arguments})"
@@ -417,12 +310,3 @@ def checked_name(program: CProgram, function: PrimFunc) -> str:
 def exported_name(program: CProgram, function: PrimFunc) -> str:
     """Return the C name of a function of a user's program."""
     return f"{program.name}_{function.name}"
-
-
-def _outside(var: Var, name: str) -> Iterator[str]:
-    """Yield conditions under which a scalar is outside its declared range."""
-    # A comparison that a type can never meet warns.
-    if var.low is not None and var.low > var.dtype.min:
-        yield f"{name} < {integer_literal(var.low, var.dtype)}"
-    if var.high is not None and var.high < var.dtype.max:
-        yield f"{name} > {integer_literal(var.high, var.dtype)}"

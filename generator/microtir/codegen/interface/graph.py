@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from microtir.codegen.interface import header
 from microtir.codegen.interface.call_table import CallTable, TableTensor, make_table, tensor_of
+from microtir.codegen.interface.checks import model_checks
 from microtir.codegen.interface.constant_pools import (
     constants_struct,
     given_constants,
@@ -16,7 +17,6 @@ from microtir.codegen.interface.constant_pools import (
 from microtir.codegen.interface.devices import activated_name, struct_name
 from microtir.codegen.interface.entry import (
     activating_entry,
-    model_checks,
     model_signature,
     run_parameters,
 )
@@ -209,9 +209,11 @@ def _pointer(tensor: TableTensor, name: str, position: int, is_written: bool) ->
     return f"{const}{C_TYPES[tensor.dtype]} *const {name} = {place};"
 
 
-def graph_entries(program: CProgram, model: ModelInfo) -> list[FunctionText]:
+def graph_entries(
+    program: CProgram, model: ModelInfo, requirements: Requirements
+) -> list[FunctionText]:
     """Return `<name>_run`, and for debugging the function that tells an observer about the run."""
-    setup = [*model_checks(program, model), "", *_executor(program, model)]
+    setup = [*model_checks(program, model, requirements), "", *_executor(program, model)]
     if not is_debug(program):
         body = [*setup, "return microtir_graph_run(&executor);"]
         return _with_devices(program, f"{program.name}_run", run_parameters(program), body)

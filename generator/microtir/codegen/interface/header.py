@@ -27,17 +27,13 @@ from microtir.codegen.interface.pools import (
     workspace_pools,
 )
 from microtir.codegen.interface.state import macros as state_macros
+from microtir.codegen.interface.statuses import Status
 from microtir.codegen.interface.steps import step_prototype
 from microtir.codegen.printer.c_types import float_literal
 from microtir.codegen.printer.layout import WIDTH, block_comment, columns, struct_text, wrap
 from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.printer.statements import parameter_text
-from microtir.codegen.program import (
-    EXTERN_STATUS,
-    PARAMETERS_STATUS,
-    STATE_STATUS,
-    CProgram,
-)
+from microtir.codegen.program import CProgram
 from microtir.config.names import c_names
 from microtir.dtype import DType
 from microtir.ir_module import ModelInfo, Port, PortKind
@@ -47,28 +43,6 @@ from microtir.version import __version__
 
 # Stems of macros that are not about a tensor of the model.
 _MACROS = ("WORKSPACE", "WEIGHTS", "STACK", "PARAMETERS")
-
-STATUSES: Sequence[tuple[str, int, str]] = (
-    ("OK", 0, "done"),
-    ("ERROR_NULL_POINTER", -1, "a pointer is NULL"),
-    ("ERROR_WORKSPACE_ALIGNMENT", -2, "the workspace is not aligned"),
-    ("ERROR_ARGUMENT_RANGE", -3, "an integer argument is out of range"),
-    ("ERROR_TENSOR_ALIGNMENT", -4, "a tensor is not aligned"),
-    ("ERROR_TENSOR_PLACE", -5, "a tensor is not at its place in the workspace"),
-    (EXTERN_STATUS, -6, "a C function outside the model reported a failure"),
-    (PARAMETERS_STATUS, -7, "constants are misaligned, or not those of this code"),
-    (STATE_STATUS, -8, "the state is misaligned, not initialised, or not of this model"),
-)
-
-
-def statuses(program: CProgram) -> Sequence[tuple[str, int, str]]:
-    """Return the statuses that a program may return."""
-    possible = {
-        EXTERN_STATUS: bool(program.fallible),
-        STATE_STATUS: bool(program.states),
-        PARAMETERS_STATUS: program.has_external_params or bool(program.given_pools),
-    }
-    return [status for status in STATUSES if possible.get(status[0], True)]
 
 
 def file_comment(program: CProgram, title: str, *, with_options: bool = False) -> str:
@@ -91,12 +65,13 @@ def file_comment(program: CProgram, title: str, *, with_options: bool = False) -
     return "\n".join(block_comment(lines))
 
 
-def status_lines(program: CProgram) -> str:
+def status_lines(program: CProgram, statuses: Sequence[Status]) -> str:
     """Return one macro per status, aligned, each with its meaning."""
     rows = [
-        (f"#define {program.macro}_{name}", f"({value})" if value < 0 else str(value),
-         f"/* {text} */")
-        for name, value, text in statuses(program)
+        (f"#define {program.macro}_{status.name}",
+         f"({status.value})" if status.value < 0 else str(status.value),
+         f"/* {status.text} */")
+        for status in statuses
     ]  # fmt: skip
     return "\n".join(columns(rows))
 
@@ -343,18 +318,7 @@ def _run_comment(program: CProgram) -> str:
     macro = program.macro
     model = program.model
     assert model is not None
-    rows = [("inputs, outputs", "every pointer set; tensors are row-major and must not overlap")]
-    if any(port.offset is not None for port in model.ports):
-        rows = [
-            (
-                "inputs, outputs",
-                f"every pointer set to its tensor's OFFSET in the {_holder(program)}, in bytes;",
-            ),
-            ("", "tensors are row-major; a run overwrites the inputs, which are written before"),
-            ("", "each, and outputs stay until the memory that they lie in is used again"),
-        ]
-    if any(port.row_bytes is not None for port in model.ports):
-        rows.append(("", "a tensor that is handed over row by row needs its `move` set"))
+    rows = _tensor_rows(program, model)
     if program.states:
         rows.append(("state", f"what {program.name}_state_init began; each run changes it"))
     for pool in passed_pools(program):
@@ -399,6 +363,25 @@ def _run_comment(program: CProgram) -> str:
             ]
         )
     )
+
+
+def _tensor_rows(program: CProgram, model: ModelInfo) -> list[tuple[str, str]]:
+    """Return what is said of the tensors that a run is given."""
+    rows = [("inputs, outputs", "every pointer set; tensors are row-major and must not overlap")]
+    if any(port.type.dtype.bytes > 1 and port.row_bytes is None for port in model.ports):
+        rows.append(("", "each is aligned as C aligns its elements"))
+    if any(port.offset is not None for port in model.ports):
+        rows = [
+            (
+                "inputs, outputs",
+                f"every pointer set to its tensor's OFFSET in the {_holder(program)}, in bytes;",
+            ),
+            ("", "tensors are row-major; a run overwrites the inputs, which are written before"),
+            ("", "each, and outputs stay until the memory that they lie in is used again"),
+        ]
+    if any(port.row_bytes is not None for port in model.ports):
+        rows.append(("", "a tensor that is handed over row by row needs its `move` set"))
+    return rows
 
 
 def _what_runs(model: ModelInfo) -> str:

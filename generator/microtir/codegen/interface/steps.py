@@ -8,14 +8,13 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from microtir.codegen.interface.call_table import statements_of
+from microtir.codegen.interface.checks import model_checks, null_check
 from microtir.codegen.interface.devices import activated_name
 from microtir.codegen.interface.entry import (
     MainFrame,
     activating_entry,
     apart,
     main_frame,
-    model_checks,
-    null_check,
     run_name,
     run_parameters,
 )
@@ -223,7 +222,7 @@ def _step_lines(program: CProgram, model: ModelInfo, requirements: Requirements)
         position.append(f"const int32_t {step} = {value};")
     outside = f"if (*next < 0 || *next >= {count}) {{"
     checks = [
-        *model_checks(program, model),
+        *model_checks(program, model, requirements),
         *null_check(program, ["next"]),
         outside,
         *indent([f"return {program.macro}_ERROR_ARGUMENT_RANGE;"]),

@@ -97,6 +97,14 @@ _CALLED: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
 })  # fmt: skip
 
 
+_WIDE = tuple(dtype for dtype in DType if dtype.bytes > 1)
+
+
+def misalignment_test(dtype: DType) -> str:
+    """Return the helper that tells whether an address is none for elements of a type."""
+    return f"is_misaligned_{C_TYPES[dtype].removesuffix('_t')}"
+
+
 def typed_name(operation: str, dtype: DType) -> str:
     """Name of the helper of an operation for a type; 8- and 16-bit types use that for INT32."""
     return f"{operation}_{_SUFFIXES.get(dtype, 'i32')}"
@@ -131,6 +139,10 @@ def _table() -> dict[str, Helper]:
             _CALLED.get(intrinsic, ()),
         )
         for intrinsic, dtype in _OF_ONE_TYPE.items()
+    ]
+    helpers += [
+        Helper(misalignment_test(dtype), "c/helpers/is_misaligned.c.j2", C_TYPES[dtype])
+        for dtype in _WIDE
     ]
     return {helper.name: helper for helper in helpers}
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from microtir.codegen.interface import header
+from microtir.codegen.interface.checks import null_check
 from microtir.codegen.interface.constant_pools import ConstantPool, passed_constant_pools
 from microtir.codegen.interface.devices import device_members, struct_name
-from microtir.codegen.interface.entry import null_check
 from microtir.codegen.interface.pools import (
     WorkspacePool,
     internal_pools,

@@ -46,7 +46,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0xb4accb3a
+#define ALGEBRA_FINGERPRINT 0xa9e62624
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */
@@ -71,12 +71,10 @@ extern "C" {
 #endif
 
 /* Statuses. */
-#define ALGEBRA_OK                        0    /* done */
-#define ALGEBRA_ERROR_NULL_POINTER        (-1) /* a pointer is NULL */
-#define ALGEBRA_ERROR_WORKSPACE_ALIGNMENT (-2) /* the workspace is not aligned */
-#define ALGEBRA_ERROR_ARGUMENT_RANGE      (-3) /* an integer argument is out of range */
-#define ALGEBRA_ERROR_TENSOR_ALIGNMENT    (-4) /* a tensor is not aligned */
-#define ALGEBRA_ERROR_TENSOR_PLACE        (-5) /* a tensor is not at its place in the workspace */
+#define ALGEBRA_OK                     0    /* done */
+#define ALGEBRA_ERROR_NULL_POINTER     (-1) /* a pointer is NULL */
+#define ALGEBRA_ERROR_ARGUMENT_RANGE   (-3) /* an integer argument is out of range */
+#define ALGEBRA_ERROR_TENSOR_ALIGNMENT (-4) /* a tensor is not aligned */
 
 /* Function 'matmul'.
  *

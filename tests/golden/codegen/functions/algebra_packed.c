@@ -11,7 +11,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x2340f9b4
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x016406c2
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

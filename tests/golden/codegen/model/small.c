@@ -164,12 +164,6 @@ const char *small_status_text(int32_t status)
         return "a pointer is NULL";
     case SMALL_ERROR_WORKSPACE_ALIGNMENT:
         return "the workspace is not aligned";
-    case SMALL_ERROR_ARGUMENT_RANGE:
-        return "an integer argument is out of range";
-    case SMALL_ERROR_TENSOR_ALIGNMENT:
-        return "a tensor is not aligned";
-    case SMALL_ERROR_TENSOR_PLACE:
-        return "a tensor is not at its place in the workspace";
     default:
         return "unknown status";
     }

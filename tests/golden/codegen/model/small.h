@@ -104,9 +104,6 @@ struct small_workspace {
 #define SMALL_OK                        0    /* done */
 #define SMALL_ERROR_NULL_POINTER        (-1) /* a pointer is NULL */
 #define SMALL_ERROR_WORKSPACE_ALIGNMENT (-2) /* the workspace is not aligned */
-#define SMALL_ERROR_ARGUMENT_RANGE      (-3) /* an integer argument is out of range */
-#define SMALL_ERROR_TENSOR_ALIGNMENT    (-4) /* a tensor is not aligned */
-#define SMALL_ERROR_TENSOR_PLACE        (-5) /* a tensor is not at its place in the workspace */
 
 struct small_inputs {
     const int8_t *image; /* int8[4][3] */

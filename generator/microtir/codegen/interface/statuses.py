@@ -1,0 +1,47 @@
+"""Lists the statuses that generated functions return; a header defines those of its own program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from microtir.codegen.printer.functions import FunctionText
+from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, STATE_STATUS, CProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a generated function may return: its macro without the model's name, and its meaning."""
+
+    name: str
+    value: int
+    text: str
+
+
+_OK, _NULL = "OK", "ERROR_NULL_POINTER"
+_STATUSES = (
+    Status(_OK, 0, "done"),
+    Status(_NULL, -1, "a pointer is NULL"),
+    Status("ERROR_WORKSPACE_ALIGNMENT", -2, "the workspace is not aligned"),
+    Status("ERROR_ARGUMENT_RANGE", -3, "an integer argument is out of range"),
+    Status("ERROR_TENSOR_ALIGNMENT", -4, "a tensor is not aligned"),
+    Status("ERROR_TENSOR_PLACE", -5, "a tensor is not at its place in the workspace"),
+    Status(EXTERN_STATUS, -6, "a C function outside the model reported a failure"),
+    Status(PARAMETERS_STATUS, -7, "constants are misaligned, or not those of this code"),
+    Status(STATE_STATUS, -8, "the state is misaligned, not initialised, or not of this model"),
+)
+
+
+def returned(program: CProgram, functions: Iterable[FunctionText]) -> tuple[Status, ...]:
+    """Return the statuses that a program can return: those that its functions name.
+
+    Args:
+        program: which may have a state, whose functions a template prints.
+        functions: all others.
+    """
+    macro = re.compile(rf"\b{program.macro}_(\w+)\b")
+    named = {_OK, *([_NULL, STATE_STATUS] if program.states else [])}
+    for function in functions:
+        named.update(macro.findall(function.body))
+    return tuple(status for status in _STATUSES if status.name in named)
