@@ -394,17 +394,19 @@ class GraphReader:
     def _know(self, operator: FileOperator, node: Node) -> bool:
         """Make constants of the results of a node, if readers of operators may ask for them.
 
-        Axes, shapes and indices are a few integers; larger constants are folded later.
+        Axes, shapes and indices are a few numbers, some of which are scaled as floats on the way;
+        larger constants are folded later.
         """
         if not set(operator.outputs).isdisjoint(self._graph.outputs):
             return False
-        if any(t.dtype.is_float or t.type.elements > LARGEST_SHAPE for t in node.outputs):
+        if any(tensor.type.elements > LARGEST_SHAPE for tensor in node.outputs):
             return False
         inputs = known_inputs(node, {})
         if inputs is None:
             return False
         for index, value in zip(operator.outputs, evaluate(node, inputs), strict=True):
             self._tensors.know(index, value)
+            self._values.know(index, value)
         return True
 
     def _decode(self, operator: FileOperator, name: str) -> None:

@@ -83,6 +83,11 @@ class ShapeValues:
         """Return what an operator has computed, if it is known."""
         return self._computed.get(index)
 
+    def know(self, index: int, value: Array) -> None:
+        """Take the value of a tensor that another reader has computed."""
+        if self._graph.tensors[index].type in INTEGERS:
+            self._computed[index] = value
+
     def visit(self, operator: FileOperator) -> bool:
         """Compute the result of the next operator; whether that was possible.
 
@@ -97,11 +102,12 @@ class ShapeValues:
         try:
             options = read_options(operator, _OPTIONS[BuiltinOperator(operator.code)], "")
             value = self._result(operator, rule, options)
-        except (MicrotirError, ValueError, IndexError):
+        except (MicrotirError, ValueError, IndexError, TypeError, OverflowError):
             return False
         if value is None or value.shape != output.shape or np.abs(value).max(initial=0) >= 1 << 31:
             return False
-        value = value.astype(INTEGERS[output.type])
+        # numpy gives a scalar, which has no flags, where an operator takes one number of a list.
+        value = np.array(value, INTEGERS[output.type])
         value.flags.writeable = False
         self._computed[output.index] = value
         return True
@@ -121,13 +127,15 @@ class ShapeValues:
         tensor = self._graph.tensors[index]
         if index in self._computed:
             return self._computed[index].astype(np.int64)
+        if 0 in tensor.shape and tensor.type in INTEGERS and not is_free(tensor):
+            return np.empty(tensor.shape, np.int64)
         return None if math.prod(tensor.shape) > LARGEST_SHAPE else stored_integers(tensor)
 
 
 def _gather(options: Options, inputs: list[Array]) -> Array | None:
     assert isinstance(options, GatherOptions)
     values, indices = inputs
-    if options.batch_dims or (indices < 0).any():
+    if options.batch_dims or not values.ndim or (indices < 0).any():
         return None
     return np.take(values, indices, axis=options.axis)
 
@@ -169,6 +177,39 @@ def _strided_slice(options: Options, inputs: list[Array]) -> Array | None:
     return np.asarray(values[first : None if options.end_mask else end : stride])
 
 
+def _slice(_options: Options, inputs: list[Array]) -> Array | None:
+    """Take a part, which may hold nothing."""
+    values, begins, sizes = inputs
+    ends = [
+        extent if size == -1 else begin + size
+        for begin, size, extent in zip(begins, sizes, values.shape, strict=True)
+    ]
+    if any(not 0 <= b <= e <= n for b, e, n in zip(begins, ends, values.shape, strict=True)):
+        return None
+    return np.asarray(values[tuple(map(slice, begins, ends))])
+
+
+def _range(_options: Options, inputs: list[Array]) -> Array | None:
+    start, limit, step = (int(number.item()) for number in inputs)
+    numbers = range(start, limit, step)
+    return np.array(numbers, np.int64) if len(numbers) <= LARGEST_SHAPE else None
+
+
+def _fill(_options: Options, inputs: list[Array]) -> Array | None:
+    shape = inputs[0].tolist()
+    return np.full(shape, inputs[1].item()) if math.prod(shape) <= LARGEST_SHAPE else None
+
+
+def _tile(_options: Options, inputs: list[Array]) -> Array | None:
+    values, times = inputs
+    elements = values.size * math.prod(times.tolist())
+    return np.tile(values, times.tolist()) if elements <= LARGEST_SHAPE else None
+
+
+def _negative(_options: Options, inputs: list[Array]) -> Array:
+    return np.negative(inputs[0])
+
+
 def _squeeze(options: Options, inputs: list[Array]) -> Array:
     assert isinstance(options, SqueezeOptions)
     return np.squeeze(inputs[0], axis=options.squeeze_dims or None)
@@ -199,9 +240,10 @@ def _by(function: Callable[[Array, Array], Array]) -> _Rule:
     return apply
 
 
-def _floor_div(first: Array, second: Array) -> Array:
-    # numpy gives 0 and a warning for a division by zero.
-    return first // second if second.all() else np.empty(0)
+def _divided_by(function: Callable[[Array, Array], Array]) -> _Rule:
+    """Divide element by element; nothing is known of a division by 0."""
+    rule = _by(function)
+    return lambda options, inputs: rule(options, inputs) if inputs[1].all() else None
 
 
 def _shape(_options: Options, _inputs: list[Array]) -> Array | None:
@@ -220,7 +262,13 @@ _RULES: Mapping[int, _Rule] = MappingProxyType(
         _Code.REDUCE_MAX: _reduced(np.max),
         _Code.REDUCE_MIN: _reduced(np.min),
         _Code.SUM: _reduced(np.sum),
-        _Code.FLOOR_DIV: _by(_floor_div),
+        _Code.FLOOR_DIV: _divided_by(np.floor_divide),
+        _Code.FLOOR_MOD: _divided_by(np.mod),
+        _Code.NEG: _negative,
+        _Code.RANGE: _range,
+        _Code.FILL: _fill,
+        _Code.TILE: _tile,
+        _Code.SLICE: _slice,
         _Code.CONCATENATION: _concatenate,
         _Code.STRIDED_SLICE: _strided_slice,
         _Code.SQUEEZE: _squeeze,

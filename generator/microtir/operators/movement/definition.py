@@ -121,7 +121,7 @@ def _concatenation_shape(node: Node) -> tuple[Shape, ...]:
     parts, axis = [tensor.shape for tensor in node.inputs], node.op.axis
     first = parts[0]
     require(0 <= axis < len(first), f"axis {axis} of the shape {first}")
-    rest = {(shape[:axis], shape[axis + 1 :]) for shape in parts}
+    rest = {(len(shape), shape[:axis], shape[axis + 1 :]) for shape in parts}
     require(
         len(rest) == 1, f"shapes {parts} along axis {axis}", "shapes that differ in that axis only"
     )
