@@ -27,7 +27,7 @@ def test_formats_are_listed(microtir: Command) -> None:
 def test_a_package_is_written(microtir: Command, tmp_path: Path) -> None:
     """Options of a configuration count, and the summary says what was made."""
     target = tmp_path / "p"
-    given = ("--format", "rust", "--target", "cortex-m4", "-o", target)
+    given: tuple[str | Path, ...] = ("--format", "rust", "--target", "cortex-m4", "-o", target)
     given += ("--package-version", "2.0.1", "--ram-budget", "4K")
     result = microtir("package", INT8, *given, "--license", "MIT")
     assert result.status == 0, result.err
