@@ -269,4 +269,5 @@ OPTIONAL_THIRD_PARTY: dict[str, str] = {
     "starlette": "the page of `studio`",
     "tflite_micro": "the oracle of `verify --oracle tflm`",
     "uvicorn": "the page of `studio`",
+    "h11": "how far a request of the page of `studio` has come",
 }

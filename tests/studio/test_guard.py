@@ -26,6 +26,25 @@ def test_without_the_token_nothing_is_told(page: Page, token: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "path", ["/api/start/", "//api/start", "/%61pi/start", "/API/start", "/api", "/other"]
+)
+def test_no_spelling_of_an_address_gets_round_the_token(page: Page, path: str) -> None:
+    """All but the page and its files needs it, whether there is something or not."""
+    assert page.send("GET", path).status == 403
+
+
+def test_a_websocket_is_no_way_in(page: Page) -> None:
+    """A browser lets any page open one: it is a request like others, and needs the token."""
+    upgrade = {
+        "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }  # fmt: skip
+    assert page.send("GET", "/api/start", headers=upgrade).status == 403
+    elsewhere = {**upgrade, "Origin": "http://evil.example"}
+    assert page.send("GET", "/", headers=elsewhere).status == 403
+
+
+@pytest.mark.parametrize(
     ("header", "value", "reason"),
     [
         ("Host", "evil.example", b"has no other name"),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import stat
 import time
+from multiprocessing import util
+from pathlib import Path
 from typing import Any
 
 from microtir.studio.events import Job
 from microtir.studio.limits import WorkerLimits
-from microtir.studio.worker import Worker
+from microtir.studio.worker import Worker, load_compiler
 from tests.support.odd_jobs import Defective, Dying, Endless, Greedy
 
 
@@ -34,6 +37,13 @@ def is_gone(number: int) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def test_what_starts_workers_listens_where_its_owner_alone_comes() -> None:
+    """Pythons before 3.10.9, and 3.11.0, gave its socket no file where the system needs none."""
+    load_compiler()
+    assert not util.abstract_sockets_supported
+    assert stat.S_IMODE(Path(util.get_temp_dir()).stat().st_mode) == 0o700
 
 
 def test_a_job_that_is_killed_is_told() -> None:

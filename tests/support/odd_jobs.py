@@ -50,3 +50,12 @@ class Defective:
 
     def run(self, emit: Emit) -> None:
         raise ZeroDivisionError("by nothing")
+
+
+@dataclass(frozen=True)
+class Chatty:
+    """Tells more than the buffers of the system hold."""
+
+    def run(self, emit: Emit) -> None:
+        for _ in range(64):
+            emit({"event": "chatter", "text": "x" * (1 << 18)})

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from microtir.studio.connections import Patience
 from microtir.studio.guard import TOKEN_HEADER, Access
 from microtir.studio.limits import WorkerLimits
 from microtir.studio.models import ModelFile
@@ -71,10 +72,12 @@ class Page:
 
 @contextmanager
 def served(
-    models: Sequence[ModelFile] = (EXAMPLE,), limits: WorkerLimits | None = None
+    models: Sequence[ModelFile] = (EXAMPLE,),
+    limits: WorkerLimits | None = None,
+    patience: Patience | None = None,
 ) -> Iterator[Page]:
     """Serve a page as long as the context lasts."""
-    with listening(models, 0, 0, limits or WorkerLimits(60)) as (server, bound, access):
+    with listening(models, 0, 0, limits or WorkerLimits(60), patience) as (server, bound, access):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         try:

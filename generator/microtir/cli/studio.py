@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import webbrowser
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -57,10 +58,10 @@ def studio(
             )
         )  # fmt: skip
 
-    def ready(address: str) -> None:
+    def ready(address: str, start: Path) -> None:
         write(f"studio: {address}\nCtrl-C ends it.")
         if not no_browser and _has_desktop():
-            webbrowser.open(address)
+            webbrowser.open(start.as_uri())
 
     serve(files, 0 if model is not None else None, port, WorkerLimits(timeout), ready)
     return ExitCode.DONE

@@ -18,6 +18,7 @@ from microtir.boards import all_boards
 from microtir.config import Optimize, microcontroller
 from microtir.errors import MicrotirError, UsageError
 from microtir.instruction_sets import CPUS
+from microtir.studio.ahead import ahead
 from microtir.studio.answers import Answers
 from microtir.studio.asks import InspectAsk, read_ask
 from microtir.studio.assets import PAGE, assets
@@ -125,7 +126,11 @@ class Studio:
             return _refusal(error)
         return EventStream(self._events(job))
 
-    async def _events(self, job: Job) -> AsyncGenerator[bytes, None]:
+    def _events(self, job: Job) -> AsyncGenerator[bytes, None]:
+        """Yield what a job tells; a page that does not read keeps no place of a worker."""
+        return ahead(self._told(job))
+
+    async def _told(self, job: Job) -> AsyncGenerator[bytes, None]:
         """Yield what a job told before; else what it tells, once a worker may begin."""
         if (known := self._answers.find(job)) is not None:
             for event in known:

@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 API = "/api/"
+_FILES = "/static/"
 TOKEN_HEADER = "x-microtir-token"
 
 _HEADERS = {
@@ -59,7 +60,7 @@ class Access:
         origin = headers.get("origin")
         if origin is not None and origin not in [f"http://{host}" for host in self.hosts]:
             return "another page cannot ask this server"
-        if not path.startswith(API):
+        if path == "/" or path.startswith(_FILES):
             return ""
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return "another site cannot ask this server"

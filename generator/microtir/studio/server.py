@@ -15,13 +15,16 @@ import uvicorn
 
 from microtir.errors import Fix, UsageError
 from microtir.studio.app import Studio
+from microtir.studio.connections import Patience, connections
 from microtir.studio.guard import Access, Guard
 from microtir.studio.limits import WorkerLimits
 from microtir.studio.models import ModelFile, ModelStore
+from microtir.studio.start_page import start_page
 from microtir.studio.worker import load_compiler
 
 _LOOPBACK = "127.0.0.1"
 _TOKEN_BYTES = 32
+_AT_ONCE = 64  # connections that are taken before one that is too much is ended
 
 
 def serve(
@@ -29,7 +32,7 @@ def serve(
     first: int | None,
     port: int,
     limits: WorkerLimits,
-    ready: Callable[[str], None],
+    ready: Callable[[str, Path], None],
 ) -> None:
     """Serve the page until Ctrl-C.
 
@@ -38,13 +41,17 @@ def serve(
         first: number of the one that the page opens by itself; None for none.
         port: on 127.0.0.1; 0 for any that is free.
         limits: of a worker.
-        ready: is told the address with the token, when it can be opened.
+        ready: is told the address with the token, when it can be opened, and a file that leads to
+            it: what is given to another program is the file.
 
     Raises:
         UsageError: the port is taken.
     """
-    with listening(models, first, port, limits) as (server, bound, access):
-        ready(access.address)
+    with (
+        listening(models, first, port, limits) as (server, bound, access),
+        start_page(access.address) as start,
+    ):
+        ready(access.address, start)
         # uvicorn raises what it was ended by once more: what is to be removed still is.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         # It is no error that work is ended with the server.
@@ -57,7 +64,11 @@ def serve(
 
 @contextmanager
 def listening(
-    models: Sequence[ModelFile], first: int | None, port: int, limits: WorkerLimits
+    models: Sequence[ModelFile],
+    first: int | None,
+    port: int,
+    limits: WorkerLimits,
+    patience: Patience | None = None,
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, Access]]:
     """Yield a server with its socket, which listens already, and who may ask it."""
     load_compiler()
@@ -65,8 +76,10 @@ def listening(
         access = Access(bound.getsockname()[1], secrets.token_urlsafe(_TOKEN_BYTES))
         studio = Studio(ModelStore(Path(folder), models), limits, first)
         config = uvicorn.Config(
-            Guard(studio.app(), access), log_level="warning", access_log=False,
-            server_header=False, timeout_graceful_shutdown=1,
+            # Whoever connects can make it warn, into the terminal of the person.
+            Guard(studio.app(), access), log_level="error", access_log=False,
+            server_header=False, timeout_graceful_shutdown=1, ws="none", backlog=_AT_ONCE,
+            http=connections(patience or Patience()),
         )  # fmt: skip
         yield uvicorn.Server(config), bound, access
 

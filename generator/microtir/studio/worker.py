@@ -14,7 +14,7 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from multiprocessing import forkserver
+from multiprocessing import forkserver, util
 from multiprocessing.connection import Connection, wait
 
 from microtir.errors import MicrotirError, ToolError
@@ -37,6 +37,9 @@ _IN_A_TERMINAL = "`microtir report MODEL` in a terminal has no such limit"
 
 def load_compiler() -> None:
     """Start the process that all workers are forked from, so that the first has not to wait."""
+    # Up to Python 3.10.8 and in 3.11.0 it listens on a socket that has no file, and so no owner:
+    # every user could tell it what to run.
+    util.abstract_sockets_supported = False  # type: ignore[misc]
     _CONTEXT.set_forkserver_preload(list(_LOADED))
     forkserver.ensure_running()
 
