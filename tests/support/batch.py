@@ -20,7 +20,9 @@ from microtir.host.toolchain import find_compiler, run_compiler
 
 _FLAGS = ("-std=c99", "-ffp-contract=off", "-fPIC", "-shared", "-I.")
 # Helpers are static and have the same names in every program, which one translation unit forbids.
-_STATIC = re.compile(r"^(?:static inline \w+ |typedef char )(\w+)", re.MULTILINE)
+_STATIC = re.compile(
+    r"^(?:static inline \w+ |typedef char |struct (?=place_of_))(\w+)", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
