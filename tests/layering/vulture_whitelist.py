@@ -14,6 +14,7 @@ WHITELIST: dict[str, str] = {
     "load_bytecode": "jinja2, when it looks for a template",
     "dump_bytecode": "jinja2, when it has compiled a template",
     "publisher": "a template: library.properties of Arduino",
+    "has_sequences": "a template: the test of a crate",
     "__getattr__": "Python, when a public name of the package is first used",
     "__dir__": "Python's interactive shell",
     "_repr_html_": "a notebook, when a cell ends with the object",

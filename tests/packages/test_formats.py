@@ -15,7 +15,7 @@ import pytest
 from pykwalify.core import Core
 from ruamel.yaml import YAML
 
-from microtir import CompilationConfig
+from microtir import CompilationConfig, build, frontend
 from microtir.artifact import Artifact
 from microtir.boards import Label
 from microtir.packages import PackageFormat, PackageManifest, PackageOptions, all_formats, generate
@@ -30,6 +30,7 @@ from tests.support.frameworks import (
     ZEPHYR_PACKAGE,
 )
 from tests.support.small_models import module_of, tiny_graph
+from tests.support.stateful import running_sum
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -349,7 +350,8 @@ def test_rust(made: dict[PackageFormat, Made]) -> None:
     """The crate's manifest has no dependency; `make product` builds and tests the crate."""
     package = made[PackageFormat.RUST]
     facts = tomllib.loads(package.text("Cargo.toml"))
-    assert set(facts) == {"package", "lib"}
+    assert set(facts) == {"package", "features", "lib"}
+    assert facts["features"] == {"std": []}
     assert (facts["package"]["name"], facts["package"]["version"]) == ("two_models", "1.2.3")
     assert facts["package"]["license"] == "MIT"
     script = package.text("build.rs")
@@ -359,8 +361,42 @@ def test_rust(made: dict[PackageFormat, Made]) -> None:
     assert "#![no_std]" in library
     assert "pub mod digits {" in library
     assert library.count("unsafe fn") == 1
+    assert "pub const IMAGE_SHAPE: [usize; 4] = [1, 8, 8, 1];" in library
+    assert "pub const IMAGE_SCALE: f32 = 0.003921569;" in library
+    assert "pub const IMAGE_ZERO_POINT: i32 = -128;" in library
+    assert "impl core::error::Error for Error {}" in library
     readme = package.text("README.md")
     assert "= [0i8; digits::" in readme and " as " not in readme
+
+
+def test_rust_hides_nothing(tmp_path: Path) -> None:
+    """No model's name hides one that the crate uses: its root has the models and `Error` alone.
+
+    A model `Error` or `core` ended in a crate that does not compile, and `type` in none at all.
+    """
+    names = ("Error", "core", "u8", "Result", "type", "self")
+    config = CompilationConfig(targets="c")
+    models = [
+        shared_programs.build(module_of(tiny_graph()), config.with_(module_name=name))
+        for name in names
+    ]
+    generate(models, "rust", tmp_path, options=PackageOptions(name="odd"))
+    library = (tmp_path / "src" / "lib.rs").read_text()
+    root = re.findall(r"^(?!#|//)\S.*$", library, re.MULTILINE)
+    modules = ("Error_", "core", "u8", "Result", "r#type", "self_")
+    assert [line for line in root if line != "}"] == [
+        "pub use self::__crate::Error;", "mod __crate {", *(f"pub mod {m} {{" for m in modules),
+    ]  # fmt: skip
+    assert library.count("    use super::__crate::{check, static_text, Error};\n") == len(names)
+
+
+def test_rust_begins_a_state_anew(tmp_path: Path) -> None:
+    """Where each run is a sample the test of a crate counts no steps: clippy refuses `% 1`."""
+    model = frontend.from_tflite(running_sum())
+    artifact = build(model, CompilationConfig(targets="c", module_name="summed"))
+    generate(artifact, "rust", tmp_path)
+    text = (tmp_path / "tests" / "samples.rs").read_text()
+    assert "state.reset();" in text and " % " not in text
 
 
 def test_single_header(made: dict[PackageFormat, Made], tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -30,6 +30,7 @@ _WORDS = frozenset(
     for word in line.split()
 )
 _NEVER_RAW = frozenset(("self", "Self", "super", "crate"))
+_ROOT = "Error"  # what stands in the root of a crate beside its models
 _SUFFIX = re.compile(r"(?<=\d)(?:f|ull?|ll?)\b")  # of a number in C
 
 
@@ -38,14 +39,21 @@ class RustPort:
     """An input or output in Rust: `samples` are the lines of its values, of all runs."""
 
     label: str
-    name: str
+    name: Encoded
     constant: str
     type: str
     elements: int
+    shape: tuple[int, ...]
+    scale: str
+    zero_point: int
     all_elements: int
     is_float: bool
     samples: tuple[Encoded, ...]
     tolerance: Encoded
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class RustModel:
     """A model in Rust: whether it is given a workspace and a state, and what they are."""
 
     name: str
-    module: str
+    module: Encoded
     inputs: tuple[RustPort, ...]
     outputs: tuple[RustPort, ...]
     workspace: bool
@@ -66,6 +74,11 @@ class RustModel:
     steps: int
 
     @property
+    def has_sequences(self) -> bool:
+        """Return whether a sample is several runs, of a model with a state."""
+        return self.steps > 1
+
+    @property
     def ports(self) -> tuple[RustPort, ...]:
         return (*self.inputs, *self.outputs)
 
@@ -73,16 +86,19 @@ class RustModel:
 def rust_values(models: Models, artifacts: Sequence[Artifact]) -> Values:
     """Return what the templates of a crate speak of besides the common values."""
     samples = {array.name: array for array in models.sample_arrays}
-    pairs = zip(models.models, artifacts, strict=True)
-    return {"crate_models": [_model(model, a.metadata, samples) for model, a in pairs]}
+    rows = zip(models.models, artifacts, module_names(models.names), strict=True)
+    found = [_model(model, module, each.metadata, samples) for model, each, module in rows]
+    return {"crate_models": found}
 
 
-def _model(model: ModelValues, facts: Metadata, samples: Mapping[str, SampleArray]) -> RustModel:
+def _model(
+    model: ModelValues, module: Encoded, facts: Metadata, samples: Mapping[str, SampleArray]
+) -> RustModel:
     pools = facts.memory.pools if facts.memory is not None else ()
     given = [pool for pool in pools if not pool.is_internal]
     return RustModel(
         name=model.name,
-        module=rust_name(model.name),
+        module=module,
         inputs=tuple(_port(port, samples) for port in model.inputs),
         outputs=tuple(_port(port, samples) for port in model.outputs),
         workspace=bool(given),
@@ -104,6 +120,9 @@ def _port(port: PortValues, samples: Mapping[str, SampleArray]) -> RustPort:
         constant=macro_name(port.member),
         type=_TYPES[port.c_type],
         elements=port.elements,
+        shape=port.shape,
+        scale=port.scale,
+        zero_point=port.zero_point,
         all_elements=array.elements if array is not None else 0,
         is_float=port.c_type in ("float", "double"),
         samples=rust_lines(array.lines) if array is not None else (),
@@ -111,11 +130,34 @@ def _port(port: PortValues, samples: Mapping[str, SampleArray]) -> RustPort:
     )
 
 
-def rust_name(name: str) -> str:
+def rust_name(name: str) -> Encoded:
     """Return an identifier of C as one of Rust."""
     if name in _NEVER_RAW:
-        return f"{name}_"
-    return f"r#{name}" if name in _WORDS else name
+        return rust_code(f"{name}_")
+    return rust_code(f"r#{name}" if name in _WORDS else name)
+
+
+def module_names(models: Sequence[str]) -> tuple[Encoded, ...]:
+    """Return the modules of a crate's models: distinct, and none called as what stands beside it.
+
+    A name of the language, of its library or of a type, such as `core`, `Result` or `u8`, is a
+    module as any other: nothing else stands in the crate's root.
+    """
+    taken = {_ROOT, *models}
+    names = []
+    for model in models:
+        name = rust_name(model)
+        if model in (_ROOT, *_NEVER_RAW):
+            name = rust_code(next(each for each in _lengthened(model) if each not in taken))
+            taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def _lengthened(name: str) -> Iterator[str]:
+    while True:
+        name = f"{name}_"
+        yield name
 
 
 def rust_lines(lines: Sequence[str]) -> tuple[Encoded, ...]:

@@ -58,6 +58,9 @@ class PortValues:
     tolerance: str
     place: Encoded
     is_own: bool
+    shape: tuple[int, ...]
+    scale: str  # empty unless one belongs to the whole tensor
+    zero_point: int
     row_bytes: int | None = None  # of a tensor that is handed over row by row
 
     @property
@@ -396,6 +399,8 @@ def _sample_count(name: str, arrays: list[Array], steps: int) -> int:
 
 
 def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> PortValues:
+    quantization = port.type.quantization
+    is_whole = quantization is not None and not quantization.is_per_channel
     return PortValues(
         label=_c_text(port.name),
         member=port.c_name,
@@ -407,6 +412,9 @@ def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> Por
         tolerance=f"{rtol!r}f",
         place=c_code(place),
         is_own=port.offset is None,
+        shape=port.type.shape,
+        scale=str(np.float32(quantization.scale)) if quantization and is_whole else "",
+        zero_point=quantization.zero_point if quantization and is_whole else 0,
         row_bytes=port.row_bytes,
     )
 
