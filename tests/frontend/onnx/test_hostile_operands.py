@@ -14,6 +14,7 @@ from microtir.dtype import DType
 from microtir.frontend.onnx import check_onnx
 from microtir.frontend.onnx.file import FileGraph, FileNode, FileValue, OnnxFile
 from microtir.frontend.onnx.graph import GraphReader
+from microtir.frontend.onnx.node import CANNOT_COMPUTE
 from microtir.frontend.onnx.readers import READERS
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.operators.common.onnx_operands import OnnxReader
@@ -62,6 +63,7 @@ def test_operands_that_do_not_fit(dtype: DType, rank: int, constants: int) -> No
     reader = GraphReader(OnnxFile("f", "", 1, OPSETS, graph, ""), InputShapes({}, {}))
     reader.graph("g")
     assert reader.problems
+    assert not [p for p in reader.problems if CANNOT_COMPUTE in p.what]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend.onnx.file import MAX_TENSOR_BYTES
 from microtir.frontend.onnx.movements import moves_elements
+from microtir.frontend.onnx.reading_budget import MOST_KNOWN_BYTES, ReadingBudget
 from microtir.frontend.onnx.row_counts import mixes_rows, row_count_of_results
 from microtir.frontend.support import node_problems
 from microtir.frontend.unique_names import UniqueNames
@@ -23,12 +25,10 @@ from microtir.graph.rules import inferred_shapes
 from microtir.operators import record_of
 from microtir.operators.common.onnx_few_bits import FewBits
 from microtir.operators.common.onnx_loops import Loop, Repeated
+from microtir.operators.common.onnx_operands import MOST_RANK
 from microtir.operators.common.onnx_values import RowCount, Value
 from microtir.operators.definition import Trait
 from microtir.operators.movement.definition import Reshape, Transpose
-
-MOST_KNOWN_BYTES = 1 << 28
-"""What is computed from constants alone is a constant; a few words can ask for any size."""
 
 
 @dataclass(slots=True)
@@ -41,6 +41,7 @@ class GraphParts:
     few_bits: dict[Tensor, FewBits] = field(default_factory=dict)
     places: set[Tensor] = field(default_factory=set)  # values of loops that are never below 0
     counted: dict[Tensor, RowCount] = field(default_factory=dict)  # of which not all is in use
+    budget: ReadingBudget = field(default_factory=ReadingBudget)
 
     def constant(self, name: str, data: Array) -> Tensor:
         """Return a constant with a name of its own."""
@@ -54,8 +55,10 @@ class GraphParts:
     def copied(self) -> GraphParts:
         """Return the same parts, to which others can be added on trial."""
         names = self.tensor_names.copied(), self.node_names.copied()
-        counted = dict(self.counted)
-        return GraphParts(list(self.nodes), *names, dict(self.few_bits), set(self.places), counted)
+        places, counted = set(self.places), dict(self.counted)
+        return GraphParts(
+            list(self.nodes), *names, dict(self.few_bits), places, counted, self.budget
+        )
 
     def become(self, other: GraphParts) -> None:
         """Take back what was added since the others were copied."""
@@ -102,7 +105,9 @@ class NodeEmitter:
         self, op: Operator, inputs: Sequence[Tensor], outputs: Sequence[TensorType | None]
     ) -> tuple[Tensor, ...]:
         """Return the results of an operator; see `onnx_operands.Emitter`."""
+        self.parts.budget.spend_node(self.where)
         node = self._typed(op, tuple(inputs), outputs)
+        self._check_sizes(node)
         problem: MicrotirError
         for problem in node_problems(node, self.where):
             raise problem
@@ -126,7 +131,12 @@ class NodeEmitter:
 
     def constant(self, data: Array) -> Tensor:
         """Return a constant of this node's own."""
+        self.parts.budget.spend_bytes(data.nbytes, self.where)
         return self.parts.constant(f"{self.label}/constant", data)
+
+    def reserve(self, count: int) -> None:
+        """Count bytes that are made on the way to constants."""
+        self.parts.budget.spend_bytes(count, self.where)
 
     def run(self, body: object, inputs: Sequence[Value]) -> tuple[Value, ...]:
         """Return the results of a graph that an attribute holds."""
@@ -171,6 +181,17 @@ class NodeEmitter:
         )
         return Node(op, inputs, results, name, self.source)
 
+    def _check_sizes(self, node: Node) -> None:
+        """Refuse results that no tensor holds."""
+        for tensor in node.outputs:
+            if len(tensor.shape) > MOST_RANK or tensor.type.bytes > MAX_TENSOR_BYTES:
+                raise ModelFileError(
+                    f"its result has the shape {brief(str(tensor.shape))}",
+                    where=self.where,
+                    legal=f"at most {MOST_RANK} dimensions and {MAX_TENSOR_BYTES} bytes",
+                    fix="export the model again",
+                )
+
     def _evaluated(self, node: Node, known: list[Array]) -> tuple[Tensor, ...]:
         size = sum(tensor.type.bytes for tensor in node.outputs)
         if size > MOST_KNOWN_BYTES:
@@ -180,6 +201,8 @@ class NodeEmitter:
                 legal=f"at most {MOST_KNOWN_BYTES}",
                 fix="export the model again",
             )
+        self.parts.budget.spend_bytes(size, self.where)
+        self.parts.budget.spend_sums(node, self.where)
         if size == 0:
             # Most operators have no meaning on extents of 0, nor need one.
             arrays = tuple(np.zeros(t.shape, t.dtype.value) for t in node.outputs)

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.errors import ExportProblem, ModelFileError, ToolError, UnsupportedModelError
+from microtir.errors import ExportProblem, ModelFileError, UnsupportedModelError
+from microtir.frontend.onnx.container import EXPORT, checked_model
 from microtir.frontend.onnx.exporters import with_exporters_option
-from microtir.frontend.onnx.external_data import take_in
 from microtir.graph.ir import Array
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
-from microtir.operators.common.onnx_operands import MICROSOFT, AttributeValue
-from microtir.resources import install_extra
+from microtir.operators.common.onnx_operands import AttributeValue
 
 if TYPE_CHECKING:
     import onnx
@@ -42,8 +41,6 @@ OLDEST_OPSET = 7
 """Before it, broadcasting and batches were written otherwise; what was not is read all the same."""
 
 T = TypeVar("T")
-
-_EXPORT = "export the model again"
 
 # Floats of other widths are computed as float32, and are so in the interface of the model, too.
 _DTYPES: Mapping[int, DType] = {
@@ -125,7 +122,7 @@ def parse(data: bytes, file: str, folder: Path | None) -> OnnxFile:
         ModelFileError: the bytes are no ONNX model, or contradict themselves.
         UnsupportedModelError: a type or the version of the operator set is not supported.
     """
-    model = _checked(data, file, folder)
+    model = checked_model(data, file, folder)
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
     try:
         _check_operator_set(model.graph, opsets, file)
@@ -178,66 +175,6 @@ def _changed_since(graph: onnx.GraphProto, version: int) -> str:
     return ""
 
 
-_OF_ONNXRUNTIME = "SimplifiedLayerNormalization"
-"""An operator of onnxruntime that its exporters write as if it were ONNX's."""
-
-
-def _put_in_its_domain(model: onnx.ModelProto) -> None:
-    """Move what ONNX does not have to the domain of those who have it."""
-    found = [node for node in model.graph.node if node.op_type == _OF_ONNXRUNTIME]
-    moved = [node for node in found if not node.domain]
-    for node in moved:
-        node.domain = MICROSOFT
-    if moved and all(entry.domain != MICROSOFT for entry in model.opset_import):
-        model.opset_import.add(domain=MICROSOFT, version=1)
-
-
-def _checked(data: bytes, file: str, folder: Path | None) -> onnx.ModelProto:
-    """Return the model, found legal by the rules of the package, with its functions expanded."""
-    try:
-        import onnx
-        from google.protobuf.message import DecodeError
-        from onnx import checker, inliner
-    except ImportError:
-        raise ToolError(
-            "ONNX models are read with the package onnx, which is not installed",
-            where=file,
-            fix=install_extra("onnx"),
-        ) from None
-    if not data:  # which is a message without fields
-        raise ModelFileError(
-            "the file is empty", where=file, legal="an ONNX model",
-            fix="export or download the model again",
-        )  # fmt: skip
-    try:
-        model = onnx.load_model_from_string(data)
-    except DecodeError:
-        raise ModelFileError(
-            "this is not an ONNX model: it is no such protocol buffer",
-            where=file,
-            legal="a file that an exporter to ONNX wrote",
-            fix=_EXPORT,
-        ) from None
-    for tensor in model.graph.initializer:
-        if tensor.data_location == tensor.EXTERNAL:
-            take_in(tensor, folder, f"{file}: tensor {brief(tensor.name)!r}")
-    try:
-        if model.functions:
-            model = inliner.inline_local_functions(model)
-        # What an output is follows from the nodes, and some exporters leave it to them.
-        for value in model.graph.output:
-            if value.type.HasField("tensor_type"):
-                value.type.tensor_type.shape.SetInParent()
-        _put_in_its_domain(model)
-        checker.check_model(model)
-    except (checker.ValidationError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise ModelFileError(
-            f"it breaks a rule of ONNX: {reason[:300]}", where=file, fix=_EXPORT
-        ) from None
-    return model
-
-
 class FileReader:
     """Reads messages; `file` names them in errors."""
 
@@ -288,10 +225,6 @@ class FileReader:
                 raise self.malformed(
                     f"the graph has {len(items)} of a kind", f"at most {MAX_ITEMS}"
                 )
-        if graph.sparse_initializer:
-            raise UnsupportedModelError(
-                "it has sparse initialisers", where=self.file, legal="dense ones", fix=_EXPORT
-            )
         return {tensor.name: self.array(tensor) for tensor in graph.initializer}
 
     def value(self, value: onnx.ValueInfoProto, *, is_output: bool = False) -> FileValue:
@@ -383,7 +316,7 @@ class FileReader:
         if min(dims, default=0) < 0 or len(dims) > MAX_RANK or elements * 8 > MAX_TENSOR_BYTES:
             raise ModelFileError(
                 f"its shape is {dims}", where=where,
-                legal=f"at most {MAX_RANK} dimensions and {MAX_TENSOR_BYTES} bytes", fix=_EXPORT,
+                legal=f"at most {MAX_RANK} dimensions and {MAX_TENSOR_BYTES} bytes", fix=EXPORT,
             )  # fmt: skip
         is_wide = tensor.data_type in (_FLOAT16, _FLOAT64)
         if not is_wide:
@@ -392,7 +325,7 @@ class FileReader:
             data: Array = numpy_helper.to_array(tensor)
         except (ValueError, TypeError, OSError) as error:
             raise ModelFileError(
-                f"its values cannot be read: {error}", where=where, fix=_EXPORT
+                f"its values cannot be read: {error}", where=where, fix=EXPORT
             ) from None
         if is_wide and not (keeps_doubles and tensor.data_type == _FLOAT64):
             with np.errstate(over="ignore"):
@@ -405,15 +338,19 @@ class FileReader:
 
     def malformed(self, what: str, legal: str) -> ModelFileError:
         """Return the error for damage of the file."""
-        return ModelFileError(what, where=self.file, legal=legal, fix=_EXPORT)
+        return ModelFileError(what, where=self.file, legal=legal, fix=EXPORT)
 
 
 _STRING, _FLOAT16, _FLOAT64 = 8, 10, 11
 
 
 def _extents(shape: onnx.TensorShapeProto) -> tuple[int | str, ...]:
+    """Return the extents; one below 0 is as open as one that has a name."""
     return tuple(
-        int(d.dim_value) if d.WhichOneof("value") == "dim_value" else d.dim_param for d in shape.dim
+        int(d.dim_value)
+        if d.WhichOneof("value") == "dim_value" and d.dim_value >= 0
+        else d.dim_param
+        for d in shape.dim
     )
 
 

@@ -41,7 +41,9 @@ class GraphReader:
         """Return the graph; what it leaves out or lacks is in `problems`."""
         inputs = self._inputs()
         self._reserve_outputs(inputs)
+        self._parts.budget.allow_for_bytes(self._file.size)
         for title, data in self._file.graph.constants.items():
+            self._parts.budget.allow_for_bytes(data.nbytes)
             constant = self._parts.constant(title, data)
             self._values[title] = constant
             if title in self._file.graph.few_bits:
@@ -102,9 +104,10 @@ class GraphReader:
         others = {value.name for value in self._file.graph.outputs} - {t.name for t in inputs}
         self._reserved = {name for name in others if self._parts.tensor_names.take(name) == name}
 
-    def _port_name(self, name: str, tensor: Tensor) -> str:
-        """Return the name of an output: that of the file, which its tensor may have already."""
-        if name in self._reserved or tensor.name == name:
+    def _port_name(self, name: str, tensor: Tensor, inputs: Sequence[Tensor]) -> str:
+        """Return the name of an output: that of the file, unless an input has it."""
+        is_input = tensor in inputs  # two ports of one name would be one
+        if name in self._reserved or (tensor.name == name and not is_input):
             return name
         return self._parts.tensor_names.take(name)
 
@@ -121,7 +124,7 @@ class GraphReader:
             if tensor.type.elements == 0:
                 empty.append(_empty_output(name, tensor.shape, self._file.file))
                 continue
-            own = Tensor(self._port_name(name, tensor), tensor.type)
+            own = Tensor(self._port_name(name, tensor, inputs), tensor.type)
             if tensor in made and tensor not in renamed:
                 renamed[tensor] = own
             else:

@@ -15,7 +15,8 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError
-from microtir.frontend.onnx.emitter import MOST_KNOWN_BYTES, NodeEmitter
+from microtir.frontend.onnx.emitter import NodeEmitter
+from microtir.frontend.onnx.reading_budget import MOST_KNOWN_BYTES
 from microtir.frontend.onnx.turns import Followed, TurnNodes
 from microtir.graph.ir import Tensor, TensorType
 from microtir.graph.operator import Operator

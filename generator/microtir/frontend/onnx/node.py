@@ -32,6 +32,9 @@ class UnreadValueError(ModelFileError):
 Scope: TypeAlias = "MutableMapping[str, Value | None]"
 """Values by name; None: it could not be read."""
 
+CANNOT_COMPUTE = "its attributes and constants are numbers that nothing can be computed with"
+"""What is said where no reader has looked at a number before it computed with it."""
+
 MOST_DEPTH = 16
 """Of graphs inside of nodes, and functions inside of functions."""
 
@@ -113,7 +116,7 @@ class NodeReader:
         )
         check_types(node, version, inputs, narrow, where)
         _check_ranks(operands, reader.ranks)
-        found = reader.read(operands)
+        found = self._read(reader, operands)
         results = found if isinstance(found, tuple) else (found,)
         named = [x for name, x in zip(node.outputs, results, strict=False) if name]
         self._check_row_counts(inputs, named, where)
@@ -122,6 +125,19 @@ class NodeReader:
                 scope[name] = value
                 if few_bits is not None:
                     self.parts.few_bits.update(dict.fromkeys(tensors_of(value), few_bits))
+
+    def _read(self, reader: OnnxReader, operands: OnnxNode) -> Value | tuple[Value, ...]:
+        """Return what a reader makes of a node.
+
+        Raises:
+            ModelFileError: numbers of the file lead its arithmetic out of all bounds.
+        """
+        self.parts.budget.allow_for_node()
+        try:
+            return reader.read(operands)
+        except (ArithmeticError, MemoryError, ValueError) as error:
+            reason = f": {brief(str(error))}" if str(error) else ""
+            raise operands.malformed(f"{CANNOT_COMPUTE}{reason}") from error
 
     def _check_row_counts(
         self, inputs: Sequence[Value | None], results: Sequence[Value], where: str

@@ -8,6 +8,7 @@ laid out anew, and shapes that a model computes are known, without a rule of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
@@ -26,6 +27,12 @@ from microtir.operators.common.shapes import Shape
 
 MANY = 1 << 16
 """Any number of inputs or outputs."""
+
+MOST_RANK = 16
+"""Dimensions of a tensor, those that are split on the way among them."""
+
+MOST_MADE = 1 << 24
+"""Elements of an array that a few numbers of the file may ask for."""
 
 MICROSOFT = "com.microsoft"
 """The domain of the operators that onnxruntime adds."""
@@ -56,6 +63,10 @@ class Emitter(Protocol):
 
     def run(self, body: object, inputs: Sequence[Value]) -> tuple[Value, ...]:
         """Return the results of a graph that an attribute holds."""
+        ...
+
+    def reserve(self, count: int) -> None:
+        """Count bytes that are made on the way to constants; refuse what is too much."""
         ...
 
     def define(self) -> tuple[Value, ...]:
@@ -235,12 +246,28 @@ class OnnxNode:
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
         """Return axes counted from the front, in rising order."""
+        if len(axes) > MOST_RANK:
+            raise self.malformed(f"{len(axes)} axes", f"at most {MOST_RANK}")
         counted = sorted(self.axis(axis, rank) for axis in axes)
         if len(set(counted)) < len(counted):
             raise self.malformed(
                 f"axes {tuple(axes)} of a tensor with {rank} dimensions", "each once"
             )
         return tuple(counted)
+
+    def check_room(self, *extents: int) -> None:
+        """Refuse an array that numbers of the file ask for, before it is made.
+
+        Raises:
+            ModelFileError: it has more than `MOST_MADE` elements, or an extent below 0.
+        """
+        elements = math.prod(extents)
+        if len(extents) > MOST_RANK or min(extents, default=0) < 0 or elements > MOST_MADE:
+            raise self.malformed(
+                f"the shape {brief(str(extents))}",
+                f"at most {MOST_MADE} elements in {MOST_RANK} dimensions",
+            )
+        self.emitter.reserve(elements * DType.FLOAT32.bytes)
 
     def has(self, name: str) -> bool:
         """Return whether the file gives an attribute."""

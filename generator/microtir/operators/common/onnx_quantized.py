@@ -16,6 +16,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.errors import ExportProblem, ModelFileError
 from microtir.graph.ir import Array, Quantization, Tensor, TensorType
+from microtir.graph.names import brief
 from microtir.operators.common.onnx_arithmetic import add, div, least, most, mul, sub
 from microtir.operators.common.onnx_operands import MANY, OnnxNode
 from microtir.operators.common.onnx_parts import reshaped
@@ -60,6 +61,7 @@ def quantise(
     """Emit QuantizeLinear to integers of a type, or between limits that are closer."""
     if dtype.is_float or dtype is DType.BOOL:
         raise node.malformed(f"it quantises to {dtype.value}", "integers")
+    _check_scale(node, scaling)
     known = _quantization(scaling)
     if known is not None and dtype in _ONE_OPERATOR and limits is None:
         type_ = TensorType(x.shape, dtype, known)
@@ -74,6 +76,7 @@ def quantise(
 
 def dequantise(node: OnnxNode, x: Tensor, scaling: Scaling) -> Tensor:
     """Emit DequantizeLinear to float32."""
+    _check_scale(node, scaling)
     known = _quantization(scaling)
     if known is not None and x.dtype in _ONE_OPERATOR and x.data is None:
         return node.emit(Dequantize(), _retyped(node, x, known), dtype=DType.FLOAT32)
@@ -136,6 +139,14 @@ def between_integers(
     return quantised
 
 
+def _check_scale(node: OnnxNode, scaling: Scaling) -> None:
+    """Refuse a known scale that makes every value a NaN."""
+    data = scaling.scale.data
+    if data is not None and not np.isfinite(data).all():
+        raise node.malformed(f"its scale {brief(scaling.scale.name)!r} is no finite number",
+                             "finite numbers above 0")  # fmt: skip
+
+
 def _quantization(scaling: Scaling) -> Quantization | None:
     """Return one known scale and zero point of a tensor, if that is what there is."""
     scale, zero_point = scaling.scale.data, scaling.zero_point
@@ -196,9 +207,12 @@ def _spread(node: OnnxNode, x: Tensor, scaling: Scaling) -> tuple[Tensor, Tensor
 
     def spread(values: Array) -> Tensor:
         if scaling.block:
-            repeated = np.repeat(values, scaling.block, axis=axis)
-            part = [slice(0, extent) for extent in x.shape]
-            values = repeated[tuple(part)]
+            part = -(-x.shape[axis] // max(scaling.block, 1))
+            if scaling.block < 0 or values.ndim <= axis or values.shape[axis] != part:
+                raise _contradicts(node, x, scaling)
+            repeats = min(scaling.block, x.shape[axis])
+            repeated = np.repeat(values, repeats, axis=axis)
+            values = repeated[tuple(slice(0, extent) for extent in x.shape)]
             if values.shape != x.shape:
                 raise _contradicts(node, x, scaling)
             return node.constant(values)

@@ -113,6 +113,7 @@ def feature_vectorizer(node: OnnxNode) -> Tensor:
         flat = cast(node, reshaped(node, x, rows, x.type.elements // rows), DType.FLOAT32)
         parts.append(along(node, flat, 1, 0, min(width, flat.shape[1])))
         if width > flat.shape[1]:
+            node.check_room(rows, width)
             zeros = np.zeros((rows, width - flat.shape[1]), np.float32)
             parts.append(node.constant(zeros))
     return joined(node, parts, 1)

@@ -210,7 +210,8 @@ def image_from_columns(node: OnnxNode) -> Tensor:
     strides = node.list_of_integers("strides", (1,) * rank)
     dilations = node.list_of_integers("dilations", (1,) * rank)
     pads = node.list_of_integers("pads", (0,) * (2 * rank))
-    if not rank == len(taps) == len(strides) == len(dilations) == len(pads) // 2:
+    is_of_axes = rank == len(taps) == len(strides) == len(dilations) == len(pads) // 2
+    if not is_of_axes or min((*sizes, *taps, *strides, *dilations), default=1) < 1:
         raise node.malformed(f"a window of {taps} over {sizes}, strides {strides}, pads {pads}")
     axes = range(rank)
     counts = [
@@ -222,6 +223,8 @@ def image_from_columns(node: OnnxNode) -> Tensor:
     n, rows, places = columns.shape
     if rows % math.prod(taps) or places != math.prod(counts):
         raise node.malformed(f"columns of shape {columns.shape} for windows of {taps} over {sizes}")
+    node.check_room(2 * rank, *taps, *counts)
+    node.check_room(n, rows, *sizes)
     at = np.indices((*taps, *counts))
     index, is_inside = np.zeros(at.shape[1:], np.int64), np.ones(at.shape[1:], np.bool_)
     for axis in axes:
@@ -285,7 +288,10 @@ def one_hot(node: OnnxNode) -> Tensor:
     depths = node.known(1, "the depth").reshape(-1)
     if depths.size != 1 or depths[0] < 1:
         raise node.malformed(f"the depth is {depths.tolist()}", "one number from 1 on")
+    if not float(depths[0]).is_integer():
+        raise node.malformed(f"the depth is {depths.tolist()}", "a whole number")
     depth = int(depths[0])
+    node.check_room(depth)
     indices, values = cast(node, node.input(0), DType.INT32), node.input(2)
     rank = len(indices.shape) + 1
     if values.shape != (2,):

@@ -256,6 +256,8 @@ def _cut(node: OnnxNode, x: Tensor, before: tuple[int, ...], after: tuple[int, .
 def _extended(node: OnnxNode, x: Tensor, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor:
     """Return a tensor whose first and last elements along each axis are repeated."""
     for axis, counts in enumerate(zip(before, after, strict=True)):
+        if max(counts) > MANY:
+            raise node.malformed(f"pads {before} and {after} by repetition", f"at most {MANY}")
         first, last = (
             [along(node, x, axis, place, 1)] * count if count else []
             for count, place in zip(counts, (0, x.shape[axis] - 1), strict=True)
@@ -269,6 +271,7 @@ def _wrapped(node: OnnxNode, x: Tensor, before: tuple[int, ...], after: tuple[in
     """Return a tensor that goes on with its other end along each axis."""
     for axis, (first, last) in enumerate(zip(before, after, strict=True)):
         if first or last:
+            node.check_room(first + x.shape[axis] + last)
             places = np.arange(-first, x.shape[axis] + last) % x.shape[axis]
             x = node.emit(Gather(axis), x, node.constant(places.astype(np.int32)))
     return x

@@ -160,10 +160,13 @@ def lp_normalization(node: OnnxNode) -> Tensor:
 def local_response(node: OnnxNode) -> Tensor:
     """Read LRN: over a power of the mean square of the channels around each."""
     x, size = node.input(0), node.integer("size")
-    before = (size - 1) // 2
-    squares = padded(node, node.emit(Square(), x), 1, before, size - 1 - before)
+    if size < 1:
+        raise node.malformed(f"the attribute 'size' is {size}", "from 1 on")
+    most = x.shape[1] - 1  # beyond the other channels there are zeros
+    before, after = min((size - 1) // 2, most), min(size // 2, most)
+    squares = padded(node, node.emit(Square(), x), 1, before, after)
     total = along(node, squares, 1, 0, x.shape[1])
-    for first in range(1, size):
+    for first in range(1, before + after + 1):
         total = add(node, total, along(node, squares, 1, first, x.shape[1]))
     scaled = mul(node, total, node.number("alpha", float(np.float32(1e-4))) / size)
     base = add(node, scaled, node.number("bias", 1.0))

@@ -81,6 +81,7 @@ def max_unpool(node: OnnxNode) -> Tensor:
     )
     shape = (*x.shape[:2], *inner)
     wanted = shape if node.optional(2) is None else node.integers(2, "the shape")
+    node.check_room(*shape)
     zeros = node.constant(np.zeros(math.prod(shape), np.float32))
     flat = reshaped(node, cast(node, places, DType.INT32), places.type.elements)
     found = put_rows(node, zeros, flat, x, ())

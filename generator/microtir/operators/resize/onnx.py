@@ -96,7 +96,8 @@ def _axes(node: OnnxNode) -> tuple[AxisResize, ...]:
         else:
             index = 2 if node.version >= 11 else 1
             factors = tuple(node.known(index, "the scales").reshape(-1).tolist())
-        if len(factors) != len(named) or min(factors, default=1) <= 0:
+        is_legal = all(0 < factor < math.inf for factor in factors)
+        if len(factors) != len(named) or not is_legal:
             raise node.malformed(f"the scales {factors} for {len(named)} axes")
         made = [
             AxisResize(shape[axis], math.floor(np.float32(shape[axis] * factor)), factor)

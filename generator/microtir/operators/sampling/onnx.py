@@ -106,6 +106,7 @@ def roi_align(node: OnnxNode) -> Tensor:
     offset = 0.5 if node.version >= 16 and mode_of_places == "half_pixel" else 0.0
     scale = node.number("spatial_scale", 1.0)
     points = tuple(extent * samples for extent in extents)
+    node.check_room(count, channels, *points)
     taps = []
     for axis, (size, extent) in enumerate(zip(image.shape[2:], extents, strict=True)):
         first, last = (

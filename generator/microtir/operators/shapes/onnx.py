@@ -7,10 +7,8 @@ import math
 import numpy as np
 
 from microtir.graph.ir import Array, Tensor
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_operands import MOST_MADE, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_types import onnx_type
-
-_MOST = 1 << 26  # elements that a few numbers may ask for
 
 
 def constant(node: OnnxNode) -> Tensor:
@@ -33,8 +31,7 @@ def constant(node: OnnxNode) -> Tensor:
 def constant_of_shape(node: OnnxNode) -> Tensor:
     """Read ConstantOfShape: one value everywhere, a float of 0 if nothing is said."""
     shape = node.integers(0, "the shape")
-    if min(shape, default=0) < 0 or math.prod(shape) > _MOST:
-        raise node.malformed(f"the shape {shape}", f"at most {_MOST} elements")
+    node.check_room(*shape)
     value: Array = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
     if value.size != 1:
         raise node.malformed(f"a value of {value.size} elements", "1")
@@ -60,13 +57,15 @@ def range_(node: OnnxNode) -> Tensor:
         node.known(index, name).reshape(())
         for index, name in enumerate(("start", "limit", "delta"))
     )
-    count = math.ceil((float(limit) - float(start)) / float(delta)) if delta else -1
-    if not 0 <= count <= _MOST:
+    steps = (float(limit) - float(start)) / float(delta) if delta else math.nan
+    count = math.ceil(steps) if math.isfinite(steps) else -1
+    if not 0 <= count <= MOST_MADE:
         raise node.malformed(
-            f"a range from {start} to {limit} by {delta}", f"at most {_MOST} numbers"
+            f"a range from {start} to {limit} by {delta}", f"at most {MOST_MADE} numbers"
         )
-    steps = np.arange(count).astype(start.dtype)
-    return node.constant((start + steps * delta).astype(start.dtype))
+    node.check_room(count)
+    numbers = np.arange(count).astype(start.dtype)
+    return node.constant((start + numbers * delta).astype(start.dtype))
 
 
 def eye_like(node: OnnxNode) -> Tensor:
@@ -74,6 +73,7 @@ def eye_like(node: OnnxNode) -> Tensor:
     x = node.input(0)
     if len(x.shape) != 2:
         raise node.malformed(f"a tensor of shape {x.shape}", "a matrix")
+    node.check_room(*x.shape)
     ones = np.eye(*x.shape, k=node.integer("k", 0))
     dtype = onnx_type(node, node.integer("dtype")) if node.has("dtype") else x.dtype
     return node.constant(ones.astype(dtype.value))

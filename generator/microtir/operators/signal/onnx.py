@@ -74,6 +74,7 @@ def discrete_fourier(node: OnnxNode) -> Tensor:
         length = node.whole_number(1, "the length")
     if length < 1:
         raise node.malformed(f"a transform of length {length}", "from 1 on")
+    node.check_room(length, 2, size, parts)
     weights = _matrix(size, length, parts, is_inverse=is_inverse, is_one_sided=is_one_sided)
     order = [*(n for n in range(rank - 1) if n != axis), axis, rank - 1]
     made = 1 if is_inverse and is_one_sided else 2
@@ -94,6 +95,8 @@ def short_time_fourier(node: OnnxNode) -> Tensor:
     count = (size - length) // step + 1 if step > 0 else 0
     if count < 1 or length < 1 or (window is not None and window.shape != (length,)):
         raise node.malformed(f"frames of {length} by {step} of a signal of {size}")
+    node.check_room(count, length)
+    node.check_room(length, 2, length, parts)
     places = np.arange(count)[:, None] * step + np.arange(length)
     frames = node.emit(Gather(1), reshaped(node, x, n, size, parts), int32s(node, places))
     if window is not None:
@@ -109,7 +112,14 @@ def mel_weights(node: OnnxNode) -> Tensor:
     bins, length, rate, low, high = (
         float(node.known(index, name).reshape(())) for index, name in enumerate(names)
     )
+    is_legal = all(map(math.isfinite, (bins, length, rate, low, high))) and rate > 0
+    if not is_legal or min(bins, length, low, high) < 0:
+        raise node.malformed(
+            f"{bins} bins of {length} numbers at the rate {rate}, from {low} to {high}",
+            "numbers from 0 on, and a rate above 0",
+        )
     count, spectrum = int(bins), int(length) // 2 + 1
+    node.check_room(spectrum, count)
     ends = [2595 * math.log10(1 + edge / 700) for edge in (low, high)]
     mels = ends[0] + np.arange(count + 2) * (ends[1] - ends[0]) / (count + 2)
     hertz = 700 * (10 ** (mels / 2595) - 1)
