@@ -9,7 +9,7 @@ import microtir
 from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from scripts.models.tflite_writer import TfliteBuilder
-from tests.frontend.models import Value, int8, model, refusal
+from tests.frontend.models import Value, int8, model, read, refusal
 from tests.support.litert import run_litert
 
 
@@ -71,3 +71,17 @@ def test_refusals() -> None:
     rows = [Value((3,), np.bool_), Value((2, 3)), Value((2, 3))]
     text = refusal(model(Code.SELECT, rows, Value((2, 3))))
     assert "a condition of shape (3,) for (2, 3) and (2, 3)" in text
+
+
+@pytest.mark.parametrize("code", [Code.EQUAL, Code.NOT_EQUAL, Code.GREATER, Code.LESS_EQUAL])
+def test_int16_without_a_scale_is_compared_as_it_is_stored(code: Code) -> None:
+    """LiteRT does so, and leaves NOT_EQUAL undefined."""
+    numbers = Value((5,), np.int16)
+    given = [np.array(values, np.int16) for values in ((-32768, -1, 0, 7, 32767), (1, -1, 0, 8, 9))]
+    function = {
+        Code.EQUAL: np.equal, Code.NOT_EQUAL: np.not_equal,
+        Code.GREATER: np.greater, Code.LESS_EQUAL: np.less_equal,
+    }[code]  # fmt: skip
+    graph = read(model(code, [numbers, numbers], Value((5,), np.bool_)))
+    got = execute(graph, dict(zip(("x0", "x1"), given, strict=True)))["y0"]
+    assert got.tolist() == function(*given).tolist()

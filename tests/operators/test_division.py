@@ -12,8 +12,9 @@ import pytest
 from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from tests.execute.cases import compile_case
-from tests.frontend.models import Value, int8, model, refusal, zeros
+from tests.frontend.models import Value, int8, model, read, refusal, zeros
 from tests.support.batch import load_batch
+from tests.support.litert import run_litert
 from tests.support.sketch import Case, Quant, Sketch
 
 LOW, HIGH = -(1 << 31), (1 << 31) - 1
@@ -51,6 +52,25 @@ def test_every_pair_has_a_result(tmp_path: Path) -> None:
         (expected,) = execute(one.graph(), one.named_inputs()).values()
         (result,) = compiled.run(one.named_inputs()).values()
         np.testing.assert_array_equal(result, expected, err_msg=one.name)
+
+
+def test_int16_is_divided_as_litert_divides_it() -> None:
+    """Its factor is a float32 there: rounded in double one quotient of 30,000 is another."""
+    count = 60_000
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        scales = [float(scale) for scale in np.float32(rng.uniform(1e-3, 1e-2, 2))]
+        numerator = float(np.float32(scales[0] * scales[1] * 2 ** rng.uniform(14.1, 15)))
+        x, divisor, y = (
+            Value((count,), np.int16, None, (scale,), (0,)) for scale in (numerator, *scales)
+        )
+        data = model(Code.DIV, [x, divisor], y)
+        given = [
+            rng.integers(*ends, count).astype(np.int16) for ends in ((-32768, 32768), (1, 999))
+        ]
+        (want,) = run_litert(data, *given)
+        got = execute(read(data), dict(zip(("x0", "x1"), given, strict=True)))["y0"]
+        np.testing.assert_array_equal(got, want, err_msg=f"seed {seed}")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""GELU, int8 and float32, against LiteRT's reference kernels."""
+"""GELU, int8, int16 and float32, against LiteRT's reference kernels."""
 
 from __future__ import annotations
 
@@ -55,6 +55,19 @@ def test_tables_equal_those_of_litert(approximate: bool) -> None:
 
 
 @pytest.mark.parametrize("approximate", [False, True])
+def test_tables_of_int16_equal_those_of_litert(approximate: bool) -> None:
+    """All 65,536 results, for scales and zero points of any kind, to the bit."""
+    generator = np.random.default_rng(12)
+    stored = np.arange(-(1 << 15), 1 << 15).astype(np.int16)
+    for zero_points in [(0, 0), (0, 0), (0, 0), (300, -77)]:
+        scales = np.float32(generator.uniform(1e-5, 1e-3, 2))
+        quants = list(zip(map(float, scales), zero_points, strict=True))
+        data = model(np.int16, stored.shape, approximate, *quants)
+        want = run_litert(data, stored)[0]
+        np.testing.assert_array_equal(by_reference(data, stored), want, err_msg=str(quants))
+
+
+@pytest.mark.parametrize("approximate", [False, True])
 def test_floats_are_near_those_of_litert(approximate: bool) -> None:
     """Both are within a few units of float32 of the real function."""
     x = np.linspace(-9, 9, 4001, dtype=np.float32)
@@ -64,17 +77,19 @@ def test_floats_are_near_those_of_litert(approximate: bool) -> None:
 
 
 @pytest.mark.parametrize("approximate", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int16])
 def test_c_is_what_the_meaning_says(dtype: type, approximate: bool) -> None:
     """The C gives the same bytes, and floats that differ by a few units at most."""
     values: Array = np.linspace(-9, 9, 256, dtype=np.float32) if dtype is np.float32 else STORED
+    values = values if dtype is not np.int16 else STORED.astype(np.int16) * 199
     quants = [] if dtype is np.float32 else [(0.05, -3), (0.03, -90)]
+    quants = quants if dtype is not np.int16 else [(2e-4, 0), (1e-4, 9)]
     data = model(dtype, (1, 16, 4, 4), approximate, *quants)
     x = values.reshape(1, 16, 4, 4)
     artifact = microtir.build(microtir.frontend.from_tflite(data))
     got = microtir.host.load(artifact, sanitize=True).run({"x": x})["y"]
     want = by_reference(data, x)
-    if dtype is np.int8:
+    if dtype is not np.float32:
         np.testing.assert_array_equal(got, want)
     else:
         np.testing.assert_allclose(got, want, rtol=0, atol=16 * UNIT)

@@ -105,13 +105,13 @@ def division(s: Sketch) -> Case:
     numerators, divisors = s.values(first), s.values(second)
     quants: list[Quant | None] = [None, None, None]
     zero = 0
-    if s.is_int8:
+    if s.is_quantised and s.code is BuiltinOperator.DIV:
         # Its shifts reach 31 bits, which is enough where a quotient of one is 128 steps or more.
-        quotient = Quant(s.scale(1e-3, 1e-2), s.zero_point())
-        divisor = Quant(s.scale(1e-3, 1e-2), s.zero_point())
-        ratio = 2.0 ** s.rng.uniform(7.1, 16)
+        quotient = Quant(s.scale(1e-3, 1e-2), s.any_zero_point())
+        divisor = Quant(s.scale(1e-3, 1e-2), s.any_zero_point())
+        ratio = 2.0 ** s.rng.uniform(7.1, 16) if s.is_int8 else 2.0 ** s.rng.uniform(14.1, 15)
         largest = float(np.float32(divisor.scale * quotient.scale * ratio))
-        quants, zero = [Quant(largest, s.zero_point()), divisor, quotient], divisor.zero_point
+        quants, zero = [Quant(largest, s.any_zero_point()), divisor, quotient], divisor.zero_point
     elif s.dtype.kind == "i":
         numerators = np.maximum(numerators, np.iinfo(s.dtype).min + 1)
     divisors = np.where(divisors == zero, zero + (1 if zero <= 0 else -1), divisors)
@@ -139,10 +139,10 @@ def compare(s: Sketch) -> Case:
     """Draw a comparison; values of both sides are often equal."""
     first, second, common = broadcast_shapes(s)
     quants: tuple[Quant | None, ...] = (None, None)
-    if s.is_int8:
+    if s.is_quantised:
         # Extreme ones reach thirty times this and are rounded to a power of two: still below 1,
         # from where tflite-micro stops the program.
-        quants = tuple(Quant(s.scale(1e-3, 0.02), s.zero_point()) for _ in range(2))
+        quants = tuple(Quant(s.scale(1e-3, 0.02), s.any_zero_point()) for _ in range(2))
         quants = quants[:1] * 2 if s.chance(0.4) else quants
     values = s.values(first)
     x = s.input(first, quants[0], values)

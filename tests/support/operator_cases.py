@@ -94,7 +94,7 @@ _REAL = ("int8", "float32")
 _REAL16 = ("int8", "float32", "int16")
 _NUMBERS = ("int8", "float32", "int16", "int32", "int64")
 _UNQUANTIZED = ("float32", "int32", "int64")
-_COMPARED = ("int8", "float32", "int32", "int64")
+_COMPARED = ("int8", "float32", "int32", "int64", "int16")
 _PICKED = ("int8", "float32", "int16", "int32", "int64", "uint8", "bool")
 _FLOAT = ("float32",)
 _INT16 = ("int8", "int16")
@@ -162,7 +162,7 @@ OPERATORS: Mapping[str, CaseKind] = MappingProxyType(
         "ADD_N": CaseKind(add_n, ("int8", "float32", "int32"), by_litert=("int32",)),
         "POW": CaseKind(power, ("float32",), by_litert=("float32",)),
         "ATAN2": CaseKind(power, ("float32",), by_litert=("float32",)),
-        "DIV": CaseKind(division, ("int8", "float32", "int32")),
+        "DIV": CaseKind(division, ("int8", "float32", "int32", "int16"), by_litert=("int16",)),
         "FLOOR_DIV": CaseKind(
             division, ("float32", "int16", "int32"), by_litert=("int16", "int32")
         ),
@@ -173,12 +173,12 @@ OPERATORS: Mapping[str, CaseKind] = MappingProxyType(
         ),
         "MINIMUM": CaseKind(extremum, _NUMBERS),
         "MAXIMUM": CaseKind(extremum, _NUMBERS),
-        "EQUAL": CaseKind(compare, (*_COMPARED, "bool")),
-        "NOT_EQUAL": CaseKind(compare, (*_COMPARED, "bool")),
-        "GREATER": CaseKind(compare, _COMPARED),
-        "GREATER_EQUAL": CaseKind(compare, _COMPARED),
-        "LESS": CaseKind(compare, _COMPARED),
-        "LESS_EQUAL": CaseKind(compare, _COMPARED),
+        "EQUAL": CaseKind(compare, (*_COMPARED, "bool"), by_litert=("int16",)),
+        "NOT_EQUAL": CaseKind(compare, (*_COMPARED, "bool"), by_litert=("int16",)),
+        "GREATER": CaseKind(compare, _COMPARED, by_litert=("int16",)),
+        "GREATER_EQUAL": CaseKind(compare, _COMPARED, by_litert=("int16",)),
+        "LESS": CaseKind(compare, _COMPARED, by_litert=("int16",)),
+        "LESS_EQUAL": CaseKind(compare, _COMPARED, by_litert=("int16",)),
         "LOGICAL_AND": CaseKind(logical, ("bool",)),
         "LOGICAL_OR": CaseKind(logical, ("bool",)),
         "LOGICAL_NOT": CaseKind(logical, ("bool",)),
@@ -226,24 +226,24 @@ OPERATORS: Mapping[str, CaseKind] = MappingProxyType(
         "TILE": _moving(tile, (), (*_MOVED, "int64", "uint8", "bool")),
         "BROADCAST_TO": _moving(broadcast_to, (*_MOVED, "int64", "uint8", "uint32", "bool")),
         "FILL": _moving(fill, ("float32", "int8", "int32"), ("int16", "int64", "bool")),
-        "MIRROR_PAD": _moving(mirror_pad, _REAL, ("int32", "int64", "uint8")),
+        "MIRROR_PAD": _moving(mirror_pad, _REAL, ("int16", "int32", "int64", "uint8")),
         "DEPTH_TO_SPACE": _moving(depth_to_space, _REAL, ("int32", "int64", "uint8")),
         "SPACE_TO_DEPTH": _moving(space_to_depth, _REAL, ("int32", "int64", "uint8")),
         "SPACE_TO_BATCH_ND": _moving(space_to_batch, _REAL, ("int16", "int32", "int64", "uint8")),
         "BATCH_TO_SPACE_ND": _moving(batch_to_space, _REAL, ("int16", "int32", "int64", "uint8")),
         "SHAPE": _moving(shape_of, (*_MOVED, "int64", "uint8", "uint32", "bool")),
-        "RANK": _moving(rank_of, (), ("int8", "float32")),
+        "RANK": _moving(rank_of, (), ("int8", "float32", "int16")),
         "BROADCAST_ARGS": CaseKind(broadcast_args, ("int32", "int64")),
         "RANGE": _moving(range_, (), ("float32", "int32", "int64")),
         "RESIZE_NEAREST_NEIGHBOR": CaseKind(
             resize, (*_REAL16, "uint8", "int32"), ("uint8", "int32")
         ),
         "RESIZE_BILINEAR": CaseKind(resize, _REAL16, ("int16",)),
-        "TOPK_V2": _moving(top_k, (), ("float32", "int8", "uint8", "int32", "int64")),
+        "TOPK_V2": _moving(top_k, (), ("float32", "int8", "int16", "uint8", "int32", "int64")),
         "GATHER": _moving(gather, _REAL, ("int16", "int32", "int64", "uint8", "bool")),
         "GATHER_ND": _moving(gather_nd, _REAL, ("int16", "int32", "int64", "uint8", "bool")),
         "SCATTER_ND": _moving(scatter_nd, (), ("float32", "int8", "uint8", "int32", "int64")),
-        "EMBEDDING_LOOKUP": CaseKind(embedding_lookup, _REAL),
+        "EMBEDDING_LOOKUP": CaseKind(embedding_lookup, _REAL16, by_litert=("int16",)),
         "DYNAMIC_UPDATE_SLICE": _moving(dynamic_update_slice, _MOVED, ("int64", "bool")),
         "QUANTIZE": CaseKind(quantize, ("float32", "int8", "int16", "int32", "uint8")),
         "DEQUANTIZE": CaseKind(dequantize, ("int8", "int16", "uint8")),

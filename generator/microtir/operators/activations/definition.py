@@ -334,5 +334,5 @@ DEFINITIONS = (
     _function(HardSwish, multipliers=_hard_swish_multipliers),
     _function(Logistic, _fixed(Fraction(1, 256), -128), _table_multipliers, COMPUTED_16),
     _function(Tanh, _fixed(Fraction(1, 128), 0), _table_multipliers, COMPUTED_16),
-    _function(Gelu),
+    _function(Gelu, types=COMPUTED_16),
 )

@@ -25,11 +25,13 @@ from microtir.operators.activations.definition import (
     relu_params,
     table_scaling,
 )
+from microtir.operators.activations.gelu_table import gelu_table_of_int16
 from microtir.operators.common.arithmetic import activate, centred, requantise, stored, wide
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.broadcast import ROWS, elementwise
 from microtir.operators.common.erfc_formula import erfc
 from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.lookup_formula import Int16Table
 from microtir.operators.common.sigmoid_table_formula import SigmoidTable
 
 Scalar: TypeAlias = Callable[[te.Expr], te.Expr]
@@ -162,6 +164,12 @@ def _gelu(op: Operator, x: te.Expr) -> te.Expr:
     return te.maximum(x, 0.0) - size * 0.5 * erfc(size * math.sqrt(0.5))
 
 
+def _gelu_of_int16(node: Node) -> Scalar:
+    assert isinstance(node.op, Gelu)
+    table = Int16Table(gelu_table_of_int16(node.op, node.inputs[0].type, node.output.type))
+    return table.at
+
+
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
         Relu: _function(_relu, _relu_of_int16),
@@ -171,6 +179,6 @@ FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
         HardSwish: _function(_hard_swish),
         Logistic: _function(_logistic, _logistic_of_int16),
         Tanh: _function(_tanh, _tanh_of_int16),
-        Gelu: _function(_gelu, cost=60),
+        Gelu: _function(_gelu, _gelu_of_int16, cost=60),
     }
 )

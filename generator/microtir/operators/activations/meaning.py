@@ -28,6 +28,12 @@ from microtir.operators.activations.definition import (
     sigmoid_params,
     table_scaling,
 )
+from microtir.operators.activations.gelu_table import (
+    ERFC,
+    TANH_FACTOR,
+    gelu_in_float32,
+    gelu_table_of_int16,
+)
 from microtir.operators.common import fixed_point
 from microtir.operators.common.arrays import Meaning, activate, as_output, stored
 from microtir.operators.common.fixed_point import (
@@ -40,6 +46,7 @@ from microtir.operators.common.fixed_point import (
     wrap,
 )
 from microtir.operators.common.lookup import Affine, Floats, table_of_int8
+from microtir.operators.common.lookup_meaning import looked_up_int16
 from microtir.operators.common.sigmoid_table_meaning import logistic_of_int16, tanh_of_int16
 
 
@@ -201,40 +208,28 @@ def _saturating_sigmoid(x: Ints, input_type: TensorType, function: Callable[[Int
     return np.where(centred <= -radius, low, result)
 
 
-_ERFC = np.frompyfunc(math.erfc, 1, 1)
-_TANH_FACTOR = math.sqrt(2.0 / math.pi)
-
-
 def gelu(op: Gelu, node: Node, x: Array) -> Array:
     """Compute GELU: x * erfc(-x / sqrt(2)) / 2, or its approximation by a tanh.
 
     The latter is x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2.
     """
     output = node.output.type
+    if output.dtype is DType.INT16:
+        table = gelu_table_of_int16(op, node.inputs[0].type, output)
+        return as_output(looked_up_int16(stored(x), table), output)
     if not output.dtype.is_float:
         return quantized_gelu(op, node.inputs[0].type, output)[stored(x) - DType.INT8.min]
     real = x.astype(np.float64)
     if op.approximate:
-        factor = 1.0 + np.tanh(_TANH_FACTOR * (real + 0.044715 * real**3))
+        factor = 1.0 + np.tanh(TANH_FACTOR * (real + 0.044715 * real**3))
     else:
-        factor = np.asarray(_ERFC(-real * math.sqrt(0.5)), np.float64)
+        factor = np.asarray(ERFC(-real * math.sqrt(0.5)), np.float64)
     return as_output(0.5 * real * factor, output)
 
 
 def quantized_gelu(op: Gelu, input_type: TensorType, output: TensorType) -> Array:
-    """Compute GELU of all 256 stored values, as LiteRT: each step is rounded to float32."""
-
-    def function(x: Floats) -> Floats:
-        one, half = np.float32(1.0), np.float32(0.5)
-        if op.approximate:
-            inner = np.float32(_TANH_FACTOR) * (x + np.float32(0.044715) * x * x * x)
-            factor = one + np.tanh(inner.astype(np.float64)).astype(np.float32)
-        else:
-            argument = (x * np.float32(-math.sqrt(0.5))).astype(np.float64)
-            factor = np.asarray(_ERFC(argument), np.float64).astype(np.float32)
-        return np.asarray(half * x * factor, np.float32)
-
-    return table_of_int8(function, Affine.of(input_type), Affine.of(output))
+    """Compute GELU of all 256 stored values, as LiteRT."""
+    return table_of_int8(gelu_in_float32(op), Affine.of(input_type), Affine.of(output))
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(

@@ -11,7 +11,7 @@ from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.multiplier import QuantizedMultiplier, quantize_multiplier
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import OWN_IF_NARROW, UNUSED
+from microtir.operators.common.quantization import OWN_IF_NARROW, UNUSED, QuantizationRule
 from microtir.operators.common.shapes import broadcast_shape
 from microtir.operators.common.types import converting
 from microtir.operators.definition import Definition, Trait
@@ -68,30 +68,51 @@ class LogicalNot(Operator):
 
 
 LEFT_SHIFT = 8
-"""Both int8 operands are widened by this many bits before they are rescaled."""
+"""Both operands are widened by this many bits before they are rescaled."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedParams:
-    """Parameters of one int8 operand: (x - zero_point) * 2^LEFT_SHIFT times its own scale."""
+    """Parameters of a rescaled operand: (x - zero_point) * 2^LEFT_SHIFT times its scale."""
 
     zero_point: int
     scale: QuantizedMultiplier
 
 
+def is_rescaled(op: Operator, operand: TensorType) -> bool:
+    """Return whether real numbers are compared, and not stored ones.
+
+    They are of int8.  Of int16 LiteRT rescales what EQUAL and NOT_EQUAL compare, and no other.
+    """
+    if operand.dtype is DType.INT16:
+        return isinstance(op, Equal | NotEqual) and operand.quantization is not None
+    return operand.dtype is DType.INT8
+
+
 def compared_params(operand: TensorType) -> ComparedParams:
-    """Derive the parameters of an int8 operand of a comparison."""
+    """Derive the parameters of an operand that is rescaled."""
     return ComparedParams(operand.quant.zero_point, quantize_multiplier(operand.quant.scale))
 
 
 def _multipliers(node: Node) -> Iterator[Problem]:
     """Find scales of 1 or more, for which tflite-micro stops the program."""
     for tensor in node.inputs:
-        if tensor.dtype is DType.INT8 and compared_params(tensor.type).scale.shift > 0:
+        rescaled = is_rescaled(node.op, tensor.type)
+        if rescaled and compared_params(tensor.type).scale.shift > 0:
             yield Problem(f"its scale is {tensor.type.quant.scale:.9g}", "below 1", tensor)
 
 
-_NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT32, DType.INT64)
+def _own_if_rescaled(node: Node) -> Iterator[Problem]:
+    if any(is_rescaled(node.op, tensor.type) for tensor in node.inputs):
+        yield from OWN_IF_NARROW.check(node)
+
+
+_EQUALITY = QuantizationRule(_own_if_rescaled, f"{OWN_IF_NARROW.words}; int16 may be without")
+_ORDER = QuantizationRule(
+    _own_if_rescaled, f"{OWN_IF_NARROW.words}, nor in int16, of which stored values are compared"
+)
+
+_NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 _BOOL = (DType.BOOL,)
 
 
@@ -99,10 +120,11 @@ def _condition(
     op: type[Operator], operands: tuple[DType, ...], inputs: int = 2, limits: str = ""
 ) -> Definition:
     is_comparison = issubclass(op, Comparison)
+    compared = _EQUALITY if issubclass(op, Equal | NotEqual) else _ORDER
     return Definition(
         op,
         types=converting(*((dtype, DType.BOOL) for dtype in operands)),
-        quantization=OWN_IF_NARROW if is_comparison else UNUSED,
+        quantization=compared if is_comparison else UNUSED,
         shapes=broadcast_shape,
         inputs=(inputs, inputs),
         multipliers=_multipliers if is_comparison else None,
@@ -111,7 +133,7 @@ def _condition(
     )
 
 
-_SCALES = "scales of int8 below 1"
+_SCALES = "scales that count below 1"
 
 DEFINITIONS = (
     _condition(Equal, (*_NUMBERS, DType.BOOL), limits=_SCALES),

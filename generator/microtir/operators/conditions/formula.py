@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from microtir import te
-from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import centred, requantise
@@ -25,6 +24,7 @@ from microtir.operators.conditions.definition import (
     LogicalOr,
     NotEqual,
     compared_params,
+    is_rescaled,
 )
 
 _COMPARISONS: Mapping[type[Operator], ScalarFunction] = MappingProxyType(
@@ -43,7 +43,7 @@ _LOGICAL: Mapping[type[Operator], ScalarFunction] = MappingProxyType(
 
 
 def _cost(node: Node) -> int:
-    return node.output.type.elements * (30 if node.inputs[0].dtype is DType.INT8 else 10)
+    return node.output.type.elements * (30 if is_rescaled(node.op, node.inputs[0].type) else 10)
 
 
 def compare(layer: FormulaContext) -> None:
@@ -51,11 +51,12 @@ def compare(layer: FormulaContext) -> None:
     node = layer.node
     function = _COMPARISONS[type(node.op)]
     first, second = (tensor.type for tensor in node.inputs)
-    elementwise(layer, lambda a, b: function(_operand(a, first), _operand(b, second)))
+    op = node.op
+    elementwise(layer, lambda a, b: function(_operand(op, a, first), _operand(op, b, second)))
 
 
-def _operand(value: te.Expr, type_: TensorType) -> te.Expr:
-    if type_.dtype is not DType.INT8:
+def _operand(op: Operator, value: te.Expr, type_: TensorType) -> te.Expr:
+    if not is_rescaled(op, type_):
         return value
     params = compared_params(type_)
     widened = centred(value, params.zero_point) * (1 << LEFT_SHIFT)

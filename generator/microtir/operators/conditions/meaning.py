@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, stored
@@ -25,22 +24,23 @@ from microtir.operators.conditions.definition import (
     LogicalOr,
     NotEqual,
     compared_params,
+    is_rescaled,
 )
 
 _Function: TypeAlias = Callable[[Array, Array], Array]
 
 
 def _compare(function: _Function) -> Meaning:
-    def compare(_op: Operator, node: Node, first: Array, second: Array) -> Array:
-        a, b = (_operand(x, t.type) for x, t in zip((first, second), node.inputs, strict=True))
+    def compare(op: Operator, node: Node, first: Array, second: Array) -> Array:
+        a, b = (_operand(op, x, t.type) for x, t in zip((first, second), node.inputs, strict=True))
         return np.asarray(function(a, b))
 
     return compare
 
 
-def _operand(values: Array, type_: TensorType) -> Array:
-    """Return what is compared of an operand: int8 rescaled, all else as it is."""
-    if type_.dtype is not DType.INT8:
+def _operand(op: Operator, values: Array, type_: TensorType) -> Array:
+    """Return what is compared of an operand, rescaled where real numbers are."""
+    if not is_rescaled(op, type_):
         return values
     params = compared_params(type_)
     widened = (stored(values) - params.zero_point) << LEFT_SHIFT

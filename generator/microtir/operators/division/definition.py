@@ -8,9 +8,12 @@ DIV of integers saturates, with 0 for 0 / 0, and FLOOR_DIV does so for a divisor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
+
+import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
@@ -25,7 +28,7 @@ from microtir.operators.common.multiplier import (
 from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import OWN_IF_NARROW, UNUSED, QuantizationRule
 from microtir.operators.common.shapes import broadcast_shape
-from microtir.operators.common.types import TypeRule, equal_types
+from microtir.operators.common.types import QUANTISED, TypeRule, equal_types
 from microtir.operators.definition import ACTIVATIONS, Definition, Trait
 
 
@@ -50,13 +53,13 @@ class FloorMod(Operator):
     name: ClassVar[str] = "floor_mod"
 
 
-_MOST_SHIFT = 23
-"""The headroom of a numerator of int8: quotients are never shifted left."""
+_MOST_SHIFTS: Mapping[DType, int] = MappingProxyType({DType.INT8: 23, DType.INT16: 15})
+"""The headroom of a numerator, whose quotients are never shifted left."""
 
 
 @dataclass(frozen=True, slots=True)
 class DivParams:
-    """Parameters of int8 DIV: the quotient of both centred operands is requantised and clamped."""
+    """Parameters of quantised DIV: the centred operands' quotient is requantised and clamped."""
 
     input1_zero_point: int
     input2_zero_point: int
@@ -67,25 +70,31 @@ class DivParams:
 
 
 def div_params(op: Div, input1: TensorType, input2: TensorType, output: TensorType) -> DivParams:
-    """Derive the parameters of int8 DIV, computed in double."""
+    """Derive the parameters of int8 and int16 DIV.
+
+    The factor is computed in double as tflite-micro does; LiteRT, which alone has int16, computes
+    it in float32.
+    """
     low, high = activation_range(op.activation, output)
-    factor = input1.quant.scale / (input2.quant.scale * output.quant.scale)
+    scales = input1.quant.scale, input2.quant.scale, output.quant.scale
+    real = np.float32 if output.dtype is DType.INT16 else np.float64
+    numerator, divisor, result = map(real, scales)
     return DivParams(
         input1_zero_point=input1.quant.zero_point,
         input2_zero_point=input2.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        multiplier=quantize_multiplier(factor),
+        multiplier=quantize_multiplier(float(numerator / (divisor * result))),
         activation_min=low,
         activation_max=high,
     )
 
 
 def _multipliers(node: Node) -> Iterator[Problem]:
-    if node.output.dtype is DType.INT8:
+    if node.output.dtype in QUANTISED:
         assert isinstance(node.op, Div)
         first, second = (tensor.type for tensor in node.inputs)
         params = div_params(node.op, first, second, node.output.type)
-        yield from check_shift(params.multiplier, _MOST_SHIFT)
+        yield from check_shift(params.multiplier, _MOST_SHIFTS[node.output.dtype])
 
 
 def _dividing(
@@ -110,7 +119,7 @@ _NOT_ZERO = "no 0 in a constant divisor of integers"
 DEFINITIONS = (
     _dividing(
         Div,
-        equal_types(_F32, _I8, _I32, DType.INT64, DType.UINT64),
+        equal_types(_F32, _I8, _I16, _I32, DType.INT64, DType.UINT64),
         OWN_IF_NARROW,
         f"{ACTIVATIONS}; {_NOT_ZERO}",
     ),

@@ -17,6 +17,7 @@ from microtir.operators.common.attributes import Activation
 from microtir.operators.common.broadcast import ROWS, elementwise
 from microtir.operators.common.fixed_point_formula import reciprocal
 from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.types import QUANTISED
 from microtir.operators.division.definition import Div, FloorDiv, FloorMod, div_params
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
@@ -24,7 +25,7 @@ Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 
 def cost(node: Node) -> int:
     """Estimate instructions: a float is divided in software on many CPUs, a reciprocal takes 40."""
-    return node.output.type.elements * (150 if node.output.dtype is DType.INT8 else 60)
+    return node.output.type.elements * (150 if node.output.dtype in QUANTISED else 60)
 
 
 def div(layer: FormulaContext) -> None:
@@ -32,7 +33,7 @@ def div(layer: FormulaContext) -> None:
     node = layer.node
     op, dtype = node.op, node.output.dtype
     assert isinstance(op, Div)
-    if dtype is DType.INT8:
+    if dtype in QUANTISED:
         elementwise(layer, _quantised(node, op))
     elif dtype.is_int:
         elementwise(layer, _whole(op, dtype))
@@ -81,9 +82,11 @@ def _whole(op: Div, dtype: DType) -> Scalars:
 
 
 def _quantised(node: Node, op: Div) -> Scalars:
-    """Return int8 DIV: times the reciprocal of the divisor, requantised."""
+    """Return quantised DIV: times the reciprocal of the divisor, requantised."""
     first, second = (tensor.type for tensor in node.inputs)
+    dtype = node.output.dtype
     params = div_params(op, first, second, node.output.type)
+    largest = 1 << (dtype.bits + 2)  # no quotient that counts
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         given, divisor = centred(a, params.input1_zero_point), centred(b, params.input2_zero_point)
@@ -97,15 +100,14 @@ def _quantised(node: Node, op: Div) -> Scalars:
         scaled = _MUL(quotient, params.multiplier.multiplier) * te.select(right > 31, 0, 1)
         rounded = te.rounding_divide_by_pot(scaled, te.clamp(right, 0, 31))
         sign = te.select(given > 0, 1, te.select(given < 0, -1, 0))
-        beyond = te.select(divisor == 0, sign * (2 * _LARGEST), 0)
-        total = te.clamp(rounded, -_LARGEST, _LARGEST) + beyond
+        beyond = te.select(divisor == 0, sign * (2 * largest), 0)
+        total = te.clamp(rounded, -largest, largest) + beyond
         low, high = params.activation_min, params.activation_max
-        return stored(total, params.output_zero_point, low, high, DType.INT8)
+        return stored(total, params.output_zero_point, low, high, dtype)
 
     return combine
 
 
-_LARGEST = 1 << 10  # no quotient of int8 that counts
 _MUL = te.saturating_rounding_doubling_high_mul
 
 

@@ -19,13 +19,14 @@ from microtir.operators.common.fixed_point import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from microtir.operators.common.types import QUANTISED
 from microtir.operators.division.definition import Div, FloorDiv, FloorMod, div_params
 
 
 def div(op: Div, node: Node, first: Array, second: Array) -> Array:
     """Compute DIV with broadcasting."""
     output = node.output.type
-    if output.dtype is DType.INT8:
+    if output.dtype in QUANTISED:
         return _quantised(op, node, first, second)
     if output.dtype is DType.UINT64:
         return _unsigned(op, first, second)
@@ -70,7 +71,7 @@ def _quantised(op: Div, node: Node, first: Array, second: Array) -> Array:
     right = headroom + bits - params.multiplier.shift
     # More than 31 bits are beyond the reference kernels' function: there nothing is left.
     rounded = np.where(right > 31, 0, rounding_divide_by_pot(scaled, np.minimum(right, 31)))
-    limited = np.where(y == 0, np.sign(x) << 16, rounded) + params.output_zero_point
+    limited = np.where(y == 0, np.sign(x) << 20, rounded) + params.output_zero_point
     return as_output(np.clip(limited, params.activation_min, params.activation_max), output)
 
 
