@@ -44,7 +44,7 @@ TEXTS: Mapping[str, str] = {
     "vendor": r"[\-_A-Za-z0-9]+",
     "name": r"[\-_A-Za-z0-9]+",
     "description": r".{1,256}",
-    "url": r"https?://\S+",
+    "url": r"(https?://\S+)?",  # empty where nobody serves newer versions
     "RTE_Components_h": r"#define RTE_\w+",
 }
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,14 @@ def run(command: list[str], folder: Path, **environment: str) -> str:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def optimisation(build: Path, sources: Sequence[str]) -> set[str]:
+    """Return the last -O option of each of the sources in a build of CMake."""
+    commands = json.loads((build / "compile_commands.json").read_text())
+    found = [c["command"] for c in commands if c["file"].endswith(tuple(sources))]
+    assert len(found) == len(sources)
+    return {re.findall(r"-O\w*", command)[-1] for command in found}
 
 
 def read_yaml(text: str) -> Any:
@@ -186,6 +196,8 @@ def test_platformio(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
     files = {path.name for path in (package.folder / example["base"]).iterdir()}
     assert files == set(example["files"])
     assert (package.folder / facts["build"]["srcDir"] / facts["headers"]).is_file()
+    assert facts["build"]["flags"] == ["-O2"]
+    assert "-Os" in facts["build"]["unflags"]
     sources = [str(path) for path in package.folder.rglob("*.c")]
     run(["gcc", "-fsyntax-only", "-std=c99", *STRICT, "-Isrc", *sources], package.folder)
 
@@ -196,20 +208,20 @@ def test_esp_idf(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
     facts = read_yaml(package.text("idf_component.yml"))
     assert set(facts) == COMPONENT_KEYS
     assert (facts["version"], facts["license"]) == ("1.2.3", "MIT")
-    example = package.folder / "examples" / "run"
-    depends = read_yaml((example / "main" / "idf_component.yml").read_text())
-    place = depends["dependencies"]["two_models"]["override_path"]
-    assert (example / "main" / place).resolve() == package.folder
+    # The ESP-IDF calls a component as its folder, which users call as they like.
+    folder = tmp_path / "unpacked-1.2.3"
+    shutil.copytree(package.folder, folder)
+    example = folder / "examples" / "run"
     tools = tmp_path / "idf" / "tools" / "cmake"
     tools.mkdir(parents=True)
-    components = ESP_IDF_PROJECT.replace("${CMAKE_SOURCE_DIR}/components/*", str(package.folder))
-    (tools / "project.cmake").write_text(components.replace(
-        "add_subdirectory(${component})", "add_subdirectory(${component} c${component})"
-    ))  # fmt: skip
+    (tools / "project.cmake").write_text(ESP_IDF_PROJECT)
     build = tmp_path / "build"
-    run(["cmake", "-B", str(build)], example, IDF_PATH=str(tmp_path / "idf"))
+    options = ["-DCMAKE_C_FLAGS=-Og", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+    run(["cmake", "-B", str(build), *options], example, IDF_PATH=str(tmp_path / "idf"))
     run(["cmake", "--build", str(build)], example, IDF_PATH=str(tmp_path / "idf"))
     assert run([str(build / "run_models.elf")], example).count(" equal\n") == 2
+    assert optimisation(build, package.manifest.sources) == {"-O2"}
+    assert optimisation(build, ["application.c"]) == {"-Og"}
 
 
 def test_zephyr(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
@@ -238,9 +250,22 @@ def test_zephyr(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
         ZEPHYR_PACKAGE.replace("DIGITS_MODELS", "TWO_MODELS")
     )
     build = tmp_path / "build"
-    run(["cmake", "-B", str(build), "-DBOARD=x"], sample, ZEPHYR_BASE=str(base))
+    options = ["-DBOARD=x", "-DCMAKE_C_FLAGS=-Os", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+    run(["cmake", "-B", str(build), *options], sample, ZEPHYR_BASE=str(base))
     run(["cmake", "--build", str(build), "--target", "two_models"], sample)
     assert (build / "module" / "libtwo_models.a").is_file()
+    assert optimisation(build, package.manifest.sources) == {"-O2"}
+
+
+def test_zephyr_sample_compares(made: dict[PackageFormat, Made]) -> None:
+    """Twister asks for the lines of a sample whose outputs are right, and no others will do."""
+    sample = made[PackageFormat.ZEPHYR].folder / "samples" / "run"
+    (test,) = read_yaml((sample / "sample.yaml").read_text())["tests"].values()
+    asked = test["harness_config"]["regex"]
+    assert asked == [
+        *(f"digits sample {number} probabilities equal" for number in range(2)),
+        *("digits stack [0-9]+", "other stack [0-9]+"),
+    ]
 
 
 def test_cmsis_pack(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
@@ -329,8 +354,13 @@ def test_micropython(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
     makefile = (
         f"USERMOD_DIR := {package.folder}\ninclude {package.folder}/micropython.mk\n"
         "all:\n\t@echo $(SRC_USERMOD_C) $(SRC_USERMOD_LIB_C)\n\t@echo $(CFLAGS_USERMOD)\n"
+        "CFLAGS = -Os\n$(BUILD)/%.o:\n\t@echo $(CFLAGS)\n"
     )
     (tmp_path / "Makefile").write_text(makefile)
+    port = [f"USER_C_MODULES={package.folder.parent}", "BUILD=b"]
+    for source, flag in (("models/other/other", "-Os -O2"), ("two_models", "-Os")):
+        told = run(["make", "-s", *port, f"b/two_models/{source}.o"], tmp_path)
+        assert told.strip() == flag
     files, flags = run(["make", "-s"], tmp_path).splitlines()
     sources = [package.folder / path for path in ("two_models.c", *package.manifest.sources)]
     assert sorted(map(Path, files.split())) == sorted(sources)
@@ -339,11 +369,25 @@ def test_micropython(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
         "cmake_minimum_required(VERSION 3.16)\nproject(port C)\nadd_library(usermod INTERFACE)\n"
         f"include({package.folder}/micropython.cmake)\n"
         "get_target_property(files usermod_two_models INTERFACE_SOURCES)\n"
+        f"get_source_file_property(flag {package.folder}/models/other/other.c COMPILE_OPTIONS)\n"
+        'file(GENERATE OUTPUT flag CONTENT "${flag}")\n'
         'file(GENERATE OUTPUT files CONTENT "${files}")\n'
     )
     run(["cmake", "-B", "build"], tmp_path)
+    assert (tmp_path / "build" / "flag").read_text() == "-O2"
     listed = (tmp_path / "build" / "files").read_text().split(";")
     assert sorted(map(Path, listed)) == sorted(sources)
+
+
+def test_micropython_says_what_tensors_are(made: dict[PackageFormat, Made]) -> None:
+    """A module has the shape of each tensor, and scale and zero point of those that have them."""
+    text = made[PackageFormat.MICROPYTHON].text("two_models.c")
+    shape, scale = re.findall(r"MP_QSTR_image_(?:shape|scale)\), MP_ROM_PTR\(&(\w+)\)", text)
+    extents = "MP_ROM_INT(1), MP_ROM_INT(8), MP_ROM_INT(8), MP_ROM_INT(1)"
+    assert f"{shape} = {{\n    {{&mp_type_tuple}}, 4, {{ {extents} }}\n}};" in text
+    (function,) = re.findall(rf"{scale}, (\w+)\);", text)
+    assert f"{function}(void)\n{{\n    return mp_obj_new_float((mp_float_t)0.003921569f);" in text
+    assert "{MP_ROM_QSTR(MP_QSTR_image_zero_point), MP_ROM_INT(-128)}" in text
 
 
 def test_rust(made: dict[PackageFormat, Made]) -> None:
@@ -413,6 +457,17 @@ def test_single_header(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
         output = run([str(program)], tmp_path)
         assert "digits run 1 probabilities = 127 -128" in output
         assert output.endswith("0 values differ\n")
+
+
+def test_a_header_that_compares_nothing_says_so(tmp_path: Path) -> None:
+    """Without expected outputs no example claims that none differs."""
+    config = CompilationConfig(targets="c", module_name="other")
+    generate(shared_programs.build(module_of(tiny_graph()), config), "single-header", tmp_path)
+    run(["gcc", "-std=c99", *STRICT, "example.c", "-o", "example"], tmp_path)
+    output = run(["./example"], tmp_path)
+    assert output.endswith(
+        "other: no output is compared, since none is known\nnothing was compared\n"
+    )
 
 
 def test_kernels_for_x86_are_no_old_cpp(tmp_path: Path) -> None:

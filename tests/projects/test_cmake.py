@@ -116,6 +116,9 @@ def test_library_for_boards(name: str, tmp_path: Path) -> None:
     assert built.name == "libdigits_models.a"
     assert "digits_run" in {s.name for s in symbols(board.toolchain, built) if s.kind == "T"}
     assert not (project.folder / "build/run_models").exists()
+    # It told people to run the library in the board's emulator, which hangs.
+    readme = (project.folder / "README.md").read_text()
+    assert "qemu" not in readme and "build/here/run_models" in readme
     with pytest.raises(ProjectError, match="makes a library"):
         project.run()
 

@@ -45,6 +45,9 @@ endmacro()
 macro(zephyr_library_sources)
   target_sources(${library} PRIVATE ${ARGV})
 endmacro()
+macro(zephyr_library_compile_options)
+  target_compile_options(${library} PRIVATE ${ARGV})
+endmacro()
 file(WRITE ${CMAKE_BINARY_DIR}/board "${BOARD}")
 enable_language(C)
 foreach(module ${EXTRA_ZEPHYR_MODULES})
@@ -69,8 +72,9 @@ macro(project name)
   _project(${name} C)
   add_compile_options(-Wall -Wextra -Werror)
   file(GLOB components ${CMAKE_SOURCE_DIR}/components/*)
-  foreach(component ${components} ${CMAKE_SOURCE_DIR}/main)
-    add_subdirectory(${component})
+  foreach(component ${components} ${EXTRA_COMPONENT_DIRS} ${CMAKE_SOURCE_DIR}/main)
+    get_filename_component(folder ${component} NAME)
+    add_subdirectory(${component} ${folder})
   endforeach()
   file(WRITE ${CMAKE_BINARY_DIR}/start.c
     "void app_main(void); int main(void) { app_main(); return 0; }")
@@ -112,6 +116,10 @@ typedef struct { mp_rom_obj_t key, value; } mp_rom_map_elem_t;
 typedef struct { void *buf; size_t len; } mp_buffer_info_t;
 typedef struct { size_t least, most; mp_obj_t (*call)(size_t, const mp_obj_t *); } variadic_t;
 typedef struct { mp_obj_t (*call)(void); } nullary_t;
+typedef double mp_float_t;
+#define MICROPY_PY_BUILTINS_FLOAT 1
+extern const int mp_type_tuple;
+mp_obj_t mp_obj_new_float(mp_float_t value);
 #define MP_BUFFER_READ 1
 #define MP_BUFFER_WRITE 2
 #define MP_ROM_QSTR(name) (name)
@@ -121,6 +129,11 @@ typedef struct { mp_obj_t (*call)(void); } nullary_t;
 #define MP_DEFINE_CONST_FUN_OBJ_0(name, f) const nullary_t name = {f}
 #define MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(name, a, b, f) const variadic_t name = {a, b, f}
 #define mp_const_none ((mp_obj_t)0)
+""",
+    "py/objtuple.h": """#pragma once
+#include "py/obj.h"
+typedef struct { mp_obj_base_t base; size_t len; mp_rom_obj_t items[]; } mp_rom_obj_tuple_t;
+extern const mp_rom_obj_tuple_t mp_const_empty_tuple_obj;
 """,
     "py/runtime.h": """#pragma once
 #include "py/obj.h"

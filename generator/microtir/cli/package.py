@@ -117,14 +117,14 @@ def _print(manifest: PackageManifest, output: Path, *, as_json: bool) -> None:
     if as_json:
         write_json({"output": str(output), **asdict(manifest)})
         return
-    sizes = manifest.sizes
+    sizes, (what, workspace) = manifest.sizes, manifest.memory[0]
     write(f"{', '.join(manifest.models)} -> {output}, for {manifest.cpu.name}")
     state = f", {cell(sizes.state)} of state" * (sizes.state > 0)
     facts(
         [
             ("package", f"{manifest.name} {manifest.version}: {manifest.summary}"),
             ("files", f"{len(manifest.sources)} sources, {len(manifest.headers)} headers"),
-            ("RAM", f"{cell(sizes.workspace)} bytes of workspace{state}"),
+            ("RAM", f"{cell(workspace)} bytes of {what}{state}"),
             ("flash", f"{cell(sizes.weights)} bytes of weights"),
             *_warning(manifest),
             ("next", "README.md says how it is installed and used"),

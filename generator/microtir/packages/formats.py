@@ -11,7 +11,7 @@ from types import MappingProxyType
 from microtir import resources
 from microtir.boards import Label
 from microtir.config.names import MAX_MODULE_NAME
-from microtir.config.texts import LINE, WORD
+from microtir.config.texts import LINE, WORD, WORDS
 from microtir.errors import TemplateFileError, UsageError, nearest
 from microtir.instruction_sets.core import Family
 from microtir.packages.traits import ModelTrait
@@ -59,6 +59,8 @@ class FormatTemplate:
         honours: the options of `PackageOptions` that it has a place for, of those that not all do.
         refuses: what models may not ask of their callers.
         writes_library: whether the library's files are written as they are.
+        own_workspaces: whether each model has a workspace of its own.
+        reserved: names, in small letters, that no package may have: they mean something else there.
         families: of the CPUs that its users have; empty for all.
         chips: by CPU, what its users call a chip or board that has it, where their tool asks.
     """
@@ -76,6 +78,8 @@ class FormatTemplate:
     honours: tuple[str, ...]
     refuses: tuple[ModelTrait, ...]
     writes_library: bool
+    own_workspaces: bool
+    reserved: frozenset[str]
     families: tuple[Family, ...]
     chips: Mapping[str, str]
     parts: tuple[Part, ...]
@@ -127,6 +131,8 @@ def _read(path: Path, chosen: PackageFormat) -> FormatTemplate:
         honours=top.texts("honours", LINE),
         refuses=top.choices("refuses", ModelTrait),
         writes_library=not top.flag("embeds_library"),
+        own_workspaces=top.flag("own_workspaces"),
+        reserved=frozenset(" ".join(top.texts("reserved", WORDS)).split()),
         families=top.choices("families", Family),
         chips=MappingProxyType({} if chips is None else chips.named_texts(WORD)),
         parts=tuple(map(read_part, top.tables("part"))),

@@ -114,7 +114,8 @@ def _package_name(models: Models, template: FormatTemplate, options: PackageOpti
     """Return the name of a package.
 
     Raises:
-        UsageError: it is too long, or that of a model: headers and modules of both would be one.
+        UsageError: it is too long, reserved, or that of a model: headers and modules of both would
+            be one.
     """
     name = options.name or package_name(models.names)
     if len(name) > template.longest_name:
@@ -123,6 +124,12 @@ def _package_name(models: Models, template: FormatTemplate, options: PackageOpti
             where="PackageOptions(name)",
             legal=f"at most {template.longest_name} in {template.title}",
             fix=Fix("give the package a name", "add --package-name NAME"),
+        )
+    if name.lower() in template.reserved:
+        raise UsageError(
+            f"the name '{name}' means something else where {template.title} is used",
+            where="PackageOptions(name)",
+            fix=Fix("give the package another name", "give another --package-name"),
         )
     if name.lower() in [model.lower() for model in models.names]:
         raise UsageError(

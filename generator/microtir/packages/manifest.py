@@ -20,6 +20,7 @@ from microtir.packages.options import (
 )
 from microtir.packages.planned import suits
 from microtir.projects.models import Models
+from microtir.projects.values import memory_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class CpuNeeds:
 
 @dataclass(frozen=True, slots=True)
 class PackageSizes:
-    """Bytes of RAM and flash that a package takes, all models together."""
+    """Bytes of RAM and flash that models take together, if they take turns and share RAM."""
 
     workspace: int
     tensors: int
@@ -65,6 +66,7 @@ class PackageManifest:
         sources, headers: of models and C runtime, in order.
         include_folders: where those headers are searched for.
         example: the C sources of the example.
+        memory: what takes how many bytes, where the format may give each model its own workspace.
     """
 
     name: str
@@ -82,6 +84,7 @@ class PackageManifest:
     cpu: CpuNeeds
     sizes: PackageSizes
     example: tuple[str, ...]
+    memory: tuple[tuple[str, int], ...]
 
     @property
     def publisher(self) -> str:
@@ -143,7 +146,19 @@ def describe_package(
         example=tuple(
             sorted(path for path in paths if path.endswith(".c") and not folders.hold(path))
         ),
+        memory=_memory(models, template),
     )
+
+
+def _memory(models: Models, template: FormatTemplate) -> tuple[tuple[str, int], ...]:
+    """Return what takes how many bytes; without shared memory that of each model counts."""
+    rows = memory_rows(models, 0, 0)
+    if not template.own_workspaces or len(models.models) == 1:
+        return tuple(rows)
+    workspaces = sum(model.workspace_bytes for model in models.models)
+    tensors = sum(port.bytes for model in models.models for port in model.ports)
+    own = [("workspaces, one for each model", workspaces), ("inputs and outputs", tensors)]
+    return (*own, *rows[len(own) :])
 
 
 def cpu_needs(artifacts: Sequence[Artifact], template: FormatTemplate) -> CpuNeeds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,15 @@ class Argument:
         return "MP_BUFFER_READ" if self.kind == PortKind.INPUT.value else "MP_BUFFER_WRITE"
 
     @property
+    def python_name(self) -> str:
+        """Return a variable for it, in the example of README.md."""
+        return python_name(self.port.member)
+
+    @property
+    def rank(self) -> int:
+        return len(self.port.shape)
+
+    @property
     def place(self) -> str:
         """Return the member of C's structs that points to it."""
         return f"{self.kind}s.{self.port.member}"
@@ -44,6 +54,7 @@ class WrappedModel:
 
     model: ModelValues
     arguments: tuple[Argument, ...]
+    python_name: str
 
     @property
     def count(self) -> int:
@@ -62,11 +73,28 @@ class WrappedModel:
 
 def module_values(models: Models, _artifacts: Sequence[Artifact]) -> Values:
     """Return what the templates of a module speak of besides the common values."""
-    return {"wrapped_models": [_wrapped(model) for model in models.models]}
+    pairs = zip(models.models, python_names(models.names), strict=True)
+    return {"wrapped_models": [_wrapped(model, name) for model, name in pairs]}
 
 
-def _wrapped(model: ModelValues) -> WrappedModel:
+def python_names(models: Sequence[str]) -> tuple[str, ...]:
+    """Return what Python calls models: distinct, and none of them a word of the language."""
+    taken, names = set(models), []
+    for name in models:
+        if keyword.iskeyword(name):
+            name = python_name(name)
+            name += "_" * (name in taken)
+        taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def python_name(name: str) -> str:
+    """Return an identifier of C as one of Python."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _wrapped(model: ModelValues, name: str) -> WrappedModel:
     kinds = [(group.kind, port) for group in model.groups for port in group.ports]
-    return WrappedModel(
-        model, tuple(Argument(number, port, kind) for number, (kind, port) in enumerate(kinds))
-    )
+    arguments = tuple(Argument(number, port, kind) for number, (kind, port) in enumerate(kinds))
+    return WrappedModel(model, arguments, name)

@@ -33,7 +33,8 @@ class PackageOptions:
         summary: one line of what it is; None makes it from the names of the models.
         author: who answers for it.
         licence: an SPDX expression of the models' licence; None says nothing.
-        homepage: an address; where a format needs one, None takes microtir's.
+        homepage: an address; where a format needs one, None takes microtir's. In a CMSIS-Pack it is
+            the folder from which newer versions are fetched, and None says that there is none.
         vendor: who publishes a CMSIS-Pack; None takes microtir.
         definitions: macros for the compiler, `NAME` or `NAME=value`.
         samples: what the example runs on and compares, by module name; a model without any gets one

@@ -37,12 +37,16 @@ class ImplementationPart:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A model in the example: so many runs, each sample of so many steps, on these arrays."""
+    """A model in the example: so many runs, each sample of so many steps, on these arrays.
+
+    It `is_compared` where an output is expected.
+    """
 
     model: ModelValues
     arrays: tuple[SampleArray, ...]
     runs: int
     steps: int
+    is_compared: bool
 
 
 def header_values(models: Models, artifacts: Sequence[Artifact]) -> Values:
@@ -53,13 +57,15 @@ def header_values(models: Models, artifacts: Sequence[Artifact]) -> Values:
     arrays = {array.name: array for array in models.sample_arrays}
     trials = [_trial(model, arrays) for model in models.models]
     named = any(_NAMED_MEMBER.search(part.text) for part in parts)
-    values = {"parts": parts, "names_members": named}
+    is_compared = any(trial.is_compared for trial in trials)
+    values = {"parts": parts, "names_members": named, "is_compared": is_compared}
     return {**values, "declarations": declarations, "trials": trials}
 
 
 def _trial(model: ModelValues, arrays: Mapping[str, SampleArray]) -> Trial:
     own = tuple(arrays[port.samples] for port in model.ports if port.samples in arrays)
-    return Trial(model, own, model.runs, max(model.steps, 1))
+    is_compared = any(port.samples in arrays for port in model.outputs)
+    return Trial(model, own, model.runs, max(model.steps, 1), is_compared)
 
 
 def _texts(artifact: Artifact) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from microtir.packages.micropython import module_values
 from microtir.packages.rust import rust_values
 from microtir.packages.single_header import header_values
 from microtir.projects.models import Models
-from microtir.projects.values import Values, application_values, memory_table
+from microtir.projects.values import Values, application_values, models_file
 
 _STACK = 4096  # bytes for the main thread of an example under an operating system
 
@@ -54,7 +54,8 @@ def package_values(
         "example_files": [
             _inside(path, template.example) for path in paths if _is_below(path, template.example)
         ],
-        "memory_table": memory_table(models, 0, 0),
+        "memory_table": [{"what": what, "bytes": size} for what, size in manifest.memory],
+        "models_file": models_file(manifest.example),
         "stack_bytes": _STACK,
         **(more(models, artifacts) if more is not None else {}),
     }

@@ -37,6 +37,7 @@ from microtir.projects.samples import SampleArray, arbitrary_samples, sample_arr
 from microtir.support.arrays import Array
 from microtir.support.encoding import Encoded, c_code
 
+NO_SAMPLES = "NULL"  # what C has for an array that is not there
 ELEMENT_BYTES = 8  # of the largest element, and its alignment at most
 MAX_RUNS = 65535  # the application counts them in 16 bits
 
@@ -408,7 +409,7 @@ def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> Por
         element=f"ELEMENT_{port.type.dtype.value.upper()}",
         elements=port.type.elements,
         bytes=port.type.bytes,
-        samples=array.name if array else "NULL",
+        samples=array.name if array else NO_SAMPLES,
         tolerance=f"{rtol!r}f",
         place=c_code(place),
         is_own=port.offset is None,

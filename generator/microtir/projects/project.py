@@ -261,8 +261,13 @@ class Project:
             raise ProjectError("the project is not built", where=str(program), fix=fix)
         return program
 
+    @property
+    def makes_program(self) -> bool:
+        """Return whether a build makes a program, and not a library for one of the user's."""
+        return self.program is not None and not self.program.endswith(".a")
+
     def _check_is_program(self, built: Path) -> None:
-        if built.suffix == ".a":
+        if not self.makes_program:
             raise ProjectError(
                 f"a project of type '{self.type.value}' makes a library for '{self.board.name}', "
                 "and no program",

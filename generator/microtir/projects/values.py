@@ -6,7 +6,8 @@ there are.  Both together are the contract of the templates: docs/boards.md list
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from microtir.boards.board import (
@@ -19,7 +20,7 @@ from microtir.boards.board import (
 )
 from microtir.device.emulate import make_command
 from microtir.projects.capacity import CHECKS, check_bytes
-from microtir.projects.models import Models
+from microtir.projects.models import NO_SAMPLES, Models, ModelValues
 from microtir.projects.options import ProjectOptions
 from microtir.projects.project import Project
 from microtir.projects.template import Template
@@ -67,8 +68,11 @@ def project_values(
         "size_tool": f"{board.toolchain.prefix}size",
         "program": project.program,
         "memory_table": [
-            *memory_table(models, stack, project.board.reserve),
-            *([{"what": CHECKS, "bytes": check_bytes(models)}] if models.has_checks else []),
+            {"what": what, "bytes": size}
+            for what, size in (
+                *memory_rows(models, stack, project.board.reserve),
+                *([(CHECKS, check_bytes(models))] if models.has_checks else []),
+            )
         ],
         "stack_bytes": stack,
         "optimization": options.optimization,
@@ -100,10 +104,22 @@ def application_values(models: Models) -> Values:
         "has_rows": any(port.by_rows for model in models.models for port in model.ports),
         "uses_math": any(model.uses_math for model in models.models),
         "sample_arrays": models.sample_arrays,
+        "expected_lines": [line for model in models.models for line in _expected_lines(model)],
         "workspace_bytes": models.workspace_bytes,
         "debug_checks": models.has_checks,
         "layers_max": max((model.layer_count for model in models.models), default=1),
     }
+
+
+def _expected_lines(model: ModelValues) -> Iterator[str]:
+    """Yield, as regular expressions, what the application prints of a model that is right."""
+    steps = max(model.steps, 1)
+    compared = [port for port in model.outputs if port.samples != NO_SAMPLES]
+    for run in range(model.runs):
+        step = f" step {run % steps}" if steps > 1 else ""
+        for port in compared:
+            yield f"{model.name} sample {run // steps}{step} {re.escape(port.label)} equal"
+    yield f"{model.name} stack [0-9]+"
 
 
 def build_values(project: Project, template: Template, paths: Sequence[str]) -> Values:
@@ -127,6 +143,7 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
         "library_sources": library,
         "application_sources": [path for path in sources if path not in library],
         "library_folders": sorted(library_folders),
+        "models_file": models_file(sources),
         "application_files": [PurePosixPath(path).name for path in sources if path not in library],
         "module_sources": [_beside(path, template) for path in library],
         "module_folders": [_beside(path, template) for path in sorted(library_folders)],
@@ -145,6 +162,11 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
             if name in [*top, "board_data"]
         ],
     }
+
+
+def models_file(paths: Iterable[str]) -> str:
+    """Return the file of the application that calls the models; nothing where there is none."""
+    return next((path for path in paths if PurePosixPath(path).name == "models.c"), "")
 
 
 def _arduino_values(support: ProjectSupport) -> Values:
@@ -171,18 +193,20 @@ def _beside(path: str, template: Template) -> str:
     return (inside.relative_to(folder) if inside.is_relative_to(folder) else inside).as_posix()
 
 
-def memory_table(models: Models, stack: int, reserve: int) -> list[dict[str, object]]:
-    """Return the rows of a table of memory; what is not known of a board is 0, and no row."""
+def memory_rows(models: Models, stack: int, reserve: int) -> list[tuple[str, int]]:
+    """Return what takes how many bytes; what is not known of a board is 0, and no row."""
     states = sum(model.ram.state for model in models.models)
-    rows = [
-        ("workspace, shared by all models", models.workspace_bytes),
-        ("inputs and outputs, shared, too", models.tensor_bytes),
+    shared = ", shared by all models" * (len(models.models) > 1)
+    if models.concurrent.sorted():
+        shared = ", shared by models that take turns"
+    return [
+        (f"workspace{shared}", models.workspace_bytes),
+        (f"inputs and outputs{shared}", models.tensor_bytes),
         *([("stack set aside", stack)] if stack else []),
         *([("what models keep from run to run", states)] if states else []),
         *([("reserve of the board", reserve)] if reserve else []),
         ("weights, in flash", models.weights_bytes),
     ]
-    return [{"what": what, "bytes": size} for what, size in rows]
 
 
 def _memory_values(board: Board) -> Values:
@@ -223,7 +247,7 @@ def _tool_values(project: Project) -> Values:
     return {
         "tools": [r.program for r in requires if r.program],
         "packages": sorted({r.package for r in requires}),
-        "run_command": command,
+        "run_command": command if project.makes_program else [],
         "emulator_package": emulator.package if emulator else None,
         "flash_command": _flash_recipe(flash),
         "flash_example": [word.replace("{port}", "/dev/ttyACM0") for word in flash],

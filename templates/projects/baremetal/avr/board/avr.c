@@ -1,7 +1,7 @@
 /* avr.c: serial port and end of the program on an AVR.
  *
  * Variables lie at the bottom of RAM and the stack grows down towards them, as avr-libc's start-up
- * arranges it; stack.ld checks that the stack has its bytes. Emulators take the exit status from
+ * arranges it; link.ld checks that the stack has its bytes. Emulators take the exit status from
  * GPIOR0 when the processor sleeps with interrupts off.
  */
 #include <avr/interrupt.h>

@@ -1,0 +1,120 @@
+"""What a package says of itself is so: files that it names are there, sizes are its models'."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from microtir import CompilationConfig, build, frontend
+from microtir.artifact import Artifact
+from microtir.errors import UsageError
+from microtir.packages import PackageFormat, PackageOptions, all_formats, generate
+from microtir.packages.micropython import python_names
+from tests.support import shared_programs
+from tests.support.board_projects import digits, digits_samples
+from tests.support.named_files import missing_files
+from tests.support.small_models import module_of, tiny_graph
+from tests.support.stateful import running_sum
+
+# What a text calls so is the user's, the tool's or the compiler's.
+ELSEWHERE = {
+    *("NAME.h", "platformio.ini", "platform.local.txt", "compiler.c", "idf_component.yml"),
+    *("mphal.h", "obj.h", "objtuple.h", "runtime.h", "stdlib.h"),
+}
+
+
+@pytest.fixture(scope="module")
+def models() -> list[Artifact]:
+    """A model that keeps something, and one that does not."""
+    config = CompilationConfig(targets="c", module_name="summed")
+    summed = build(frontend.from_tflite(running_sum()), config)
+    return [summed, digits("c")]
+
+
+@pytest.mark.parametrize("kind", PackageFormat)
+def test_files_that_are_named_are_there(
+    kind: PackageFormat, models: list[Artifact], tmp_path: Path
+) -> None:
+    """README, comments and #include name files of the package, or such as ELSEWHERE has."""
+    options = PackageOptions(samples={"digits": digits_samples(1)})
+    generate(models, kind, tmp_path, options=options)
+    # The parts of a single header are under their own names in it.
+    parts = {
+        f"{name}{end}"
+        for name in ("summed", "digits")
+        for end in (".h", ".c", "_weights.h", "_weights.c")
+    }
+    own = parts if kind is PackageFormat.SINGLE_HEADER else set[str]()
+    assert missing_files(tmp_path, ELSEWHERE | own) == []
+
+
+@pytest.mark.parametrize("known", all_formats(), ids=lambda known: str(known.format))
+def test_memory_is_shared_where_it_says_so(known: object, tmp_path: Path) -> None:
+    """A model alone shares nothing, and models with workspaces of their own add up."""
+    kind = known.format  # type: ignore[attr-defined]
+    rows: list[dict[str, int]] = []
+    for count in (1, 2):
+        names = ["first", "second"][:count]
+        config = CompilationConfig(targets="c")
+        some = [
+            shared_programs.build(module_of(tiny_graph()), config.with_(module_name=name))
+            for name in names
+        ]
+        folder = tmp_path / str(count)
+        manifest = generate(some, kind, folder)
+        table = re.findall(r"^\| ([^|]+) \| (\d+) \|$", (folder / "README.md").read_text(), re.M)
+        rows.append({what: int(size) for what, size in table})
+        assert [(what, int(size)) for what, size in table] == list(manifest.memory)
+    one, two = rows
+    assert "shared" not in " ".join(one)
+    if "workspaces, one for each model" in two:
+        assert kind in (
+            PackageFormat.RUST, PackageFormat.MICROPYTHON, PackageFormat.SINGLE_HEADER,
+        )  # fmt: skip
+        assert two["workspaces, one for each model"] == 2 * one["workspace"]
+    else:
+        assert two["workspace, shared by all models"] == one["workspace"]
+
+
+def test_names_that_mean_something_else(tmp_path: Path) -> None:
+    """A package is not called as what its tool, language or system has already."""
+    for kind, name in (
+        ("rust", "std"), ("rust", "Self"), ("micropython", "array"), ("micropython", "lambda"),
+        ("arduino", "Arduino"), ("platformio", "models"), ("esp-idf", "main"), ("zephyr", "fpu"),
+        ("pico", "run_models"), ("stm32cube", "m"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=f"'{name}' means something else") as caught:
+            generate(digits("c"), kind, tmp_path / "p", options=PackageOptions(name=name))
+        assert "--package-name" in str(caught.value.for_command_line())
+    generate(digits("c"), "single-header", tmp_path / "p", options=PackageOptions(name="array"))
+
+
+def test_models_called_as_words_of_python(tmp_path: Path) -> None:
+    """A model whose name Python cannot say gets a line behind it, in C none changes its own."""
+    assert python_names(["lambda", "digits", "lambda_", "None"]) == (
+        *("lambda__", "digits", "lambda_", "None_"),
+    )
+    config = CompilationConfig(targets="c")
+    some = [
+        shared_programs.build(module_of(tiny_graph()), config.with_(module_name=name))
+        for name in ("lambda", "package")
+    ]
+    generate(some, "micropython", tmp_path, options=PackageOptions(name="odd"))
+    text = (tmp_path / "odd.c").read_text()
+    assert "{MP_ROM_QSTR(MP_QSTR_lambda_), MP_ROM_PTR(&lambda_module)}" in text
+    # The table of the package was called `package_names`, as that of a model `package`.
+    defined = re.findall(r"^static .*?(\w+)\[\] = \{$", text, re.MULTILINE)
+    assert len(defined) == len(set(defined)) == 3
+    assert "from odd import lambda_\n" in (tmp_path / "README.md").read_text()
+
+
+def test_nobody_serves_a_pack_that_is_said_to_be_served_nowhere(tmp_path: Path) -> None:
+    """The address in a pack is where newer ones are fetched from: it was that of microtir."""
+    for homepage in (None, "https://example.com/packs/"):
+        folder = tmp_path / str(homepage is None)
+        generate(digits("c"), "cmsis-pack", folder, options=PackageOptions(homepage=homepage))
+        (file,) = folder.glob("*.pdsc")
+        assert ET.parse(file).getroot().findtext("url") == (homepage or "")
