@@ -17,7 +17,7 @@ from microtir.boards.errors import ProjectError
 from microtir.config import Executor
 from microtir.errors import MicrotirError, OutputError, UsageError
 from microtir.packages import PackageFormat, PackageOptions, generate
-from microtir.packages.rust import module_names, rust_lines, rust_name
+from microtir.packages.rust import rust_lines, rust_name, rust_names
 from microtir.packages.traits import ModelTrait, traits_of
 from microtir.projects import ProjectOptions
 from microtir.projects.models import describe_models
@@ -185,9 +185,11 @@ def test_templates_of_a_user(tmp_path: Path) -> None:
 def test_identifiers_and_numbers_of_rust() -> None:
     """Words of Rust become raw, those that cannot get a line, and suffixes of C go."""
     assert [rust_name(name) for name in ("image", "type", "self")] == ["image", "r#type", "self_"]
-    assert module_names(["Error", "self", "Error_", "core", "u8", "match"]) == (
+    models = ["Error", "self", "Error_", "core", "u8", "match"]
+    assert rust_names(models, ["Error"]) == (
         *("Error__", "self_", "Error_", "core", "u8", "r#match"),
     )
+    assert rust_names(["self", "self_", "Error"]) == ("self__", "self_", "Error")
     lines = ["1.5f, -0.0f, (0.0f / 0.0f), 1e-05f,", "7ul, 7ull, (-2147483647l - 1), -3,"]
     assert rust_lines(lines) == (
         "1.5, -0.0, (0.0 / 0.0), 1e-05,",

@@ -88,6 +88,7 @@ PICO_IMPORT = """
 macro(pico_sdk_init)
   file(WRITE ${CMAKE_BINARY_DIR}/sdk/pico/stdlib.h
     "#include <stdio.h>\n#include <stdlib.h>\n#define stdio_init_all() ((void)0)\n"
+    "#define getchar_timeout_us(us) getchar()\n"
     "#define putchar_raw putchar\n#define sleep_ms(ms) ((ms) == 1000 ? exit(0) : (void)0)\n")
   add_library(pico_stdlib INTERFACE)
   target_include_directories(pico_stdlib INTERFACE ${CMAKE_BINARY_DIR}/sdk)

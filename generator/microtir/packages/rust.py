@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -30,7 +30,7 @@ _WORDS = frozenset(
     for word in line.split()
 )
 _NEVER_RAW = frozenset(("self", "Self", "super", "crate"))
-_ROOT = "Error"  # what stands in the root of a crate beside its models
+_ROOT = ("Error",)  # what stands in the root of a crate beside its models
 _SUFFIX = re.compile(r"(?<=\d)(?:f|ull?|ll?)\b")  # of a number in C
 
 
@@ -86,7 +86,7 @@ class RustModel:
 def rust_values(models: Models, artifacts: Sequence[Artifact]) -> Values:
     """Return what the templates of a crate speak of besides the common values."""
     samples = {array.name: array for array in models.sample_arrays}
-    rows = zip(models.models, artifacts, module_names(models.names), strict=True)
+    rows = zip(models.models, artifacts, rust_names(models.names, _ROOT), strict=True)
     found = [_model(model, module, each.metadata, samples) for model, each, module in rows]
     return {"crate_models": found}
 
@@ -99,8 +99,8 @@ def _model(
     return RustModel(
         name=model.name,
         module=module,
-        inputs=tuple(_port(port, samples) for port in model.inputs),
-        outputs=tuple(_port(port, samples) for port in model.outputs),
+        inputs=_ports(model.inputs, samples),
+        outputs=_ports(model.outputs, samples),
         workspace=bool(given),
         workspace_bytes=max((pool.size for pool in given), default=0),
         workspace_alignment=max((pool.alignment for pool in given), default=1),
@@ -112,11 +112,16 @@ def _model(
     )
 
 
-def _port(port: PortValues, samples: Mapping[str, SampleArray]) -> RustPort:
+def _ports(ports: Sequence[PortValues], samples: Mapping[str, SampleArray]) -> tuple[RustPort, ...]:
+    names = rust_names([port.member for port in ports])
+    return tuple(_port(port, name, samples) for port, name in zip(ports, names, strict=True))
+
+
+def _port(port: PortValues, name: Encoded, samples: Mapping[str, SampleArray]) -> RustPort:
     array = samples.get(port.samples)
     return RustPort(
         label=port.label,
-        name=rust_name(port.member),
+        name=name,
         constant=macro_name(port.member),
         type=_TYPES[port.c_type],
         elements=port.elements,
@@ -137,21 +142,21 @@ def rust_name(name: str) -> Encoded:
     return rust_code(f"r#{name}" if name in _WORDS else name)
 
 
-def module_names(models: Sequence[str]) -> tuple[Encoded, ...]:
-    """Return the modules of a crate's models: distinct, and none called as what stands beside it.
+def rust_names(names: Sequence[str], taken: Collection[str] = ()) -> tuple[Encoded, ...]:
+    """Return distinct identifiers of C as distinct ones of Rust, none of which is `taken`.
 
-    A name of the language, of its library or of a type, such as `core`, `Result` or `u8`, is a
-    module as any other: nothing else stands in the crate's root.
+    What stands in a module or a struct of its own may be called as a name of the library or as a
+    type, `core`, `Result` or `u8`: nothing else is looked up there.
     """
-    taken = {_ROOT, *models}
-    names = []
-    for model in models:
-        name = rust_name(model)
-        if model in (_ROOT, *_NEVER_RAW):
-            name = rust_code(next(each for each in _lengthened(model) if each not in taken))
-            taken.add(name)
-        names.append(name)
-    return tuple(names)
+    used = {*taken, *names}
+    found = []
+    for each in names:
+        name = rust_name(each)
+        if each in (*taken, *_NEVER_RAW):
+            name = rust_code(next(longer for longer in _lengthened(each) if longer not in used))
+            used.add(name)
+        found.append(name)
+    return tuple(found)
 
 
 def _lengthened(name: str) -> Iterator[str]:

@@ -24,7 +24,8 @@ void platform_write(const uint8_t *bytes, uint32_t count)
 
 int16_t platform_read(void)
 {
-    return (int16_t)getchar();
+    int byte = getchar_timeout_us(0);
+    return (int16_t)(byte < 0 ? -1 : byte);
 }
 
 void platform_copy_constant(void *to, const void *from, uint32_t bytes)
