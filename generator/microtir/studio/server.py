@@ -21,6 +21,7 @@ from microtir.studio.limits import WorkerLimits
 from microtir.studio.models import ModelFile, ModelStore
 from microtir.studio.start_page import start_page
 from microtir.studio.worker import load_compiler
+from microtir.support.ending import ENDINGS
 
 _LOOPBACK = "127.0.0.1"
 _TOKEN_BYTES = 32
@@ -52,6 +53,8 @@ def serve(
         start_page(access.address) as start,
     ):
         ready(access.address, start)
+        for number in ENDINGS:
+            signal.signal(number, server.handle_exit)
         # uvicorn raises what it was ended by once more: what is to be removed still is.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         # It is no error that work is ended with the server.
