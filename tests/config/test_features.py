@@ -127,7 +127,7 @@ def test_extensions_that_are_none_are_refused(march: str, name: str) -> None:
         Target(f"c -march={march}")
     with pytest.raises(ConfigError, match=f"leave _{name} out"):
         Target(march)
-    assert Target(march.replace(f"_{name}", ""))
+    assert Target(march.replace(f"_{name}", "")).march is not None
 
 
 @pytest.mark.parametrize("letter", "ljtn")
