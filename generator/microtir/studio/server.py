@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -77,7 +78,7 @@ def listening(
     load_compiler()
     with TemporaryDirectory(prefix="microtir-studio-") as folder, _bound(port) as bound:
         access = Access(bound.getsockname()[1], secrets.token_urlsafe(_TOKEN_BYTES))
-        studio = Studio(ModelStore(Path(folder), models), limits, first)
+        studio = Studio(ModelStore(Path(folder), models), replace(limits, scratch=folder), first)
         config = uvicorn.Config(
             # Whoever connects can make it warn, into the terminal of the person.
             Guard(studio.app(), access), log_level="error", access_log=False,
