@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import copyreg
 import difflib
+import re
 from collections.abc import Iterable
 from enum import Enum, IntEnum
 from typing import Any, ClassVar
@@ -291,6 +292,8 @@ def instead_of_replacing(noun: str) -> Fix:
     return Fix(f"{choose} pass force=True: {lost}", f"{choose} add --force: {lost}")
 
 
+_MOST_BEGUN = 6  # names that a hint has
+_WORD = 3  # letters; fewer are part of a number
 _LEAST_SIMILARITY = 0.6  # of two names, the share of letters that are the same in the same order
 
 
@@ -303,3 +306,28 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     match = difflib.get_close_matches(name, names, n=1, cutoff=_LEAST_SIMILARITY)
     begun = [choice for choice in names if len(name) > 2 and choice.startswith(name)]
     return f"did you mean '{(match or begun)[0]}'?" if match or begun else ""
+
+
+def nearest_part(name: str, choices: Iterable[str]) -> str:
+    """Return a hint as `nearest` does, for names of CPUs and boards, which have families.
+
+    An ESP32-H4 is no ESP32-P4, and a Cortex-M1 no Cortex-M3: what has other digits, or other
+    letters between them, is another part and not proposed. What a name begins is, all of it if
+    that is little, and what a name has a letter more than: many write Cortex-M4F.
+    """
+    names = sorted(choices)
+    begun = [choice for choice in names if len(name) > 2 and choice.startswith(name)]
+    if 1 < len(begun) <= _MOST_BEGUN:
+        return f"did you mean one of {', '.join(map(repr, begun))}?"
+    if not begun:
+        begun = [name[:-1]] if name[-1:].isalpha() and name[:-1] in names else []
+    if len(begun) == 1:
+        return f"did you mean '{begun[0]}'?"
+    return nearest(name, [choice for choice in names if _marks(choice) == _marks(name)])
+
+
+def _marks(name: str) -> tuple[list[str], list[str]]:
+    """Return what tells a part from others: its digits in any order, and letters between them."""
+    plain = "".join(filter(str.isalnum, name.lower()))
+    letters = re.findall(r"[^\W\d]+", plain)
+    return sorted(filter(str.isdigit, plain)), [run for run in letters if len(run) < _WORD]

@@ -35,7 +35,10 @@ _HOSTILE = _DIGITS.replace(b"probabilities", b"<b onclick=1>")
 def studio(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Yield a server and its address."""
     command = [sys.executable, "-m", "microtir", "studio", "example:digits", "--no-browser"]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    environment = {
+        **os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "TMPDIR": str(folder),
+        "HOME": str(folder),
+    }  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         try:
@@ -44,11 +47,15 @@ def studio(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
             process.terminate()
 
 
-def opens(page: Browser, address: str) -> None:
-    """Check that the model is planned, and that the token leaves the address bar and is kept."""
+def opens(page: Browser, folder: Path) -> None:
+    """Check that the model is planned, and that the token leaves the address bar and is kept.
+
+    What is opened is the file that the command would give to the browser of the person.
+    """
     page.size(WIDE)
     page.scheme("light")
-    page.driver.get(address)
+    (start,) = folder.glob("microtir-studio-*/studio.html")
+    page.driver.get(start.as_uri())
     page.until("there is a plan", lambda: page.get("#views").is_displayed())
     page.until("there is a range", lambda: page.get("#budget").is_enabled())
     assert "#" not in page.driver.current_url
@@ -261,7 +268,7 @@ def main() -> int:
         taken.mkdir()
         with studio(folder) as (server, address), browser(taken, pictures) as page:
             for check in (
-                partial(opens, page, address),
+                partial(opens, page, folder),
                 partial(moves_the_slider, page),
                 partial(works_by_keyboard, page),
                 partial(compares, page),

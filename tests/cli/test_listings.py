@@ -139,9 +139,12 @@ def test_targets(microtir: Command) -> None:
         assert microtir("run", "x", "--target", f"c {row['option']}", "--dump-config").status == 0
 
 
-def test_boards_fit_a_terminal(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names can be copied and nothing is wider than 80 columns: both were not so."""
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_boards_fit_a_terminal(
+    is_terminal: bool, microtir: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names can be copied and nothing is wider than 80 columns, where COLUMNS is exported, too."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     lines = re.sub(r"\x1b\[[0-9;]*m", "", microtir("boards").out).splitlines()
     names = {line.split()[0] for line in lines if line.strip()}

@@ -74,10 +74,21 @@ def test_long_facts_go_on_below_their_begin(monkeypatch: pytest.MonkeyPatch) -> 
 def test_in_a_pipe_nothing_is_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every row is one line, whatever the terminal's width is said to be."""
-    monkeypatch.setenv("COLUMNS", "40")
+    """Every row is one line where nobody says how wide it may be."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     table = layer_table(report())
     write_table(table.columns, table.rows, right=tuple(table.right), spare=table.spare)
     found = capsys.readouterr().out.splitlines()
     assert len(found) == 2 + len(table.rows)
     assert all(column in found[0] for column in table.columns)
+
+
+def test_a_pipe_is_as_wide_as_it_is_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Shells keep COLUMNS to themselves: who exports it wants that width."""
+    monkeypatch.setenv("COLUMNS", "60")
+    table = layer_table(report())
+    write_table(table.columns, table.rows, right=tuple(table.right), spare=table.spare)
+    facts([("name", "word " * 20)])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60

@@ -245,6 +245,12 @@ def test_hybrid_reference(microtir: Command, tmp_path: Path) -> None:
         assert result.status == status, result.out + result.err
         assert "the reference itself is up to 0.0" in result.out or error > 0.05
         assert "TFLite's kernels round the activations" in result.out
+        assert "with --numerics tflite_ref it rounds as LiteRT's" in result.out
+        result = microtir(
+            "verify", model, "--golden", tmp_path / "g.npz", "--numerics", "tflite_ref"
+        )
+        assert "TFLite's kernels round the activations" in result.out
+        assert "tflite_ref" not in result.out, "it is what was done already"
     result = microtir("verify", model, "--samples", 2)
     assert result.status == 0 and "hybrid" not in result.out.replace("hybrid.tflite", "")
 

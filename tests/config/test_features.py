@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from microtir.config import Feature, Target
+from microtir.config.processors import unused_extensions
 from microtir.errors import ConfigError
 from microtir.instruction_sets import CPUS
 from microtir.instruction_sets.features import closure, in_order
@@ -36,8 +37,13 @@ EXPECTED = {
     "esp32": "mul-long div fp",
     "esp32s2": "mul-long div",
     "esp32s3": "mul-long div fp",
+    "esp32c2": "mul-long div",
     "esp32c3": "mul-long div",
+    "esp32c5": "mul-long div",
     "esp32c6": "mul-long div",
+    "esp32c61": "mul-long div",
+    "esp32h2": "mul-long div",
+    "esp32p4": "mul-long div fp",
 }
 
 BY_STRING = {
@@ -66,6 +72,9 @@ BY_STRING = {
     "c -march=rv32imc_zbb": "mul-long div zbb",
     "c -march=rv32imac_zba_zbb_zbs": "mul-long div zbb",
     "c -march=rv32imc_zbb+nozbb": "mul-long div",
+    "c -march=rv32imcb": "mul-long div zbb",
+    "c -march=rv32imc_zicsr2p0_zbb1p0_smepmp_xtheadba": "mul-long div zbb",
+    "c -march=rv64imafdcv_zvl128b": "mul-long div fp fp.dp bit64",
     "c -march=rv32imafc": "mul-long div fp",
     "c -march=rv32imafdc_zicsr_zifencei": "mul-long div fp fp.dp",
     "c -march=rv32gc": "mul-long div fp fp.dp",
@@ -103,6 +112,46 @@ def test_malformed_riscv_strings_are_refused(march: str) -> None:
     """Order, repetition, and d without f are checked, so that gcc never sees a bad string."""
     with pytest.raises(ConfigError, match=f"'march' got '{march}'"):
         Target(f"c -march={march}")
+
+
+@pytest.mark.parametrize(
+    ("march", "name"),
+    [
+        ("rv32imc_xfoo", "xfoo"), ("rv32imc_zbb_zfoo", "zfoo"), ("rv32imc_zve32", "zve32"),
+        ("rv32imc_zbb_xwrong", "xwrong"), ("rv32i_zicsrx", "zicsrx"),
+    ],
+)  # fmt: skip
+def test_extensions_that_are_none_are_refused(march: str, name: str) -> None:
+    """A C compiler would refuse them, after everything was generated."""
+    with pytest.raises(ConfigError, match=f"'march' got '{march}': no extension '{name}' is known"):
+        Target(f"c -march={march}")
+    with pytest.raises(ConfigError, match=f"leave _{name} out"):
+        Target(march)
+    assert Target(march.replace(f"_{name}", "")).march is not None
+
+
+@pytest.mark.parametrize("letter", "ljtn")
+def test_letters_that_no_extension_has_are_refused(letter: str) -> None:
+    """They were kept for extensions that there are not."""
+    with pytest.raises(ConfigError, match="which is unknown"):
+        Target(f"c -march=rv32imc{letter}")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("rv32imacv", "v"), ("rv32imacp", "p"), ("rv32imc_zve32x", "zve32x"),
+        ("rv64gcv_zvl256b_zvfh_zvbb", "v, zvl256b, zvfh, zvbb"),
+        ("rv32imafc_xesploop_xespv2p1", "xesploop, xespv"),
+        ("rv32imac_zicsr_zifencei_zba_zbb_zbs_zca_zfinx_ssaia", ""), ("esp32p4", ""),
+        ("cortex-m55", ""), ("c", ""),
+    ],
+)  # fmt: skip
+def test_extensions_that_no_kernel_uses_are_named(text: str, names: str) -> None:
+    """A core is named with a vector unit for its sake: that nothing uses it is said."""
+    target = Target(text)
+    want = names and f"note: no kernel uses {names} of {text}; the C is as for a core without it"
+    assert unused_extensions([target, target]) == want
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,12 @@ def test_different_targets_differ() -> None:
 
 REFUSED = [
     ("c -mcu=cortex-m4", "Target option 'mcu' is unknown: did you mean 'mcpu'?"),
-    ("c -mcpu=cortex-m99", "'mcpu' got 'cortex-m99', which is unknown: did you mean 'cortex-m"),
+    ("c -mcpu=cortex-m99", "'mcpu' got 'cortex-m99', which is unknown\n  legal: cortex-m0, "),
     ("c -mcpu=nonsense", "legal: cortex-m0, cortex-m0plus"),
+    ("c -mcpu=cortex-m1", "'mcpu' got 'cortex-m1', which is unknown\n  legal: cortex-m0, "),
+    ("c -mcpu=cortexm55", "did you mean 'cortex-m55'?"),
+    ("c -mcpu=cortex-m0p", "did you mean 'cortex-m0plus'?"),
+    ("c -mcpu=esp32s", "did you mean one of 'esp32s2', 'esp32s3'?"),
     ("c -mcpu=Cortex-M4", "did you mean 'cortex-m4'?"),
     ("c -march=armv7", "'march' got 'armv7', which is unknown"),
     ("c -march=rv32xyz", "'march' got 'rv32xyz'"),
@@ -93,7 +97,13 @@ REFUSED = [
     ("-mcpu=cortex-m4", "does not start with a target kind"),
     ("", "does not start with a target kind"),
     ("llvm", "'kind' got 'llvm', which is unknown"),
-    ("cortex-m44", "'kind' got 'cortex-m44', which is unknown: did you mean 'cortex-m4'?"),
+    (
+        "cortex-m44",
+        "'kind' got 'cortex-m44', which is unknown\n  legal: c, or the name of a processor",
+    ),
+    ("esp32h4", "'kind' got 'esp32h4', which is unknown\n  legal: c, or the name of a processor"),
+    ("esp8266", "'kind' got 'esp8266', which is unknown\n  legal: c, or the name of a processor"),
+    ("cortex-m55f", "'kind' got 'cortex-m55f', which is unknown: did you mean 'cortex-m55'?"),
     ("cortex-m4 -mcpu=cortex-m3", "'mcpu' is given twice"),
     ("cortex-m4+", "has an empty suffix"),
     ("{", "is no target"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import random
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from microtir.host import samples
 from microtir.host.samples import Fill, filled, read_golden, read_inputs
 from microtir.ir_module import ModelInfo, Port, PortKind
 from microtir.memory_plan import MemoryPlan, PlannedPool
+from tests.support.seeds import seeds
 
 INT8 = TensorType((1, 4), DType.INT8, Quantization((0.5,), (3,)))
 FLOAT = TensorType((2, 3), DType.FLOAT32)
@@ -299,3 +301,82 @@ def test_damage_inside_a_member(tmp_path: Path) -> None:
     path = _packed(tmp_path / "o.npz", {"inputs": stored.getvalue()})
     with pytest.raises(DataFileError, match="objects of Python"):
         read_inputs(path, SINGLE)
+
+
+_DTYPES = (
+    "'<f4'", "'|O'", "'<M8[s]'", "'|V0'", "'|S0'", "[('a','<f4',(999999999,))]", "[('a','|O')]",
+    "'a5'", "('<f4',(2,))", "'>i2'", "'<q8'", "''", "'f4,i4'", "[]", "3", "None", "{}",
+)  # fmt: skip
+_SHAPES = (
+    "(2, 3)", "(-1,)", "(10**9,)", "(99999999999999999999, 3)", "(True,)", "(2.0,)", "()", "(0,)",
+    "(2,(2,(2,", "[2]", "'x'", f"({'1,' * 70})", "(0, 99999999999999999999)", "(2L, 3L)", "'''(2",
+)  # fmt: skip
+_INSERTED = (b"(((", b"'''", b"\\", b"\n", b"{", b"L", b"#", b"\0")
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+def _odd_header(rng: random.Random) -> bytes:
+    """Return a file whose header says something that no array is."""
+    order = rng.choice(("False", "True", "1", "None"))
+    text = (
+        f"{{'descr': {rng.choice(_DTYPES)}, 'fortran_order': {order}, "
+        f"'shape': {rng.choice(_SHAPES)}, }}"
+    ).encode()
+    version = rng.choice((1, 2, 3, 9))
+    length = len(text).to_bytes(2 if version == 1 else 4, "little")
+    return b"\x93NUMPY" + bytes((version, 0)) + length + text + bytes(64)
+
+
+def _damaged(rng: random.Random) -> bytes:
+    """Return a file with bytes changed, left out or put in; sometimes within an archive."""
+    stored = io.BytesIO()
+    np.save(stored, ramp(2, 3))
+    content = bytearray(rng.choice((stored.getvalue(), _odd_header(rng))))
+    if rng.random() < 0.5:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", rng.choice(_METHODS)) as archive:
+            archive.writestr("inputs.npy", bytes(content))
+        content = bytearray(packed.getvalue())
+    for _ in range(rng.randrange(4)):
+        at = rng.randrange(len(content))
+        match rng.randrange(4):
+            case 0:
+                content[at] = rng.randrange(256)
+            case 1:
+                content[at:at] = rng.choice(_INSERTED)
+            case 2:
+                del content[at : at + rng.randrange(1, 20)]
+            case _:
+                del content[at + 1 :]
+    return bytes(content)
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", seeds(0, 5))
+def test_any_damage_is_a_diagnostic(seed: int, tmp_path: Path) -> None:
+    """Whatever a file says or lacks: its arrays, or one sentence, and no warning of numpy's."""
+    rng, path, refused = random.Random(seed), tmp_path / "g.npz", 0
+    for _ in range(200):
+        path.write_bytes(_damaged(rng))
+        try:
+            samples.read_arrays(path)
+        except DataFileError:
+            refused += 1
+    assert 50 < refused < 200
+
+
+def test_a_header_is_not_unpacked_beyond_what_one_has(tmp_path: Path) -> None:
+    """A small archive can claim a header of 4 GiB, and hold it."""
+    claim = b"\x93NUMPY\x02\0" + (1 << 31).to_bytes(4, "little")
+    path = _packed(tmp_path / "g.npz", {"inputs": claim + bytes(1 << 20)})
+    with pytest.raises(DataFileError, match="a header of 2147483648 bytes"):
+        read_inputs(path, SINGLE)
+
+
+def test_python_2_wrote_long_integers(tmp_path: Path) -> None:
+    """They are read as they were meant."""
+    text = b"{'descr': '<i4', 'fortran_order': False, 'shape': (2L, 2L), }\n"
+    path = tmp_path / "g.npy"
+    path.write_bytes(b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text + bytes(16))
+    assert samples.read_arrays(path)["inputs"].tolist() == [[0, 0], [0, 0]]

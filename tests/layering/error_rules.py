@@ -21,6 +21,7 @@ SIGNALS: dict[str, str] = {
     "LinkClosedError": "session and console say which program or port is gone",
     "FileNotFoundError": "whoever runs a program says that it is not there",
     "TimeoutError": "whoever runs a program says which one took too long",
+    "EndRequested": "the command line puts away what it began, and gives the status of a signal",
     "UndefinedError": "folding keeps the expression as it is; the interpreter adds the place",
 }
 # How the command line ends the process; the exit status is the message.

@@ -228,7 +228,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     # a page that shows what searches and reports say of models
     "studio": COMMON
     | {"frontend", "graph.ir", "ir_module", "driver", "artifact", "boards", "projects"}
-    | {"search", "report", "instruction_sets", "support.reading", "version"},
+    | {"search", "report", "instruction_sets", "support.ending", "support.reading"}
+    | {"version"},
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
     "cli": COMMON
     | GRAPH_IR
@@ -236,7 +237,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | ENDS
     | {"driver", "compat.microtvm", "files", "ports", "program", "search", "report", "stages"}
-    | {"requested", "studio", "support.quantities"}
+    | {"requested", "studio", "support.ending", "support.pool", "support.quantities"}
     | {"graph.text", "instruction_sets", "tir.text"},
     "__main__": frozenset({"cli"}),
 }

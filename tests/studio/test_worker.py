@@ -11,10 +11,15 @@ from multiprocessing import util
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from microtir.studio import app
 from microtir.studio.events import Job
 from microtir.studio.limits import WorkerLimits
+from microtir.studio.models import ModelStore
 from microtir.studio.worker import Worker, load_compiler
-from tests.support.odd_jobs import Defective, Dying, Endless, Greedy
+from tests.support.odd_jobs import Defective, Dying, Endless, Greedy, Littering
+from tests.support.studio_server import served
 
 
 def told(job: Job, limits: WorkerLimits) -> list[dict[str, Any]]:
@@ -54,6 +59,28 @@ def test_a_job_that_is_killed_is_told() -> None:
         "the compiler's process ended with signal SIGKILL before it had a result"
     )
     assert "more than 4 GiB of memory" in error["fix"]
+
+
+class Asked:
+    """What is asked for, whatever it is: a job that is killed."""
+
+    def __init__(self, _name: str, _body: bytes) -> None:
+        pass
+
+    def job(self, _models: ModelStore) -> Job:
+        return Littering()
+
+
+def test_what_a_killed_job_leaves_is_removed_with_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its temporary files lie in the folder of the server."""
+    monkeypatch.setattr(app, "read_ask", Asked)
+    with served() as page:
+        told_folder, error = page.ask("plan")
+        folder = Path(told_folder["folder"])
+        assert error["event"] == "error" and folder.is_dir()
+    assert not folder.parent.exists()
 
 
 def test_a_job_that_takes_too_long_is_stopped() -> None:

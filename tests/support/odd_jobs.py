@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 
 from microtir.studio.events import Emit
 
@@ -50,6 +51,16 @@ class Defective:
 
     def run(self, emit: Emit) -> None:
         raise ZeroDivisionError("by nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class Littering:
+    """A job that is killed while it has a temporary folder."""
+
+    def run(self, emit: Emit) -> None:
+        with TemporaryDirectory() as folder:
+            emit({"event": "folder", "folder": folder})
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass(frozen=True)

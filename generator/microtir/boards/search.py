@@ -9,7 +9,7 @@ from pathlib import Path
 from microtir import resources
 from microtir.boards.board import BOARD_FILE, Board, EmulatorKind, read_board
 from microtir.boards.errors import BoardError
-from microtir.errors import Fix, nearest
+from microtir.errors import Fix, nearest_part
 
 BOARD_PATH = "MICROTIR_BOARD_PATH"
 """Environment variable with more folders of boards, separated as PATH is."""
@@ -27,7 +27,7 @@ def load_board(name: str, board_dirs: Sequence[str | os.PathLike[str]] = ()) -> 
     """
     folders = _folders(board_dirs)
     if name not in folders:
-        hint = nearest(name, folders)
+        hint = nearest_part(name, folders)
         what = f"there is no board '{name}'"
         raise BoardError(
             f"{what}: {hint}" if hint else what,

@@ -20,7 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0 done, 1 the answer is no, 2 wrong usage or configuration, 3 a tool or file is missing
-        or failed; 130 after Ctrl-C, 141 when the reader of a pipe has gone.
+        or failed; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP, 141 when the reader of a
+        pipe has gone.
     """
     try:
         from microtir.cli.process import run

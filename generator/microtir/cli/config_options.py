@@ -21,7 +21,7 @@ from microtir.cli.model import (
     with_batch_count,
     with_reading,
 )
-from microtir.cli.output import write
+from microtir.cli.output import write, write_error
 from microtir.compat.microtvm.tvmc_flags import (
     TVMC_FLAGS,
     with_tvmc_defaults,
@@ -29,6 +29,7 @@ from microtir.compat.microtvm.tvmc_flags import (
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
 from microtir.config.names import UNNAMED
+from microtir.config.processors import unused_extensions
 from microtir.errors import ExitCode, UsageError
 
 PANEL = "Configuration"
@@ -87,6 +88,8 @@ def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb
         models = (arguments["model"], *(arguments.get("more") or ()))
         is_tvmc = tvmc is not None
         config = configuration(given, models, arguments.get("board"), is_tvmc=is_tvmc)
+        if note := unused_extensions(config.targets):
+            write_error(note)
         if is_dump:
             write(config.to_json().rstrip("\n"))
             return ExitCode.DONE

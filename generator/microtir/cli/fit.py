@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +17,7 @@ from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig, microcontroller
 from microtir.errors import ExitCode, UsageError
 from microtir.files import replace_file
+from microtir.support.pool import process_pool
 
 if TYPE_CHECKING:
     from microtir.boards import Board
@@ -55,7 +55,7 @@ def fit(
         progress.show("reading the model")
         module = read_model(model, config)
         assert module.graph is not None, "a frontend gave the graph"
-        with ProcessPoolExecutor(jobs) as executor:
+        with process_pool(jobs) as executor:
             fits = fit_all(
                 module.graph, config, boards, executor,
                 lambda known: progress.show_lines(_growing(known, boards)),

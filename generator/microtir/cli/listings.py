@@ -110,7 +110,10 @@ def targets(as_json: AsJson = False) -> ExitCode:
             for row in rows
         ],
     )
-    write("\nRISC-V is named by its architecture: c -march=rv32imac. Portable C is: c")
+    write(
+        "\nRISC-V is named by its architecture: c -march=rv32imac; kernels use M, F, D and Zbb.\n"
+        "Portable C is: c"
+    )
     return ExitCode.DONE
 
 

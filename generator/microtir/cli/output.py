@@ -68,12 +68,18 @@ def write_table(
 ) -> None:
     """Write a table with aligned columns; those named in `right` are numbers.
 
-    In a file or a pipe every row is one line. On a terminal that is too narrow the columns in
-    `spare` are left out, the first of them first, and a line says so; the last column folds, and
-    the others only if that is not enough.
+    In a file or a pipe every row is one line, unless COLUMNS says how wide it is. On a terminal
+    that is too narrow the columns in `spare` are left out, the first of them first, and a line
+    says so; the last column folds, and the others only if that is not enough.
     """
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
-    write("\n".join(table_lines(columns, rows, right, spare, width)))
+    write("\n".join(table_lines(columns, rows, right, spare, _columns() or _UNLIMITED)))
+
+
+def _columns() -> int:
+    """Return the columns of the terminal, or what COLUMNS says of a pipe; 0 where nothing does."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+        return shutil.get_terminal_size().columns
+    return 0
 
 
 def table_lines(
@@ -156,7 +162,7 @@ def shape(extents: Sequence[int]) -> str:
 def facts(rows: Sequence[tuple[str, object]]) -> None:
     """Write pairs, the names in one column; on a terminal long ones go on below their begin."""
     margin = max(len(name) for name, _ in rows) + 2
-    room = shutil.get_terminal_size().columns - margin if sys.stdout.isatty() else 0
+    room = _columns() - margin
     for name, value in rows:
         text = cell(value)
         lines = [text]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from microtir.cli.output import write_error
 from microtir.cli.status import INTERRUPTED
 from microtir.compat.microtvm.tvmc_refused import instead_of
 from microtir.errors import MicrotirError, UsageError, nearest
+from microtir.support.ending import EndRequested, ends_cleanly
 
 # typer raises click's exceptions, or from some version on its own copies of them.  BadParameter
 # is exported by all; UsageError and ClickException are its bases.
@@ -27,7 +29,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     debug = _take_debug(given)
     _write_any_text()
     try:
-        status = int(_command().main(given, "microtir", standalone_mode=False))
+        with ends_cleanly():
+            status = int(_command().main(given, "microtir", standalone_mode=False))
         if status == INTERRUPTED:  # typer takes Ctrl-C and says nothing
             write_error("interrupted")
         return status
@@ -38,6 +41,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         write_error("interrupted")
         return INTERRUPTED
+    except EndRequested as request:
+        with suppress(OSError):  # the terminal may have gone
+            write_error(f"ended by {request.name}")
+        return request.status
     except Exception as error:  # noqa: BLE001  # the last resort: any defect becomes one line
         return _report_defect(error, debug)
 

@@ -97,9 +97,9 @@ def _print(title: str, todo: list[Round], fresh: int, total: int, records: Path)
 def _executor(jobs: int, scheduler: str | None, rounds: int) -> AbstractContextManager[Executor]:
     """Return processes of this machine, or the workers of a cluster."""
     if scheduler is None:
-        from concurrent.futures import ProcessPoolExecutor
+        from microtir.support.pool import process_pool
 
-        return ProcessPoolExecutor(max(min(jobs, rounds), 1))
+        return process_pool(max(min(jobs, rounds), 1))
     try:
         from distributed import Client
     except ImportError:

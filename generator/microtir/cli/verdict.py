@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from microtir.cli.output import cell, write, write_table
+from microtir.config.enums import Numerics
 from microtir.config.processors import for_processors, run_here
 
 if TYPE_CHECKING:
@@ -18,11 +19,24 @@ _SHOWN = 20  # rows of a table of differences; the JSON has the count of all
 
 
 def print_verdict(
-    verdict: Verification, model: ModelInfo, tolerance: Tolerance, source: str, sanitized: bool
+    verdict: Verification,
+    model: ModelInfo,
+    tolerance: Tolerance,
+    source: str,
+    sanitized: bool,
+    numerics: Numerics,
 ) -> None:
     """Write one line when all is equal, else a table of what differs and the layer behind it.
 
     The first line says for which processor the C is, and that it ran here, if it did.
+
+    Args:
+        verdict: what was found.
+        model: whose outputs were compared.
+        tolerance: how much floats could differ.
+        source: the reference in words.
+        sanitized: whether the C ran under sanitizers.
+        numerics: what the C was asked to reproduce.
     """
     comparison = verdict.comparison
     processors = (run_here if verdict.is_here else for_processors)(verdict.targets)
@@ -33,7 +47,7 @@ def print_verdict(
     else:
         _print_differences(comparison, processors)
     write(f"reference: {source}")
-    error = _reference_error(comparison, tolerance)
+    error = _reference_error(comparison, tolerance, numerics)
     if error:
         write(error)
     if sanitized:
@@ -71,7 +85,7 @@ def _how_near(tolerance: Tolerance) -> str:
     return f"as near to the exact value as float32 sums of {cell(tolerance.terms)} terms are"
 
 
-def _reference_error(comparison: Comparison, tolerance: Tolerance) -> str:
+def _reference_error(comparison: Comparison, tolerance: Tolerance, numerics: Numerics) -> str:
     """Explain a reference that is farther from the exact values than float32 is."""
     from microtir.host.tolerance import RelativeTolerance
 
@@ -82,9 +96,13 @@ def _reference_error(comparison: Comparison, tolerance: Tolerance) -> str:
     if tolerance.is_hybrid:
         text += (
             ":\nthe model is hybrid (float activations, int8 weights), and TFLite's kernels round "
-            "the activations of such\nlayers to 8 bits, where microtir computes in float32 but "
-            "with --numerics tflite_ref; two of\nTFLite's own kernels differ by as much"
+            "the activations of such\nlayers to 8 bits. Two of its own kernels differ by as much"
         )
+        if numerics is not Numerics.TFLITE_REF:
+            text += (
+                ". microtir computes in float32;\nwith --numerics tflite_ref it rounds as LiteRT's "
+                "reference kernels do"
+            )
     return text
 
 

@@ -160,7 +160,7 @@ def verify(
     if json is not None:
         write_json({**verdict.to_dict(), "compared_with": source.text}, json)
     if str(json) != "-":
-        print_verdict(verdict, built.model, tolerance, source.text, sanitize)
+        print_verdict(verdict, built.model, tolerance, source.text, sanitize, config.numerics)
         known = source.known_difference(config)
         if known and verdict.first_wrong_layer is None and not verdict.equal:
             write(known)

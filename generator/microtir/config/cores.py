@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.config.option import shown
-from microtir.errors import ConfigError, nearest
+from microtir.errors import ConfigError, nearest, nearest_part
 from microtir.instruction_sets import (
     ARCHITECTURE_NAMES,
     CPUS,
@@ -16,6 +16,7 @@ from microtir.instruction_sets import (
     NATIVE,
     architecture,
     instruction_set,
+    unknown_extensions,
 )
 from microtir.instruction_sets.core import GENERIC, Core
 from microtir.instruction_sets.features import FIXED, Feature, closure, in_order, without
@@ -97,6 +98,7 @@ def core_of(request: Request) -> Core:
     if request.march is not None and request.march != core.march:
         found = architecture(request.march)
         if found is None:
+            _check_extensions(request.march)
             raise _unknown("march", request.march, ARCHITECTURE_NAMES, MORE_ARCHITECTURES)
         if request.mcpu is not None:
             raise ConfigError(
@@ -143,6 +145,16 @@ def features_of(request: Request, core: Core) -> frozenset[Feature]:
     return result
 
 
+def _check_extensions(march: str) -> None:
+    for name in unknown_extensions(march):
+        raise ConfigError(
+            f"Target option 'march' got '{march}': no extension '{name}' is known",
+            where="target.march",
+            legal="ratified extensions, and those of vendors whose cores GCC or LLVM knows",
+            fix=f"leave _{name} out: no kernel uses it; flags of yours can tell the C compiler",
+        )
+
+
 def _cpu(name: str) -> Core:
     core = CPUS.get(name)
     if core is None:
@@ -151,7 +163,7 @@ def _cpu(name: str) -> Core:
 
 
 def _unknown(option: str, name: str, names: Sequence[str], more: str) -> ConfigError:
-    hint = nearest(name, names)
+    hint = nearest_part(name, names) if option != "mattr" else nearest(name, names)
     what = f"Target option '{option}' got '{name}', which is unknown"
     return ConfigError(
         f"{what}: {hint}" if hint else what,

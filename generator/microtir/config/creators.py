@@ -10,7 +10,7 @@ from microtir.config.enums import ExecutorKind
 from microtir.config.executor import Executor
 from microtir.config.options import DEFAULT_TARGET
 from microtir.config.runtime import Runtime
-from microtir.errors import ConfigError, Fix, nearest
+from microtir.errors import ConfigError, Fix, nearest_part
 from microtir.support.arguments import checked_arguments
 
 # microTVM's sixteen models, corrected where the part is not what microTVM said: the first core of
@@ -57,7 +57,7 @@ def micro(
         ConfigError: an unknown model (says the nearest), or an illegal option.
     """
     if model not in MODELS:
-        hint = nearest(model, MODELS)
+        hint = nearest_part(model, MODELS)
         what = f"micro(): the model '{model}' is unknown"
         raise ConfigError(
             f"{what}: {hint}" if hint else what,

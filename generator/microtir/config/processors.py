@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterable
 
 from microtir.config.target import Target
-from microtir.instruction_sets import CPUS, NATIVE
+from microtir.instruction_sets import CPUS, NATIVE, instruction_set
 from microtir.instruction_sets.core import GENERIC
 
 
@@ -18,6 +18,19 @@ def for_processors(targets: Iterable[Target]) -> str:
 def processors(targets: Iterable[Target]) -> str:
     """Return the CPUs by name, with the features that each has more or less than usual."""
     return " and ".join(dict.fromkeys(map(_name, targets)))
+
+
+def unused_extensions(targets: Iterable[Target]) -> str:
+    """Return a note on what a target is said to have and no kernel uses; empty if all is used."""
+    cores = {target.core.name: target.core for target in targets}
+    unused = {
+        name: instruction_set(core.family).unused_extensions(core) for name, core in cores.items()
+    }
+    return "\n".join(
+        f"note: no kernel uses {', '.join(found)} of {name}; the C is as for a core without it"
+        for name, found in unused.items()
+        if found
+    )
 
 
 def run_here(targets: Iterable[Target]) -> str:

@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from microtir.config.cores import NATIVE_NAME
 from microtir.config.option import Section, shown
 from microtir.config.options import find
-from microtir.errors import ConfigError, nearest
+from microtir.errors import ConfigError, nearest_part
 from microtir.instruction_sets import ARCHITECTURES, CPUS, is_architecture
+
+_FAMILIES = ("cortex", "esp", "atmega", "armv")
+"""What the names of processors begin with: one that is not known is no other kind of target."""
 
 _FORMS = (
     "a target string such as 'c -mcpu=cortex-m4', the name of a CPU or an architecture, JSON, a "
@@ -51,10 +54,10 @@ def _from_words(text: str) -> dict[str, object]:
             fix=f"write 'c {text}'" if text else "write 'c' for portable code",
         )
     option = processor_option(kind)
-    hint = nearest(kind, (*CPUS, *ARCHITECTURES, NATIVE_NAME)) if option is None else ""
-    if hint:
+    hint = nearest_part(kind, (*CPUS, *ARCHITECTURES, NATIVE_NAME)) if option is None else ""
+    if hint or (option is None and kind.startswith(_FAMILIES)):
         raise ConfigError(
-            f"Target option 'kind' got {shown(kind)}, which is unknown: {hint}",
+            f"Target option 'kind' got {shown(kind)}, which is unknown: {hint}".removesuffix(": "),
             where="target.kind",
             legal="c, or the name of a processor, which `microtir targets` lists",
         )

@@ -61,7 +61,8 @@ def read_dataset(path: Path, port: TensorInfo) -> Dataset:
     flat = labels.reshape(len(labels), -1)
     if flat.shape[1] > 1:  # one column for each class
         flat = flat.argmax(axis=1, keepdims=True)
-    numbers = flat[:, 0].astype(np.int64)
+    with np.errstate(invalid="ignore"):  # NaN and infinity are refused below
+        numbers = flat[:, 0].astype(np.int64)
     if numbers.min() < 0 or (flat[:, 0] != numbers).any():
         raise DataFileError("labels are no classes", where=str(path), legal="0, 1, 2 and so on")
     values = tuple({port.name: _stored(path, port, sample)} for sample in inputs)

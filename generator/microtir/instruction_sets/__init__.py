@@ -51,6 +51,11 @@ def architecture(march: str) -> Core | None:
     return ARCHITECTURES.get(march) or next(filter(None, found), None)
 
 
+def unknown_extensions(march: str) -> tuple[str, ...]:
+    """Return the extensions in the name of an architecture that are none."""
+    return tuple(name for known in INSTRUCTION_SETS for name in known.unknown_extensions(march))
+
+
 def is_architecture(name: str) -> bool:
     """Return whether a word can only be meant as the name of an architecture."""
     prefixes = tuple(prefix for known in INSTRUCTION_SETS for prefix in known.prefixes)

@@ -50,6 +50,14 @@ class InstructionSet:
         """Return the core of an architecture that is named by a rule, not by a row."""
         return None
 
+    def unknown_extensions(self, _march: str) -> tuple[str, ...]:
+        """Return what the name of an architecture has that keeps `architecture` from reading it."""
+        return ()
+
+    def unused_extensions(self, _core: Core) -> tuple[str, ...]:
+        """Return what a core is said to have, for speed, and no kernel uses."""
+        return ()
+
     def abis(self, _core: Core) -> tuple[str, ...]:
         """Return the ABIs of a core, the default last; none where there is one name only."""
         return ()

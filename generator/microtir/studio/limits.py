@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,11 +19,14 @@ class WorkerLimits:
         seconds: until it is stopped.
         memory: bytes of its address space; systems without such a limit have none.
         file: bytes of a file that it writes.
+        scratch: the folder of its temporary files: of a worker that is killed they stay, and go
+            with the folder; None for that of the system.
     """
 
     seconds: float = 600.0
     memory: int = 4 << 30
     file: int = 256 << 20
+    scratch: str | None = None
 
     def apply(self) -> None:
         """Limit this process and those that it starts, and let the page's server go first."""
@@ -34,3 +38,4 @@ class WorkerLimits:
                 if kind is not None:
                     resource.setrlimit(kind, (limit, limit))
         os.nice(2)
+        tempfile.tempdir = self.scratch

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,7 @@ from microtir.studio.limits import WorkerLimits
 from microtir.studio.models import ModelFile, ModelStore
 from microtir.studio.start_page import start_page
 from microtir.studio.worker import load_compiler
+from microtir.support.ending import ENDINGS
 
 _LOOPBACK = "127.0.0.1"
 _TOKEN_BYTES = 32
@@ -52,6 +54,8 @@ def serve(
         start_page(access.address) as start,
     ):
         ready(access.address, start)
+        for number in ENDINGS:
+            signal.signal(number, server.handle_exit)
         # uvicorn raises what it was ended by once more: what is to be removed still is.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         # It is no error that work is ended with the server.
@@ -74,7 +78,7 @@ def listening(
     load_compiler()
     with TemporaryDirectory(prefix="microtir-studio-") as folder, _bound(port) as bound:
         access = Access(bound.getsockname()[1], secrets.token_urlsafe(_TOKEN_BYTES))
-        studio = Studio(ModelStore(Path(folder), models), limits, first)
+        studio = Studio(ModelStore(Path(folder), models), replace(limits, scratch=folder), first)
         config = uvicorn.Config(
             # Whoever connects can make it warn, into the terminal of the person.
             Guard(studio.app(), access), log_level="error", access_log=False,

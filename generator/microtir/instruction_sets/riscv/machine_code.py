@@ -43,6 +43,12 @@ class RiscV(InstructionSet):
     def architecture(self, march: str) -> Core | None:
         return cores.parse(march)
 
+    def unknown_extensions(self, march: str) -> tuple[str, ...]:
+        return cores.unknown(march)
+
+    def unused_extensions(self, core: Core) -> tuple[str, ...]:
+        return cores.unused(core.march or "")
+
     def abis(self, core: Core) -> tuple[str, ...]:
         return cores.abis(core)
 
