@@ -11,7 +11,7 @@ from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_layout import channels_first, channels_last
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
-from microtir.operators.resize.onnx_axes import AxisResize, resize_axes
+from microtir.operators.resize.onnx_axes import AxisResize, nearest_mode, resize_axes
 
 _ATTRIBUTES = (
     "antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
@@ -29,6 +29,9 @@ def resize(node: OnnxNode) -> Tensor:
     )
     if node.version < 11:
         places = "asymmetric"
+    is_part = places == "tf_crop_and_resize"
+    if not is_part and all(axis.extent == axis.size for axis in axes):
+        return x  # whatever the scale: as onnxruntime has it
     op = _image_operator(node, axes, mode, places)
     if op is None:
         return resize_axes(node, x, axes, places)
@@ -71,9 +74,7 @@ def _nearest(
     Where an image grows by a whole factor, floor of asymmetric places, and rounding of pixel
     centres, repeat each pixel as often as the factor says.
     """
-    rounding = "floor"
-    if node.version >= 11:
-        rounding = node.word("nearest_mode", "round_prefer_floor")
+    rounding = nearest_mode(node)
     if places == "asymmetric" and rounding == "floor":
         return ResizeNearestNeighbor()
     repeats = all(factor >= 1 and factor.is_integer() for factor in factors)
