@@ -190,6 +190,8 @@ def outcome(case: NodeCase) -> str:
         case, graph = read(case)
     except MicrotirError as error:
         problems = getattr(error, "problems", ()) or (error,)
+        if re.search("tensorflow|tflite", str(error), re.IGNORECASE):
+            return WRONG  # it speaks of what people have who convert to another format
         what = _DETAILS.sub("#", problems[0].what)
         return f"{REFUSED}: {what[:60]}"
     with np.errstate(all="ignore"):

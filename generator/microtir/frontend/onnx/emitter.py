@@ -15,6 +15,7 @@ from microtir.frontend.onnx.file import MAX_TENSOR_BYTES
 from microtir.frontend.onnx.known_spans import known_span
 from microtir.frontend.onnx.movements import moves_elements
 from microtir.frontend.onnx.reading_budget import MOST_KNOWN_BYTES, ReadingBudget
+from microtir.frontend.onnx.refusals import ONNX_ADVICE
 from microtir.frontend.onnx.row_counts import mixes_rows, row_count_of_results
 from microtir.frontend.support import node_problems
 from microtir.frontend.unique_names import UniqueNames
@@ -110,7 +111,7 @@ class NodeEmitter:
         node = self._typed(op, tuple(inputs), outputs)
         self._check_sizes(node)
         problem: MicrotirError
-        for problem in node_problems(node, self.where):
+        for problem in node_problems(node, self.where, ONNX_ADVICE):
             raise problem
         is_control = record_of(op).has(Trait.CONTROL)
         known = None if is_control else known_inputs(node, {})

@@ -155,9 +155,8 @@ def _forgotten(graph: Graph) -> Graph:
 
 
 def _moves(node: Node) -> bool:
-    """Return whether elements of the outputs are some of the first input, or say where one is."""
-    is_alone = all(tensor.dtype is not node.inputs[0].dtype for tensor in node.inputs[1:])
-    return (moves_elements(node.op) or finds_places(node.op)) and is_alone
+    """Return whether elements of the outputs are some of an input, or say where one is."""
+    return moves_elements(node.op) or finds_places(node.op)
 
 
 def _is_exact(stored: Tensor, result: Tensor) -> bool:
@@ -215,8 +214,10 @@ class _Fusion:
 
     def _moved(self, node: Node) -> tuple[Node, ...]:
         """Move the integers, and dequantise behind; places of elements are the same."""
-        stored = self._stored(node.inputs[0])
-        if stored is None:
+        given = {t: self._stored(t) for t in node.inputs if t.dtype is DType.FLOAT32}
+        stored = given[node.inputs[0]]
+        scales = {None if t is None else t.type.quantization for t in given.values()}
+        if stored is None or len(scales) > 1:
             return ()
         floats = [output for output in node.outputs if output.dtype is DType.FLOAT32]
         results = {
@@ -224,7 +225,8 @@ class _Fusion:
             for output in floats
         }
         outputs = tuple(results.get(output, output) for output in node.outputs)
-        moved = replace(node, inputs=(stored, *node.inputs[1:]), outputs=outputs)
+        inputs = tuple(given.get(tensor) or tensor for tensor in node.inputs)
+        moved = replace(node, inputs=inputs, outputs=outputs)
         dequantised = (
             replace(node, op=Dequantize(), inputs=(result,), outputs=(output,),
                     name=f"{node.name}_dequantised{number or ''}")

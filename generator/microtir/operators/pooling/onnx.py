@@ -52,8 +52,7 @@ def max_pool(node: OnnxNode) -> tuple[Tensor, ...]:
     x, window = node.input(0), _window(node)
     if node.outputs > 1:
         return with_places(node, x, window)
-    has_kernel = x.dtype.is_float or x.type.quantization is not None
-    if not _is_plane(x, window) or not has_kernel:
+    if not _is_plane(x, window) or not x.dtype.is_float:
         return (cast(node, largest(node, widened(node, x), window), x.dtype),)
     image = channels_last(node, x)
     op = MaxPool2D(window.planar_taps, window.planar_strides, _rounded(node, image, window))

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_layout import channels_first, channels_last
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_types import cast
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
 from microtir.operators.resize.onnx_axes import AxisResize, nearest_mode, resize_axes
 
@@ -22,6 +24,8 @@ _ATTRIBUTES = (
 def resize(node: OnnxNode) -> Tensor:
     """Read Resize: of images in the ways that TFLite has, and of any axes in all others."""
     x = node.input(0)
+    if node.word("mode", "nearest") in ("linear", "bilinear") and not x.dtype.is_float:
+        return _between_integers(node, x)
     axes = _axes(node)
     mode, places = (
         node.word("mode", "nearest"),
@@ -38,6 +42,31 @@ def resize(node: OnnxNode) -> Tensor:
     (n, c), rows, columns = x.shape[:2], axes[2].extent, axes[3].extent
     image = node.emit(op, channels_last(node, x), shape=(n, rows, columns, c))
     return channels_first(node, image, 4)
+
+
+def _between_integers(node: OnnxNode, x: Tensor) -> Tensor:
+    """Return integers that are interpolated, and cut off to whole ones, as onnxruntime has it.
+
+    By factors that are powers of two the sums are exact.  Of others it would depend on the order of
+    their terms whether a sum of equal integers is that integer, or just below it.
+    """
+    places = node.word("coordinate_transformation_mode", "half_pixel")
+    is_exact = places in ("half_pixel", "pytorch_half_pixel", "asymmetric") and all(
+        axis.extent == axis.scale * axis.size and math.frexp(axis.scale)[0] == _POWER_OF_TWO
+        for axis in _axes(node)
+    )
+    if x.dtype not in _INTERPOLATED or not is_exact:
+        raise node.unsupported(
+            f"it interpolates {x.dtype.value} in places {places!r}",
+            "float32, mode nearest, or int8 and uint8 by factors that are powers of two",
+            "quantise with quant_format=QuantFormat.QDQ, which interpolates floats",
+        )
+    real = cast(node, x, DType.FLOAT32)
+    return cast(node, resize(node.with_inputs(real, *node.inputs[1:])), x.dtype)
+
+
+_INTERPOLATED = (DType.INT8, DType.UINT8)
+_POWER_OF_TWO = 0.5  # its fraction, of which the exponent says which one it is
 
 
 def _image_operator(
