@@ -18,6 +18,7 @@ from microtir.frontend import from_onnx
 from microtir.frontend.onnx.refusals import ONNX_ADVICE
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
+from tests.frontend.onnx.test_quantised import Parts
 from tests.frontend.onnx.test_several_outputs import floats_of
 from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed, with_inferred_outputs
 
@@ -213,6 +214,36 @@ def test_networks_of_integers(dtype: Any) -> None:
     assert set(floats_of(module.graph)) <= {"transpose"}  # of the image of the caller
     for got in (execute(module.graph, {"x": x}), host.load(microtir.build(module)).run({"x": x})):
         np.testing.assert_array_equal(got["y"], want)
+
+
+@pytest.mark.parametrize("form", ["QLinearWhere", "Where"])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8], ids=["int8", "uint8"])
+def test_choices(form: str, dtype: Any) -> None:
+    """Both operands get the scale of the result, and one of them is picked."""
+    parts = Parts(np.random.default_rng(6), dtype)
+    x, y = image(SHAPE), image(SHAPE)[..., ::-1].copy()
+    names = [parts.quantised(name, f"{name}_real") for name in ("x", "y")]
+    parts.constants["c"] = np.random.default_rng(7).random(SHAPE) < 0.5
+    if form == "Where":
+        parts.nodes.append(helper.make_node("Where", ["c", *names], ["z"]))
+        output = parts.quantised("z", "result")
+    else:
+        scaling = [f"{name}_{part}" for name in names for part in ("q", "scale", "zero")]
+        result = list(parts.scaling("result"))
+        parts.nodes += [
+            helper.make_node("QLinearWhere", ["c", *scaling, *result], ["z"],
+                             domain="com.microsoft"),
+            helper.make_node("DequantizeLinear", ["z", *result], ["real"]),
+        ]  # fmt: skip
+        output = "real"
+    ports = [typed("x", SHAPE), typed("y", SHAPE)]
+    domains = {"com.microsoft": 1}
+    model = model_of(parts.nodes, ports, [output], parts.constants, domains=domains)
+    (want,) = run_onnxruntime(model, {"x": x, "y": y})
+    graph = graph_of(model)
+    (got,) = execute(graph, {"x": x, "y": y}).values()
+    np.testing.assert_array_equal(got, want)
+    assert not floats_of(graph)
 
 
 def test_advice_is_that_of_the_format() -> None:

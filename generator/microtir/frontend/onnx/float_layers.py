@@ -16,10 +16,12 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Pad
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
+from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import Softmax
 
 _WITH_INTEGERS = (
-    Add, AveragePool2D, Concatenation, Conv2D, FullyConnected, Mean, Mul, Pad, Softmax, Sub, Sum,
+    Add, AveragePool2D, Concatenation, Conv2D, FullyConnected, Mean, Mul, Pad, Select, Softmax, Sub,
+    Sum,
 )  # fmt: skip
 
 
@@ -73,7 +75,7 @@ def _why(layer: Node, stored: Sequence[Tensor | None], result: Tensor) -> str:
         return "its operands and its result are integers of different widths"
     if isinstance(op, Add | Sub | Mul):
         return "one of its operands is a constant, or no integer of one scale"
-    if isinstance(op, Concatenation):
+    if isinstance(op, Concatenation | Select):
         return "one of its parts is no integer of one scale"
     if stored[0] is None:
         return "its input is no integer of one scale"

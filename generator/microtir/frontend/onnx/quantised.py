@@ -43,6 +43,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Pad
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
+from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
 
 # Unsigned integers are stored as these, less half of their range.
@@ -264,7 +265,7 @@ class _Fusion:
             return self._of_two(layer, activation, node)
         if isinstance(layer.op, AveragePool2D | Mean | Sum | Softmax):
             return self._rescaled(layer, activation, node)
-        if isinstance(layer.op, Concatenation):
+        if isinstance(layer.op, Concatenation | Select):
             return self._joined(layer, node)
         if isinstance(layer.op, Pad):
             return self._padded(layer, node)
@@ -342,11 +343,14 @@ class _Fusion:
         return (replace(layer, op=op, inputs=(stored,), outputs=last.outputs),)
 
     def _joined(self, layer: Node, last: Node) -> tuple[Node, ...]:
-        """Return a concatenation of stored elements, each part at the scale of the result."""
-        stored = [self._stored(tensor) for tensor in layer.inputs]
+        """Return a concatenation or choice of stored elements, each at the scale of the result."""
         made: dict[Tensor, Node] = {}
         parts = []
-        for number, part in enumerate(stored):
+        for number, tensor in enumerate(layer.inputs):
+            if tensor.dtype is DType.BOOL:  # what is chosen by
+                parts.append(tensor)
+                continue
+            part = self._stored(tensor)
             if part is None:
                 return ()
             wanted = replace(part.type, quantization=last.output.type.quantization)
