@@ -29,11 +29,20 @@ from microtir.ir_module import IRModule
 from microtir.operators.control.definition import Repeat
 from tests.support.batch import load_batch
 from tests.support.golden import Golden
+from tests.support.onnx_models import run_onnxruntime
 
 pytestmark = pytest.mark.tools
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
+AS_ONNXRUNTIME = "as onnxruntime, not as the reference of the package"
 LEAST_PASSED = 1680
+ONNXRUNTIME_DIFFERS = frozenset((
+    # Its places count in the plane that would follow, not in the one that is given.
+    "test_maxunpool_export_with_output_shape",
+    # Its corners lie where the scale puts the end of the axis, between elements of the result.
+    "test_resize_downsample_scales_cubic_align_corners",
+    "test_resize_downsample_scales_linear_align_corners",
+))  # fmt: skip
 LEAST_REPEATED = 12
 FEW_BITS = ("int4", "uint4", "int2", "uint2")
 EVERY = 10  # of which one is compiled for every change, and all in the soak
@@ -181,11 +190,19 @@ def outcome(case: NodeCase) -> str:
         case, graph = read(case)
     except MicrotirError as error:
         problems = getattr(error, "problems", ()) or (error,)
+        if re.search("tensorflow|tflite", str(error), re.IGNORECASE):
+            return WRONG  # it speaks of what people have who convert to another format
         what = _DETAILS.sub("#", problems[0].what)
         return f"{REFUSED}: {what[:60]}"
     with np.errstate(all="ignore"):
         got = execute(graph, inputs_of(case, graph))
-    return PASSED if is_equal(case, graph, got) else WRONG
+    if is_equal(case, graph, got):
+        return PASSED
+    given = {t.name: x for t, x in zip(graph.inputs, case.inputs, strict=True)}
+    if case.name not in ONNXRUNTIME_DIFFERS:
+        return WRONG
+    other = replace(case, outputs=tuple(run_onnxruntime(case.model, given)))
+    return AS_ONNXRUNTIME if is_equal(other, graph, got) else WRONG
 
 
 @cache
@@ -195,7 +212,10 @@ def ledger() -> dict[str, str]:
 
 
 def test_what_becomes_of_each_case(golden: Golden) -> None:
-    """No case is wrong; those that pass and those that are refused are the same as before."""
+    """No case is wrong; those that pass and those that are refused are the same as before.
+
+    A few are as onnxruntime computes them, which the package's own reference does not.
+    """
     found = ledger()
     assert not [name for name, became in found.items() if became == WRONG]
     counts = Counter(became for became in found.values())

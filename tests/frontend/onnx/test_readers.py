@@ -102,6 +102,11 @@ def test_pools(data: st.DataObject, operator: str) -> None:
     attributes["ceil_mode"] = data.draw(st.integers(0, 1))
     if operator == "AveragePool":
         attributes["count_include_pad"] = data.draw(st.integers(0, 1))
+        # Between windows that are smaller than their stride onnxruntime begins at the second
+        # element of an axis there, which it does in no other operator.
+        strides = attributes.get("strides", [1] * rank)
+        pairs = zip(attributes["kernel_shape"], strides, strict=True)
+        assume(attributes.get("auto_pad") != "SAME_UPPER" or all(a >= b for a, b in pairs))
     x = drawn(data, 1, 3, *data.draw(st.tuples(*[st.integers(4, 8)] * rank)))
     node = helper.make_node(operator, ["x"], ["y"], **attributes)
     check(model_of([node], [typed("x", x)], ["y"]), x=x)

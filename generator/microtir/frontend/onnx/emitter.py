@@ -12,8 +12,10 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.file import MAX_TENSOR_BYTES
+from microtir.frontend.onnx.known_spans import known_span
 from microtir.frontend.onnx.movements import moves_elements
 from microtir.frontend.onnx.reading_budget import MOST_KNOWN_BYTES, ReadingBudget
+from microtir.frontend.onnx.refusals import ONNX_ADVICE
 from microtir.frontend.onnx.row_counts import mixes_rows, row_count_of_results
 from microtir.frontend.support import node_problems
 from microtir.frontend.unique_names import UniqueNames
@@ -109,7 +111,7 @@ class NodeEmitter:
         node = self._typed(op, tuple(inputs), outputs)
         self._check_sizes(node)
         problem: MicrotirError
-        for problem in node_problems(node, self.where):
+        for problem in node_problems(node, self.where, ONNX_ADVICE):
             raise problem
         is_control = record_of(op).has(Trait.CONTROL)
         known = None if is_control else known_inputs(node, {})
@@ -153,6 +155,10 @@ class NodeEmitter:
     def is_place(self, tensor: Tensor) -> bool:
         """Return whether a tensor counts turns, or places from the front, and is never below 0."""
         return tensor in self.parts.places
+
+    def span(self, tensor: Tensor) -> tuple[int, int] | None:
+        """Return between which numbers integers lie, where they are picked from constants."""
+        return known_span(tensor, self.parts.nodes)
 
     def count_rows(self, rows: Tensor, count: RowCount) -> None:
         """Note that some rows of a result are in use, as many as data say.

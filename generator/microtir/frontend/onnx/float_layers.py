@@ -8,13 +8,21 @@ from dataclasses import dataclass
 from microtir.dtype import DType
 from microtir.frontend.onnx.stored_constants import stored_weights
 from microtir.graph.ir import Node, SourceLocation, Tensor
+from microtir.operators import record_of
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
 from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Pad
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
+from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import Softmax
+
+_WITH_INTEGERS = (
+    Add, AveragePool2D, Concatenation, Conv2D, FullyConnected, Mean, Mul, Pad, Select, Softmax, Sub,
+    Sum,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,11 @@ class FloatLayer:
     operators: frozenset[int]
     ram: int
 
+    def joined(self, other: FloatLayer) -> FloatLayer:
+        """Return the layer with what another of its results has in floats."""
+        operators, ram = self.operators | other.operators, max(self.ram, other.ram)
+        return FloatLayer(self.source, self.why, operators, ram)
+
 
 def float_layer(
     layer: Node, stored: Sequence[Tensor | None], region: Sequence[Node], last: Node
@@ -45,7 +58,7 @@ def float_layer(
         region: the nodes between integers: conversions of operands, and what computes on floats.
         last: what quantises the result.
     """
-    tensors = {node.output for node in region}
+    tensors = {output for node in region for output in node.outputs}
     elements = sum(tensor.type.elements for tensor in tensors)
     operators = frozenset(node.source.index for node in (*region, last))
     more = DType.FLOAT32.bytes - last.output.dtype.bytes
@@ -54,12 +67,15 @@ def float_layer(
 
 def _why(layer: Node, stored: Sequence[Tensor | None], result: Tensor) -> str:
     op = layer.op
+    is_one_element = record_of(op).has(Trait.ELEMENTWISE) and len(layer.inputs) == 1
+    if not isinstance(op, _WITH_INTEGERS) and not is_one_element:
+        return "it has no form in integers"
     types = {tensor.dtype for tensor in stored if tensor is not None} | {result.dtype}
     if len(types) > 1:
         return "its operands and its result are integers of different widths"
     if isinstance(op, Add | Sub | Mul):
         return "one of its operands is a constant, or no integer of one scale"
-    if isinstance(op, Concatenation):
+    if isinstance(op, Concatenation | Select):
         return "one of its parts is no integer of one scale"
     if stored[0] is None:
         return "its input is no integer of one scale"

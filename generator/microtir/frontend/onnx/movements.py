@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from microtir.graph.operator import Operator
-from microtir.operators.indexing.definition import Gather
+from microtir.operators.indexing.definition import Gather, GatherNd
 from microtir.operators.movement.definition import (
     Concatenation,
+    Pack,
     Reshape,
     Split,
     StridedSlice,
     Transpose,
+    Unpack,
 )
 from microtir.operators.pooling.definition import MaxPool2D
-from microtir.operators.rearrangement.definition import DepthToSpace, SpaceToDepth
+from microtir.operators.ranking.definition import TopK
+from microtir.operators.rearrangement.definition import BatchToSpace, DepthToSpace, SpaceToDepth
+from microtir.operators.reduction.definition import ArgMax, ArgMin, ReduceMax, ReduceMin
+from microtir.operators.repetition.definition import MirrorPad, Tile
 from microtir.operators.resize.definition import ResizeNearestNeighbor
 
 _MOVEMENTS = (
-    Concatenation, DepthToSpace, Gather, MaxPool2D, Reshape, ResizeNearestNeighbor, SpaceToDepth,
-    Split, StridedSlice, Transpose,
+    BatchToSpace, Concatenation, DepthToSpace, Gather, GatherNd, MaxPool2D, MirrorPad, Pack,
+    ReduceMax, ReduceMin, Reshape, ResizeNearestNeighbor, SpaceToDepth, Split, StridedSlice, Tile,
+    TopK, Transpose, Unpack,
 )  # fmt: skip
 
 
@@ -27,3 +33,8 @@ def moves_elements(op: Operator) -> bool:
     Padding does not: what it adds is another number in integers of another zero point.
     """
     return isinstance(op, _MOVEMENTS)
+
+
+def finds_places(op: Operator) -> bool:
+    """Return whether the result is where elements are, by their order alone."""
+    return isinstance(op, ArgMax | ArgMin)

@@ -18,6 +18,7 @@ from microtir.frontend.onnx.operand_types import check_types
 from microtir.frontend.onnx.readers import READERS
 from microtir.frontend.onnx.refusals import unknown_attributes, unknown_operator
 from microtir.frontend.onnx.row_counts import mixes_rows
+from microtir.frontend.onnx.stored_operands import read_stored
 from microtir.graph.ir import SourceLocation, Tensor
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_loops import Loop, Repeated
@@ -134,7 +135,7 @@ class NodeReader:
         """
         self.parts.budget.allow_for_node()
         try:
-            return reader.read(operands)
+            return read_stored(operands, reader)
         except (ArithmeticError, MemoryError, ValueError) as error:
             reason = f": {brief(str(error))}" if str(error) else ""
             raise operands.malformed(f"{CANNOT_COMPUTE}{reason}") from error

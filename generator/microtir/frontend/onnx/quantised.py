@@ -17,10 +17,19 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.frontend.onnx.float_layers import FloatLayer, float_layer
-from microtir.frontend.onnx.movements import moves_elements
+from microtir.frontend.onnx.movements import finds_places, moves_elements
+from microtir.frontend.onnx.quantised_chain import Chain, chain_before
 from microtir.frontend.onnx.rewrite import needed, with_tensors
 from microtir.frontend.onnx.stored_constants import stored_bias, stored_weights
-from microtir.graph.ir import Array, Graph, Node, Quantization, Tensor, TensorType
+from microtir.graph.ir import (
+    Array,
+    Graph,
+    Node,
+    Quantization,
+    SourceLocation,
+    Tensor,
+    TensorType,
+)
 from microtir.graph.reference import evaluate
 from microtir.operators import record_of
 from microtir.operators.activations.definition import Relu
@@ -34,10 +43,9 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Pad
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
+from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
 
-# Layers that clamp their results.
-_ACTIVATED = Conv2D | FullyConnected | Add | Sub | Mul | AveragePool2D
 # Unsigned integers are stored as these, less half of their range.
 _SIGNED = MappingProxyType({DType.UINT8: DType.INT8, DType.UINT16: DType.INT16})
 
@@ -51,7 +59,7 @@ def float_layers(graph: Graph) -> tuple[FloatLayer, ...]:
     """Return what `fuse_quantised` leaves in floats between integers."""
     fusion = _Fusion(_signed(_settled(graph)))
     fusion.graph()
-    return tuple(fusion.left)
+    return tuple(fusion.left.values())
 
 
 # --- types ----------------------------------------------------------------------------------------
@@ -148,9 +156,8 @@ def _forgotten(graph: Graph) -> Graph:
 
 
 def _moves(node: Node) -> bool:
-    """Return whether each element of the output is one of the first input."""
-    is_alone = all(tensor.dtype is not node.inputs[0].dtype for tensor in node.inputs[1:])
-    return moves_elements(node.op) and is_alone and len(node.outputs) == 1
+    """Return whether elements of the outputs are some of an input, or say where one is."""
+    return moves_elements(node.op) or finds_places(node.op)
 
 
 def _is_exact(stored: Tensor, result: Tensor) -> bool:
@@ -178,7 +185,7 @@ class _Fusion:
         self._consumers = graph.consumers()
         self._made: dict[Tensor, Node] = {}
         self._renamed: dict[Tensor, Tensor] = {}
-        self.left: list[FloatLayer] = []
+        self.left: dict[tuple[SourceLocation, str], FloatLayer] = {}
 
     def graph(self) -> Graph:
         """Return the new graph."""
@@ -207,17 +214,26 @@ class _Fusion:
         return source if source.dtype in QUANTISED and _per_tensor(source) else None
 
     def _moved(self, node: Node) -> tuple[Node, ...]:
-        """Move the integers, and dequantise behind."""
-        stored = self._stored(node.inputs[0])
-        if stored is None:
+        """Move the integers, and dequantise behind; places of elements are the same."""
+        given = {t: self._stored(t) for t in node.inputs if t.dtype is DType.FLOAT32}
+        stored = given[node.inputs[0]]
+        scales = {None if t is None else t.type.quantization for t in given.values()}
+        if stored is None or len(scales) > 1:
             return ()
-        kept = replace(stored.type, shape=node.output.shape)
-        result = Tensor(f"{node.output.name}_stored", kept)
-        moved = replace(node, inputs=(stored, *node.inputs[1:]), outputs=(result,))
-        dequantised = replace(
-            node, op=Dequantize(), inputs=(result,), name=f"{node.name}_dequantised"
-        )
-        return (moved, dequantised) if _has_types(moved) else ()
+        floats = [output for output in node.outputs if output.dtype is DType.FLOAT32]
+        results = {
+            output: Tensor(f"{output.name}_stored", replace(stored.type, shape=output.shape))
+            for output in floats
+        }
+        outputs = tuple(results.get(output, output) for output in node.outputs)
+        inputs = tuple(given.get(tensor) or tensor for tensor in node.inputs)
+        moved = replace(node, inputs=inputs, outputs=outputs)
+        dequantised = (
+            replace(node, op=Dequantize(), inputs=(result,), outputs=(output,),
+                    name=f"{node.name}_dequantised{number or ''}")
+            for number, (output, result) in enumerate(results.items())
+        )  # fmt: skip
+        return (moved, *dequantised) if _has_types(moved) else ()
 
     def _quantised(self, node: Node) -> tuple[Node, ...]:
         """Compute what is quantised in integers."""
@@ -229,12 +245,15 @@ class _Fusion:
             return ()
         if stored is not None:
             return (_requantised(node, stored, node.output),)
-        layer, activation = self._layer(node)
-        if layer is None:
+        chain = chain_before(node, self._producer)
+        if chain is None:
             return ()
-        made = self._integers(layer, activation, node)
+        first = chain.first(node)
+        made = self._integers(chain.layer, chain.activation, first)
+        if made:
+            made = (*made, *chain.moved(first.output, node))
         if not made or not all(map(_has_types, made)):
-            self._leave(layer, node)
+            self._leave(chain, node)
             return ()
         return made
 
@@ -246,7 +265,7 @@ class _Fusion:
             return self._of_two(layer, activation, node)
         if isinstance(layer.op, AveragePool2D | Mean | Sum | Softmax):
             return self._rescaled(layer, activation, node)
-        if isinstance(layer.op, Concatenation):
+        if isinstance(layer.op, Concatenation | Select):
             return self._joined(layer, node)
         if isinstance(layer.op, Pad):
             return self._padded(layer, node)
@@ -255,9 +274,10 @@ class _Fusion:
             return self._tabulated(layer, activation, node)
         return ()
 
-    def _leave(self, layer: Node, last: Node) -> None:
+    def _leave(self, chain: Chain, last: Node) -> None:
         """Take down a layer of floats whose operands were integers."""
-        region: dict[Node, None] = {}
+        layer = chain.layer
+        region: dict[Node, None] = dict.fromkeys(chain.moves)
         waiting = [layer]
         while waiting:
             node = waiting.pop()
@@ -267,17 +287,9 @@ class _Fusion:
                 waiting += [m for m in makers if m is not None and m not in region]
         if any(isinstance(node.op, Dequantize) for node in region):
             stored = [self._stored(tensor) for tensor in layer.inputs]
-            self.left.append(float_layer(layer, stored, tuple(region), last))
-
-    def _layer(self, node: Node) -> tuple[Node | None, Node | None]:
-        """Return what computes the values that a node quantises, and an activation behind it."""
-        last = self._producer(node.inputs[0], node)
-        if last is None or not isinstance(last.op, Relu):
-            return last, None
-        before = self._producer(last.inputs[0], last)
-        if before is not None and isinstance(before.op, _ACTIVATED):
-            return before, last
-        return last, None
+            left = float_layer(layer, stored, tuple(region), last)
+            known = self.left.get((left.source, left.why))
+            self.left[left.source, left.why] = left if known is None else known.joined(left)
 
     def _producer(self, tensor: Tensor, consumer: Node) -> Node | None:
         """Return the node of a tensor that has one consumer only."""
@@ -331,11 +343,14 @@ class _Fusion:
         return (replace(layer, op=op, inputs=(stored,), outputs=last.outputs),)
 
     def _joined(self, layer: Node, last: Node) -> tuple[Node, ...]:
-        """Return a concatenation of stored elements, each part at the scale of the result."""
-        stored = [self._stored(tensor) for tensor in layer.inputs]
+        """Return a concatenation or choice of stored elements, each at the scale of the result."""
         made: dict[Tensor, Node] = {}
         parts = []
-        for number, part in enumerate(stored):
+        for number, tensor in enumerate(layer.inputs):
+            if tensor.dtype is DType.BOOL:  # what is chosen by
+                parts.append(tensor)
+                continue
+            part = self._stored(tensor)
             if part is None:
                 return ()
             wanted = replace(part.type, quantization=last.output.type.quantization)

@@ -7,9 +7,20 @@ from types import MappingProxyType
 
 from microtir.errors import ExportProblem, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.file import FileNode
+from microtir.frontend.support import Advice
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_ml import ML
 from microtir.operators.common.onnx_operands import OnnxReader
+
+_CAST = "put a Cast to one of the legal types before it, or export the model in float32"
+_BETWEEN_FLOATS = f"quantise with quant_format=QuantFormat.QDQ; or {_CAST}"
+
+ONNX_ADVICE = Advice(
+    scales="quantise the model again with quant_format=QuantFormat.QDQ",
+    sixteen_bits=_BETWEEN_FLOATS,
+    unsigned_bytes=_BETWEEN_FLOATS,
+    types=_CAST,
+)
 
 _RANDOM = "a compiled model gives the same result every time: export it in inference mode"
 _TEXT = "microtir computes on tensors of numbers: leave strings to the application"

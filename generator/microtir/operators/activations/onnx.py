@@ -172,8 +172,16 @@ def prelu(node: OnnxNode) -> Tensor:
     return node.emit(Prelu(), node.input(0), node.input(1))
 
 
+def relu(node: OnnxNode) -> Tensor:
+    """Read Relu, of integers by their largest numbers."""
+    x = node.input(0)
+    if x.dtype.is_float:
+        return node.emit(Relu(), x)
+    return emit_wide(node, Maximum(), x, node.scalar_like(0, x))
+
+
 ONNX_READERS = (
-    OnnxReader("Relu", plain(Relu())),
+    OnnxReader("Relu", relu),
     OnnxReader("Clip", clip, (1, 3), ("max", "min")),
     OnnxReader("LeakyRelu", leaky_relu, attributes=("alpha",)),
     OnnxReader("PRelu", prelu, (2, 2)),

@@ -85,6 +85,10 @@ class Emitter(Protocol):
         """Return whether a tensor counts turns, or places from the front, and is never below 0."""
         ...
 
+    def span(self, tensor: Tensor) -> tuple[int, int] | None:
+        """Return between which numbers integers lie, where they are picked from constants."""
+        ...
+
     def count_rows(self, rows: Tensor, count: RowCount) -> None:
         """Note that some rows of a result are in use, as many as data say."""
         ...

@@ -69,8 +69,6 @@ def widened(node: OnnxNode, x: Tensor) -> Tensor:
 
     No type holds all of uint64: see `emit_wide`.
     """
-    if x.type.quantization is not None:
-        return x
     return cast(node, x, _WIDER.get(x.dtype, x.dtype))
 
 
@@ -86,9 +84,7 @@ def emit_wide(node: OnnxNode, op: Operator, *inputs: Tensor, dtype: DType | None
     if inputs[0].dtype is DType.UINT64:
         return _emit_unsigned(node, op, inputs, dtype)
     found = node.emit(op, *(widened(node, x) for x in inputs), dtype=dtype)
-    if dtype is not None or inputs[0].type.quantization is not None:
-        return found
-    return cast(node, found, inputs[0].dtype)
+    return found if dtype is not None else cast(node, found, inputs[0].dtype)
 
 
 _OF_LOW_BITS = (Add, Sub, Mul, BitwiseAnd, BitwiseOr, BitwiseXor, Equal, NotEqual)

@@ -45,10 +45,14 @@ class GatherNd(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ScatterNd(Operator):
-    """SCATTER_ND: updates, places as GATHER_ND has them; zeros to which the updates are added."""
+    """SCATTER_ND: updates, places as GATHER_ND has them; zeros to which the updates are added.
+
+    With `keeps_last` the last update of a place is what is there, as ONNX has it.
+    """
 
     name: ClassVar[str] = "scatter_nd"
     shape: tuple[int, ...] = ()
+    keeps_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,10 @@ def gather_nd(layer: FormulaContext) -> None:
 
 
 def scatter_nd(layer: FormulaContext) -> None:
-    """Emit SCATTER_ND: each element adds up the updates of its place, in their order."""
+    """Emit SCATTER_ND: each element adds up the updates of its place, in their order, or takes one.
+
+    It looks at all places: that costs no memory, and the results come in their order.
+    """
     op, named = layer.node.op, layer.node.inputs[1]
     assert isinstance(op, ScatterNd)
     depth = named.shape[-1]
@@ -76,6 +79,11 @@ def scatter_nd(layer: FormulaContext) -> None:
         is_here = places[number, 0] == at[0]
         for n in range(1, depth):
             is_here = is_here & (places[number, n] == at[n])
+        if op.keeps_last:
+            last = te.bind("last", te.max(te.select(is_here, number, -1), number, -1))
+            place = (te.clamp(last, 0, count - 1), *at[depth:])
+            update = updates[place]
+            return te.select(last < 0, te.const(0, update.dtype), update)
         source = (number, *at[depth:])
         update = updates[source]
         if update.dtype.is_float:

@@ -37,12 +37,16 @@ def gather_nd(_op: GatherNd, node: Node, x: Array, indices: Array) -> Array:
 
 
 def scatter_nd(op: ScatterNd, _node: Node, updates: Array, places: Array) -> Array:
-    """Compute SCATTER_ND: in the order of the updates; integers wrap."""
+    """Compute SCATTER_ND: in the order of the updates; integers that are added up wrap."""
     depth = places.shape[-1]
     result = np.zeros(op.shape, updates.dtype)
     places, parts = places.reshape(-1, depth), updates.reshape(-1, *op.shape[depth:])
     is_inside = ((places >= 0) & (places < op.shape[:depth])).all(axis=1)
-    np.add.at(result, tuple(places[is_inside].T), parts[is_inside])
+    inside = tuple(places[is_inside].T)
+    if op.keeps_last:
+        result[inside] = parts[is_inside]
+    else:
+        np.add.at(result, inside, parts[is_inside])
     return result
 
 

@@ -185,7 +185,7 @@ def _put_at_known(
 def _put_at_computed(
     node: OnnxNode, rows: Tensor, places: Tensor, updates: Tensor, kind: str
 ) -> Tensor:
-    """Add up the updates of each row; without a reduction ONNX has one for a row at most."""
+    """Add up the updates of each row; without a reduction the last one is the row."""
     if kind not in ("none", "add"):
         raise node.unsupported(
             f"the model computes the indices by which it reduces with {kind!r} from its inputs",
@@ -193,14 +193,16 @@ def _put_at_computed(
             "export the model with fixed indices",
         )
     at = reshaped(node, places, *places.shape, 1)
-    added = node.emit(ScatterNd(rows.shape), updates, at)
     if kind == "add":
-        return emit_wide(node, Add(), rows, added)
+        return emit_wide(node, Add(), rows, node.emit(ScatterNd(rows.shape), updates, at))
+    found = node.emit(ScatterNd(rows.shape, keeps_last=True), updates, at)
+    if rows.data is not None and not rows.data.any():
+        return found
     ones = node.constant(np.ones(places.shape, np.int32))
     hits = node.emit(ScatterNd(rows.shape[:1]), ones, at)
     is_hit = node.emit(Greater(), hits, node.scalar_like(0, hits), dtype=DType.BOOL)
     mask = reshaped(node, is_hit, rows.shape[0], *(1,) * (len(rows.shape) - 1))
-    return node.emit(Select(), mask, added, rows, dtype=rows.dtype)
+    return node.emit(Select(), mask, found, rows, dtype=rows.dtype)
 
 
 def image_from_columns(node: OnnxNode) -> Tensor:

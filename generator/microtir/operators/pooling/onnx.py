@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from operator import ge
 
 import numpy as np
 
 from microtir.dtype import DType
+from microtir.errors import ModelFileError
 from microtir.graph.ir import Tensor
 from microtir.operators.arithmetic.definition import Pow
 from microtir.operators.common.attributes import Padding2D
@@ -50,8 +52,7 @@ def max_pool(node: OnnxNode) -> tuple[Tensor, ...]:
     x, window = node.input(0), _window(node)
     if node.outputs > 1:
         return with_places(node, x, window)
-    has_kernel = x.dtype.is_float or x.type.quantization is not None
-    if not _is_plane(x, window) or not has_kernel:
+    if not _is_plane(x, window) or not x.dtype.is_float:
         return (cast(node, largest(node, widened(node, x), window), x.dtype),)
     image = channels_last(node, x)
     op = MaxPool2D(window.planar_taps, window.planar_strides, _rounded(node, image, window))
@@ -67,7 +68,11 @@ def power_pool(node: OnnxNode) -> Tensor:
 
 
 def max_unpool(node: OnnxNode) -> Tensor:
-    """Read MaxUnpool: zeros, and elements at the places that MaxPool gave."""
+    """Read MaxUnpool: zeros, and elements at the places that MaxPool gave.
+
+    A place counts in the result, in the given shape if there is one: that is what MaxPool pooled.
+    Of windows that overlap the last one is what is there.
+    """
     x, places = node.input(0), node.input(1)
     taps = node.list_of_integers("kernel_shape")
     rank = len(taps)
@@ -81,16 +86,29 @@ def max_unpool(node: OnnxNode) -> Tensor:
     )
     shape = (*x.shape[:2], *inner)
     wanted = shape if node.optional(2) is None else node.integers(2, "the shape")
-    node.check_room(*shape)
-    zeros = node.constant(np.zeros(math.prod(shape), np.float32))
+    is_larger = len(wanted) == len(shape) and all(map(ge, wanted, shape))
+    if not is_larger or wanted[:2] != shape[:2]:
+        raise node.malformed(f"the shape {wanted} for {shape}", "at least that along each axis of"
+                             " the image, and equal batch and channels")  # fmt: skip
+    _check_places(node, places, x, wanted)
+    node.check_room(*wanted)
+    zeros = node.constant(np.zeros(math.prod(wanted), np.float32))
     flat = reshaped(node, cast(node, places, DType.INT32), places.type.elements)
-    found = put_rows(node, zeros, flat, x, ())
-    if wanted == shape:
-        return reshaped(node, found, *shape)
-    if len(wanted) != len(shape) or any(a < b for a, b in zip(wanted, shape, strict=True)):
-        raise node.malformed(f"the shape {wanted} for {shape}", "at least that")
-    more = tuple(a - b for a, b in zip(wanted, shape, strict=True))
-    return node.emit(Pad((0,) * len(shape), more), reshaped(node, found, *shape))
+    return reshaped(node, put_rows(node, zeros, flat, x, ()), *wanted)
+
+
+def _check_places(node: OnnxNode, places: Tensor, x: Tensor, shape: tuple[int, ...]) -> None:
+    """Refuse places that are not one for each element, or lie outside of the result."""
+    if places.shape != x.shape:
+        raise node.malformed(f"places of shape {places.shape}", f"{x.shape}, one for each element")
+    span, size = node.emitter.span(places), math.prod(shape)
+    if span is not None and (span[0] < 0 or span[1] >= size):
+        raise ModelFileError(
+            f"its places reach from {span[0]} to {span[1]}",
+            where=node.where,
+            legal=f"0 to {size - 1}, the elements of its result {shape}",
+            fix="give it the shape of what MaxPool pooled as output_shape",
+        )
 
 
 def _is_plane(x: Tensor, window: OnnxWindow) -> bool:

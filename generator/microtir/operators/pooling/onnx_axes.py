@@ -85,7 +85,8 @@ def with_places(node: OnnxNode, x: Tensor, window: OnnxWindow) -> tuple[Tensor, 
         numbers, step = numbers + at[axis] * step, step * x.shape[axis]
     is_up = bool(node.integer("ceil_mode", 0))
     values, places = x, node.constant(numbers)
-    for axis in range(2, len(x.shape)):
+    # Of equal elements the first one counts, row by row: the last axis is the first to be reduced.
+    for axis in reversed(range(2, len(x.shape))):
         values, places = _larger_of_axis(node, values, places, window, axis, is_up=is_up)
     return values, places
 

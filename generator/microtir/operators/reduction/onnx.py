@@ -17,6 +17,7 @@ from microtir.operators.common.onnx_layout import require_channels_first
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import backwards, int32s, reshaped
 from microtir.operators.common.onnx_quantized import between_integers
+from microtir.operators.common.onnx_types import cast, widened
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.reduction.definition import (
     ArgMax,
@@ -65,12 +66,17 @@ def _reduction(
 
     def read(node: OnnxNode) -> Tensor:
         x, axes = node.input(0), _axes(node)
+        given = x.dtype
+        if given in _UNSIGNED:
+            x = widened(node, x)
         if before is not None:
             x = before(node, x)
         if axes is not None and x.dtype is DType.BOOL:
             x = node.emit(_logical(kind)(axes, bool(node.integer("keepdims", 1))), x)
         elif axes is not None and x.shape:
             x = node.emit(kind(axes, bool(node.integer("keepdims", 1))), x)
+        if given in _UNSIGNED:
+            x = cast(node, x, given)
         return x if after is None else after(node, x)
 
     return read
@@ -97,10 +103,15 @@ def log_sum_exp(node: OnnxNode) -> Tensor:
     return node.emit(Reshape(), result, shape=shape)
 
 
+_UNSIGNED = (DType.UINT8, DType.UINT16)
+
+
 def _arg_extremum(kind: type[ArgMax] | type[ArgMin]) -> Callable[[OnnxNode], Tensor]:
     def read(node: OnnxNode) -> Tensor:
         x = node.input(0)
         axis = node.axis(node.integer("axis", 0), len(x.shape))
+        if x.dtype in _UNSIGNED:
+            x = cast(node, x, DType.FLOAT32)  # which holds all of them
         is_last = bool(node.integer("select_last_index", 0))
         found = node.emit(kind(axis), backwards(node, x, axis) if is_last else x, dtype=DType.INT64)
         if is_last:

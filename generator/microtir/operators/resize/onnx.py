@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_layout import channels_first, channels_last
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_types import cast
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
-from microtir.operators.resize.onnx_axes import AxisResize, resize_axes
+from microtir.operators.resize.onnx_axes import AxisResize, nearest_mode, resize_axes
 
 _ATTRIBUTES = (
     "antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
@@ -22,6 +24,8 @@ _ATTRIBUTES = (
 def resize(node: OnnxNode) -> Tensor:
     """Read Resize: of images in the ways that TFLite has, and of any axes in all others."""
     x = node.input(0)
+    if node.word("mode", "nearest") in ("linear", "bilinear") and not x.dtype.is_float:
+        return _between_integers(node, x)
     axes = _axes(node)
     mode, places = (
         node.word("mode", "nearest"),
@@ -29,12 +33,40 @@ def resize(node: OnnxNode) -> Tensor:
     )
     if node.version < 11:
         places = "asymmetric"
+    is_part = places == "tf_crop_and_resize"
+    if not is_part and all(axis.extent == axis.size for axis in axes):
+        return x  # whatever the scale: as onnxruntime has it
     op = _image_operator(node, axes, mode, places)
     if op is None:
         return resize_axes(node, x, axes, places)
     (n, c), rows, columns = x.shape[:2], axes[2].extent, axes[3].extent
     image = node.emit(op, channels_last(node, x), shape=(n, rows, columns, c))
     return channels_first(node, image, 4)
+
+
+def _between_integers(node: OnnxNode, x: Tensor) -> Tensor:
+    """Return integers that are interpolated, and cut off to whole ones, as onnxruntime has it.
+
+    By factors that are powers of two the sums are exact.  Of others it would depend on the order of
+    their terms whether a sum of equal integers is that integer, or just below it.
+    """
+    places = node.word("coordinate_transformation_mode", "half_pixel")
+    is_exact = places in ("half_pixel", "pytorch_half_pixel", "asymmetric") and all(
+        axis.extent == axis.scale * axis.size and math.frexp(axis.scale)[0] == _POWER_OF_TWO
+        for axis in _axes(node)
+    )
+    if x.dtype not in _INTERPOLATED or not is_exact:
+        raise node.unsupported(
+            f"it interpolates {x.dtype.value} in places {places!r}",
+            "float32, mode nearest, or int8 and uint8 by factors that are powers of two",
+            "quantise with quant_format=QuantFormat.QDQ, which interpolates floats",
+        )
+    real = cast(node, x, DType.FLOAT32)
+    return cast(node, resize(node.with_inputs(real, *node.inputs[1:])), x.dtype)
+
+
+_INTERPOLATED = (DType.INT8, DType.UINT8)
+_POWER_OF_TWO = 0.5  # its fraction, of which the exponent says which one it is
 
 
 def _image_operator(
@@ -71,9 +103,7 @@ def _nearest(
     Where an image grows by a whole factor, floor of asymmetric places, and rounding of pixel
     centres, repeat each pixel as often as the factor says.
     """
-    rounding = "floor"
-    if node.version >= 11:
-        rounding = node.word("nearest_mode", "round_prefer_floor")
+    rounding = nearest_mode(node)
     if places == "asymmetric" and rounding == "floor":
         return ResizeNearestNeighbor()
     repeats = all(factor >= 1 and factor.is_integer() for factor in factors)

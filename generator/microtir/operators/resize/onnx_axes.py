@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -43,26 +44,41 @@ class AxisResize:
         return self.size == self.extent and self.scale == 1.0 and (self.begin, self.end) == (0, 1)
 
 
-def places(axis: AxisResize, mode: str) -> Array | None:
-    """Return the place on the axis that each element of the result is taken from; None: no mode."""
-    x = np.arange(axis.extent, dtype=np.float64)
-    exact = axis.scale * axis.size
-    half = (x + 0.5) / axis.scale - 0.5
+def places(axis: AxisResize, mode: str, kind: type[np.floating[Any]]) -> Array | None:
+    """Return the place on the axis that each element of the result is taken from; None: no mode.
+
+    Corners are those of the result as it is, as onnxruntime has it: the reference that comes with
+    ONNX has them where a scale puts the end of the axis, which may be between two elements.
+
+    Args:
+        axis: how it is resized.
+        mode: by what places follow.
+        kind: in what they are computed.
+    """
+    x, scale, size = np.arange(axis.extent, dtype=kind), kind(axis.scale), kind(axis.size)
+    extent, half, is_one = kind(axis.extent), kind(0.5), axis.extent == 1
+    centres = (x + half) / scale
     if mode == "align_corners":
-        return x * (axis.size - 1) / (exact - 1) if exact != 1 else x * 0
+        return np.asarray(x * 0 if is_one else x * (size - 1) / (extent - 1))
     if mode == "asymmetric":
-        return np.asarray(x / axis.scale)
+        return np.asarray(x / scale)
     if mode == "pytorch_half_pixel":
-        return half if exact != 1 else np.full(axis.extent, -0.5)
+        return np.asarray(x * 0 if is_one else centres - half)
     if mode == "half_pixel":
-        return np.asarray(half)
+        return np.asarray(centres - half)
     if mode == "half_pixel_symmetric":
-        return np.asarray(half + axis.size / 2 * (1 - axis.extent / exact))
+        return np.asarray(size * half * (1 - extent / (scale * size)) + centres - half)
     if mode == "tf_crop_and_resize":
-        span = (axis.end - axis.begin) * (axis.size - 1)
-        step = x * span / (exact - 1) if exact != 1 else span / 2 + x * 0
-        return np.asarray(step + axis.begin * (axis.size - 1))
+        begin, end = kind(axis.begin), kind(axis.end)
+        if is_one:
+            return np.asarray(x * 0 + half * (begin + end) * (size - 1))
+        return np.asarray(begin * (size - 1) + x * (end - begin) * (size - 1) / (extent - 1))
     return None
+
+
+def nearest_mode(node: OnnxNode) -> str:
+    """Return how places become whole ones, which the older operator sets do not say."""
+    return node.word("nearest_mode", "round_prefer_floor") if node.version >= 11 else "floor"
 
 
 def nearest(at: Array, rounding: str) -> Array | None:
@@ -122,13 +138,14 @@ def along_axis(
     node: OnnxNode, x: Tensor, number: int, axis: AxisResize, kernel: Kernel, mode: str
 ) -> Tensor:
     """Return a tensor with one axis resized."""
-    at = places(axis, mode)
+    at = places(axis, mode, np.float32 if kernel.mode == "nearest" else np.float64)
     if at is None:
         raise node.malformed(f"the places are {mode!r}")
     if kernel.mode == "nearest":
-        found = nearest(at, node.word("nearest_mode", "round_prefer_floor"))
+        rounding = nearest_mode(node)
+        found = nearest(at, rounding)
         if found is None:
-            raise node.malformed(f"the attribute 'nearest_mode' is {node.word('nearest_mode')!r}")
+            raise node.malformed(f"the attribute 'nearest_mode' is {rounding!r}")
         chosen = found.clip(0, axis.size - 1)
         result = node.emit(Gather(number), x, int32s(node, chosen))
     else:

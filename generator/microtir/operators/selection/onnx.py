@@ -6,13 +6,28 @@ import numpy as np
 
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_arithmetic import choose
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
+from microtir.operators.common.onnx_quantized import Scaling, requantised
 from microtir.operators.selection.definition import Select
 
 
 def where(node: OnnxNode) -> Tensor:
     """Read Where: of two inputs the first where a condition holds."""
     return node.emit(Select(), *node.present, dtype=node.input(1).dtype)
+
+
+def qlinear_where(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's QLinearWhere: two inputs with their scales, and the scale of the output.
+
+    The operands of the choice are the condition and both, as floats.
+    """
+    condition = node.input(0)
+
+    def chosen(of_floats: OnnxNode) -> Tensor:
+        return where(of_floats.with_inputs(condition, *of_floats.inputs))
+
+    inputs = tuple((at, Scaling(*node.inputs_at(at + 1, at + 2))) for at in (1, 4))
+    return requantised(node, inputs, chosen, Scaling(*node.inputs_at(7, 8)))
 
 
 def triangle(node: OnnxNode) -> Tensor:
@@ -31,5 +46,6 @@ def triangle(node: OnnxNode) -> Tensor:
 
 ONNX_READERS = (
     OnnxReader("Where", where, (3, 3)),
+    OnnxReader("QLinearWhere", qlinear_where, (9, 9), domain=MICROSOFT),
     OnnxReader("Trilu", triangle, (1, 2), ("upper",)),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir.graph.operator import Operator
 from microtir.operators.common.onnx_operands import OnnxReader, plain
+from microtir.operators.common.onnx_types import plain_wide
 from microtir.operators.unary.definition import (
     Abs,
     Ceil,
@@ -31,9 +32,7 @@ from microtir.operators.unary.onnx_trigonometry import (
 )
 
 _PLAIN: tuple[tuple[str, Operator], ...] = (
-    ("Abs", Abs()),
     ("Neg", Neg()),
-    ("Sign", Sign()),
     ("Sqrt", Sqrt()),
     ("Exp", Exp()),
     ("Log", Log()),
@@ -47,6 +46,8 @@ _PLAIN: tuple[tuple[str, Operator], ...] = (
 
 ONNX_READERS = (
     *(OnnxReader(name, plain(op)) for name, op in _PLAIN),
+    OnnxReader("Abs", plain_wide(Abs())),
+    OnnxReader("Sign", plain_wide(Sign())),
     OnnxReader("Tan", tangent),
     OnnxReader("Asin", arc_sine),
     OnnxReader("Acos", arc_cosine),
