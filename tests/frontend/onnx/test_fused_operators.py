@@ -78,10 +78,12 @@ def test_activations(
 )  # fmt: skip
 def test_fused_layers(activation: str, numbers: tuple[float, ...]) -> None:
     """A function of a layer's result, by name, with its numbers."""
-    extra = {"activation_params": list(numbers)} if numbers else {}
+    extra: dict[str, Any] = {"activation_params": list(numbers)} if numbers else {}
     constants = {"w": drawn(4, 2, 3, 3, seed=1), "b": drawn(4, seed=2)}
     compare("FusedConv", drawn(*IMAGE), constants, activation=activation, pads=[1] * 4, **extra)
-    named = dict(zip(("activation_alpha", "activation_beta"), numbers, strict=False))
+    named: dict[str, Any] = dict(
+        zip(("activation_alpha", "activation_beta"), numbers, strict=False)
+    )
     if activation != "Clip":
         matrix = {"w": drawn(6, 8, seed=1), "b": drawn(6, seed=2)}
         x = drawn(3, 8)
