@@ -30,6 +30,7 @@ import numpy.typing as npt
 from microtir.errors import UsageError
 from microtir.frontend.tflite_file import FILE_IDENTIFIER, SCHEMA_VERSION
 from microtir.frontend.tflite_operators import OPTIONS_OF
+from microtir.frontend.tflite_sparsity import FileSparsity
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from scripts.models.tflite_versions import Operand, operator_version
 
@@ -72,6 +73,7 @@ class _Tensor:
     axis: int
     shape_signature: tuple[int, ...]
     is_variable: bool
+    sparsity: FileSparsity | None = None
 
     def operand(self) -> Operand:
         return Operand(self.type, len(self.shape), self.scales)
@@ -157,6 +159,7 @@ class TfliteBuilder:
         *,
         shape_signature: Sequence[int] = (),
         is_variable: bool = False,
+        sparsity: FileSparsity | None = None,
     ) -> int:
         """Add a tensor and return its index.
 
@@ -171,6 +174,7 @@ class TfliteBuilder:
             axis: the dimension that several scales run along; needed with more than one scale.
             shape_signature: the shape with -1 for each extent that may change.
             is_variable: whether the tensor keeps its value between invocations.
+            sparsity: how data that is a vector of some of its elements is stored.
 
         Raises:
             UsageError: the type is not in the format, or data or scales do not fit the shape.
@@ -183,12 +187,15 @@ class TfliteBuilder:
                 name=name,
                 shape=extents,
                 type=_tensor_type(dtype, where),
-                buffer=0 if data is None else self._add_buffer(data, dtype, extents, where),
+                buffer=0
+                if data is None
+                else self._add_buffer(data, dtype, np.shape(data) if sparsity else extents, where),
                 scales=scale_values,
                 zero_points=zero_values,
                 axis=axis or 0,
                 shape_signature=tuple(int(extent) for extent in shape_signature),
                 is_variable=is_variable,
+                sparsity=sparsity,
             )
         )
         return len(self._tensors) - 1
@@ -428,6 +435,7 @@ def _write_tensor(fb: flatbuffers.Builder, tensor: _Tensor) -> int:
             (3, _Wire.OFFSET, zero_points),
             (6, _Wire.INT32, tensor.axis),
         )
+    sparsity = 0 if tensor.sparsity is None else _write_sparsity(fb, tensor.sparsity)
     return _table(
         fb,
         (0, _Wire.OFFSET, shape),
@@ -436,8 +444,37 @@ def _write_tensor(fb: flatbuffers.Builder, tensor: _Tensor) -> int:
         (3, _Wire.OFFSET, name),
         (4, _Wire.OFFSET, quantization),
         (5, _Wire.BOOL, tensor.is_variable),
+        *([(6, _Wire.OFFSET, sparsity)] if sparsity else []),
         (7, _Wire.OFFSET, signature),
         (8, _Wire.BOOL, True),
+    )
+
+
+def _write_sparsity(fb: flatbuffers.Builder, sparsity: FileSparsity) -> int:
+    axes = []
+    for axis in sparsity.axes:
+        if axis.is_dense:
+            axes.append(_table(fb, (1, _Wire.INT32, axis.size)))
+            continue
+        vectors = [
+            _table(fb, (0, _Wire.OFFSET, _vector(fb, numbers, np.int32)))
+            for numbers in (axis.begins, axis.places)
+        ]
+        axes.append(
+            _table(
+                fb,
+                (0, _Wire.INT8, 1),
+                (2, _Wire.UINT8, 1),
+                (3, _Wire.OFFSET, vectors[0]),
+                (4, _Wire.UINT8, 1),
+                (5, _Wire.OFFSET, vectors[1]),
+            )
+        )
+    dimensions = _offset_vector(fb, axes)
+    order = _vector(fb, sparsity.order, np.int32)
+    blocked = _vector(fb, sparsity.blocked, np.int32)
+    return _table(
+        fb, (0, _Wire.OFFSET, order), (1, _Wire.OFFSET, blocked), (2, _Wire.OFFSET, dimensions)
     )
 
 

@@ -331,15 +331,6 @@ def test_variables_that_an_operator_does_not_keep() -> None:
     assert "it writes a variable tensor" in refusal(builder.build([source], [result, state]))
 
 
-def test_sparse_tensors() -> None:
-    """Sparse storage is refused."""
-    patched = Patched(RELU)
-    layout = patched.layout(patched.tensor(0))
-    quantization = patched.number(layout + 4 + 2 * 4, "<H")
-    patched.put(layout + 4 + 2 * 6, quantization, "<H")
-    assert "it is stored in a sparse form" in str(first_error(patched.bytes))
-
-
 def test_several_subgraphs() -> None:
     """The model is the first subgraph; what is damaged as a container is damage."""
     patched = Patched(RELU)

@@ -141,9 +141,15 @@ PLAIN = {
 
 
 def detection(
-    options: dict[str, Any] | bytes, boxes: int, depth: int, columns: int, anchors: Array | None
+    options: dict[str, Any] | bytes,
+    boxes: int,
+    depth: int,
+    columns: int,
+    anchors: Array | None,
+    *,
+    says_shapes: bool = True,
 ) -> bytes:
-    """A model of one post-processing."""
+    """A model of one post-processing; converters do not say the shapes of its results."""
     builder = TfliteBuilder()
     count = options["max_detections"] if isinstance(options, dict) else 5
     shapes = ((1, boxes, depth), (1, boxes, columns), (boxes, 4))
@@ -152,7 +158,10 @@ def detection(
         for name, shape, data in zip(NAMES, shapes, (None, None, anchors), strict=True)
     ]
     named = (("places", (1, count, 4)), ("kinds", (1, count)), ("values", (1, count)))
-    results = [builder.tensor(name, shape, F32) for name, shape in (*named, ("number", (1,)))]
+    results = [
+        builder.tensor(name, shape if says_shapes else (), F32)
+        for name, shape in (*named, ("number", (1,)))
+    ]
     packed = options if isinstance(options, bytes) else bytes(flexbuffers.Dumps(options))
     builder.custom_operator("TFLite_Detection_PostProcess", given, results, packed)
     return builder.build(given[: 2 if anchors is not None else 3], results)
@@ -197,6 +206,19 @@ def test_detections_equal_tflite_micro() -> None:
         for mine, expected in zip(got[:3], want[:3], strict=True):
             close(mine[0, :number], expected[0, :number], seed)
             assert not mine[0, number:].any()
+
+
+def test_results_without_shapes() -> None:
+    """Results of which the file does not say the shapes have those of the attributes."""
+    given = {"boxes": np.zeros((1, 6, 4), F32), "scores": np.ones((1, 6, 3), F32)}
+    given["scores"][0, 2] = 2
+    anchors = np.linspace(0.1, 1, 24, dtype=F32).reshape(6, 4)
+    said, unsaid = (
+        by_meaning(detection(PLAIN, 6, 4, 3, anchors, says_shapes=says), given)
+        for says in (True, False)
+    )
+    for got, want in zip(unsaid, said, strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.tools

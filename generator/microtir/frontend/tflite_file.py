@@ -18,6 +18,7 @@ from microtir.frontend.file_kinds import refuse_other_kind
 from microtir.frontend.flatbuffer import FlatBuffer, FlatbufferTable, ScalarType
 from microtir.frontend.model_bytes import ModelBytes
 from microtir.frontend.tflite_metadata import planned_offsets
+from microtir.frontend.tflite_sparsity import FileSparsity, read_sparsity
 from microtir.graph.names import brief
 
 SCHEMA_VERSION = 3
@@ -61,7 +62,7 @@ class FileTensor:
     quantization: FileQuantization
     signature: tuple[int, ...]
     is_variable: bool
-    is_sparse: bool
+    sparsity: FileSparsity | None
     is_readable: bool = True
 
     @property
@@ -263,7 +264,7 @@ def _tensors(
 ) -> Iterator[FileTensor]:
     none = FileQuantization((), (), 0, False)
     for index in range(_count(graph, 0, "tensors")):
-        unread = FileTensor(index, "", (), -1, 0, None, none, (), False, False, is_readable=False)
+        unread = FileTensor(index, "", (), -1, 0, None, none, (), False, None, is_readable=False)
         yield _noted(root.buffer, damage, unread, partial(_tensor, root, graph, index))
 
 
@@ -275,17 +276,21 @@ def _tensor(root: FlatbufferTable, graph: FlatbufferTable, index: int) -> FileTe
     shape = table.numbers(0, "i4")
     signature = table.numbers(7, "i4")
     _check_extents(table, shape)
+    data = _data(root, table.scalar(2, ScalarType.UINT32), where)
+    sparsity = read_sparsity(table.table(6, where), where)
+    if sparsity is not None and data is None:  # all elements are zero
+        data = memoryview(b"")
     return FileTensor(
         index=index,
         name=name,
         shape=shape,
         type=table.scalar(1, ScalarType.INT8),
         buffer=table.scalar(2, ScalarType.UINT32),
-        data=_data(root, table.scalar(2, ScalarType.UINT32), where),
+        data=data,
         quantization=_quantization(table.table(4, where)),
         signature=signature,
         is_variable=table.scalar(5, ScalarType.BOOL, False),
-        is_sparse=table.table(6, where) is not None,
+        sparsity=sparsity,
     )
 
 

@@ -377,6 +377,9 @@ class GraphReader:
             return []
         if operator.code in CONTROL_OPTIONS:
             return self._controlled(operator)
+        if operator.code == BuiltinOperator.DENSIFY:
+            self._densify(operator)
+            return []
         if operator.custom_name == DECODE:
             self._decode(operator, name)
             return []
@@ -408,6 +411,34 @@ class GraphReader:
             self._tensors.know(index, value)
             self._values.know(index, value)
         return True
+
+    def _densify(self, operator: FileOperator) -> None:
+        """Let the result of DENSIFY be its constant, which is read in full where it is sparse."""
+        where = str(self._source(operator))
+        if len(operator.inputs) != 1 or len(operator.outputs) != 1:
+            self.problems.append(
+                ModelFileError(
+                    f"it has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs",
+                    where=where,
+                    legal="1 and 1",
+                    fix="export or download the model again",
+                )
+            )
+            return
+        source = self._tensors.get(operator.inputs[0])
+        if source is None:
+            self._computable.update(self._outputs_of(operator))
+        elif source.data is None or source.shape != self._graph.tensors[operator.outputs[0]].shape:
+            self.problems.append(
+                ModelFileError(
+                    f"it takes {brief(source.name)!r}, which is no constant of its output's shape",
+                    where=where,
+                    legal="a sparse constant",
+                    fix="export or download the model again",
+                )
+            )
+        else:
+            self._tensors.replace(operator.outputs[0], source)
 
     def _decode(self, operator: FileOperator, name: str) -> None:
         """Make constants of what an operator decodes."""
@@ -650,13 +681,16 @@ class GraphReader:
             known: the shape of its output, where its reader knows it.
         """
         stored = [self._graph.tensors[index] for index in operator.outputs]
-        if not any(map(is_free, stored)):
+        # Converters do not know what custom operators give, and store no extents.
+        unsaid = {t.index for t in stored if operator.custom_name and not (t.shape or t.signature)}
+        if not any(map(is_free, stored)) and not unsaid:
             return operands
         shapes: Sequence[Shape | None] = (known,) if known else inferred_shapes(node) or ()
         if not shapes and isinstance(node.op, Reshape):
             shapes = (completed(stored[0], node.inputs[0].type.elements),)
         for tensor, shape in zip(stored, shapes, strict=False):
-            if is_free(tensor) and shape is not None and fits(tensor, shape):
+            is_open = tensor.index in unsaid or (is_free(tensor) and fits(tensor, shape or ()))
+            if is_open and shape is not None:
                 self._tensors.complete(tensor.index, shape)
         open_ = [tensor for tensor in stored if self._tensors.shape_of(tensor.index) is None]
         if open_:

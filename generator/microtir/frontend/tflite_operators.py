@@ -11,7 +11,11 @@ from microtir.frontend.tflite_subgraphs import CONTROL_OPTIONS
 from microtir.frontend.tflite_variables import VARIABLE_OPTIONS
 from microtir.operators import OPERATORS, OperatorRecord
 from microtir.operators.common.tflite_operands import TfliteReader
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    options_without_fields,
+)
 
 Readers: TypeAlias = Mapping[int | str, TfliteReader]
 """By code of the schema, custom operators by their name."""
@@ -25,6 +29,7 @@ OPTIONS_OF: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
     {
         **VARIABLE_OPTIONS,
         **CONTROL_OPTIONS,
+        BuiltinOperator.DENSIFY: options_without_fields("DensifyOptions", 99),
         **{
             reader.code: reader.options
             for reader in READERS.values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from microtir.frontend.tflite_file import (
 )
 from microtir.frontend.tflite_refusals import type_advice, type_title
 from microtir.frontend.tflite_shapes import is_free
+from microtir.frontend.tflite_sparsity import written_out
 from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.operators.common.tflite_schema import TfliteType as FileType
@@ -148,13 +150,6 @@ class Tensors:
 
     def _make(self, stored: FileTensor) -> Tensor:
         dtype = self._dtype(stored)
-        if stored.is_sparse:
-            raise UnsupportedModelError(
-                "it is stored in a sparse form",
-                where=self._where(stored),
-                legal="activations, and constants stored in full",
-                fix="convert the model without the sparsity optimisation",
-            )
         quantization = read_quantization(stored, dtype, self._graph.file)
         tensor_type = TensorType(stored.shape, dtype, quantization)
         if tensor_type.bytes > MAX_TENSOR_BYTES:
@@ -184,6 +179,8 @@ class Tensors:
         is_half = stored.type == FileType.FLOAT16
         kind = np.dtype(np.float16 if is_half else tensor_type.dtype.value).newbyteorder("<")
         elements = tensor_type.elements
+        if stored.sparsity is not None:
+            return self._sparse_data(stored, view, kind, tensor_type.dtype)
         expected = int4.packed_bytes(elements) if is_int4 else elements * kind.itemsize
         if len(view) != expected:
             raise self._broken(
@@ -199,6 +196,32 @@ class Tensors:
             data = data.astype(np.float32)
             data.setflags(write=False)
         self._check_values(stored, data, tensor_type.dtype)
+        return data
+
+    def _sparse_data(
+        self, stored: FileTensor, view: memoryview, kind: np.dtype[Any], dtype: DType
+    ) -> Array:
+        """Return a constant of which elements that are not zero are stored."""
+        assert stored.sparsity is not None
+        if stored.type == FileType.INT4:
+            raise UnsupportedModelError(
+                "it is sparse, of integers of 4 bits",
+                where=self._where(stored),
+                legal="sparse tensors of float32, float16 and integers of 8 bits and more",
+                fix="convert the model without the sparsity optimisation",
+            )
+        data = None
+        if len(view) % kind.itemsize == 0:
+            data = written_out(stored.sparsity, stored.shape, np.frombuffer(view, dtype=kind))
+        if data is None:
+            raise self._broken(
+                stored,
+                f"it is sparse, and {len(view)} bytes of {kind.name} do not fit its places and its"
+                f" shape {stored.shape}",
+            )
+        data = np.asarray(data.astype(dtype.value))
+        data.setflags(write=False)
+        self._check_values(stored, data, dtype)
         return data
 
     def _check_values(self, stored: FileTensor, data: Array, dtype: DType) -> None:

@@ -178,7 +178,7 @@ def test_a_flag_comes_first() -> None:
     problem = first_problem(written_by("pytorch", with_open_extent()))
     typed_fix = problem.for_command_line().fix
     assert isinstance(problem.fix, Fix) and typed_fix is not None
-    assert typed_fix.startswith("give them: --dim length=16, or --input-shapes x:[1,16]; or ")
+    assert typed_fix.startswith("give them, for example: microtir check MODEL --dim length=16; or ")
     assert "; or export again with torch.onnx.export: an example input" in typed_fix
     again = pickle.loads(pickle.dumps(problem))
     assert (again.export, again.export_value) == (ExportProblem.OPEN_EXTENT, "x")

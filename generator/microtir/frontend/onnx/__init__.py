@@ -10,11 +10,12 @@ from microtir.frontend.model_bytes import ModelSource, load, summary
 from microtir.frontend.onnx.affine import fold_affine
 from microtir.frontend.onnx.counted_extent import check_counted_extent
 from microtir.frontend.onnx.exporters import with_exporters_option
-from microtir.frontend.onnx.file import parse
+from microtir.frontend.onnx.file import OnnxFile, parse
 from microtir.frontend.onnx.float_layers import FloatLayer
 from microtir.frontend.onnx.graph import GraphReader
 from microtir.frontend.onnx.input_order import transpose_inputs_first
 from microtir.frontend.onnx.layout import settle_layout
+from microtir.frontend.onnx.open_extents import with_example
 from microtir.frontend.onnx.quantised import float_layers, fuse_quantised
 from microtir.frontend.onnx.settled_loops import settle_loops
 from microtir.frontend.onnx.shapes import InputShapes
@@ -60,7 +61,7 @@ def from_onnx(
     reader = GraphReader(file, shapes)
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
-        raise summary(model, [with_exporters_option(p, file.producer) for p in reader.problems])
+        raise summary(model, _explained(reader, file, shapes, source))
     check_counted_extent(graph, file, shapes)
     fused = fuse_quantised(settle_loops(settle_layout(graph)))
     return IRModule(graph=fold_affine(transpose_inputs_first(fused)))
@@ -88,7 +89,16 @@ def check_onnx(
             check_counted_extent(graph, file, shapes)
     except MicrotirError as error:
         return (error,)
-    return tuple(with_exporters_option(problem, file.producer) for problem in reader.problems)
+    return tuple(_explained(reader, file, shapes, source))
+
+
+def _explained(
+    reader: GraphReader, file: OnnxFile, shapes: InputShapes, source: ModelSource
+) -> list[MicrotirError]:
+    """Return the problems of a model, with examples of open extents and options of exporters."""
+    path = str(source) if isinstance(source, str | Path) else "MODEL"
+    problems = with_example(reader.problems, file, shapes, path)
+    return [with_exporters_option(problem, file.producer) for problem in problems]
 
 
 def onnx_float_layers(

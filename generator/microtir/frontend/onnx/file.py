@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +19,7 @@ from microtir.dtype import DType
 from microtir.errors import ExportProblem, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.container import EXPORT, checked_model
 from microtir.frontend.onnx.exporters import with_exporters_option
+from microtir.frontend.onnx.inner_graphs import graphs_of
 from microtir.graph.ir import Array
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
@@ -107,6 +108,16 @@ class OnnxFile:
     opsets: Mapping[str, int]
     graph: FileGraph
     producer: str  # the exporter, as it calls itself
+
+
+def names_taken(node: FileNode) -> Iterator[str]:
+    """Yield the names of values that a node and the graphs inside of it take."""
+    yield from node.inputs
+    for value in node.attributes.values():
+        if isinstance(value, FileBody):
+            yield from value.outputs
+            for inner in value.nodes:
+                yield from names_taken(inner)
 
 
 def parse(data: bytes, file: str, folder: Path | None) -> OnnxFile:
@@ -225,7 +236,12 @@ class FileReader:
                 raise self.malformed(
                     f"the graph has {len(items)} of a kind", f"at most {MAX_ITEMS}"
                 )
-        return {tensor.name: self.array(tensor) for tensor in graph.initializer}
+        used = {name for inner in graphs_of(graph) for name in _names_used(inner)}
+        return {
+            tensor.name: self.array(tensor)
+            for tensor in graph.initializer
+            if tensor.name in used or tensor.data_type in _DTYPES
+        }
 
     def value(self, value: onnx.ValueInfoProto, *, is_output: bool = False) -> FileValue:
         """Return the type of an input or output."""
@@ -342,6 +358,13 @@ class FileReader:
 
 
 _STRING, _FLOAT16, _FLOAT64 = 8, 10, 11
+
+
+def _names_used(graph: onnx.GraphProto) -> Iterator[str]:
+    """Yield the names of values that the nodes and outputs of a graph take."""
+    for node in graph.node:
+        yield from node.input
+    yield from (value.name for value in graph.output)
 
 
 def _extents(shape: onnx.TensorShapeProto) -> tuple[int | str, ...]:

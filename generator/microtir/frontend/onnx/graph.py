@@ -8,7 +8,7 @@ import numpy as np
 
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.emitter import GraphParts
-from microtir.frontend.onnx.file import FileNode, FileValue, OnnxFile
+from microtir.frontend.onnx.file import FileNode, FileValue, OnnxFile, names_taken
 from microtir.frontend.onnx.node import NodeReader, UnreadValueError
 from microtir.frontend.onnx.rewrite import needed, with_tensors
 from microtir.frontend.onnx.shapes import InputShapes
@@ -96,8 +96,20 @@ class GraphReader:
         except UnreadValueError:
             self._values.update(dict.fromkeys(node.outputs))
         except MicrotirError as error:
-            self.problems.append(error)
+            if not self._is_dead(node):
+                self.problems.append(error)
             self._values.update(dict.fromkeys(node.outputs))
+
+    def _is_dead(self, node: FileNode) -> bool:
+        """Return whether no output of the model depends on a node, whatever it computes."""
+        graph = self._file.graph
+        needed = {value.name for value in graph.outputs}
+        if not needed:
+            return False
+        for other in reversed(graph.nodes):
+            if not needed.isdisjoint(other.outputs):
+                needed.update(names_taken(other))
+        return needed.isdisjoint(node.outputs)
 
     def _reserve_outputs(self, inputs: Sequence[Tensor]) -> None:
         """Keep the names of outputs for them: a caller finds them by these."""

@@ -27,6 +27,7 @@ from microtir.operators.selection.definition import Select
 from microtir.operators.unary.definition import Abs, Exp, Log, Neg
 
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
+_QUICK_ALPHA = float(np.float32(1.702))
 _CLAMPS = {activation.real_range: activation for activation in Activation}
 
 
@@ -180,6 +181,38 @@ def relu(node: OnnxNode) -> Tensor:
     return emit_wide(node, Maximum(), x, node.scalar_like(0, x))
 
 
+def biased_gelu(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's BiasGelu."""
+    return node.emit(Gelu(approximate=False), node.emit(Add(), *node.present))
+
+
+def fast_gelu(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's FastGelu: by tanh, of a sum where there is a bias."""
+    x, bias = node.input(0), node.optional(1)
+    return node.emit(Gelu(approximate=True), x if bias is None else node.emit(Add(), x, bias))
+
+
+def quick_gelu(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's QuickGelu: x times the sigmoid of alpha x."""
+    x = node.input(0)
+    inner = node.emit(Mul(), x, node.scalar_like(node.number("alpha", _QUICK_ALPHA), x))
+    return node.emit(Mul(), x, node.emit(Logistic(), inner))
+
+
+def parametric_softplus(node: OnnxNode) -> Tensor:
+    """Read onnxruntime's ParametricSoftplus: alpha log(1 + exp(beta x))."""
+    x = node.input(0)
+    inner = node.emit(Mul(), x, node.scalar_like(node.number("beta"), x))
+    return node.emit(Mul(), _softplus(node, inner), node.scalar_like(node.number("alpha"), x))
+
+
+def scaled_tanh(node: OnnxNode) -> Tensor:
+    """Read onnxruntime's ScaledTanh: alpha tanh(beta x)."""
+    x = node.input(0)
+    inner = node.emit(Mul(), x, node.scalar_like(node.number("beta"), x))
+    return node.emit(Mul(), node.emit(Tanh(), inner), node.scalar_like(node.number("alpha"), x))
+
+
 ONNX_READERS = (
     OnnxReader("Relu", relu),
     OnnxReader("Clip", clip, (1, 3), ("max", "min")),
@@ -199,6 +232,15 @@ ONNX_READERS = (
     OnnxReader("Softsign", softsign),
     OnnxReader("ThresholdedRelu", thresholded_relu, attributes=("alpha",)),
     OnnxReader("Shrink", shrink, attributes=("bias", "lambd")),
+    OnnxReader("Gelu", plain(Gelu(approximate=False)), domain=MICROSOFT),
+    OnnxReader("BiasGelu", biased_gelu, (2, 2), domain=MICROSOFT),
+    OnnxReader("FastGelu", fast_gelu, (1, 2), domain=MICROSOFT),
+    OnnxReader("QuickGelu", quick_gelu, attributes=("alpha",), domain=MICROSOFT),
+    OnnxReader(
+        "ParametricSoftplus", parametric_softplus, attributes=("alpha", "beta"), domain=MICROSOFT
+    ),
+    OnnxReader("ScaledTanh", scaled_tanh, attributes=("alpha", "beta"), domain=MICROSOFT),
+    OnnxReader("ThresholdedRelu", thresholded_relu, attributes=("alpha",), domain=MICROSOFT),
     OnnxReader("QLinearSigmoid", between_integers(plain(Logistic())), (4, 5), domain=MICROSOFT),
     OnnxReader(
         "QLinearLeakyRelu", between_integers(leaky_relu), (4, 5), ("alpha",), domain=MICROSOFT

@@ -73,6 +73,27 @@ def _integer_power(node: OnnxNode, base: Tensor) -> Tensor:
         factor = node.emit(Mul(), factor, factor)
 
 
+def affine(node: OnnxNode) -> Tensor:
+    """Read onnxruntime's Affine: alpha x + beta."""
+    x = node.input(0)
+    product = node.emit(Mul(), x, node.scalar_like(node.number("alpha"), x))
+    return node.emit(Add(), product, node.scalar_like(node.number("beta"), x))
+
+
+def scale(node: OnnxNode) -> Tensor:
+    """Read onnxruntime's Scale: x times one number."""
+    return node.emit(Mul(), node.input(0), node.scalar_like(node.number("scale"), node.input(0)))
+
+
+def image_scaler(node: OnnxNode) -> Tensor:
+    """Read onnxruntime's ImageScaler: one factor, and a term for each channel of (N, C, H, W)."""
+    x, terms = node.input(0), node.list_of_numbers("bias")
+    if len(x.shape) != 4 or len(terms) != x.shape[1]:
+        raise node.malformed(f"{len(terms)} terms for the shape {x.shape}", "one for each channel")
+    product = node.emit(Mul(), x, node.scalar_like(node.number("scale"), x))
+    return node.emit(Add(), product, node.constant(np.array(terms, np.float32).reshape(-1, 1, 1)))
+
+
 ONNX_READERS = (
     OnnxReader("Add", plain_wide(Add()), (2, 2)),
     OnnxReader("Sub", plain_wide(Sub()), (2, 2)),
@@ -82,6 +103,9 @@ ONNX_READERS = (
     OnnxReader("Max", _in_turn(Maximum()), (1, MANY)),
     OnnxReader("Sum", _in_turn(Add()), (1, MANY)),
     OnnxReader("Mean", mean, (1, MANY)),
+    OnnxReader("Affine", affine, attributes=("alpha", "beta"), domain=MICROSOFT),
+    OnnxReader("Scale", scale, attributes=("scale",), domain=MICROSOFT),
+    OnnxReader("ImageScaler", image_scaler, attributes=("bias", "scale"), domain=MICROSOFT),
     OnnxReader("QLinearAdd", between_integers(plain(Add()), 2), (7, 8), domain=MICROSOFT),
     OnnxReader("QLinearMul", between_integers(plain(Mul()), 2), (7, 8), domain=MICROSOFT),
 )

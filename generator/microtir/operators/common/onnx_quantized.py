@@ -17,11 +17,21 @@ from microtir.dtype import DType
 from microtir.errors import ExportProblem, ModelFileError
 from microtir.graph.ir import Array, Quantization, Tensor, TensorType
 from microtir.graph.names import brief
-from microtir.operators.common.onnx_arithmetic import add, div, least, most, mul, sub
+from microtir.operators.common.onnx_arithmetic import (
+    add,
+    choose,
+    div,
+    equal,
+    least,
+    most,
+    mul,
+    sub,
+)
 from microtir.operators.common.onnx_operands import MANY, OnnxNode
 from microtir.operators.common.onnx_parts import reshaped
 from microtir.operators.common.onnx_types import cast
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
+from microtir.operators.reduction.definition import ReduceMax, ReduceMin
 from microtir.operators.unary.definition import Round
 
 _ONE_OPERATOR = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
@@ -145,6 +155,20 @@ def _check_scale(node: OnnxNode, scaling: Scaling) -> None:
     if data is not None and not np.isfinite(data).all():
         raise node.malformed(f"its scale {brief(scaling.scale.name)!r} is no finite number",
                              "finite numbers above 0")  # fmt: skip
+
+
+def dynamically_quantised(node: OnnxNode, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Emit DynamicQuantizeLinear: uint8, and the scale and zero point that follow from values."""
+    axes = tuple(range(len(x.shape)))
+    low = least(node, node.emit(ReduceMin(axes), x, shape=()), 0.0)
+    high = most(node, node.emit(ReduceMax(axes), x, shape=()), 0.0)
+    scale = div(node, sub(node, high, low), 255.0)
+    # All zeros have a scale of 0, which would divide 0 by 0: by 1 they stay zeros.
+    divisor = choose(node, equal(node, scale, 0.0), 1.0, scale)
+    place = div(node, sub(node, 0.0, low), divisor)
+    clipped = most(node, least(node, place, 255.0), 0.0)
+    zero_point = cast(node, node.emit(Round(), clipped), DType.UINT8)
+    return quantise(node, x, Scaling(divisor, zero_point), DType.UINT8), scale, zero_point
 
 
 def _quantization(scaling: Scaling) -> Quantization | None:

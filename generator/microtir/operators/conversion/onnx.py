@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
-from microtir.operators.common.onnx_arithmetic import add, choose, div, equal, least, most, sub
+from microtir.operators.common.onnx_arithmetic import add, sub
 from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_quantized import Scaling, dequantise, quantise, scaling_of
+from microtir.operators.common.onnx_quantized import (
+    dequantise,
+    dynamically_quantised,
+    quantise,
+    scaling_of,
+)
 from microtir.operators.common.onnx_types import ONNX_TYPES, onnx_type
 from microtir.operators.common.onnx_types import cast as converted
 from microtir.operators.division.definition import FloorMod
-from microtir.operators.reduction.definition import ReduceMax, ReduceMin
-from microtir.operators.unary.definition import Round
 
 _INTEGERS = {
     **{number: ONNX_TYPES[number] for number in (2, 3, 4, 5)},
@@ -70,18 +73,7 @@ def dequantize_linear(node: OnnxNode) -> Tensor:
 
 def dynamic_quantize_linear(node: OnnxNode) -> tuple[Tensor, ...]:
     """Read DynamicQuantizeLinear: uint8 whose scale and zero point follow from the values."""
-    x = node.input(0)
-    axes = tuple(range(len(x.shape)))
-    low = least(node, node.emit(ReduceMin(axes), x, shape=()), 0.0)
-    high = most(node, node.emit(ReduceMax(axes), x, shape=()), 0.0)
-    scale = div(node, sub(node, high, low), 255.0)
-    # All zeros have a scale of 0, which would divide 0 by 0: by 1 they stay zeros.
-    divisor = choose(node, equal(node, scale, 0.0), 1.0, scale)
-    place = div(node, sub(node, 0.0, low), divisor)
-    clipped = most(node, least(node, place, 255.0), 0.0)
-    zero_point = converted(node, node.emit(Round(), clipped), DType.UINT8)
-    stored = quantise(node, x, Scaling(divisor, zero_point), DType.UINT8)
-    return stored, scale, zero_point
+    return dynamically_quantised(node, node.input(0))
 
 
 _LINEAR = ("axis", "block_size", "output_dtype", "precision", "saturate")

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.onnx_functions import fused_function
 from microtir.operators.common.onnx_integer_sums import EXACT_PRODUCTS, centred, exact_sum
 from microtir.operators.common.onnx_layers import with_bias
 from microtir.operators.common.onnx_layout import channels_first, channels_last
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along
 from microtir.operators.common.onnx_quantized import Scaling, requantised
 from microtir.operators.common.onnx_windows import OnnxWindow, window_of
@@ -66,6 +68,18 @@ def _conv_3d(node: OnnxNode, window: OnnxWindow) -> Tensor:
     return node.emit(Transpose((0, 4, 1, 2, 3)), with_bias(node, op, volume, weights))
 
 
+def fused_conv(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's FusedConv: a convolution, a term, and a function of their sum."""
+    given = node.optional(3)
+    result = conv(replace(node, inputs=node.inputs[:3]))
+    if given is not None:
+        result = node.emit(Add(), result, given)
+    has_numbers = node.has("activation_params")
+    return fused_function(
+        node, result, node.list_of_numbers("activation_params") if has_numbers else ()
+    )
+
+
 def qlinear_conv(node: OnnxNode) -> Tensor:
     """Read QLinearConv: image and weights with scale and zero point, those of the output, bias.
 
@@ -102,6 +116,13 @@ def conv_integer(node: OnnxNode) -> Tensor:
 
 ONNX_READERS = (
     OnnxReader("Conv", conv, (2, 3), ATTRIBUTES),
+    OnnxReader(
+        "FusedConv",
+        fused_conv,
+        (2, 4),
+        (*ATTRIBUTES, "activation", "activation_params"),
+        domain=MICROSOFT,
+    ),
     OnnxReader("QLinearConv", qlinear_conv, (8, 9), ATTRIBUTES),
     OnnxReader("ConvInteger", conv_integer, (2, 4), ATTRIBUTES, ranks=(3, 3)),
 )

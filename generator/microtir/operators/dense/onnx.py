@@ -6,12 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.operators.common.onnx_arithmetic import add, mul
+from microtir.operators.common.onnx_functions import fused_function
 from microtir.operators.common.onnx_integer_sums import EXACT_PRODUCTS, centred, exact_sum
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along
-from microtir.operators.common.onnx_quantized import Scaling, requantised
+from microtir.operators.common.onnx_parts import along, transposed
+from microtir.operators.common.onnx_quantized import (
+    Scaling,
+    dynamically_quantised,
+    requantised,
+)
+from microtir.operators.common.onnx_types import cast
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import Reshape, Transpose
@@ -86,6 +94,60 @@ def _product(node: OnnxNode, a: Tensor, b: Tensor) -> Tensor:
     return node.emit(FullyConnected(), a, weights, shape=(*a.shape[:-1], b.shape[1]))
 
 
+def fused_gemm(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's FusedGemm: a Gemm, and a function of its result."""
+    names = ("activation_alpha", "activation_beta", "activation_gamma")
+    numbers = [node.number(name) for name in names if node.has(name)]
+    return fused_function(node, gemm(node), numbers)
+
+
+def fused_matmul(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's FusedMatMul: alpha A B, with axes of each exchanged before."""
+    a, b = (
+        _turned(node, node.input(index), bool(node.integer(f"trans{name}", 0)),
+                bool(node.integer(f"transBatch{name}", 0)))
+        for index, name in enumerate("AB")
+    )  # fmt: skip
+    product, alpha = matmul(node.with_inputs(a, b)), node.number("alpha", 1.0)
+    if alpha == 1.0:
+        return product
+    return node.emit(Mul(), product, node.scalar_like(alpha, product))
+
+
+def _turned(node: OnnxNode, x: Tensor, is_transposed: bool, has_batch_inside: bool) -> Tensor:
+    """Return a stack of matrices with rows and columns exchanged, or taken from around its batch.
+
+    A batch inside stands behind the first axis of the matrices: (M, batch, K).
+    """
+    order = list(range(len(x.shape)))
+    if has_batch_inside and len(order) > 2:
+        order = [*order[1:-1], order[0], order[-1]]
+    if is_transposed and len(order) > 1:
+        order[-2:] = order[:-3:-1]
+    return transposed(node, x, order)
+
+
+def dynamic_matmul(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's DynamicQuantizeMatMul: A is quantised by its own extremes."""
+    stored, scale, zero_point = dynamically_quantised(node, node.input(0))
+    product = matmul_integer(node.with_inputs(stored, node.input(1), zero_point, node.optional(3)))
+    return _rescaled(node, product, scale, node.input(2), node.optional(4))
+
+
+def matmul_to_float(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's MatMulIntegerToFloat: sums of int32 times both scales."""
+    zeros = node.optional(4), node.optional(5)
+    product = matmul_integer(node.with_inputs(node.input(0), node.input(1), *zeros))
+    return _rescaled(node, product, node.input(2), node.input(3), node.optional(6))
+
+
+def _rescaled(
+    node: OnnxNode, sums: Tensor, first: Tensor, second: Tensor, bias: Tensor | None
+) -> Tensor:
+    real = mul(node, cast(node, sums, DType.FLOAT32), mul(node, first, second))
+    return real if bias is None else add(node, real, bias)
+
+
 def qlinear_matmul(node: OnnxNode) -> Tensor:
     """Read QLinearMatMul: both operands with scale and zero point, and those of the output."""
     a, b = Scaling(*node.inputs_at(1, 2), axis=-2), Scaling(*node.inputs_at(4, 5), axis=-1)
@@ -121,5 +183,33 @@ ONNX_READERS = (
     OnnxReader("QLinearMatMul", qlinear_matmul, (8, 8)),
     OnnxReader("QLinearMatMul", qlinear_matmul, (8, 8), domain=MICROSOFT),
     OnnxReader("MatMulInteger", matmul_integer, (2, 4), ranks=(1, 1)),
+    OnnxReader(
+        "FusedGemm",
+        fused_gemm,
+        (2, 3),
+        (
+            "alpha",
+            "beta",
+            "transA",
+            "transB",
+            "activation",
+            "activation_alpha",
+            "activation_beta",
+            "activation_gamma",
+        ),
+        domain=MICROSOFT,
+    ),
+    OnnxReader(
+        "FusedMatMul",
+        fused_matmul,
+        (2, 2),
+        ("alpha", "transA", "transB", "transBatchA", "transBatchB"),
+        domain=MICROSOFT,
+    ),
+    OnnxReader(
+        "TransposeMatMul", fused_matmul, (2, 2), ("alpha", "transA", "transB"), domain=MICROSOFT
+    ),
+    OnnxReader("DynamicQuantizeMatMul", dynamic_matmul, (3, 5), domain=MICROSOFT, ranks=(1, 1)),
+    OnnxReader("MatMulIntegerToFloat", matmul_to_float, (4, 7), domain=MICROSOFT, ranks=(1, 1)),
     OnnxReader("QGemm", qgemm, (6, 9), ("alpha", "transA", "transB"), domain=MICROSOFT),
 )

@@ -277,6 +277,18 @@ def _wrapped(node: OnnxNode, x: Tensor, before: tuple[int, ...], after: tuple[in
     return x
 
 
+def crop(node: OnnxNode) -> Tensor:
+    """Read onnxruntime's Crop: an image without its border, or as much of it as is said."""
+    x, border = node.input(0), node.list_of_integers("border")
+    if len(x.shape) != 4 or len(border) != 4 or min(border, default=0) < 0:
+        raise node.malformed(f"a border of {border} around {x.shape}", "4 numbers around an image")
+    left, top, right, bottom = border
+    size = node.list_of_integers("scale", (x.shape[2] - top - bottom, x.shape[3] - left - right))
+    if len(size) != 2 or min(size) < 1 or top + size[0] > x.shape[2] or left + size[1] > x.shape[3]:
+        raise node.malformed(f"{size} of an image of {x.shape} behind {border}", "a part of it")
+    return box(node, x, (0, 0, top, left), (*x.shape[:2], *size))
+
+
 ONNX_READERS = (
     OnnxReader("Identity", identity),
     OnnxReader("Dropout", dropout, (1, 3), ("ratio", "seed"), outputs=2),
@@ -289,6 +301,7 @@ ONNX_READERS = (
     OnnxReader("QLinearConcat", qlinear_concat, (5, MANY), ("axis",), domain=MICROSOFT),
     OnnxReader("Split", split, (1, 2), ("axis", "num_outputs", "split"), outputs=MANY),
     OnnxReader("Slice", slice_, (1, 5), ("axes", "ends", "starts")),
+    OnnxReader("Crop", crop, attributes=("border", "scale"), domain=MICROSOFT),
     OnnxReader("CenterCropPad", by_definition, (2, 2), ("axes",)),
     OnnxReader("Pad", pad, (1, 4), ("mode", "pads", "value")),
 )

@@ -115,6 +115,25 @@ def skip_rms_normalization(node: OnnxNode) -> tuple[Tensor, ...]:
     return result, nothing, nothing, total
 
 
+def skip_layer_normalization(node: OnnxNode) -> tuple[Tensor, ...]:
+    """Read com.microsoft's SkipLayerNormalization: a sum, normalised; both are outputs."""
+    total, bias = add(node, node.input(0), node.input(1)), node.optional(4)
+    total = total if bias is None else node.emit(Add(), total, bias)
+    normal = _centred(node, total, (len(total.shape) - 1,))
+    result = _scaled(node, normal, node.input(2), node.optional(3))
+    nothing = node.constant(np.zeros(0, np.float32))
+    return result, nothing, nothing, total
+
+
+def mean_variance(node: OnnxNode) -> Tensor:
+    """Read onnxruntime's first MeanVarianceNormalization, of (N, C, H, W)."""
+    x = node.input(0)
+    axes = tuple(n for n in range(len(x.shape)) if n != 1 or node.integer("across_channels", 0))
+    if node.integer("normalize_variance", 1):
+        return _centred(node, x, axes)
+    return node.emit(Sub(), x, node.emit(Mean(axes, keep_dims=True), x))
+
+
 def _by_channel(node: OnnxNode, values: Tensor, rank: int) -> Tensor:
     """Return a vector of channels as it broadcasts with (N, C, ...)."""
     return node.emit(Reshape(), values, shape=(values.type.elements, *(1,) * (rank - 2)))
@@ -193,6 +212,21 @@ ONNX_READERS = (
         (3, 4),
         ("epsilon",),
         outputs=4,
+        domain=MICROSOFT,
+    ),
+    OnnxReader(
+        "SkipLayerNormalization",
+        skip_layer_normalization,
+        (3, 5),
+        ("epsilon",),
+        outputs=4,
+        domain=MICROSOFT,
+    ),
+    OnnxReader("LayerNormalization", layer_normalization, (2, 3), _LAYER, 3, MICROSOFT),
+    OnnxReader(
+        "MeanVarianceNormalization",
+        mean_variance,
+        attributes=("across_channels", "normalize_variance"),
         domain=MICROSOFT,
     ),
     OnnxReader("LpNormalization", lp_normalization, attributes=("axis", "p")),

@@ -7,7 +7,7 @@ Few steps are written out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -15,81 +15,25 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor, TensorType
-from microtir.operators.activations.definition import Elu, LeakyRelu, Logistic, Relu, Tanh
 from microtir.operators.common.onnx_arithmetic import (
     add,
     choose,
-    div,
-    greater,
     least,
     most,
     mul,
     sub,
 )
+from microtir.operators.common.onnx_functions import ACTIVATIONS, ElementFunction
 from microtir.operators.common.onnx_loops import Loop, Turn
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along, backwards, joined, reshaped, transposed
+from microtir.operators.common.onnx_quantized import Scaling, dequantise, dynamically_quantised
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.recurrent.definition import Lstm
-from microtir.operators.unary.definition import Abs, Exp, Log
 
 _MOST_STEPS = 1 << 9  # that are written out
-
-
-def _affine(node: OnnxNode, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return add(node, mul(node, x, alpha), beta)
-
-
-def _hard_sigmoid(node: OnnxNode, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return least(node, most(node, _affine(node, x, alpha, beta), 0.0), 1.0)
-
-
-def _scaled_tanh(node: OnnxNode, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return mul(node, node.emit(Tanh(), mul(node, x, beta)), alpha)
-
-
-def _elu(node: OnnxNode, x: Tensor, alpha: float, _beta: float) -> Tensor:
-    low = mul(node, node.emit(Elu(), least(node, x, 0.0)), alpha)
-    return add(node, most(node, x, 0.0), low)
-
-
-def _thresholded(node: OnnxNode, x: Tensor, alpha: float, _beta: float) -> Tensor:
-    return choose(node, greater(node, x, alpha), x, 0.0)
-
-
-def _softsign(node: OnnxNode, x: Tensor, _alpha: float, _beta: float) -> Tensor:
-    return div(node, x, add(node, node.emit(Abs(), x), 1.0))
-
-
-def _softplus(node: OnnxNode, x: Tensor, _alpha: float, _beta: float) -> Tensor:
-    small = node.emit(Exp(), mul(node, node.emit(Abs(), x), -1.0))
-    return add(node, most(node, x, 0.0), node.emit(Log(), add(node, small, 1.0)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Activation:
-    """A function of an element with two numbers, and what these are if nothing is said."""
-
-    emit: Callable[[OnnxNode, Tensor, float, float], Tensor]
-    alpha: float = 0.0
-    beta: float = 0.0
-
-
-_ACTIVATIONS = {
-    "Sigmoid": _Activation(lambda node, x, _a, _b: node.emit(Logistic(), x)),
-    "Tanh": _Activation(lambda node, x, _a, _b: node.emit(Tanh(), x)),
-    "Relu": _Activation(lambda node, x, _a, _b: node.emit(Relu(), x)),
-    "LeakyRelu": _Activation(lambda node, x, a, _b: node.emit(LeakyRelu(a), x), 0.01),
-    "Affine": _Activation(_affine, 1.0),
-    "HardSigmoid": _Activation(_hard_sigmoid, 0.2, 0.5),
-    "ScaledTanh": _Activation(_scaled_tanh, 1.0, 1.0),
-    "Elu": _Activation(_elu, 1.0),
-    "ThresholdedRelu": _Activation(_thresholded, 1.0),
-    "Softsign": _Activation(_softsign),
-    "Softplus": _Activation(_softplus),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +49,7 @@ class _Direction:
         state_bias: what is added to that product.
         functions: of the gates.
         peepholes: what multiplies the cells for each gate, if anything does.
+        is_rounded: whether the state is quantised by its own extremes in each step.
     """
 
     node: OnnxNode
@@ -115,6 +60,7 @@ class _Direction:
     state_bias: Tensor | None
     functions: Sequence[Callable[[Tensor], Tensor]]
     peepholes: Tensor | None = None
+    is_rounded: bool = False
 
     def step_inputs(self, step: int) -> Tensor:
         """Return (N, gates * size)."""
@@ -125,6 +71,7 @@ class _Direction:
         """Return what the state adds to some gates."""
         rows = (self.gates if count is None else count) * self.size
         weights = along(self.node, self.state, 0, first * self.size, rows)
+        h = _rounded(self.node, h) if self.is_rounded else h
         found = _product(self.node, h, weights)
         if self.state_bias is None:
             return found
@@ -167,9 +114,9 @@ def _functions(
     ]
     found = []
     for number, name in enumerate(names):
-        activation = _ACTIVATIONS.get(name)
+        activation = ACTIVATIONS.get(name)
         if activation is None:
-            raise node.malformed(f"the activation {name!r}", ", ".join(_ACTIVATIONS))
+            raise node.malformed(f"the activation {name!r}", ", ".join(ACTIVATIONS))
         at = direction * count + number
         alpha, beta = (
             given[at] if at < len(given) else default
@@ -182,7 +129,7 @@ def _functions(
 
 
 def _bound(
-    node: OnnxNode, activation: _Activation, alpha: float, beta: float
+    node: OnnxNode, activation: ElementFunction, alpha: float, beta: float
 ) -> Callable[[Tensor], Tensor]:
     return lambda x: activation.emit(node, x, alpha, beta)
 
@@ -197,6 +144,7 @@ class _Cell:
         functions: of one direction, if nothing is said.
         step: given a direction, its step's inputs and the states, the new states.
         bias_apart: whether what is added to the state's product stays apart from the inputs'.
+        is_rounded: whether products are of values that are quantised by their own extremes.
     """
 
     gates: int
@@ -204,6 +152,7 @@ class _Cell:
     functions: tuple[str, ...]
     step: Callable[[_Direction, Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]
     bias_apart: bool = False
+    is_rounded: bool = False
 
 
 def _rnn_step(layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -283,6 +232,33 @@ def _layer(cell: _Cell) -> Callable[[OnnxNode], tuple[Tensor, ...]]:
         return (listed, *finals)
 
     return read
+
+
+def _rounded(node: OnnxNode, x: Tensor) -> Tensor:
+    """Return values that uint8 between their extremes stands for."""
+    stored, scale, zero_point = dynamically_quantised(node, x)
+    return dequantise(node, stored, Scaling(scale, zero_point))
+
+
+def dynamic_lstm(node: OnnxNode) -> tuple[Tensor, ...]:
+    """Read com.microsoft's DynamicQuantizeLSTM: weights of 8 bits, and all that meets them rounded.
+
+    Its matrices are (inputs, gates), with one scale for each direction, or for each of its gates.
+    """
+    x = node.input(0)
+    matrices = []
+    for index, first in ((1, 8), (2, 10)):
+        stored = node.known(index, "the weights").astype(np.float32)
+        scale, zero_point = (
+            node.known(at, name) for at, name in ((first, "the scales"), (first + 1, "the zeros"))
+        )
+        if stored.ndim != 3 or scale.size not in (stored.shape[0], stored[:, 0].size):
+            raise node.malformed(f"scales of shape {scale.shape} for weights of {stored.shape}")
+        shape = (stored.shape[0], 1, -1)
+        values = (stored - zero_point.astype(np.float32).reshape(shape)) * scale.reshape(shape)
+        matrices.append(node.constant(values.astype(np.float32).transpose(0, 2, 1)))
+    inputs = (_rounded(node, x), *matrices, *node.inputs[3:8])
+    return _layer(replace(_LSTM, is_rounded=True))(node.with_inputs(*inputs))
 
 
 _PLAIN_FUNCTIONS = ("Sigmoid", "Tanh", "Tanh")
@@ -373,8 +349,9 @@ def _direction(node: OnnxNode, cell: _Cell, x: Tensor, number: int) -> _Directio
     peepholes = node.optional(7) if cell.states > 1 else None
     if peepholes is not None:
         peepholes = reshaped(node, along(node, peepholes, 0, number, 1), peepholes.shape[1])
+    size, rounds = state.shape[1], cell.is_rounded
     return _Direction(
-        node, cell.gates, state.shape[1], inputs, state, state_bias, functions, peepholes
+        node, cell.gates, size, inputs, state, state_bias, functions, peepholes, rounds
     )
 
 
@@ -477,5 +454,14 @@ ONNX_READERS = (
     ),
     OnnxReader(
         "LSTM", _layer(_LSTM), (3, 8), (*_ATTRIBUTES, "input_forget"), outputs=3, ranks=_RANKS
+    ),
+    OnnxReader(
+        "DynamicQuantizeLSTM",
+        dynamic_lstm,
+        (12, 12),
+        (*_ATTRIBUTES, "input_forget"),
+        outputs=3,
+        domain=MICROSOFT,
+        ranks=_RANKS,
     ),
 )
