@@ -184,7 +184,8 @@ def compile_once(
     see("measure", figures)
     percent = config.primary_target().work_percent
     reasons = decisions(planned, limits.goal, lambda node: refusals(node, config), percent)
-    named_reasons = {f.name: reasons[op.node] for op, fs in lowered.items() for f in fs}
+    # A layer of two functions is named by the first: whoever adds up counts it once.
+    named_reasons = {fs[0].name: reasons[op.node] for op, fs in lowered.items()}
     return Program(
         planned.graph, planned, functions, main, named, placement, constants, figures,
         MappingProxyType(named_reasons),

@@ -102,7 +102,7 @@ class StreamInfo:
 class ModelInfo:
     """Facts about a model that the header, the metadata and the reports state.
 
-    `decisions` has an entry for every layer function, under its name.
+    `decisions` has an entry for every layer, under the name of its first function.
     """
 
     name: str

@@ -69,11 +69,12 @@ class TableNode:
 
         `UNKNOWN_COST` without either.
 
-        Who gave a kernel no cycles said how many instructions it takes.
+        Who gave a kernel no cycles said how many instructions it takes. A function that finishes a
+        layer costs nothing more: all of it is counted at the first function.
         """
         decided = [model.decisions.get(layer.name) for layer in self.layers]
         known = [d.cycles or d.instructions for d in decided if d is not None]
-        return min(sum(known), UNKNOWN_COST) if len(known) == len(decided) else UNKNOWN_COST
+        return min(sum(known), UNKNOWN_COST) if model.decisions else UNKNOWN_COST
 
 
 @dataclass(frozen=True, slots=True)
