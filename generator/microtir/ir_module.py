@@ -144,6 +144,25 @@ class IRModule:
     is_lowered: bool = False
     program: Program | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what is no program: a mapping of functions, for example.
+
+        Raises:
+            UsageError: names the field.
+        """
+        if not isinstance(self.graph, Graph | None):
+            raise UsageError(
+                f"'graph' got an object of type {type(self.graph).__name__}",
+                where="IRModule(graph)",
+                legal="what a frontend gives; functions are given as IRModule(functions=(f, ...))",
+            )
+        if not all(isinstance(function, PrimFunc) for function in self.functions):
+            raise UsageError(
+                "'functions' holds something that is no PrimFunc",
+                where="IRModule(functions)",
+                legal="PrimFuncs, as te.create_prim_func gives them",
+            )
+
     @checked_arguments
     def function(self, name: str) -> PrimFunc:
         """Return the PrimFunc called `name`; UsageError if there is none."""
