@@ -166,15 +166,16 @@ class IRModule:
     @checked_arguments
     def function(self, name: str) -> PrimFunc:
         """Return the PrimFunc called `name`; UsageError if there is none."""
-        functions = {f.name: f for f in self.functions}
-        if name not in functions:
+        found = next((f for f in self.functions if f.name == name), None)
+        if found is None:
+            functions = [f.name for f in self.functions]
             raise UsageError(
                 f"the module has no function '{name}'",
                 where="IRModule.function(name)",
                 legal=", ".join(functions) or "none: the module is not lowered",
                 fix=nearest(name, functions) or None,
             )
-        return functions[name]
+        return found
 
     @checked_arguments
     def require_config(self, stage: str) -> CompilationConfig:

@@ -165,8 +165,12 @@ def tensor_of(program: CProgram, model: ModelInfo, step: int, view: BufferView) 
     if index >= len(model.ports):
         filled = [number for number, pool in enumerate(model.memory.pools) if pool.size]
         pool = filled[index - len(model.ports)]
-        placed = tuple(p for p in model.memory.placements if p.pool == pool)
-        name = label_of(placed, step, view)
+        alive = [
+            p
+            for p in model.memory.placements
+            if p.pool == pool and p.first_step <= step <= p.last_step
+        ]
+        name = label_of(alive, step, view)
         return TableTensor("WORKSPACE", view.byte_offset, elements, view.dtype, name, pool)
     port = model.ports[index]
     ports = model.inputs if port.kind is PortKind.INPUT else model.outputs
