@@ -278,3 +278,17 @@ def test_checks_cost_little() -> None:
     with pytest.raises(UsageError, match=r"argument 'b' got 3, of type int\n  legal: str, None"):
         function(1, 3)  # type: ignore[arg-type]
     assert function(np.int64(3)) == 3
+
+
+def test_what_others_make_says_who() -> None:
+    """A schedule of a function, or a module of a mapping, as TVM had them, is no AttributeError."""
+    x, y = program()
+    function = te.create_prim_func([x, y], "f", y)
+    with pytest.raises(UsageError, match=r"te\.create_schedule"):
+        microtir.Schedule(function)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"functions=\(f"):
+        microtir.IRModule({"main": function})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no PrimFunc"):
+        microtir.IRModule(functions=("main",))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="artifact"):
+        microtir.host.Model(function, None)  # type: ignore[arg-type]

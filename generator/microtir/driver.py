@@ -184,7 +184,8 @@ def compile_once(
     see("measure", figures)
     percent = config.primary_target().work_percent
     reasons = decisions(planned, limits.goal, lambda node: refusals(node, config), percent)
-    named_reasons = {f.name: reasons[op.node] for op, fs in lowered.items() for f in fs}
+    # A layer of two functions is named by the first: whoever adds up counts it once.
+    named_reasons = {fs[0].name: reasons[op.node] for op, fs in lowered.items()}
     return Program(
         planned.graph, planned, functions, main, named, placement, constants, figures,
         MappingProxyType(named_reasons),
@@ -196,6 +197,7 @@ def build(
     inputs: Schedule | PrimFunc | IRModule,
     config: CompilationConfig | Target | None = None,
     *,
+    target_host: Target | None = None,
     args: Sequence[Buffer | Tensor | Var | ScalarVar] | None = None,
     name: str = "main",
     binds: Mapping[Tensor, Buffer] | None = None,
@@ -213,6 +215,7 @@ def build(
         inputs: as for `lower`.
         config: replaces the module's own; a Target stands for
             `CompilationConfig.from_target(target)`.
+        target_host: with a Target, the one that runs the entry function.
         args: as for `lower`.
         name: as for `lower`.
         binds: as for `lower`.
@@ -227,7 +230,7 @@ def build(
     Returns:
         The generated sources with their metadata, in memory.
     """
-    module = configured(module_of(inputs, args, name, binds), config)
+    module = configured(module_of(inputs, args, name, binds), config, target_host)
     lowered = lower(module, name=name if not module.is_lowered else "main",
                     simple_mode=simple_mode, observe=observe, passes=passes,
                     libraries=libraries, compiler=compiler, best_effort=best_effort,

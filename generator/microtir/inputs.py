@@ -48,14 +48,23 @@ def module_of(
     return inputs if inputs.graph or inputs.is_lowered else _with_entries(inputs)
 
 
-def configured(module: IRModule, config: CompilationConfig | Target | None) -> IRModule:
+def configured(
+    module: IRModule, config: CompilationConfig | Target | None, target_host: Target | None = None
+) -> IRModule:
     """Return the module with the configuration that `build` was given, if it was.
 
     Raises:
-        UsageError: it was lowered for another one.
+        UsageError: it was lowered for another one, or there is a host and no target.
     """
     if isinstance(config, Target):
-        config = CompilationConfig.from_target(config)
+        config = CompilationConfig.from_target(config, target_host)
+    elif target_host is not None:
+        raise UsageError(
+            f"argument 'target_host' got {target_host!r}, and 'config' is no target",
+            where="build(target_host)",
+            legal="a Target beside it: build(mod, target, target_host=host)",
+            fix="name it in the configuration: config.with_(target_host=...)",
+        )
     if config is None or (module.is_lowered and _asks_for(config, module.config)):
         return module
     if module.is_lowered:

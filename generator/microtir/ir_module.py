@@ -102,7 +102,7 @@ class StreamInfo:
 class ModelInfo:
     """Facts about a model that the header, the metadata and the reports state.
 
-    `decisions` has an entry for every layer function, under its name.
+    `decisions` has an entry for every layer, under the name of its first function.
     """
 
     name: str
@@ -144,18 +144,38 @@ class IRModule:
     is_lowered: bool = False
     program: Program | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what is no program: a mapping of functions, for example.
+
+        Raises:
+            UsageError: names the field.
+        """
+        if not isinstance(self.graph, Graph | None):
+            raise UsageError(
+                f"'graph' got an object of type {type(self.graph).__name__}",
+                where="IRModule(graph)",
+                legal="what a frontend gives; functions are given as IRModule(functions=(f, ...))",
+            )
+        if not all(isinstance(function, PrimFunc) for function in self.functions):
+            raise UsageError(
+                "'functions' holds something that is no PrimFunc",
+                where="IRModule(functions)",
+                legal="PrimFuncs, as te.create_prim_func gives them",
+            )
+
     @checked_arguments
     def function(self, name: str) -> PrimFunc:
         """Return the PrimFunc called `name`; UsageError if there is none."""
-        functions = {f.name: f for f in self.functions}
-        if name not in functions:
+        found = next((f for f in self.functions if f.name == name), None)
+        if found is None:
+            functions = [f.name for f in self.functions]
             raise UsageError(
                 f"the module has no function '{name}'",
                 where="IRModule.function(name)",
                 legal=", ".join(functions) or "none: the module is not lowered",
                 fix=nearest(name, functions) or None,
             )
-        return functions[name]
+        return found
 
     @checked_arguments
     def require_config(self, stage: str) -> CompilationConfig:

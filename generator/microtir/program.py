@@ -26,7 +26,7 @@ class Program:
         placement: where the buffers lie.
         constants: where the arrays of constants lie.
         figures: bytes of flash and stack.
-        decisions: why each layer function is what it is, by its name.
+        decisions: why each layer is what it is, by the name of its first function.
         declined: what it could save and does not, since that costs too much.
     """
 

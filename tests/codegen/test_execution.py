@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir import host
+from microtir.codegen.printer.environment import render
 from microtir.dtype import DType
 from microtir.errors import InterpreterError
 from microtir.ir_module import IRModule
@@ -40,6 +43,7 @@ from microtir.tir.ir import (
     Var,
 )
 from microtir.tir.visitor import substitute
+from tests.support.c_compilers import STRICT, compiler_output
 from tests.support.programs import artifact_of, config, loop
 
 TYPES = (
@@ -327,3 +331,21 @@ def test_library_functions_are_close(intrinsic: Intrinsic, ulps: int) -> None:
     np.testing.assert_array_max_ulp(
         expected[0].astype(np.float32), actual[0].astype(np.float32), maxulp=ulps
     )
+
+
+@pytest.mark.parametrize("flag", ["-D__x86_64__", "-U__x86_64__"])
+def test_leading_zeros_are_counted(flag: str, tmp_path: Path) -> None:
+    """By the compiler's function and without it, for every place of the highest bit."""
+    helper = render("c/helpers/count_leading_zeros.c.j2")
+    (tmp_path / "main.c").write_text(
+        "typedef int int32_t;\ntypedef unsigned int uint32_t;\n" + helper + "\nint main(void)\n{\n"
+        "    int wrong = count_leading_zeros(0) != 32;\n"
+        "    for (int bit = 0; bit < 32; bit++) {\n"
+        "        const uint32_t low = 1u << bit;\n"
+        "        wrong += count_leading_zeros(low) != 31 - bit;\n"
+        "        wrong += count_leading_zeros(low | (low - 1u)) != 31 - bit;\n    }\n"
+        "    return wrong;\n}\n"
+    )
+    command = ["gcc", "-std=c99", *STRICT, flag, "main.c", "-o", "program"]
+    assert "error" not in compiler_output(command, tmp_path)
+    subprocess.run([str(tmp_path / "program")], check=True, timeout=60)

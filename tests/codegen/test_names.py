@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from microtir.codegen.printer.main_printer import alive_at_steps
 from microtir.codegen.printer.names import ScopedNames, UniqueNames
-from microtir.tir.ir import Var
+from microtir.dtype import DType
+from microtir.memory_plan import BufferPlacement
+from microtir.tir.ir import Buffer, Var
 
 
 @pytest.mark.parametrize(
@@ -52,3 +55,23 @@ def test_used_names_are_known() -> None:
     assert not names.is_used(var)
     assert names.of(var) == "n"
     assert names.is_used(var)
+
+
+def test_names_of_the_file_are_seen() -> None:
+    """Constants have the names of the file in every function, beside its own."""
+    names, known = ScopedNames(()), Buffer("known", (4,), DType.INT8)
+    names.see({known: "net_known"})
+    own = Buffer("own", (4,), DType.INT8)
+    assert (names.of(known), names.define(own), names.of(own)) == ("net_known", "own", "own")
+
+
+def test_buffers_that_are_in_use_at_a_step() -> None:
+    """Those whose first and last step are around it, in their order."""
+    spans = [(0, 2), (1, 1), (2, 5), (0, 5)]
+    placements = [
+        BufferPlacement(f"b{n}", 8 * n, 8, first, last) for n, (first, last) in enumerate(spans)
+    ]
+    alive = alive_at_steps(placements)
+    for step in range(7):
+        expected = [p for p in placements if p.first_step <= step <= p.last_step]
+        assert list(alive.get(step, ())) == expected

@@ -251,3 +251,32 @@ def test_any_text_is_a_target_or_a_config_error(text: str) -> None:
     except ConfigError:
         return
     assert Target(str(target)) == target
+
+
+@pytest.mark.parametrize(
+    ("mcpu", "has_dsp", "has_mve"),
+    [
+        *((name, False, False) for name in ("cortex-m0", "cortex-m0plus", "cortex-m3")),
+        *((name, True, False) for name in ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m35p")),
+        *((name, True, True) for name in ("cortex-m55", "cortex-m85")),
+        ("cortex-m4+nodsp", False, False),
+        ("cortex-m55+nomve", True, False),
+        ("cortex-m55+nodsp", False, False),
+    ],
+)
+def test_features_are_asked_for_as_in_microtvm(mcpu: str, has_dsp: bool, has_mve: bool) -> None:
+    """By attributes; they are a tuple as well."""
+    features = Target(f"c -mcpu={mcpu}").features
+    assert (features.has_dsp, features.has_mve) == (has_dsp, has_mve)
+    assert (Feature.DSP in features, Feature.MVE in features) == (has_dsp, has_mve)
+
+
+def test_a_target_gets_a_host() -> None:
+    """As a new target, in the place of the host that it had; kinds are listed."""
+    alone = Target("c -mcpu=cortex-m4")
+    hosted = alone.with_host("c")
+    assert hosted == Target("c -mcpu=cortex-m4", host="c") and alone.host is None
+    assert hosted.with_host("c -mcpu=cortex-m55").host == Target("c -mcpu=cortex-m55")
+    with pytest.raises(ConfigError, match="host of its own"):
+        alone.with_host(hosted)
+    assert Target.list_kinds() == ["c"]

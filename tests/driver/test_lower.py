@@ -20,6 +20,7 @@ from microtir.schedule import Schedule
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer, For, LoopKind, PrimFunc
 from microtir.tir.visitor import walk
+from tests.support.small_models import module_of, quantised_graph
 
 F32 = DType.FLOAT32
 
@@ -243,3 +244,14 @@ def test_two_functions_of_one_name_are_refused() -> None:
     """Names are what functions call each other by, and what C knows them by."""
     with pytest.raises(TirError, match="two functions are called 'twin'"):
         microtir.lower(IRModule(functions=(function("twin"), function("twin"))))
+
+
+def test_build_takes_a_host_beside_a_target() -> None:
+    """The same as a configuration with both; without a target it is refused."""
+    module, target, host = module_of(quantised_graph()), Target("c -mcpu=cortex-m4"), Target("c")
+    config = CompilationConfig(targets=target, target_host=host)
+    given = microtir.build(module, target, target_host=host)
+    assert given.sources == microtir.build(module, config).sources
+    for other in (config, None):
+        with pytest.raises(UsageError, match="target_host"):
+            microtir.build(module, other, target_host=host)

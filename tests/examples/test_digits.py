@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import microtir
 from examples.digits import quantize, train
 from examples.digits.network import (
     CLASSES,
@@ -21,6 +22,7 @@ from examples.digits.network import (
     layer_inputs,
     of_layer,
 )
+from microtir.report.collect import describe
 from tests.support.tflm import run_tflm
 
 FOLDER = Path(quantize.__file__).parent
@@ -243,4 +245,10 @@ def test_demo_ends_with_what_was_made_and_what_comes_next(tmp_path: Path) -> Non
     for name in ("for cortex-m4", "workspace", "instructions  ", "weights  ", "code  ", "next: "):
         assert name in done.stdout
     assert "450 of 450 outputs" in done.stdout
+    config = microtir.CompilationConfig(targets=["c -mcpu=cortex-m4"])
+    report = describe(
+        microtir.frontend.from_tflite(FOLDER / "digits_int8.tflite").with_configuration(config)
+    )
+    expected = sum(layer.choice.instructions or 0 for layer in report.layers if layer.choice)
+    assert f" {expected} a run" in done.stdout
     assert "fit example:digits" in done.stdout.splitlines()[-2]

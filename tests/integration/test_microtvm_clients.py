@@ -5,8 +5,10 @@ Their parts are linked with what archives hold, under sanitizers, and run on ref
 
 from __future__ import annotations
 
+import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,10 +47,13 @@ def units(folder: Path) -> list[str]:
 def test_a_dynamic_bundle_is_loaded_at_run_time(
     compiler: str, language: str, tmp_path: Path
 ) -> None:
-    """A library with a model, its weights and the runtime; the program knows names only."""
+    """A library with a model, its weights and the runtime; the program knows names only.
+
+    All else is hidden, as in the Makefiles of such bundles.
+    """
     folder = unpacked(two_ports_graph(), BASE.with_(executor="graph"), tmp_path / "mlf")
     write_blobs((folder / "parameters" / "default.params").read_bytes(), "graph", folder)
-    flags = [*WARNINGS, *SANITIZERS, *INCLUDES, "-fPIC"]
+    flags = [*WARNINGS, *SANITIZERS, *INCLUDES, "-fPIC", "-fvisibility=hidden"]
     library = [compiler, *flags, "-x", language, "-c", str(APPS / "bundle_library.c")]
     assert not compiler_output([*library, "-o", "library.o"], folder)
     linked = ["gcc", "-std=c99", *flags, "-shared", "library.o", *units(folder)]
@@ -56,6 +61,29 @@ def test_a_dynamic_bundle_is_loaded_at_run_time(
     program = ["gcc", "-std=c99", *WARNINGS, *SANITIZERS, str(APPS / "dynamic_bundle.c")]
     assert not compiler_output([*program, "-o", "app", "-ldl"], folder)
     assert [int(line) for line in run("./app", folder).split()] == expected()
+
+
+def test_a_library_offers_what_microtvm_offered(tmp_path: Path) -> None:
+    """Generated functions and those of the runtime's API, with all others hidden."""
+    executor = Executor("aot", {"interface-api": "packed"})
+    cases: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "packed": {"executor": executor, "runtime": Runtime("crt", {"system-lib": True})},
+    }
+    for name, changes in cases.items():
+        config = BASE.with_(module_name=name, **changes)
+        folder = unpacked(two_ports_graph(), config, tmp_path / name)
+        flags = ["-std=c99", *WARNINGS, *INCLUDES, "-fPIC", "-fvisibility=hidden", "-shared"]
+        assert not compiler_output(["gcc", *flags, *units(folder), "-o", "lib.so"], folder)
+        done = subprocess.run(
+            ["nm", "-D", "--defined-only", "lib.so"],
+            cwd=folder, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        listed = {line.split()[-1] for line in done.stdout.splitlines()}
+        assert f"tvmgen_{name}_run" in listed
+        wanted = {"TVMFuncGetGlobal", "TVMSystemLibEntryPoint", f"tvmgen_{name}_module"}
+        assert (wanted if changes else {f"tvmgen_{name}___tvm_main__"}) <= listed
+        assert not any(symbol.startswith(("microtir_", f"{name}_")) for symbol in listed)
 
 
 @pytest.mark.parametrize("standard", ["c++11", "c++20"])

@@ -39,6 +39,7 @@ from tests.support.small_models import (
     tiny_graph,
 )
 
+LOGGING = "tvm/runtime/crt/logging.h"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 APPS = Path(__file__).with_name("microtvm_apps")
 BASE = CompilationConfig(targets="c", compatibility="microtvm")
@@ -129,11 +130,16 @@ def expected() -> list[int]:
 
 def printed(command: list[str], folder: Path) -> list[int]:
     """Compile an application, run it, and read the numbers that it prints."""
+    return [int(line) for line in printed_text(command, folder).split()]
+
+
+def printed_text(command: list[str], folder: Path) -> str:
+    """Compile an application, run it, and return what it prints."""
     problems = compiler_output([*command, "-o", "app", "-lm"], folder)
     assert not problems, problems
     done = subprocess.run(["./app"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    return [int(line) for line in done.stdout.split()]
+    return done.stdout
 
 
 @pytest.mark.parametrize("compiler", HOST_COMPILERS)
@@ -281,6 +287,55 @@ _Static_assert(TVM_CRT_MAX_NDIM == 6, "default");
 """)
     command = ["gcc", "-std=c11", *INCLUDES, "-fsyntax-only", "app.c"]
     assert not compiler_output(command, tmp_path)
+
+
+@pytest.mark.parametrize("first", ["crt_config.h", "tvm/runtime/crt/packed_func.h", LOGGING])
+@pytest.mark.parametrize("level", ["DEBUG", "ERROR"])
+def test_a_config_may_begin_with_the_log(first: str, level: str, tmp_path: Path) -> None:
+    """Its own macros come behind, and count; whichever header an application includes first."""
+    built(CONFIGS["graph"]).export(tmp_path)
+    (tmp_path / "crt_config.h").write_text(
+        "#ifndef CRT_CONFIG\n#define CRT_CONFIG\n#include <tvm/runtime/crt/logging.h>\n"
+        "#define TVM_CRT_DEBUG 1\n#define TVM_CRT_MAX_NDIM 5\n#define TVM_CRT_MAX_ARGS 12\n"
+        f"#define TVM_CRT_LOG_LEVEL TVM_CRT_LOG_LEVEL_{level}\n#endif\n"
+    )
+    (tmp_path / "app.c").write_text(f"""
+#include <{first}>
+#include "crt_config.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <tvm/runtime/crt/graph_executor.h>
+#include <tvm/runtime/crt/logging.h>
+_Static_assert(TVM_CRT_MAX_NDIM == 5 && TVM_CRT_MAX_STRLEN_PARAM_NAME == 80, "own, and a default");
+_Static_assert(sizeof(((TVMArgs *)0)->tcodes) == 12 * sizeof(int), "own");
+void TVMLogf(const char *fmt, ...)
+{{
+    va_list args;
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+}}
+int main(void)
+{{
+    LOG_ERROR("error %d ", 1);
+    LOG_DEBUG("debug\\n");
+    return 0;
+}}
+""")
+    command = ["gcc", "-std=c11", *STRICT, *INCLUDES, "app.c"]
+    assert printed_text(command, tmp_path) == (
+        "error 1 debug\n" if level == "DEBUG" else "error 1 "
+    )
+
+
+def test_a_registry_is_divided_as_microtvm_did(tmp_path: Path) -> None:
+    """As many functions fit, at any address; one more, or one byte more of a name, does not."""
+    artifact = built(CONFIGS["system_lib"])
+    folder = artifact.export(tmp_path / "generated")
+    (folder / "app.c").write_text((APPS / "registry_sizes.c").read_text())
+    source = "runtime_crt/src/tvm_registry.c"
+    command = ["gcc", "-std=c11", *STRICT, *INCLUDES, *SANITIZERS, "app.c", source]
+    assert printed_text(command, folder) == ""
 
 
 def test_without_the_option_there_is_nothing_of_it() -> None:

@@ -8,6 +8,9 @@ WHITELIST: dict[str, str] = {
     "from_json": "whoever keeps a configuration as text",
     "list_registered": "whoever looks for executors and runtimes, by microTVM's name",
     "list_registered_options": "whoever looks for options, by microTVM's name",
+    **dict.fromkeys(
+        ("has_dsp", "has_mve", "list_kinds", "with_host"), "scripts, by microTVM's names"
+    ),
     "leave": "the Python that the interpreter translates TIR to",
     "set_inputs": "whoever drives a model on a board",
     "with_attr": "whoever marks a module, by the name in the RFC",

@@ -24,6 +24,7 @@ from microtir.packages import PackageFormat, PackageManifest, PackageOptions, al
 from tests.packages import pdsc_rules
 from tests.support import shared_programs
 from tests.support.board_projects import digits, digits_samples
+from tests.support.c_compilers import CPP_COMPILERS, STRICT_CPP
 from tests.support.frameworks import (
     ESP_IDF_PROJECT,
     MICROPYTHON_HEADERS,
@@ -468,6 +469,19 @@ def test_a_header_that_compares_nothing_says_so(tmp_path: Path) -> None:
     assert output.endswith(
         "other: no output is compared, since none is known\nnothing was compared\n"
     )
+
+
+@pytest.mark.parametrize("compiler", CPP_COMPILERS)
+def test_a_single_header_is_quiet_in_cpp(
+    made: dict[PackageFormat, Made], compiler: str, tmp_path: Path
+) -> None:
+    """Its casts are those of C, which projects in C++ are warned of."""
+    folder = made[PackageFormat.SINGLE_HEADER].folder
+    text = '#define TWO_MODELS_IMPLEMENTATION\n#include "two_models.h"\n'
+    (tmp_path / "models.cpp").write_text(text + "char *cast(int *x);\n")
+    extra = ["-Wuseless-cast"] * (not compiler.startswith("clang"))
+    flags = [*STRICT_CPP, "-Wold-style-cast", *extra, f"-I{folder}", "-std=c++17", "-c"]
+    run([compiler, *flags, "models.cpp", "-o", "models.o"], tmp_path)
 
 
 def test_kernels_for_x86_are_no_old_cpp(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
+import microtir
 from microtir import CompilationConfig, IRModule, Target
 from microtir.config.enums import Optimize
 from microtir.dtype import DType
@@ -17,12 +19,14 @@ from microtir.report.buffers import kind_of
 from microtir.report.collect import describe
 from microtir.report.data import BufferKind, Excess, Report, ReportedBuffer, ReportedLimit
 from microtir.report.excesses import with_excesses
+from microtir.search.estimates import estimated_cost
 from microtir.tir import ir
 from tests.support.networks_over_time import named_network
 from tests.support.report_facts import pool, report
 from tests.support.small_models import branching_graph, module_of, quantised_graph, tiny_graph
 from tests.support.streams import Garden
 
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 PORTABLE = CompilationConfig.from_target(Target("c"))
 
 
@@ -257,6 +261,25 @@ def test_without_padding_in_time_there_is_no_floor() -> None:
     streamed = described(module_of(named_network("valid", DType.INT8)), stream_axis="1")
     assert "a push" in dict(summary.facts(streamed))
     assert "padded in time" not in dict(summary.facts(streamed))
+
+
+@pytest.mark.parametrize("goal", ["balanced", "ram-least"])
+def test_work_is_counted_once(goal: str) -> None:
+    """Also of layers of two functions: plan, metadata, searches and report have one sum."""
+    digits = microtir.frontend.from_tflite(DIGITS)
+    artifact = microtir.build(digits, CompilationConfig(targets="c", optimize=goal))
+    model, layers = artifact.module.model, artifact.metadata.layers
+    assert model is not None and len({layer.index for layer in layers}) < len(layers)
+    found = described(digits, optimize=goal)
+    expected = sum(layer.choice.instructions or 0 for layer in found.layers if layer.choice)
+    assert expected == sum(decision.instructions for decision in model.decisions.values())
+    assert expected == sum(layer.choice.instructions for layer in layers if layer.choice)
+    assert expected == estimated_cost(artifact).instructions
+    macs = [(layer.macs, layer.macs_executed, layer.macs_recomputed) for layer in layers]
+    assert [sum(column) for column in zip(*macs, strict=True)] == [
+        sum(getattr(layer, name) for layer in found.layers)
+        for name in ("macs", "macs_executed", "macs_recomputed")
+    ]
 
 
 def test_reports_are_equal() -> None:

@@ -55,6 +55,10 @@ def follow(page: str, folder: Path) -> str:
 
 def shown(page: str) -> list[str]:
     """Return the lines that a page says are printed: its text blocks."""
+    return [line for block in blocks(page, "text") for line in block.splitlines()]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the blocks of a page in a language."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    blocks = [block for language, block in _BLOCK.findall(text) if language == "text"]
-    return [line for block in blocks for line in block.splitlines()]
+    return [block for written, block in _BLOCK.findall(text) if written == language]

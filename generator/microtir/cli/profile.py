@@ -256,7 +256,7 @@ def _explain(result: Profile, program: Program) -> None:
 def _reasons(decisions: Mapping[str, Decision]) -> None:
     """Print the kernels of each layer: the chosen one, then the others and why not."""
     rows: list[tuple[object, ...]] = []
-    for decision in {id(d): d for d in decisions.values()}.values():  # two functions may share one
+    for decision in decisions.values():
         index = decision.index if decision.index >= 0 else None
         known: list[tuple[int | None, str, str, Decision | Alternative]]
         known = [(index, decision.layer, decision.kernel, decision)]

@@ -170,7 +170,7 @@ class LayerData:
     `lines` are the first and the last of the function in the C file that is named after the module.
     `macs_recomputed` of those executed are done by another function, too.
     `accumulator` is null where a layer adds no integers, or a library of others does.  `choice` is
-    that of the operator, which its functions share.
+    that of the operator, at the first of its functions: what they take is said once.
     """
 
     name: Text

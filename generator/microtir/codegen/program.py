@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 
 from microtir.codegen.printer.constants import (
@@ -66,9 +67,11 @@ class GivenConstants:
         return self.name if array.pool is None else f"{self.name}->{self.members[array.pool]}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CProgram:
     """A lowered module as it is printed: what printing one function must know about the others.
+
+    It has no slots: what all functions ask of it alike is worked out once and kept.
 
     Args:
         module: the lowered module.
@@ -195,8 +198,13 @@ class CProgram:
         """Return whether a function has one more argument, the application's devices."""
         return function in self.device_users
 
-    @property
-    def file_names(self) -> tuple[str, ...]:
+    @cached_property
+    def array_names(self) -> Mapping[Buffer, str]:
+        """Return the C name of the array that holds the data of each CONSTANT buffer."""
+        return {buffer: array.name for buffer, array in self.arrays.items()}
+
+    @cached_property
+    def file_names(self) -> frozenset[str]:
         """Return identifiers with file scope, which no local name may hide."""
         exported = [f"{f.name}{end}" for f in self.exported for end in ("", "_unpacked")]
         public = ("run", "run_packed", "run_unpacked", "status_text", "module", *exported)
@@ -207,16 +215,18 @@ class CProgram:
             "run_unpacked_activated",
             "run_observed_activated",
         )
-        return (
-            *(("parameters",) if self.has_external_params else ()),
-            *(("constants", "given_constants") if self.given_pools else ()),
-            *(("devices",) if self.devices else ()),
-            *(("count",) if self.has_count else ()),
-            *(("guard", f"{self.name}_count_unseen") if self.has_guard else ()),
-            *self.names.values(),
-            *(array.name for array in self.constants),
-            *(extern.name for extern in self.externs),
-            *(f"{self.name}_{name}" for name in public),
+        return frozenset(
+            (
+                *(("parameters",) if self.has_external_params else ()),
+                *(("constants", "given_constants") if self.given_pools else ()),
+                *(("devices",) if self.devices else ()),
+                *(("count",) if self.has_count else ()),
+                *(("guard", f"{self.name}_count_unseen") if self.has_guard else ()),
+                *self.names.values(),
+                *(array.name for array in self.constants),
+                *(extern.name for extern in self.externs),
+                *(f"{self.name}_{name}" for name in public),
+            )
         )
 
     def tensors_written(self, layer: PrimFunc) -> tuple[Buffer, ...]:
@@ -231,8 +241,12 @@ class CProgram:
         buffers = (p for p in layer.params if isinstance(p, Buffer) and p is not layer.scratch)
         return tuple(b for b in buffers if b in self.written[layer])
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, PrimFunc]:
+        return {function.name: function for function in self.module.functions}
+
     def callee(self, name: str) -> PrimFunc:
-        return self.module.function(name)
+        return self._by_name[name]
 
     def views(self, invoke: Invoke) -> Iterator[tuple[Param, BufferView]]:
         """Yield the views that a call is given, each with the parameter that takes it."""

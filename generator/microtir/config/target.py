@@ -16,7 +16,7 @@ from microtir.errors import ConfigError
 from microtir.instruction_sets import instruction_set
 from microtir.instruction_sets.core import Core, Family
 from microtir.instruction_sets.costs import WorkPercent
-from microtir.instruction_sets.features import Feature, in_order
+from microtir.instruction_sets.features import Feature, Features, in_order
 from microtir.support.arguments import checked_arguments
 
 
@@ -35,7 +35,8 @@ class Target:
         march: the architecture, or None where none is known.
         mabi: the C calling convention, or None where the family has only one.
         model: name of the part or board, or None.
-        features: all that kernels may use, in the order of the enum.
+        features: all that kernels may use, in the order of the enum; `features.has_dsp` and
+            `features.has_mve` ask for two of them, as in microTVM.
         host: the host that came with this target, or None.
 
     Two targets that mean the same are equal, however they were spelt: ``+nodsp`` and
@@ -50,7 +51,7 @@ class Target:
     march: str | None
     mabi: str | None
     model: str | None
-    features: tuple[Feature, ...]
+    features: Features
     host: Target | None
 
     def __init__(self, spec: TargetLike, host: TargetLike | None = None) -> None:
@@ -72,7 +73,7 @@ class Target:
             march=core.march,
             mabi=request.abi(core),
             model=request.model,
-            features=in_order(features_of(request, core)),
+            features=Features(in_order(features_of(request, core))),
             host=given_host or _checked_host(host),
         )
 
@@ -103,6 +104,19 @@ class Target:
     def natural_alignment(self) -> int:
         """Return bytes that suit every load the target has: the default alignment of all memory."""
         return instruction_set(self.family).alignment(self.features)
+
+    @staticmethod
+    def list_kinds() -> list[str]:
+        """Return the kinds of targets that there are."""
+        return [str(kind) for kind in TargetKind]
+
+    def with_host(self, host: TargetLike) -> Target:
+        """Return this target with a host, instead of the one that it may have.
+
+        Raises:
+            ConfigError: it is no target, or has a host of its own.
+        """
+        return Target(self.without_host(), host=host)
 
     def without_host(self) -> Target:
         """Return this target alone."""

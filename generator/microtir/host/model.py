@@ -63,6 +63,7 @@ class Model:
     another one, which shares code and weights.
     """
 
+    @checked_arguments
     def __init__(self, artifact: Artifact, backend: Backend) -> None:
         self.artifact = artifact
         self._backend = backend

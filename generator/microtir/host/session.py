@@ -76,6 +76,7 @@ class Session:
         UsageError: there is no such model, or the transport does not know what it has.
     """
 
+    @checked_arguments
     def __init__(self, transport: Transport, model: str | None = None) -> None:
         self._transport = transport
         self._number = _position(transport.metadata, model)

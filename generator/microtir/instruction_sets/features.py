@@ -41,6 +41,22 @@ NEEDS: Mapping[Feature, tuple[Feature, ...]] = MappingProxyType(
 FIXED = (Feature.BIT64, Feature.AVR_PROGMEM)
 
 
+class Features(tuple[Feature, ...]):
+    """The features of a target, in the order of the enum; microTVM asked for two by name."""
+
+    __slots__ = ()
+
+    @property
+    def has_dsp(self) -> bool:
+        """Return whether there is the DSP extension of Arm."""
+        return Feature.DSP in self
+
+    @property
+    def has_mve(self) -> bool:
+        """Return whether there are Helium vectors."""
+        return Feature.MVE in self
+
+
 def in_order(features: frozenset[Feature]) -> tuple[Feature, ...]:
     """Return the features in the order of the enum, because a set has no order to rely on."""
     return tuple(feature for feature in Feature if feature in features)

@@ -142,4 +142,5 @@ def emit_finish(
     layer = Layer.of(operator.node, layouts, takes_row_range=False)
     function = kernel_of(operator.node, operator.candidate).finish(layer, str(name))
     # The multiply-accumulates are counted where they are done: in the other function.
-    return replace(function, origin=replace(origin_of(operator.node), macs=0, name=name))
+    origin = replace(origin_of(operator.node), macs=0, macs_executed=0, macs_recomputed=0)
+    return replace(function, origin=replace(origin, name=name))

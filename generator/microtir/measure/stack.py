@@ -292,7 +292,7 @@ class _Body:
 
 
 # A program is measured in four ways, and micro-kernels are those of many layers.
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def _body_of(function: PrimFunc) -> _Body:
     nodes = tuple(walk(function))
     return _Body(
@@ -309,7 +309,7 @@ class _Kept:
     unoptimised: int
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def _kept_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _Kept:
     parts = tuple(_outermost(function.body)) if is_main else (function.body,)
     uses = [_uses(part) for part in parts]

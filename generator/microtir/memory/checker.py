@@ -257,12 +257,12 @@ class _Sums:
                 raise MemoryPlanError(f"it adds {taken} of {rows} rows", where=callee.name)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _written(callee: PrimFunc) -> frozenset[Buffer]:
     return frozenset(buffers_written(callee.body))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _goes_on(callee: PrimFunc) -> bool:
     """Return whether a function of rows reads what it writes in a parameter that is not by rows."""
     whole = {p for p in callee.params if isinstance(p, Buffer)} - {callee.scratch, *callee.rows}

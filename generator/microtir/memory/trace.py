@@ -87,7 +87,7 @@ def trace(
     return accesses
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _compiled(function: PrimFunc, followed: frozenset[int]) -> Callable[..., None]:
     writer = _Writer(function, followed)
     writer.stmt(function.body, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from microtir.errors import ScheduleError, nearest
+from microtir.errors import ScheduleError, UsageError, nearest
 from microtir.schedule import reorder, split, storage
 from microtir.schedule.cache_write import cache_write
 from microtir.schedule.program import Argument, ExprHandle, Loop, ScheduledProgram, TensorLike
@@ -23,9 +23,17 @@ class Schedule:
 
     Every primitive either keeps the meaning of the program or raises a ScheduleError with the
     reason, and then nothing has changed.  `steps` says what was done so far.
+    `te.create_schedule` makes one.
     """
 
     def __init__(self, program: ScheduledProgram) -> None:
+        if not isinstance(program, ScheduledProgram):
+            raise UsageError(
+                f"a schedule is made of tensors of te, not of a {type(program).__name__}",
+                where="Schedule(program)",
+                legal="what te.create_schedule gives",
+                fix="call te.create_schedule(outputs); lower and build take a PrimFunc as it is",
+            )
         self._program = program
         self._history: list[tuple[str, ir.Stmt]] = []
 

@@ -111,7 +111,7 @@ def verify(func: ir.PrimFunc, functions: Mapping[str, ir.PrimFunc] | None = None
 
 
 # Functions never change, and kernels pass through every pass as they are.
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _verify_kernel(kernel: ir.PrimFunc) -> None:
     verify(kernel)
 

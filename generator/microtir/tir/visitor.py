@@ -259,7 +259,7 @@ def walk(node: Node | ir.PrimFunc) -> Iterator[Node]:
 
 
 # Whoever follows calls asks again, and micro-kernels are those of many functions.
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def calls_of(function: ir.PrimFunc) -> tuple[ir.Invoke | ir.KernelCall | ir.ExternCall, ...]:
     """Return the calls in a function, in the order of the text."""
     return tuple(
@@ -292,7 +292,7 @@ def _buffers(node: Node | ir.PrimFunc, written: bool) -> tuple[ir.Buffer, ...]:
 
 
 # Every statement that calls a micro-kernel asks for those of its meaning.
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _of_function(function: ir.PrimFunc, written: bool) -> tuple[ir.Buffer, ...]:
     return tuple(dict.fromkeys(_accessed(function, written=written)))
 

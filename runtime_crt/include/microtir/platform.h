@@ -55,25 +55,25 @@ int32_t microtir_measure(const struct microtir_platform *platform,
 /* Lines that MICROTIR_LOG_LEVEL leaves out take no code, and their texts no flash. */
 #if MICROTIR_LOG_LEVEL >= 1
 #define MICROTIR_LOG_ERROR(platform, text, value) \
-    microtir_log((platform), (int32_t)MICROTIR_LOG_LEVEL_ERROR, (text), (value))
+    microtir_log((platform), MICROTIR_LOG_LEVEL_ERROR, (text), (value))
 #else
 #define MICROTIR_LOG_ERROR(platform, text, value) ((void)(platform), (void)(value))
 #endif
 #if MICROTIR_LOG_LEVEL >= 2
 #define MICROTIR_LOG_WARNING(platform, text, value) \
-    microtir_log((platform), (int32_t)MICROTIR_LOG_LEVEL_WARNING, (text), (value))
+    microtir_log((platform), MICROTIR_LOG_LEVEL_WARNING, (text), (value))
 #else
 #define MICROTIR_LOG_WARNING(platform, text, value) ((void)(platform), (void)(value))
 #endif
 #if MICROTIR_LOG_LEVEL >= 3
 #define MICROTIR_LOG_INFO(platform, text, value) \
-    microtir_log((platform), (int32_t)MICROTIR_LOG_LEVEL_INFO, (text), (value))
+    microtir_log((platform), MICROTIR_LOG_LEVEL_INFO, (text), (value))
 #else
 #define MICROTIR_LOG_INFO(platform, text, value) ((void)(platform), (void)(value))
 #endif
 #if MICROTIR_LOG_LEVEL >= 4
 #define MICROTIR_LOG_DEBUG(platform, text, value) \
-    microtir_log((platform), (int32_t)MICROTIR_LOG_LEVEL_DEBUG, (text), (value))
+    microtir_log((platform), MICROTIR_LOG_LEVEL_DEBUG, (text), (value))
 #else
 #define MICROTIR_LOG_DEBUG(platform, text, value) ((void)(platform), (void)(value))
 #endif

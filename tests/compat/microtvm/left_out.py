@@ -81,7 +81,7 @@ DIFFERENT: Mapping[str, tuple[object, str]] = {
     "TVMGraphExecutor_GetNumOutputs": ("int (TVMGraphExecutor *)", "the same"),
     "TVMOpParam": (
         [
-            "func_name: const char *",
+            "func_name: char *",
             *(f"{name}: uint32_t" for name in ("num_inputs", "num_outputs", "flatten_data")),
         ],
         _TEXTS,
@@ -92,7 +92,7 @@ DIFFERENT: Mapping[str, tuple[object, str]] = {
     ),
     "TVMGraphExecutorNode": (
         [
-            *("op_type: const char *", "name: const char *", "param: TVMOpParam"),
+            *("op_type: char *", "name: char *", "param: TVMOpParam"),
             *("inputs: const TVMGraphExecutorNodeEntry *", "inputs_count: size_t"),
         ],
         f"{_TEXTS}; {_LOADER}",

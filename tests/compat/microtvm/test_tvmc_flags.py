@@ -42,11 +42,23 @@ def test_cmsis_nn_asks_for_its_sources(target: str) -> None:
     assert "--external cmsis-nn=FOLDER" in str(caught.value.fix)
 
 
-@pytest.mark.parametrize("kind", ["ethos-u", "compute-library", "llvm"])
+@pytest.mark.parametrize("kind", ["compute-library", "llvm"])
 def test_other_generators_are_refused(kind: str) -> None:
     """A code generator that does not exist is named, with those that do."""
     with pytest.raises(ConfigError, match=f"no code generator '{kind}'"):
         config_from_flags({"--target": f"{kind}, c"})
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["ethos-u -accelerator_config=ethos-u55-256,cmsis-nn,c", "ethos-u,c", "c, ethos-u"],
+)
+def test_an_npu_is_asked_for_by_its_compiler(target: str) -> None:
+    """The commands of an Ethos-U come from Vela, before; the error names it, and the page."""
+    with pytest.raises(ConfigError, match="ethos-u") as caught:
+        config_from_flags({"--target": target})
+    assert "vela model.tflite" in str(caught.value.fix)
+    assert "docs/ethos-u.md" in str(caught.value.fix)
 
 
 def test_pass_options_that_hold_anyway() -> None:

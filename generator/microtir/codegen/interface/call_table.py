@@ -69,11 +69,12 @@ class TableNode:
 
         `UNKNOWN_COST` without either.
 
-        Who gave a kernel no cycles said how many instructions it takes.
+        Who gave a kernel no cycles said how many instructions it takes. A function that finishes a
+        layer costs nothing more: all of it is counted at the first function.
         """
         decided = [model.decisions.get(layer.name) for layer in self.layers]
         known = [d.cycles or d.instructions for d in decided if d is not None]
-        return min(sum(known), UNKNOWN_COST) if len(known) == len(decided) else UNKNOWN_COST
+        return min(sum(known), UNKNOWN_COST) if model.decisions else UNKNOWN_COST
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,12 @@ def tensor_of(program: CProgram, model: ModelInfo, step: int, view: BufferView) 
     if index >= len(model.ports):
         filled = [number for number, pool in enumerate(model.memory.pools) if pool.size]
         pool = filled[index - len(model.ports)]
-        placed = tuple(p for p in model.memory.placements if p.pool == pool)
-        name = label_of(placed, step, view)
+        alive = [
+            p
+            for p in model.memory.placements
+            if p.pool == pool and p.first_step <= step <= p.last_step
+        ]
+        name = label_of(alive, step, view)
         return TableTensor("WORKSPACE", view.byte_offset, elements, view.dtype, name, pool)
     port = model.ports[index]
     ports = model.inputs if port.kind is PortKind.INPUT else model.outputs

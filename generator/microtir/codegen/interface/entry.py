@@ -16,7 +16,7 @@ from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import indent
-from microtir.codegen.printer.main_printer import MainPrinter, label_of
+from microtir.codegen.printer.main_printer import MainPrinter, alive_at_steps, label_of
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import parameter_text, pointer_cast
 from microtir.codegen.program import CProgram
@@ -241,13 +241,14 @@ def _workspace_pointers(
     lines: dict[int, list[str]] = {}
     declared: set[tuple[int, tuple[str, int, DType]]] = set()
     numbers = [number for number, pool in enumerate(model.memory.pools) if pool.size]
+    alive = [
+        alive_at_steps(p for p in model.memory.placements if p.pool == number) for number in numbers
+    ]
     for step, view, is_written in _views(program):
         if view.buffer not in workspace:
             continue
         base = names.of(view.buffer)
-        pool = numbers[workspace.index(view.buffer)]
-        placed = tuple(p for p in model.memory.placements if p.pool == pool)
-        label = label_of(placed, step, view, is_written)
+        label = label_of(alive[workspace.index(view.buffer)].get(step, ()), step, view, is_written)
         key = (label, view.byte_offset, view.dtype)
         if key not in pointers:
             pointers[key] = names.reserve(label)

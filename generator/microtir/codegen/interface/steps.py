@@ -93,7 +93,7 @@ def _rows_by_layer(
     for name, rows in _calls(program, step, Bounds()):
         decision = model.decisions.get(name)
         if decision is not None:
-            # What ends a sum over rows has none: it is a small part of its layer.
+            # What ends a sum over rows has no decision: it is a small part of its layer.
             counts[decision] += rows if decision in by_rows else 1
     return counts
 

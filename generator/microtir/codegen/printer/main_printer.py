@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from microtir.codegen.interface.devices import struct_name
 from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
@@ -211,20 +211,30 @@ def views_of(main: PrimFunc | Stmt) -> Iterator[tuple[int, BufferView]]:
                 yield step, argument
 
 
+def alive_at_steps(
+    placements: Iterable[BufferPlacement],
+) -> Mapping[int, Sequence[BufferPlacement]]:
+    """Return the buffers that are in use at each step, in their order."""
+    alive: dict[int, list[BufferPlacement]] = {}
+    for placement in placements:
+        for step in range(placement.first_step, placement.last_step + 1):
+            alive.setdefault(step, []).append(placement)
+    return alive
+
+
 def label_of(
-    placements: tuple[BufferPlacement, ...],
+    alive: Sequence[BufferPlacement],
     step: int,
     view: BufferView,
     is_written: bool | None = None,
 ) -> str:
-    """Return the planner's name for the buffer that lives at this place and step.
+    """Return the planner's name for the buffer, of those that live at a step, at this place.
 
     Buffers of a nest lie over each other; the one that begins and ends with the view is meant. Of
     several such, if it matters whether the step writes it, the one that is in use at the step: of
     an input and an output in one place the output is the later one.
     """
     size = math.prod(view.shape) * view.dtype.bytes
-    alive = [p for p in placements if p.first_step <= step <= p.last_step]
     around = [p for p in alive if p.offset <= view.byte_offset < p.offset + p.size]
     exact = [p for p in around if (p.offset, p.size) == (view.byte_offset, size)]
     if is_written is not None:

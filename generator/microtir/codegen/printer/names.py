@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count
+from types import MappingProxyType
 
 from microtir.codegen.printer.helpers import HELPER_NAMES, MATH_FUNCTIONS
 from microtir.config.names import RESERVED_WORDS, c_name
@@ -40,6 +41,7 @@ class ScopedNames:
         self._file_names = frozenset(file_names)
         self._blocks: list[set[str]] = [set()]
         self._names: dict[Var | Buffer, str] = {}
+        self._outside: Mapping[Buffer, str] = MappingProxyType({})
         self._used: set[Var | Buffer] = set()
 
     def define(self, item: Var | Buffer, wanted: str | None = None) -> str:
@@ -54,14 +56,15 @@ class ScopedNames:
         self._blocks[-1].add(name)
         return name
 
-    def bind(self, item: Var | Buffer, name: str) -> None:
-        """Use a name that is defined elsewhere: a constant of the file."""
-        self._names[item] = name
+    def see(self, outside: Mapping[Buffer, str]) -> None:
+        """Use names that are defined elsewhere: those of the constants of the file."""
+        self._outside = outside
 
     def of(self, item: Var | Buffer) -> str:
         """Return the name of a variable or buffer that is visible here; KeyError otherwise."""
         self._used.add(item)
-        return self._names[item]
+        found = self._outside.get(item) if isinstance(item, Buffer) else None
+        return self._names[item] if found is None else found
 
     def is_used(self, item: Var | Buffer) -> bool:
         """Return whether the name has been asked for."""

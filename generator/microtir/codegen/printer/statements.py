@@ -72,8 +72,7 @@ class StatementPrinter:
         self.expressions = ExpressionPrinter(
             names, requirements, self._bounds, reader_names(program)
         )
-        for buffer, array in program.arrays.items():
-            names.bind(buffer, array.name)
+        names.see(program.array_names)
 
     def lines(self, s: Stmt) -> list[str]:
         match s:

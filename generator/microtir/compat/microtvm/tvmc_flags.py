@@ -20,8 +20,9 @@ from microtir.errors import ConfigError
 
 _ATTRIBUTES = ("mcpu", "march", "mattr", "mabi", "model", "keys")
 _CMSIS_NN = "cmsis-nn"
+_ETHOS_U = "ethos-u"
 # Code generators that tvmc takes beside a target kind.
-_OTHERS = ("ethos-u", "ethos-n", "compute-library", "bnns", "vitis-ai", "clml", "llvm", "cuda")
+_OTHERS = (_ETHOS_U, "ethos-n", "compute-library", "bnns", "vitis-ai", "clml", "llvm", "cuda")
 _NEXT_TARGET = re.compile(rf"\s*,\s*(?=(?:c|{_CMSIS_NN}|{'|'.join(_OTHERS)})(?:\s|,|$))")
 _OPT_LEVEL = "3"
 # Options that a target had until microTVM 0.9, and the flags that have them since.
@@ -269,6 +270,15 @@ def _other_generator(kind: str) -> ConfigError:
             where="target.kind",
             fix=f"add --external {_CMSIS_NN}=FOLDER,all with a folder of its sources, or leave "
             f"'{_CMSIS_NN}' out for microtir's own kernels",
+        )
+    if kind == _ETHOS_U:
+        return ConfigError(
+            f"the target names '{_ETHOS_U}', whose layers are chosen before a file is read",
+            where="target.kind",
+            legal=f"c, {_CMSIS_NN}",
+            fix="compile the model with Arm's vela first (vela model.tflite --accelerator-config "
+            f"ethos-u55-128), then the file that it gives, and leave '{_ETHOS_U}' out: "
+            "docs/ethos-u.md says how",
         )
     return ConfigError(
         f"there is no code generator '{kind}'",

@@ -41,7 +41,7 @@ def prove_accesses(
 
 
 # Kernels never change, and many layers call the same ones.
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _prove_kernel(kernel: ir.PrimFunc, known: tuple[ir.Expr, ...]) -> None:
     prove_accesses(kernel, assuming=known)
 

@@ -45,6 +45,14 @@ tvm_crt_error_t TVMFuncRegistry_Lookup(const TVMFuncRegistry *reg, const char *n
     return kTvmErrorFunctionNameNotFound;
 }
 
+/* Where the address of a function lies: in a buffer of an application not aligned, so that it is
+ * copied, and nothing tells the compiler otherwise. */
+static uint8_t *place_of(const TVMFuncRegistry *reg, tvm_function_index_t index)
+{
+    const uintptr_t table = (uintptr_t)reg->funcs;
+    return (uint8_t *)(table + index * sizeof(TVMBackendPackedCFunc));
+}
+
 tvm_crt_error_t TVMFuncRegistry_GetByIndex(const TVMFuncRegistry *reg,
                                            tvm_function_index_t function_index,
                                            TVMBackendPackedCFunc *out_func)
@@ -52,37 +60,34 @@ tvm_crt_error_t TVMFuncRegistry_GetByIndex(const TVMFuncRegistry *reg,
     if (function_index >= count_of(reg)) {
         return kTvmErrorFunctionIndexInvalid;
     }
-    *out_func = reg->funcs[function_index];
+    (void)memcpy(out_func, place_of(reg, function_index), sizeof *out_func);
     return kTvmErrorNoError;
 }
 
-/* Names begin at the start of the buffer, addresses lie at its end. */
+/* Names begin at the start of the buffer, behind their number; addresses lie at its end. It is divided
+ * as microTVM did, so that as many functions fit. */
 tvm_crt_error_t TVMMutableFuncRegistry_Create(TVMMutableFuncRegistry *reg, uint8_t *buffer,
                                               size_t buffer_size_bytes)
 {
     const size_t pointer = sizeof(TVMBackendPackedCFunc);
-    const size_t lost = (size_t)(((uintptr_t)buffer + buffer_size_bytes) % pointer);
-    if (buffer_size_bytes < COUNT_BYTES + ENTRY_BYTES + lost) {
+    if (buffer_size_bytes < ENTRY_BYTES) {
         return kTvmErrorBufferTooSmall;
     }
-    const size_t room = buffer_size_bytes - COUNT_BYTES - lost;
-    const size_t functions = room / ENTRY_BYTES > UINT16_MAX ? UINT16_MAX : room / ENTRY_BYTES;
-    uint8_t *const table = buffer + (buffer_size_bytes - lost - functions * pointer);
+    const size_t fitting = buffer_size_bytes / ENTRY_BYTES;
+    const size_t functions = fitting > UINT16_MAX ? UINT16_MAX : fitting;
+    const uintptr_t table = (uintptr_t)buffer + (buffer_size_bytes - functions * pointer);
     buffer[0] = 0;
     buffer[1] = 0;
     reg->registry.names = (const char *)buffer;
-    reg->registry.funcs = (const TVMBackendPackedCFunc *)(const void *)table;
+    reg->registry.funcs = (const TVMBackendPackedCFunc *)table;
     reg->max_functions = functions;
     return kTvmErrorNoError;
 }
 
-/* A registry of an application describes its own buffer, which is not constant. */
 static void set_function(TVMMutableFuncRegistry *reg, tvm_function_index_t index,
                          TVMBackendPackedCFunc func)
 {
-    TVMBackendPackedCFunc *const table =
-            (TVMBackendPackedCFunc *)(uintptr_t)reg->registry.funcs;
-    table[index] = func;
+    (void)memcpy(place_of(&reg->registry, index), &func, sizeof func);
 }
 
 tvm_crt_error_t TVMMutableFuncRegistry_Set(TVMMutableFuncRegistry *reg, const char *name,

@@ -19,20 +19,20 @@ void platform_init(void)
 
 void platform_write(const uint8_t *bytes, uint32_t count)
 {
-    Serial.write(bytes, (size_t)count);
+    Serial.write(bytes, static_cast<size_t>(count));
 }
 
 int16_t platform_read(void)
 {
-    return (int16_t)Serial.read();
+    return static_cast<int16_t>(Serial.read());
 }
 
 void platform_copy_constant(void *to, const void *from, uint32_t bytes)
 {
 #if defined(__AVR__)
-    memcpy_P(to, from, (size_t)bytes);
+    memcpy_P(to, from, static_cast<size_t>(bytes));
 #else
-    memcpy(to, from, (size_t)bytes);
+    memcpy(to, from, static_cast<size_t>(bytes));
 #endif
 }
 
@@ -51,7 +51,7 @@ void platform_exit(int16_t status)
     Serial.flush();
 #if defined(__AVR__)
     /* Emulators take the exit status from here when the processor sleeps with interrupts off. */
-    GPIOR0 = (uint8_t)status;
+    GPIOR0 = static_cast<uint8_t>(status);
     cli();
     set_sleep_mode(SLEEP_MODE_PWR_DOWN);
     sleep_enable();

@@ -79,15 +79,17 @@ extern "C" {
 #define SMALL_STACK_SIZE 616
 #endif
 
-/* Puts the variable that follows at a multiple of `bytes`, a power of two. */
-#if defined(__GNUC__)
+/* Puts the variable that follows at a multiple of `bytes`, a power of two. For a compiler that is
+ * not here the application defines it first, with the compiler's option -D for example. */
+#if defined(SMALL_ALIGNED)
+#elif defined(__GNUC__) || defined(__TINYC__)
 #define SMALL_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #elif defined(__cplusplus)
 #define SMALL_ALIGNED(bytes) alignas(bytes)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define SMALL_ALIGNED(bytes) _Alignas(bytes)
 #else
-#error "SMALL_ALIGNED: write here how this compiler aligns a variable"
+#error "define SMALL_ALIGNED(bytes): how this compiler aligns the variable that follows"
 #endif
 
 /* Declares a workspace, for example: static SMALL_WORKSPACE(my_workspace); */

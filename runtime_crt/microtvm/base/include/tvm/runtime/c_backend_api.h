@@ -15,9 +15,9 @@ typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_ar
                                      void *resource_handle);
 
 /* Memory of TVMPlatformMemoryAllocate(); stops the program where there is none. */
-void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes,
-                               int dtype_code_hint, int dtype_bits_hint);
-int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr);
+TVM_DLL void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes,
+                                       int dtype_code_hint, int dtype_bits_hint);
+TVM_DLL int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr);
 
 typedef struct {
     void *sync_handle;
@@ -27,10 +27,10 @@ typedef struct {
 typedef int (*FTVMParallelLambda)(int task_id, TVMParallelGroupEnv *penv, void *cdata);
 
 /* Calls a function once, as the only task; returns what it returns. */
-int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void *cdata, int num_task);
+TVM_DLL int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void *cdata, int num_task);
 
 /* The same as TVMFuncRegisterGlobal() without `override`. */
-int TVMBackendRegisterSystemLibSymbol(const char *name, void *ptr);
+TVM_DLL int TVMBackendRegisterSystemLibSymbol(const char *name, void *ptr);
 
 #ifdef __cplusplus
 }

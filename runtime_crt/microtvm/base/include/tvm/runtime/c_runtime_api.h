@@ -12,9 +12,15 @@
 extern "C" {
 #endif
 
-/* Marks functions that a library offers; means nothing where programs are linked statically. */
+/* Marks functions that a shared library offers, also where -fvisibility=hidden hides all others. */
 #ifndef TVM_DLL
+#if defined(__EMSCRIPTEN__)
+#define TVM_DLL __attribute__((used, visibility("default")))
+#elif defined(__GNUC__) && !defined(_WIN32)
+#define TVM_DLL __attribute__((visibility("default")))
+#else
 #define TVM_DLL
+#endif
 #endif
 
 #ifndef TVM_WEAK
@@ -99,57 +105,57 @@ typedef int (*TVMExtensionFuncDeclarer)(TVMFunctionHandle register_func_handle);
 
 /* A sentence about the last failure of one of them, or a copy of what the application set, cut to
  * TVM_CRT_MAX_STRLEN_LAST_ERROR bytes. */
-const char *TVMGetLastError(void);
-void TVMAPISetLastError(const char *msg);
+TVM_DLL const char *TVMGetLastError(void);
+TVM_DLL void TVMAPISetLastError(const char *msg);
 
 /* Registers a TVMBackendPackedCFunc of the application under a name, which is copied; another one of
  * this name is replaced only with `override`. */
-int TVMFuncRegisterGlobal(const char *name, TVMFunctionHandle f, int override);
+TVM_DLL int TVMFuncRegisterGlobal(const char *name, TVMFunctionHandle f, int override);
 
 /* Finds a function that was registered, or "runtime.SystemLib", which gives the system library. */
-int TVMFuncGetGlobal(const char *name, TVMFunctionHandle *out);
+TVM_DLL int TVMFuncGetGlobal(const char *name, TVMFunctionHandle *out);
 
 /* Finds a function of a module. */
-int TVMModGetFunction(TVMModuleHandle mod, const char *func_name, int query_imports,
-                      TVMFunctionHandle *out);
+TVM_DLL int TVMModGetFunction(TVMModuleHandle mod, const char *func_name, int query_imports,
+                              TVMFunctionHandle *out);
 
 /* Calls a function that one of these found, and returns what it returns. */
-int TVMFuncCall(TVMFunctionHandle func, TVMValue *arg_values, int *type_codes, int num_args,
-                TVMValue *ret_val, int *ret_type_code);
+TVM_DLL int TVMFuncCall(TVMFunctionHandle func, TVMValue *arg_values, int *type_codes, int num_args,
+                        TVMValue *ret_val, int *ret_type_code);
 
 /* There is nothing to free. */
-int TVMModFree(TVMModuleHandle mod);
-int TVMFuncFree(TVMFunctionHandle func);
+TVM_DLL int TVMModFree(TVMModuleHandle mod);
+TVM_DLL int TVMFuncFree(TVMFunctionHandle func);
 
 /* Fills the tensor *out with shape and zeros in memory of TVMPlatformMemoryAllocate(). */
-int TVMArrayAlloc(const tvm_index_t *shape, int ndim, int dtype_code, int dtype_bits,
-                  int dtype_lanes, int device_type, int device_id, TVMArrayHandle *out);
-int TVMArrayFree(TVMArrayHandle handle);
+TVM_DLL int TVMArrayAlloc(const tvm_index_t *shape, int ndim, int dtype_code, int dtype_bits,
+                          int dtype_lanes, int device_type, int device_id, TVMArrayHandle *out);
+TVM_DLL int TVMArrayFree(TVMArrayHandle handle);
 
 /* Memory of TVMPlatformMemoryAllocate(), at least a multiple of `alignment` bytes. */
-int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint,
-                            void **out_data);
-int TVMDeviceFreeDataSpace(DLDevice dev, void *ptr);
+TVM_DLL int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint,
+                                    void **out_data);
+TVM_DLL int TVMDeviceFreeDataSpace(DLDevice dev, void *ptr);
 
 /* The same for a tensor of a shape; there are no scopes of memory. */
-int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t *shape, DLDataType dtype,
-                                     const char *mem_scope, void **out_data);
+TVM_DLL int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t *shape, DLDataType dtype,
+                                             const char *mem_scope, void **out_data);
 
 /* Gives back an array of bytes whose bytes and struct are TVMPlatformMemoryAllocate()'s: the bytes
  * first. */
-int TVMByteArrayFree(TVMByteArray *arr);
+TVM_DLL int TVMByteArrayFree(TVMByteArray *arr);
 
 typedef void *TVMStreamHandle;
 
 /* Copies between tensors of as many elements of as many bits; those that have strides must be of one
  * type and shape. */
-int TVMDeviceCopyDataFromTo(DLTensor *from, DLTensor *to, TVMStreamHandle stream);
+TVM_DLL int TVMDeviceCopyDataFromTo(DLTensor *from, DLTensor *to, TVMStreamHandle stream);
 
 /* There is one stream, NULL, and nothing to wait for. */
-int TVMStreamCreate(int device_type, int device_id, TVMStreamHandle *out);
-int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream);
-int TVMSetStream(int device_type, int device_id, TVMStreamHandle handle);
-int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream);
+TVM_DLL int TVMStreamCreate(int device_type, int device_id, TVMStreamHandle *out);
+TVM_DLL int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream);
+TVM_DLL int TVMSetStream(int device_type, int device_id, TVMStreamHandle handle);
+TVM_DLL int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream);
 
 #ifdef __cplusplus
 }

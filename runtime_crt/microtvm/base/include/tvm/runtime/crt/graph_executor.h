@@ -17,7 +17,7 @@ extern "C" {
 
 /* What a node calls. */
 typedef struct TVMOpParam {
-    const char *func_name;
+    char *func_name; /* in flash: to be read */
     uint32_t num_inputs;
     uint32_t num_outputs;
     uint32_t flatten_data; /* 0 */

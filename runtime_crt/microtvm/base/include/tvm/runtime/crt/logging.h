@@ -23,26 +23,17 @@ void TVMLogf(const char *fmt, ...);
 #define TVM_CRT_LOG_LEVEL_WARN 1
 #define TVM_CRT_LOG_LEVEL_ERROR 0
 
-#if TVM_CRT_LOG_LEVEL >= TVM_CRT_LOG_LEVEL_ERROR
-#define LOG_ERROR(...) TVMLogf(__VA_ARGS__)
-#else
-#define LOG_ERROR(...) ((void)0)
+/* A crt_config.h may include this header before it says its level, so that the level is looked up
+ * where a macro is used; this constant is the level of who says none. */
+#ifndef TVM_CRT_LOG_LEVEL
+enum { TVM_CRT_LOG_LEVEL = TVM_CRT_LOG_LEVEL_ERROR };
 #endif
-#if TVM_CRT_LOG_LEVEL >= TVM_CRT_LOG_LEVEL_WARN
-#define LOG_WARN(...) TVMLogf(__VA_ARGS__)
-#else
-#define LOG_WARN(...) ((void)0)
-#endif
-#if TVM_CRT_LOG_LEVEL >= TVM_CRT_LOG_LEVEL_INFO
-#define LOG_INFO(...) TVMLogf(__VA_ARGS__)
-#else
-#define LOG_INFO(...) ((void)0)
-#endif
-#if TVM_CRT_LOG_LEVEL >= TVM_CRT_LOG_LEVEL_DEBUG
-#define LOG_DEBUG(...) TVMLogf(__VA_ARGS__)
-#else
-#define LOG_DEBUG(...) ((void)0)
-#endif
+#define TVM_CRT_LOG_AT(level, ...) \
+    ((void)((TVM_CRT_LOG_LEVEL) >= (level) ? (TVMLogf(__VA_ARGS__), 0) : 0))
+#define LOG_ERROR(...) TVM_CRT_LOG_AT(TVM_CRT_LOG_LEVEL_ERROR, __VA_ARGS__)
+#define LOG_WARN(...) TVM_CRT_LOG_AT(TVM_CRT_LOG_LEVEL_WARN, __VA_ARGS__)
+#define LOG_INFO(...) TVM_CRT_LOG_AT(TVM_CRT_LOG_LEVEL_INFO, __VA_ARGS__)
+#define LOG_DEBUG(...) TVM_CRT_LOG_AT(TVM_CRT_LOG_LEVEL_DEBUG, __VA_ARGS__)
 
 /* Stop the program where a condition does not hold. What follows the condition, in microTVM a
  * message, is not printed. */

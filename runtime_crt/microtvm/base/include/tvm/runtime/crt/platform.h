@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tvm/runtime/crt/defaults.h"
 #include "tvm/runtime/crt/error_codes.h"
 
 #ifdef __cplusplus
