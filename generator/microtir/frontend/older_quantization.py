@@ -54,6 +54,7 @@ from microtir.operators.movement.definition import (
     Concatenation,
     Pack,
     Pad,
+    Relabel,
     Reshape,
     Split,
     StridedSlice,
@@ -82,7 +83,7 @@ EXACT: frozenset[type[Operator]] = frozenset(
         *(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual),
         *(Relu, LeakyRelu, HardSwish, Softmax, LogSoftmax, Quantize, Dequantize),
         *(Mean, Sum, ReduceMax, ReduceMin, ArgMax, ArgMin, MaxPool2D, ResizeNearestNeighbor),
-        *(Reshape, Transpose, Pack, Unpack, Split, StridedSlice),
+        *(Reshape, Relabel, Transpose, Pack, Unpack, Split, StridedSlice),
     }
 )
 """Operators whose kernels of int8 and of uint8 give the same bits, 128 apart."""

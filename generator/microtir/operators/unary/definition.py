@@ -213,6 +213,7 @@ def _rsqrt_multipliers(node: Node) -> Iterator[Problem]:
 _F32, _I8, _I16 = DType.FLOAT32, DType.INT8, DType.INT16
 _I32, _I64 = DType.INT32, DType.INT64
 _FLOAT = equal_types(_F32)
+_STORED = frozenset({Trait.STORED})
 
 
 def _function(
@@ -220,6 +221,7 @@ def _function(
     types: TypeRule = _FLOAT,
     quantization: QuantizationRule = UNUSED,
     multipliers: Rule | None = None,
+    traits: frozenset[Trait] = frozenset(),
 ) -> Definition:
     tabulated = (Trait.TABULATED,) if types.accepts((_I8,), (_I8,)) else ()
     return Definition(
@@ -227,13 +229,13 @@ def _function(
         types=types,
         quantization=quantization,
         multipliers=multipliers,
-        traits=frozenset({Trait.ELEMENTWISE, *tabulated}),
+        traits=frozenset({Trait.ELEMENTWISE, *tabulated}) | traits,
     )
 
 
 DEFINITIONS = (
     _function(Abs, equal_types(_F32, _I8, _I16, _I32), QUANTIZED_OR_NOT_INT16, _abs_multipliers),
-    _function(Neg, equal_types(_F32, _I8, _I16, _I32, _I64)),
+    _function(Neg, equal_types(_F32, _I8, _I16, _I32, _I64), traits=_STORED),
     _function(Sign, equal_types(_F32, _I32)),
     _function(Square),
     _function(Sqrt, COMPUTED_16, OWN_SYMMETRIC_INT16),
