@@ -13,11 +13,13 @@ import pytest
 from microtir.config.enums import Numerics
 from microtir.errors import MicrotirError
 from microtir.frontend import from_tflite
+from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
 from microtir.graph.ir import Graph
 from microtir.graph.numerics import with_numerics
 from microtir.graph.reference import execute
 from microtir.graph.unlike_scales import stored_as_is
 from microtir.graph.verify import verify
+from microtir.operators.arithmetic.tflite import AddOptions, MulOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.execute.cases import compare
@@ -28,6 +30,7 @@ from tests.support.operator_cases import OPERATORS
 from tests.support.seeds import seeds
 from tests.support.sketch import Array, Case, Quant
 from tests.support.tflm import run_tflm
+from tests.support.unlike_chains import unlike_chain
 from tests.support.unlike_sketch import NARROW, unlike_case
 
 RELUS = ("RELU", "RELU6", "RELU_N1_TO_1")
@@ -175,6 +178,87 @@ def test_unlike_scales_are_those_of_the_references(operator: str) -> None:
                 assert (made is None) is (expected is None), (case.name, numerics)
                 for result, want in zip(made or [], expected or [], strict=True):
                     np.testing.assert_array_equal(result, want, err_msg=f"{case.name} {numerics}")
+
+
+@pytest.mark.tools
+@pytest.mark.soak
+def test_chains_of_unlike_scales(tmp_path: Path) -> None:
+    """Many operators, each tensor in a scale of its own, equal both references, and so does the C.
+
+    Passes over the graph move, fuse and drop operators beside those that copy integers.
+    """
+    cases = [unlike_chain(seed) for seed in seeds(0, 12)]
+    for case in cases:
+        of_micro, of_litert = (
+            run_tflm(case.model, *case.inputs),
+            run_litert(case.model, *case.inputs),
+        )
+        for numerics, expected in ((Numerics.TFLM, of_micro), (Numerics.TFLITE_REF, of_litert)):
+            made = computed(case, numerics)
+            assert made is not None
+            np.testing.assert_array_equal(made[0], expected[0], err_msg=f"{case.name} {numerics}")
+    compare(cases[:6], tmp_path, STRICT)
+
+
+def _int8(builder: TfliteBuilder, name: str, scale: float, zero_point: int) -> int:
+    return builder.tensor(name, (1, 8), np.int8, None, [float(np.float32(scale))], [zero_point])
+
+
+def looping() -> bytes:
+    """A model whose loop scales a value three times; no two ports have one scale."""
+    builder = TfliteBuilder()
+    x = _int8(builder, "x", 0.05, 3)
+    count = builder.tensor("count", (), np.int32, np.array(0, np.int32))
+    condition, body = builder.subgraph("condition"), builder.subgraph("body")
+    counts = [graph.tensor("n", (), np.int32) for graph in (condition, body)]
+    limit = condition.tensor("limit", (), np.int32, np.array(3, np.int32))
+    flag = condition.tensor("flag", (), np.bool_)
+    condition.operator(Code.LESS, [counts[0], limit], [flag])
+    condition.define([counts[0], _int8(condition, "v", 0.07, 1)], [flag])
+    step, grown = (
+        body.tensor("step", (), np.int32, np.array(1, np.int32)),
+        body.tensor("grown", (), np.int32),
+    )
+    body.operator(Code.ADD, [counts[1], step], [grown], AddOptions())
+    value, scaled = _int8(body, "v", 0.04, -5), _int8(body, "scaled", 0.045, 7)
+    body.operator(Code.RELU, [value], [scaled])
+    body.define([counts[1], value], [grown, scaled])
+    end, out = builder.tensor("end", (), np.int32), _int8(builder, "out", 0.09, 2)
+    options = WhileOptions(condition.number, body.number)
+    builder.operator(Code.WHILE, [count, x], [end, out], options)
+    return builder.build([x], [out])
+
+
+def branching() -> bytes:
+    """A model that adds or multiplies in scales that are not those of its caller."""
+    builder = TfliteBuilder()
+    flag, x = builder.tensor("flag", (), np.bool_), _int8(builder, "x", 0.05, 3)
+    branches = []
+    for number, (code, options) in enumerate(((Code.ADD, AddOptions()), (Code.MUL, MulOptions()))):
+        graph = builder.subgraph(code.name)
+        value, made = _int8(graph, "v", 0.04, -5), _int8(graph, "made", 0.06 + number, 9)
+        graph.operator(code, [value, value], [made], options)
+        graph.define([value], [made])
+        branches.append(graph.number)
+    out = _int8(builder, "out", 0.09, 2)
+    builder.operator(Code.IF, [flag, x], [out], IfOptions(*branches))
+    return builder.build([flag, x], [out])
+
+
+@pytest.mark.tools
+def test_subgraphs_take_integers_in_their_own_scale(tmp_path: Path) -> None:
+    """What a loop or a branch is given and gives is copied, and its operators have its scales."""
+    x = np.array([[-128, -30, -5, 0, 3, 20, 90, 127]], np.int8)
+    cases = [Case("looping", looping(), (x,), 1)]
+    cases += [Case(f"branch_{n}", branching(), (np.array(n == 0), x), 1) for n in range(2)]
+    for case in cases:
+        expected = run_tflm(case.model, *case.inputs)[0]
+        np.testing.assert_array_equal(run_litert(case.model, *case.inputs)[0], expected)
+        for numerics in (Numerics.TFLM, Numerics.TFLITE_REF):
+            made = computed(case, numerics)
+            assert made is not None
+            np.testing.assert_array_equal(made[0], expected, err_msg=case.name)
+    compare(cases, tmp_path, STRICT)
 
 
 @pytest.mark.tools

@@ -32,10 +32,10 @@ class UnlikeSketch(Sketch):
         if np.dtype(dtype) in (np.int8, np.int16):
             quant = quant or Quant(float(np.float32(0.02)), 0)
             if self.is_unlike and name != "input0" and not is_variable:
-                quant = self._other(name, quant, np.dtype(dtype))
+                quant = self._other(name, quant, dtype)
         return super().tensor(name, shape, dtype, quant, data, is_variable=is_variable)
 
-    def _other(self, name: str, quant: Quant, dtype: np.dtype[np.generic]) -> Quant:
+    def _other(self, name: str, quant: Quant, dtype: npt.DTypeLike) -> Quant:
         rng = np.random.default_rng([zlib.crc32(f"{self.name} {name}".encode())])
         scale = float(np.float32(quant.scale * rng.choice(_RATIOS)))
         info = np.iinfo(dtype)

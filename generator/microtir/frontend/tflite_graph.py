@@ -25,7 +25,7 @@ from microtir.frontend.tflite_npu import scratch_of_npus
 from microtir.frontend.tflite_operators import READERS, Readers, readers_with
 from microtir.frontend.tflite_options import read_options
 from microtir.frontend.tflite_refusals import operator_title, unknown_operator
-from microtir.frontend.tflite_scales import OneScale
+from microtir.frontend.tflite_scales import OneScale, is_unlike
 from microtir.frontend.tflite_shapes import (
     LARGEST_SHAPE,
     ShapeValues,
@@ -51,7 +51,7 @@ from microtir.operators.common.tflite_operands import (
 )
 from microtir.operators.common.tflite_schema import BuiltinOperator, TfliteType
 from microtir.operators.control.definition import PutItem
-from microtir.operators.movement.definition import Reshape
+from microtir.operators.movement.definition import Relabel, Reshape
 from microtir.operators.state.definition import Assign
 
 
@@ -126,6 +126,7 @@ class GraphReader:
         self._gates = Gates(self._tensors, self._variables, self.new_label)
         # Those that operators hand on are known before these are read.
         self._handles = self._effects.handles(graph, self._variables.handles)
+        self._taken: list[Node] = []
         self._bind(given)
         self._computable: set[Tensor] = set()
         self._updates = item_updates(graph) if depth else {}
@@ -171,7 +172,8 @@ class GraphReader:
         }
         take = self._file.node_names.take
         named = {index: take(f"{prefix}{name}") for index, name in names.items()}
-        return [node for op in graph.operators for node in self._next(op, named.get(op.index))]
+        read = [node for op in graph.operators for node in self._next(op, named.get(op.index))]
+        return [*self._taken, *read]
 
     # --- what operators ask that run subgraphs ---------------------------------------------------
 
@@ -266,6 +268,12 @@ class GraphReader:
                     legal=f"{tensor.dtype.value} {tensor.shape}, as it is given",
                     fix="export the model again",
                 )
+            if own is not None and is_unlike(tensor.type, own.type):
+                taken = self.new_tensor(f"{own.name}_taken", own.type)
+                label = self.new_label(f"{short_name(taken.name)}_relabelled")
+                source = SourceLocation(self._model.file, -1, "CALL")
+                self._taken.append(Node(Relabel(), (tensor,), (taken,), label, source))
+                tensor = taken
             self._tensors.replace(index, tensor)
 
     def tensor(self, index: int) -> Tensor | None:

@@ -11,8 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from microtir.graph.ir import Node, Tensor, TensorType
-from microtir.operators.common.unlike_scales import Moved
+from microtir.operators.common.unlike_scales import NARROW, Moved
 from microtir.operators.movement.definition import Relabel
+
+
+def is_unlike(given: TensorType, taken: TensorType) -> bool:
+    """Return whether integers of one type stand for other numbers than those of another."""
+    return given.dtype in NARROW and given.quantization != taken.quantization
 
 
 @dataclass(frozen=True, slots=True)

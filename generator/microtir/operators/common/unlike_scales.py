@@ -22,7 +22,7 @@ NARROW = frozenset({*QUANTISED, DType.UINT8})
 
 
 def _by_name(dtype: DType) -> str:
-    return dtype.value
+    return str(dtype.value)
 
 
 @dataclass(frozen=True, slots=True)
