@@ -271,10 +271,13 @@ def _pad(rewriter: _Rewriter, node: Node) -> list[Node]:
 
 
 def _function(rewriter: _Rewriter, node: Node) -> list[Node]:
-    """Rewrite LOGISTIC and TANH, of which LiteRT makes tables of float32 results."""
+    """Rewrite LOGISTIC and TANH, of which LiteRT makes tables of float32 results.
+
+    The result of LOGISTIC has one scale, that of TANH any.
+    """
     nodes = _plain(rewriter, node)
     source, output = node.inputs[0].type, node.output.type
-    if any(quantization(nodes[-1])):
+    if isinstance(node.op, Logistic) and any(quantization(nodes[-1])):
         return nodes  # and the checks say what is wrong
     nodes[-1] = replace(nodes[-1], op=Tabulated(function_table(node.op, source, output)))
     return nodes

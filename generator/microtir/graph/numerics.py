@@ -15,7 +15,7 @@ from microtir.graph.names import brief
 from microtir.graph.passes.rewrite import named_apart, with_nodes
 from microtir.graph.recurrent_layers import layers_of_lstm, layers_of_svdf
 from microtir.operators import record_of
-from microtir.operators.activations.definition import Relu
+from microtir.operators.activations.definition import LeakyRelu, Relu
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.linear import rescaling_of
 from microtir.operators.common.quantization import quantization_text
@@ -30,6 +30,7 @@ from microtir.operators.pooling.definition import AveragePool2D, is_whole_image
 from microtir.operators.recurrent.definition import GATES, Lstm, Svdf
 from microtir.operators.reduction.definition import Mean
 from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, Softmax
+from microtir.operators.unary.definition import Abs
 
 
 def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
@@ -213,7 +214,7 @@ def _as_litert(node: Node) -> Iterator[Node]:
     if isinstance(op, FullyConnected) and node.inputs[0].dtype in (DType.INT8, DType.INT16):
         yield replace(node, op=replace(op, rescaling=Rescaling.FLOAT64))
         return
-    if isinstance(op, Relu) and node.inputs[0].dtype.is_int:
+    if isinstance(op, Relu | LeakyRelu | Abs) and node.inputs[0].dtype.is_int:
         yield replace(node, op=replace(op, float32_ratio=True))
         return
     if not isinstance(op, Inner) or not _is_hybrid(node):

@@ -22,6 +22,7 @@ from microtir.operators.common.multiplier import (
     check_shift,
     input_radius,
     quantize_multiplier,
+    quantized_ratio,
 )
 from microtir.operators.common.problem import Problem, Rule
 from microtir.operators.common.quantization import (
@@ -55,8 +56,11 @@ class Relu(Operator):
 
 @dataclass(frozen=True, slots=True)
 class LeakyRelu(Operator):
+    """x from 0 on, else alpha times x; with ratios of scales in float32 as LiteRT has it."""
+
     name: ClassVar[str] = "leaky_relu"
     alpha: float = 0.0  # a float32 value
+    float32_ratio: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +122,11 @@ def relu_params(op: Relu, input_type: TensorType, output: TensorType) -> ReluPar
     low, high = activation_range(op.kind, output)
     if op.kind is Activation.RELU6 and input_type.quantization == output.quantization:
         return ReluParams(0, 0, None, low, high)
-    factor = input_type.quant.scale / output.quant.scale
-    if op.float32_ratio:
-        factor = float(np.float32(factor))
+    scales = input_type.quant.scale, output.quant.scale
     return ReluParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        multiplier=quantize_multiplier(factor),
+        multiplier=quantized_ratio(*scales, in_float32=op.float32_ratio),
         activation_min=low,
         activation_max=high,
     )
@@ -147,13 +149,16 @@ class LeakyReluParams:
 
 
 def leaky_relu_params(op: LeakyRelu, input_type: TensorType, output: TensorType) -> LeakyReluParams:
-    """Derive the parameters of integer LEAKY_RELU, computed in double."""
-    scale = input_type.quant.scale
+    """Derive the parameters of integer LEAKY_RELU."""
+    scale, made = input_type.quant.scale, output.quant.scale
+    product = scale * op.alpha
+    if op.float32_ratio:
+        product = float(np.float32(product))
     return LeakyReluParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        identity=quantize_multiplier(scale / output.quant.scale),
-        alpha=quantize_multiplier(scale * op.alpha / output.quant.scale),
+        identity=quantized_ratio(scale, made, in_float32=op.float32_ratio),
+        alpha=quantized_ratio(product, made, in_float32=op.float32_ratio),
         minimum=output.dtype.min,
         maximum=output.dtype.max,
     )

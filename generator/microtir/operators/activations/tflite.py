@@ -59,7 +59,8 @@ def leaky_relu(operands: Operands) -> Converted:
     alpha = operands.table(LeakyReluOptions).alpha
     if not math.isfinite(alpha):
         raise operands.malformed(f"alpha is {alpha}", "a finite number")
-    return Converted(LeakyRelu(alpha), (operands.input(0),))
+    x = operands.input(0)
+    return Converted(LeakyRelu(alpha, float32_ratio=x.dtype is DType.UINT8), (x,))
 
 
 @dataclass(frozen=True, slots=True)
