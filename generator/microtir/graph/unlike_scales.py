@@ -15,6 +15,7 @@ from microtir.graph.ir import Graph, Node, Quantization, Tensor
 from microtir.operators import record_of
 from microtir.operators.common.quantization import quantization_text
 from microtir.operators.common.unlike_scales import NARROW, UnlikeScales
+from microtir.operators.conditions.definition import Comparison, is_rescaled
 from microtir.operators.definition import Trait
 from microtir.operators.movement.definition import Relabel
 from microtir.operators.normalization.definition import NORMALIZED_OF_INT8, L2Normalize
@@ -52,7 +53,8 @@ def _found(node: Node) -> Iterator[StoredAsIs]:
             text = f"its result is in {quantization_text(NORMALIZED_OF_INT8)}"
             yield StoredAsIs(node, f"{text}, and its output {_named(node.output)}", _CONVERT)
         return
-    if not record_of(node.op).has(Trait.STORED):
+    is_compared = isinstance(node.op, Comparison) and not is_rescaled(node.op, node.inputs[0].type)
+    if not record_of(node.op).has(Trait.STORED) and not is_compared:
         return
     yield from _moved_zero(node)
     data = [t for t in (*node.inputs, *node.outputs) if _quantised(t) is not None]
