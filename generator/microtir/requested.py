@@ -23,6 +23,7 @@ from microtir.graph.passes.checked import rewritten
 from microtir.graph.processing import with_appended, with_prepended
 from microtir.graph.stepwise import one_step
 from microtir.graph.streaming import check_push, refuse_stream, streamed
+from microtir.graph.unlike_scales import StoredAsIs, stored_as_is
 
 # What is followed step by step are layers: loops over time are recurrent ones by then.
 _LAYERS = (FoldConstants(), RemoveIdentities(), MatmulToDense(), FuseLstmLoops(), RemoveDeadNodes())
@@ -73,6 +74,16 @@ def requested_graph(graph: Graph, config: CompilationConfig) -> Graph:
     if config.stateful:
         return one_step(rewritten(graph, _LAYERS, config.pass_config))
     return _streamed(graph, config)
+
+
+def changed_values(graph: Graph, config: CompilationConfig) -> tuple[StoredAsIs, ...]:
+    """Return the nodes that change real values because a reference leaves stored ones as they are.
+
+    Args:
+        graph: as a frontend made it.
+        config: what it is compiled for.
+    """
+    return stored_as_is(with_numerics(graph, completed(config, graph).numerics))
 
 
 def _streamed(graph: Graph, config: CompilationConfig) -> Graph:

@@ -61,6 +61,7 @@ def test_check_as_json(microtir: Command, unsupported: Path) -> None:
     assert good == {
         "model": INT8.name, "targets": targets, "ok": True, "problems": [], "causes": [],
         "float_layers": [],
+        "changed_values": [],
     }  # fmt: skip
 
 

@@ -100,11 +100,15 @@ def test_add_and_sub_share_their_parameters() -> None:
     assert math.ldexp(multiplier, shift - 31) == pytest.approx(0.185)
 
 
-def test_relu6_never_rescales() -> None:
-    """RELU6 clamps stored values of its input and copies them."""
-    params = relu_params(Relu(Activation.RELU6), _type((1,), 0.05, -20), _type((1,), 0.1, 9))
+def test_relu6_of_one_scale_only_clamps() -> None:
+    """It has no multiplier then; of two scales it has one, like RELU."""
+    x = _type((1,), 0.05, -20)
+    params = relu_params(Relu(Activation.RELU6), x, x)
     assert params.multiplier is None
     assert (params.activation_min, params.activation_max) == (-20, 100)
+    params = relu_params(Relu(Activation.RELU6), x, _type((1,), 0.1, 9))
+    assert params.multiplier == (1 << 30, 0)
+    assert (params.activation_min, params.activation_max) == (9, 69)
 
 
 def test_tables_cover_int8_only() -> None:

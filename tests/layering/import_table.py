@@ -161,6 +161,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         "graph.processing",
         "graph.stepwise",
         "graph.streaming",
+        "graph.unlike_scales",
     },
     "ports": COMMON | MODULE | {"graph.input_guards", "graph.ir", "requested"},
     "graph_lowering": COMMON | GRAPH_IR | {"external", "extra_passes", "graph"},

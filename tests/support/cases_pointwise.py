@@ -53,9 +53,9 @@ def _activation_quant(s: Sketch) -> Quant:
 
 
 def relu(s: Sketch) -> Case:
-    """Draw a case: RELU rescales, RELU6 keeps the quantisation."""
+    """Draw a case whose output mostly has another scale; RELU6 copies integers there."""
     quant = _activation_quant(s)
-    rescales = s.code is BuiltinOperator.RELU and s.chance(0.7)
+    rescales = s.chance(0.7)
     return _unary(s, quant, _rescaled(s, quant, -4, 4) if rescales else quant)
 
 

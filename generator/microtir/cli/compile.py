@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.projects import ProjectTypeName, create_project, print_project
+from microtir.cli.stored_as_is import changed_values, write_changed_values
 from microtir.cli.tvmc import TFLITE, ModelFormat
 from microtir.config import CompilationConfig
 from microtir.config.names import c_name
@@ -169,6 +171,7 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
         "memory": written["memory"],
         "constant_pools": written["constant_pools"],
         "ports": written["ports"],
+        "changed_values": [asdict(one) for one in changed_values(artifact.module)],
         **({"state": written["state"]} if metadata.state is not None else {}),
     }
 
@@ -274,3 +277,4 @@ def _print(built: Built, folder: Path) -> None:
     write_table(("file", "bytes"), files, right=("bytes",))
     write("")
     facts(rows)
+    write_changed_values(model, changed_values(artifact.module))

@@ -13,6 +13,7 @@ from microtir.cli.float_layers import float_parts, write_float_parts
 from microtir.cli.model import Model, model_path, model_problems, read_model, unconfigured
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.stored_as_is import changed_values, write_changed_values
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, MicrotirError, ModelFileError
@@ -35,7 +36,8 @@ def check(
 
     A model that can be read is planned, too: an exceeded budget is a problem, and a memory of the
     board that is too small. Of a quantised model in ONNX it says which layers between integers stay
-    floats, and why. Exit status 1 means that there are problems, 3 that the file is damaged or
+    floats, and why; of any model which operators take stored integers of one scale for those of
+    another. Exit status 1 means that there are problems, 3 that the file is damaged or
     cannot be read.
     """
     from microtir import frontend
@@ -47,6 +49,7 @@ def check(
     problems = tuple(problem.for_command_line() for problem in problems)
     causes = frontend.causes(problems)
     parts = () if lowered is None else float_parts(model, lowered)
+    changed = () if lowered is None else changed_values(lowered)
     processors = for_processors(config.targets)
     if as_json:
         write_json({
@@ -56,6 +59,7 @@ def check(
             "problems": [*map(_problem, problems)],
             "causes": [_cause(cause, problems) for cause in causes],
             "float_layers": [asdict(part) for part in parts],
+            "changed_values": [asdict(one) for one in changed],
         })  # fmt: skip
     elif problems:
         _write_causes(path.name, processors, causes)
@@ -70,6 +74,7 @@ def check(
             f"{f', fits {board}' if board else ''}"
         )
         write_float_parts(path.name, parts)
+        write_changed_values(path.name, changed)
     return max((problem.exit_code for problem in problems), default=ExitCode.DONE)
 
 

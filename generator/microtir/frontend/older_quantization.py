@@ -54,6 +54,7 @@ from microtir.operators.movement.definition import (
     Concatenation,
     Pack,
     Pad,
+    Relabel,
     Reshape,
     Split,
     StridedSlice,
@@ -82,7 +83,7 @@ EXACT: frozenset[type[Operator]] = frozenset(
         *(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual),
         *(Relu, LeakyRelu, HardSwish, Softmax, LogSoftmax, Quantize, Dequantize),
         *(Mean, Sum, ReduceMax, ReduceMin, ArgMax, ArgMin, MaxPool2D, ResizeNearestNeighbor),
-        *(Reshape, Transpose, Pack, Unpack, Split, StridedSlice),
+        *(Reshape, Relabel, Transpose, Pack, Unpack, Split, StridedSlice),
     }
 )
 """Operators whose kernels of int8 and of uint8 give the same bits, 128 apart."""
@@ -270,10 +271,13 @@ def _pad(rewriter: _Rewriter, node: Node) -> list[Node]:
 
 
 def _function(rewriter: _Rewriter, node: Node) -> list[Node]:
-    """Rewrite LOGISTIC and TANH, of which LiteRT makes tables of float32 results."""
+    """Rewrite LOGISTIC and TANH, of which LiteRT makes tables of float32 results.
+
+    The result of LOGISTIC has one scale, that of TANH any.
+    """
     nodes = _plain(rewriter, node)
     source, output = node.inputs[0].type, node.output.type
-    if any(quantization(nodes[-1])):
+    if isinstance(node.op, Logistic) and any(quantization(nodes[-1])):
         return nodes  # and the checks say what is wrong
     nodes[-1] = replace(nodes[-1], op=Tabulated(function_table(node.op, source, output)))
     return nodes

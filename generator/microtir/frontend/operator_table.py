@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir.frontend.support import READABLE
-from microtir.operators import OPERATORS
+from microtir.operators import OPERATORS, OperatorRecord
 from microtir.operators.common.onnx_operands import MANY, OnnxReader
+from microtir.operators.common.tflite_operands import TfliteReader
 from microtir.operators.onnx_readers import ONNX_READERS
 
 
@@ -47,6 +48,11 @@ def _inputs(reader: OnnxReader) -> str:
     return f"{low} or more" if high == MANY else f"{low} to {high}"
 
 
+def _scales(record: OperatorRecord, reader: TfliteReader) -> str:
+    words = record.definition.quantization.words
+    return words if reader.moved is None else f"{words}; {reader.moved.words}"
+
+
 def operator_rows() -> tuple[OperatorRow, ...]:
     """Return one row per operator that a model file may hold, in the order of the docs."""
     return tuple(
@@ -55,7 +61,7 @@ def operator_rows() -> tuple[OperatorRow, ...]:
             name=reader.code if isinstance(reader.code, str) else reader.code.name,
             operator=record.name,
             types=record.definition.types.restricted(READABLE).words,
-            quantization=record.definition.quantization.words,
+            quantization=_scales(record, reader),
             limits=record.definition.limits,
         )
         for record in OPERATORS

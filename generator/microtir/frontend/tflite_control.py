@@ -16,6 +16,7 @@ from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend.tflite_counters import Counter, Terms, counters_of, depends_on, terms_of
 from microtir.frontend.tflite_file import FileGraph, FileOperator
 from microtir.frontend.tflite_options import read_options
+from microtir.frontend.tflite_scales import is_unlike
 from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
 from microtir.frontend.tflite_variables import Cell, Resource, Scope
 from microtir.graph.ir import Node, SourceLocation, Tensor, TensorType
@@ -31,7 +32,7 @@ from microtir.operators.control.definition import (
     Repeat,
     Then,
 )
-from microtir.operators.movement.definition import Reshape
+from microtir.operators.movement.definition import Relabel, Reshape
 from microtir.operators.state.definition import Assign
 
 MOST_TURNS = 1 << 24
@@ -142,7 +143,8 @@ class Control:
                 fix="export the model again",
             )
         label = self._reader.new_label(f"{self._label}_result")
-        return Node(Reshape(), (result,), (output,), label, self._source)
+        op = Relabel() if is_unlike(result.type, output.type) else Reshape()
+        return Node(op, (result,), (output,), label, self._source)
 
     def _given(self, index: int) -> Tensor:
         tensor = self._reader.tensor(index) if index >= 0 else None
@@ -192,6 +194,9 @@ class Control:
         self, number: int, name: str, given: Sequence[Tensor], wanted: Sequence[int], scope: Scope
     ) -> Ends:
         nodes, results = self._reader.inline(number, f"{self._label}_{name}", given, wanted, scope)
+        outputs = [self._given(self._operator.outputs[position]) for position in wanted]
+        relabels, results = self._relabelled(results, [output.type for output in outputs])
+        nodes += relabels
         kept = [self._assign(tensor, name) for tensor in results]
         return [*nodes, *kept], [node.output for node in kept]
 
@@ -293,6 +298,8 @@ class Control:
             guard, (flag,) = reader.inline(condition, label, inside, [0], scope)
             guard.append(self._node(Guard(), (flag,), [("goes_on", flag.type)]))
         body, results = reader.inline(number, f"{self._label}_body", inside, carried, scope)
+        relabels, results = self._relabelled(results, [given[p].type for p in carried])
+        body += relabels
         held = [(reader.scope.resources[r], cell) for r, cell in scope.resources.items()]
         first += [self._assign(outer.current, "first") for outer, _ in held]
         begin = replace(
@@ -328,6 +335,20 @@ class Control:
         return [node for node in body if id(node) not in moved], last
 
     # --- nodes ----------------------------------------------------------------------------------
+
+    def _relabelled(
+        self, results: Sequence[Tensor], types: Sequence[TensorType]
+    ) -> tuple[list[Node], list[Tensor]]:
+        """Return results as those of the scales of other tensors, which take the integers."""
+        nodes: list[Node] = []
+        taken: list[Tensor] = []
+        for result, type_ in zip(results, types, strict=True):
+            if is_unlike(result.type, type_):
+                wanted = replace(result.type, quantization=type_.quantization)
+                nodes.append(self._node(Relabel(), (result,), [("taken", wanted)]))
+                result = nodes[-1].output
+            taken.append(result)
+        return nodes, taken
 
     def _assign(self, value: Tensor, name: str) -> Node:
         return self._node(Assign(), (value,), [(name, value.type)])

@@ -25,6 +25,7 @@ from microtir.frontend.tflite_npu import scratch_of_npus
 from microtir.frontend.tflite_operators import READERS, Readers, readers_with
 from microtir.frontend.tflite_options import read_options
 from microtir.frontend.tflite_refusals import operator_title, unknown_operator
+from microtir.frontend.tflite_scales import OneScale, is_unlike
 from microtir.frontend.tflite_shapes import (
     LARGEST_SHAPE,
     ShapeValues,
@@ -50,7 +51,7 @@ from microtir.operators.common.tflite_operands import (
 )
 from microtir.operators.common.tflite_schema import BuiltinOperator, TfliteType
 from microtir.operators.control.definition import PutItem
-from microtir.operators.movement.definition import Reshape
+from microtir.operators.movement.definition import Relabel, Reshape
 from microtir.operators.state.definition import Assign
 
 
@@ -125,6 +126,7 @@ class GraphReader:
         self._gates = Gates(self._tensors, self._variables, self.new_label)
         # Those that operators hand on are known before these are read.
         self._handles = self._effects.handles(graph, self._variables.handles)
+        self._taken: list[Node] = []
         self._bind(given)
         self._computable: set[Tensor] = set()
         self._updates = item_updates(graph) if depth else {}
@@ -170,7 +172,8 @@ class GraphReader:
         }
         take = self._file.node_names.take
         named = {index: take(f"{prefix}{name}") for index, name in names.items()}
-        return [node for op in graph.operators for node in self._next(op, named.get(op.index))]
+        read = [node for op in graph.operators for node in self._next(op, named.get(op.index))]
+        return [*self._taken, *read]
 
     # --- what operators ask that run subgraphs ---------------------------------------------------
 
@@ -265,6 +268,12 @@ class GraphReader:
                     legal=f"{tensor.dtype.value} {tensor.shape}, as it is given",
                     fix="export the model again",
                 )
+            if own is not None and is_unlike(tensor.type, own.type):
+                taken = self.new_tensor(f"{own.name}_taken", own.type)
+                label = self.new_label(f"{short_name(taken.name)}_relabelled")
+                source = SourceLocation(self._model.file, -1, "CALL")
+                self._taken.append(Node(Relabel(), (tensor,), (taken,), label, source))
+                tensor = taken
             self._tensors.replace(index, tensor)
 
     def tensor(self, index: int) -> Tensor | None:
@@ -385,14 +394,13 @@ class GraphReader:
             return []
         if operator.index in self._updates:
             node = self._put(operator, self._updates[operator.index], name)
-        else:
-            noted, gates = len(self.problems), len(self._gates)
-            node = self._node(operator, name)
-            if node is not None and len(self.problems) == noted and self._know(operator, node):
-                return []
-            if node is not None and len(self._gates) > gates:
-                return [node, self._gates.last]
-        return [] if node is None else [node]
+            return [] if node is None else [node]
+        noted, gates = len(self.problems), len(self._gates)
+        nodes = self._read(operator, name)
+        is_whole = len(self.problems) == noted and len(nodes) == 1
+        if is_whole and self._know(operator, nodes[0]):
+            return []
+        return [*nodes, self._gates.last] if len(self._gates) > gates else nodes
 
     def _know(self, operator: FileOperator, node: Node) -> bool:
         """Make constants of the results of a node, if readers of operators may ask for them.
@@ -496,13 +504,13 @@ class GraphReader:
         except MicrotirError as error:
             self.problems.append(error)
 
-    def _node(self, operator: FileOperator, name: str) -> Node | None:
-        """Return the node of an operator, or None if it cannot be read."""
+    def _read(self, operator: FileOperator, name: str) -> list[Node]:
+        """Return the node of an operator and those of its scales; none if it cannot be read."""
         source = self._source(operator)
         where = f"{source} ({brief(name)!r})"
         inputs = tuple(self._tensors.get(index) for index in operator.inputs)
         outputs = self._outputs_of(operator)
-        node = None
+        nodes: list[Node] = []
         # What follows from a shape that is not known is no problem of its own.
         is_open = any(map(self._is_open, operator.inputs))
         try:
@@ -520,13 +528,13 @@ class GraphReader:
                     frozenset(n for n, i in enumerate(operator.inputs) if self._is_variable(i)),
                     self._offsets_of(operator),
                 )
-                node = self._convert(operator, reader, operands, name, source)
+                nodes = self._convert(operator, reader, operands, name, source)
         except MicrotirError as error:
             self.problems.append(error)
-        if node is None:
+        if not nodes:
             # Operators that use the results are not to blame for them.
             self._computable.update(outputs)
-        return node
+        return nodes
 
     def _offsets_of(self, operator: FileOperator) -> tuple[int, ...]:
         """Return where the file places inputs and outputs of an operator in memory."""
@@ -567,7 +575,7 @@ class GraphReader:
         operands: Operands,
         name: str,
         source: SourceLocation,
-    ) -> Node | None:
+    ) -> list[Node]:
         check_arity(operands, reader)
         converted = reader.read(operands)
         node = Node(converted.op, converted.inputs, operands.outputs, name, source)
@@ -587,17 +595,19 @@ class GraphReader:
             inputs, outputs = self._with_variables(operator, converted, operands, name)
         elif self._is_initial(operator):
             self._initialise(operator.outputs[0], node, operands.where)
-            return None
+            return []
         else:
             inputs, outputs = converted.inputs, operands.outputs
             self._check_variables(operator, operands)
         node = Node(converted.op, inputs, outputs, name, source)
-        self.problems.extend(node_problems(legal_form(node), operands.where))
+        nodes = OneScale(self.new_tensor, self.new_label).nodes(node, reader.moved)
+        for made in nodes:
+            self.problems.extend(node_problems(legal_form(made), operands.where))
         if converted.period > 1:
             self._gates.add(node, converted.period)
         if all(self._is_computable(tensor) for tensor in inputs):
             self._computable.update(operands.outputs)
-        return node
+        return nodes
 
     def _check_dropped(self, operator: FileOperator) -> None:
         """Check that what no output of this run depends on does not initialise later ones."""

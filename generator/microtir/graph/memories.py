@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from microtir.graph.ir import Graph, Tensor
 from microtir.operators.control.definition import Control, PutItem, aliases
-from microtir.operators.movement.definition import Reshape
+from microtir.operators.movement.definition import SAME_BYTES
 
 
 class Memories:
     """The memories of states, of values that loops hand on, and of the results of branches.
 
-    A reshape may be a view, so that it has the memory of its input.
+    A reshape or a relabel may be a view, so that it has the memory of its input.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -24,7 +24,7 @@ class Memories:
                 for first, *others in aliases(node):
                     for other in others:
                         self._join(first, other)
-            elif isinstance(node.op, Reshape):
+            elif isinstance(node.op, SAME_BYTES):
                 self._join(node.inputs[0], node.output)
 
     def of(self, tensor: Tensor) -> Tensor:

@@ -9,21 +9,28 @@ import numpy as np
 
 from microtir.config.enums import Numerics
 from microtir.dtype import DType
-from microtir.errors import UnsupportedModelError
+from microtir.errors import Fix, UnsupportedModelError
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
+from microtir.graph.names import brief
 from microtir.graph.passes.rewrite import named_apart, with_nodes
 from microtir.graph.recurrent_layers import layers_of_lstm, layers_of_svdf
 from microtir.operators import record_of
+from microtir.operators.activations.definition import LeakyRelu, Relu
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.linear import rescaling_of
+from microtir.operators.common.quantization import quantization_text
+from microtir.operators.common.unlike_scales import UnlikeScales
 from microtir.operators.conversion.definition import Quantize
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.hybrid.definition import Bounds, DynamicQuantize, Hybrid, Inner
+from microtir.operators.movement.definition import Relabel
+from microtir.operators.normalization.definition import NORMALIZED_OF_INT8, L2Normalize
 from microtir.operators.pooling.definition import AveragePool2D, is_whole_image
 from microtir.operators.recurrent.definition import GATES, Lstm, Svdf
 from microtir.operators.reduction.definition import Mean
 from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, Softmax
+from microtir.operators.unary.definition import Abs
 
 
 def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
@@ -48,11 +55,14 @@ def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
     if numerics is Numerics.ONNXRUNTIME:
         _check_float_rescaling(graph)
         return graph
+    if numerics in _REFUSED_BY:
+        _check_scales(graph, numerics)
     if rescales_as_onnx(graph):
         nodes = [made for node in graph.nodes for made in _in_fixed_point(node)]
         graph = named_apart(with_nodes(graph, nodes))
     if numerics is not Numerics.TFLITE_REF:
         return graph
+    graph = with_nodes(graph, _rescaled_in_clamps(graph))
     layers = (layer for node in graph.nodes for layer in _layers_of(node))
     return named_apart(with_nodes(graph, [n for layer in layers for n in _as_litert(layer)]))
 
@@ -123,6 +133,62 @@ def _keeps_scale(node: Node) -> bool:
     return node.inputs[0].type.quant.scales == node.output.type.quant.scales
 
 
+_REFUSED_BY = {
+    Numerics.TFLM: ("tflite-micro", Numerics.TFLITE_REF),
+    Numerics.TFLITE_REF: ("LiteRT", Numerics.TFLM),
+}
+
+
+def _check_scales(graph: Graph, numerics: Numerics) -> None:
+    """Refuse an operator whose scales the reference compares, and the other one does not."""
+    who, other = _REFUSED_BY[numerics]
+    for node in graph.nodes:
+        scales = _refused_scales(node, numerics)
+        if scales is not None:
+            given, made = map(quantization_text, scales)
+            raise UnsupportedModelError(
+                f"its integers are stored with {given}, and its output has {made}, which {who}"
+                " refuses",
+                where=f"{node.source} ({brief(node.name)!r})",
+                legal="one scale and zero point",
+                fix=Fix(
+                    f"convert the model again; numerics '{other.value}' copy integers there",
+                    f"convert the model again; --numerics {other.value} copies integers there",
+                ),
+            )
+
+
+def _refused_scales(
+    node: Node, numerics: Numerics
+) -> tuple[Quantization | None, Quantization | None] | None:
+    """Return the two scales that a reference finds different in a node and refuses."""
+    op, quant = node.op, node.outputs[0].type.quantization
+    if isinstance(op, Relabel):
+        does = op.by_micro if numerics is Numerics.TFLM else op.by_litert
+        is_refused = does is UnlikeScales.REFUSES
+        return (node.inputs[0].type.quantization, quant) if is_refused else None
+    is_normalized = isinstance(op, L2Normalize) and node.outputs[0].dtype is DType.INT8
+    if is_normalized and numerics is Numerics.TFLITE_REF and quant != NORMALIZED_OF_INT8:
+        return NORMALIZED_OF_INT8, quant
+    return None
+
+
+def _rescaled_in_clamps(graph: Graph) -> list[Node]:
+    """Return the nodes with one RELU6 that rescales for one whose results are relabelled."""
+    producers = graph.producers()
+    clamps = {
+        producers[node.inputs[0]]: node
+        for node in graph.nodes
+        if isinstance(node.op, Relabel) and node.op.by_litert is UnlikeScales.RESCALES
+    }
+    gone = set(clamps.values())
+    return [
+        replace(node, outputs=clamps[node].outputs) if node in clamps else node
+        for node in graph.nodes
+        if node not in gone
+    ]
+
+
 def _layers_of(node: Node) -> Iterable[Node]:
     """Return the layers that a recurrent one multiplies by weights of int8 with; else itself."""
     weights: tuple[Tensor, ...] = ()
@@ -147,6 +213,9 @@ def _as_litert(node: Node) -> Iterator[Node]:
     op = node.op
     if isinstance(op, FullyConnected) and node.inputs[0].dtype in (DType.INT8, DType.INT16):
         yield replace(node, op=replace(op, rescaling=Rescaling.FLOAT64))
+        return
+    if isinstance(op, Relu | LeakyRelu | Abs) and node.inputs[0].dtype.is_int:
+        yield replace(node, op=replace(op, float32_ratio=True))
         return
     if not isinstance(op, Inner) or not _is_hybrid(node):
         yield node

@@ -32,6 +32,7 @@ class Trait(Enum):
     KEEPS = "outputs behind the first are new values of the inputs of their numbers, in their place"
     KEEPS_LAST = "the last outputs are new values of the last inputs, in their place"
     MOVES_DATA = "each element of the output is one of the input, or a constant"
+    STORED = "integers are taken as they are stored, whatever the scales of its tensors say"
     STATIC = "the output follows from the types of the inputs, whatever they hold"
     WEIGHTED = "input 1 holds weights, input 2 a bias"
     CONTROL = "it says when others run, or gives a memory its new value: it is never folded"

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.graph.ir import Graph, Node, State, Tensor
-from microtir.operators.movement.definition import Reshape
+from microtir.operators.movement.definition import SAME_BYTES
 from microtir.operators.state.definition import JoinRows, TakeRows
 
-VIEWS = (Reshape, TakeRows, JoinRows)
+VIEWS = (*SAME_BYTES, TakeRows, JoinRows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def has_own_memory(graph: Graph, tensor: Tensor, joins: Node) -> bool:
         if tensor in graph.outputs or elsewhere:
             return False
         node = producers.get(tensor)
-        if node is None or not isinstance(node.op, Reshape):
+        if node is None or not isinstance(node.op, SAME_BYTES):
             return node is not None and not isinstance(node.op, VIEWS)
         (tensor,) = node.inputs
 

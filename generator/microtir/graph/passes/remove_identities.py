@@ -11,6 +11,7 @@ from microtir.operators.conversion.definition import CastTo, Quantize
 from microtir.operators.movement.definition import (
     Concatenation,
     Pad,
+    Relabel,
     Reshape,
     Split,
     StridedSlice,
@@ -61,7 +62,7 @@ def _is_identity(node: Node) -> bool:
     if len(node.outputs) != 1 or node.inputs[0].type != node.outputs[0].type:
         return False
     # Requantising between equal quantisations is exact: the multiplier is 1.
-    is_copy = isinstance(node.op, Reshape | CastTo | Quantize | Split)
+    is_copy = isinstance(node.op, Reshape | Relabel | CastTo | Quantize | Split)
     return is_copy or (isinstance(node.op, Concatenation) and len(node.inputs) == 1)
 
 

@@ -12,7 +12,7 @@ from microtir.operators import record_of
 from microtir.operators.control.definition import has_control
 from microtir.operators.definition import Trait
 from microtir.operators.indexing.definition import DynamicUpdateSlice, PutSlice
-from microtir.operators.movement.definition import Reshape
+from microtir.operators.movement.definition import SAME_BYTES
 from microtir.operators.state.definition import Assign
 
 
@@ -73,7 +73,7 @@ def _maker(graph: Graph, value: Tensor) -> Node | None:
     producers = graph.producers()
     while value in producers and value not in graph.outputs:
         node = producers[value]
-        if not isinstance(node.op, Reshape):
+        if not isinstance(node.op, SAME_BYTES):
             return node
         (value,) = node.inputs
     return None
@@ -112,7 +112,7 @@ def _is_all_of(graph: Graph, tensor: Tensor, before: Tensor) -> bool:
     producers = graph.producers()
     while tensor is not before and tensor in producers:
         node = producers[tensor]
-        if not isinstance(node.op, Reshape):
+        if not isinstance(node.op, SAME_BYTES):
             return False
         (tensor,) = node.inputs
     return tensor is before

@@ -32,7 +32,7 @@ from microtir.operators.control.definition import (
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
-from microtir.operators.movement.definition import Reshape
+from microtir.operators.movement.definition import Relabel, Reshape
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.recurrent.definition import Lstm
 from microtir.operators.reduction.definition import DEFINITIONS as REDUCTIONS
@@ -151,6 +151,7 @@ class View(Kernel):
     name = "view"
     operators = (
         Reshape,
+        Relabel,
         JoinColumns,
         TakeRows,
         JoinRows,

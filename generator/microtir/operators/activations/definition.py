@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
@@ -20,7 +22,7 @@ from microtir.operators.common.multiplier import (
     check_shift,
     input_radius,
     quantize_multiplier,
-    quantize_value,
+    quantized_ratio,
 )
 from microtir.operators.common.problem import Problem, Rule
 from microtir.operators.common.quantization import (
@@ -42,16 +44,23 @@ from microtir.operators.definition import Definition, Trait
 
 @dataclass(frozen=True, slots=True)
 class Relu(Operator):
-    """RELU, RELU6 and RELU_N1_TO_1 as operators of their own; `kind` is not NONE."""
+    """RELU, RELU6 and RELU_N1_TO_1 as operators of their own; `kind` is not NONE.
+
+    LiteRT rounds the ratio of scales to float32, tflite-micro has it as a double.
+    """
 
     name: ClassVar[str] = "relu"
     kind: Activation = Activation.RELU
+    float32_ratio: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LeakyRelu(Operator):
+    """x from 0 on, else alpha times x; with ratios of scales in float32 as LiteRT has it."""
+
     name: ClassVar[str] = "leaky_relu"
     alpha: float = 0.0  # a float32 value
+    float32_ratio: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +102,9 @@ class Gelu(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ReluParams:
-    """Parameters of the RELU operators.
+    """Parameters of the RELU operators, which requantise and clamp.
 
-    RELU requantises and clamps.  RELU6 has no multiplier: it clamps stored values and copies
-    them, so its zero points are both 0 here.
+    RELU6 in one scale has no multiplier, and its zero points are both 0 here.
     """
 
     input_zero_point: int
@@ -107,21 +115,18 @@ class ReluParams:
 
 
 def relu_params(op: Relu, input_type: TensorType, output: TensorType) -> ReluParams:
-    """Derive the parameters of integer RELU, RELU6 and RELU_N1_TO_1, computed in double.
+    """Derive the parameters of integer RELU, RELU6 and RELU_N1_TO_1.
 
-    RELU_N1_TO_1 is not in tflite-micro; it is defined as RELU with another clamp.
+    RELU_N1_TO_1 is not in tflite-micro, and RELU6 has one scale there.
     """
-    if op.kind is Activation.RELU6:
-        quant = input_type.quant
-        six = quantize_value(6.0, quant.scale, quant.zero_point)
-        six = max(input_type.dtype.min, min(input_type.dtype.max, six))
-        return ReluParams(0, 0, None, quant.zero_point, six)
-    factor = input_type.quant.scale / output.quant.scale
     low, high = activation_range(op.kind, output)
+    if op.kind is Activation.RELU6 and input_type.quantization == output.quantization:
+        return ReluParams(0, 0, None, low, high)
+    scales = input_type.quant.scale, output.quant.scale
     return ReluParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        multiplier=quantize_multiplier(factor),
+        multiplier=quantized_ratio(*scales, in_float32=op.float32_ratio),
         activation_min=low,
         activation_max=high,
     )
@@ -144,13 +149,16 @@ class LeakyReluParams:
 
 
 def leaky_relu_params(op: LeakyRelu, input_type: TensorType, output: TensorType) -> LeakyReluParams:
-    """Derive the parameters of integer LEAKY_RELU, computed in double."""
-    scale = input_type.quant.scale
+    """Derive the parameters of integer LEAKY_RELU."""
+    scale, made = input_type.quant.scale, output.quant.scale
+    product = scale * op.alpha
+    if op.float32_ratio:
+        product = float(np.float32(product))
     return LeakyReluParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        identity=quantize_multiplier(scale / output.quant.scale),
-        alpha=quantize_multiplier(scale * op.alpha / output.quant.scale),
+        identity=quantized_ratio(scale, made, in_float32=op.float32_ratio),
+        alpha=quantized_ratio(product, made, in_float32=op.float32_ratio),
         minimum=output.dtype.min,
         maximum=output.dtype.max,
     )

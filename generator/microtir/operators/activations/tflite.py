@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.operators.activations.definition import (
     Elu,
     Gelu,
@@ -24,6 +26,7 @@ from microtir.operators.common.tflite_operands import (
     without_attributes,
 )
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
+from microtir.operators.common.unlike_scales import Moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +40,27 @@ class LeakyReluOptions(Options):
 HardSwishOptions = options_without_fields("HardSwishOptions", 91)
 
 
+def _relu(kind: FusedActivation) -> Callable[[Operands], Converted]:
+    """Return what reads RELU, RELU6 or RELU_N1_TO_1.
+
+    tflite-micro has none of uint8 and no RELU_N1_TO_1: LiteRT's count.
+    """
+
+    def read(operands: Operands) -> Converted:
+        x = operands.input(0)
+        is_other = kind is FusedActivation.RELU_N1_TO_1 and x.dtype.is_int
+        return Converted(Relu(kind, float32_ratio=is_other or x.dtype is DType.UINT8), (x,))
+
+    return read
+
+
 def leaky_relu(operands: Operands) -> Converted:
     """Read LEAKY_RELU."""
     alpha = operands.table(LeakyReluOptions).alpha
     if not math.isfinite(alpha):
         raise operands.malformed(f"alpha is {alpha}", "a finite number")
-    return Converted(LeakyRelu(alpha), (operands.input(0),))
+    x = operands.input(0)
+    return Converted(LeakyRelu(alpha, float32_ratio=x.dtype is DType.UINT8), (x,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +76,16 @@ def gelu(operands: Operands) -> Converted:
     return Converted(Gelu(operands.table(GeluOptions).approximate), (operands.input(0),))
 
 
+_RELU6 = Moved(
+    types=frozenset({DType.INT8, DType.INT16}), litert_rescales=True, in_input_scale=True
+)
+"""tflite-micro clamps stored values in the scale of the input, and copies them."""
+
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Relu, _Code.RELU, without_attributes(Relu(FusedActivation.RELU))),
-    TfliteReader(Relu, _Code.RELU6, without_attributes(Relu(FusedActivation.RELU6))),
-    TfliteReader(Relu, _Code.RELU_N1_TO_1, without_attributes(Relu(FusedActivation.RELU_N1_TO_1))),
+    TfliteReader(Relu, _Code.RELU, _relu(FusedActivation.RELU)),
+    TfliteReader(Relu, _Code.RELU6, _relu(FusedActivation.RELU6), moved=_RELU6),
+    TfliteReader(Relu, _Code.RELU_N1_TO_1, _relu(FusedActivation.RELU_N1_TO_1)),
     TfliteReader(LeakyRelu, _Code.LEAKY_RELU, leaky_relu, LeakyReluOptions),
     TfliteReader(Prelu, _Code.PRELU, without_attributes(Prelu()), inputs=(2, 2)),
     TfliteReader(Elu, _Code.ELU, without_attributes(Elu())),

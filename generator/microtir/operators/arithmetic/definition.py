@@ -286,6 +286,7 @@ def _mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
 
 _NUMBERS = equal_types(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 _RAW = "stored values are compared, whatever their scales"
+_STORED = frozenset({Trait.STORED})
 
 
 def _binary(
@@ -295,6 +296,7 @@ def _binary(
     sums: SumsRule | None = None,
     limits: str = "",
     types: TypeRule = _NUMBERS,
+    traits: frozenset[Trait] = frozenset(),
 ) -> Definition:
     return Definition(
         op,
@@ -304,7 +306,7 @@ def _binary(
         inputs=(2, 2),
         multipliers=multipliers,
         sums=sums,
-        traits=frozenset({Trait.ELEMENTWISE}),
+        traits=frozenset({Trait.ELEMENTWISE}) | traits,
         limits=limits,
     )
 
@@ -332,8 +334,8 @@ DEFINITIONS = (
         types=equal_types(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32),
     ),
     _ADD_N,
-    _binary(Minimum, UNUSED, limits=_RAW),
-    _binary(Maximum, UNUSED, limits=_RAW),
+    _binary(Minimum, UNUSED, limits=_RAW, traits=_STORED),
+    _binary(Maximum, UNUSED, limits=_RAW, traits=_STORED),
     _binary(Pow, UNUSED, types=equal_types(DType.FLOAT32)),
     _binary(Atan2, UNUSED, types=equal_types(DType.FLOAT32)),
 )

@@ -40,6 +40,20 @@ def quantize_multiplier(real: float) -> QuantizedMultiplier:
     return QuantizedMultiplier(multiplier, shift)
 
 
+def quantized_ratio(
+    numerator: float, denominator: float, *, in_float32: bool = False
+) -> QuantizedMultiplier:
+    """Return the ratio of two scales as a multiplier.
+
+    Args:
+        numerator: a scale, or the product of one with a factor.
+        denominator: the other scale.
+        in_float32: whether the ratio is rounded to float32 first, as some of LiteRT's kernels do.
+    """
+    ratio = numerator / denominator
+    return quantize_multiplier(float(np.float32(ratio)) if in_float32 else ratio)
+
+
 MAX_REDUCED_SHIFT = 7
 _REDUCED_MAX = (1 << 15) - 1
 

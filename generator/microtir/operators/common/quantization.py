@@ -81,7 +81,8 @@ def _equal(node: Node) -> Iterator[Problem]:
         if tensor.dtype is first.dtype and not same:
             yield Problem(
                 "its quantisation differs from that of the first input",
-                f"{_text(first.type.quantization)}, not {_text(tensor.type.quantization)}",
+                f"{quantization_text(first.type.quantization)},"
+                f" not {quantization_text(tensor.type.quantization)}",
                 tensor,
             )
 
@@ -95,7 +96,8 @@ def _unused(_node: Node) -> Iterator[Problem]:
     yield from ()
 
 
-def _text(quant: Quantization | None) -> str:
+def quantization_text(quant: Quantization | None) -> str:
+    """Return a quantisation as diagnostics name it."""
     if quant is None:
         return "no quantisation"
     if quant.is_per_channel:
@@ -229,7 +231,9 @@ def fixed(*outputs: FixedOutput) -> QuantizationRule:
         quant = node.output.type.quantization
         legal = expected.get((node.inputs[0].dtype, node.output.dtype))
         if legal is not None and quant != legal:
-            yield Problem(f"it has {_text(quant)}", _text(legal), node.output)
+            yield Problem(
+                f"it has {quantization_text(quant)}", quantization_text(legal), node.output
+            )
 
     words = "; ".join(
         f"output {output.value} scale {scale}, zero point {zero_point}"

@@ -16,6 +16,7 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
+from microtir.operators.common.unlike_scales import Moved
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
@@ -271,6 +272,8 @@ class TfliteReader:
         inputs: the fewest and the most.
         outputs: the most, from one on.
         updates: whether it writes its variable tensors.
+        moved: what references do where its scales differ and the operator has one; by default
+            they refuse it, or the operator has its own.
     """
 
     op: type[Operator]
@@ -280,6 +283,7 @@ class TfliteReader:
     inputs: tuple[int, int] = (1, 1)
     outputs: int = 1
     updates: bool = False
+    moved: Moved | None = None
 
 
 def without_attributes(op: Operator) -> Callable[[Operands], Converted]:

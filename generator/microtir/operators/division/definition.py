@@ -107,7 +107,7 @@ def _dividing(
         shapes=broadcast_shape,
         inputs=(2, 2),
         multipliers=_multipliers if op is Div else None,
-        traits=frozenset({Trait.ELEMENTWISE}),
+        traits=frozenset({Trait.ELEMENTWISE, *((Trait.STORED,) if op is not Div else ())}),
         limits=limits,
     )
 

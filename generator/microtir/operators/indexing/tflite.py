@@ -16,6 +16,7 @@ from microtir.operators.common.tflite_schema import (
     Options,
     options_without_fields,
 )
+from microtir.operators.common.unlike_scales import COPIED
 from microtir.operators.indexing.definition import (
     DynamicUpdateSlice,
     EmbeddingLookup,
@@ -64,21 +65,25 @@ def embedding_lookup(operands: Operands) -> Converted:
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Gather, _Code.GATHER, gather, GatherOptions, (2, 2)),
+    TfliteReader(Gather, _Code.GATHER, gather, GatherOptions, (2, 2), moved=COPIED),
     TfliteReader(
         GatherNd,
         _Code.GATHER_ND,
         without_attributes(GatherNd()),
         GatherNdOptions,
         (2, 2),
+        moved=COPIED,
     ),
-    TfliteReader(ScatterNd, _Code.SCATTER_ND, scatter_nd, ScatterNdOptions, (3, 3)),
-    TfliteReader(EmbeddingLookup, _Code.EMBEDDING_LOOKUP, embedding_lookup, inputs=(2, 2)),
+    TfliteReader(ScatterNd, _Code.SCATTER_ND, scatter_nd, ScatterNdOptions, (3, 3), moved=COPIED),
+    TfliteReader(
+        EmbeddingLookup, _Code.EMBEDDING_LOOKUP, embedding_lookup, inputs=(2, 2), moved=COPIED
+    ),
     TfliteReader(
         DynamicUpdateSlice,
         _Code.DYNAMIC_UPDATE_SLICE,
         without_attributes(DynamicUpdateSlice()),
         DynamicUpdateSliceOptions,
         (3, 3),
+        moved=COPIED,
     ),
 )

@@ -10,10 +10,12 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.images import by_memory, by_memory_if, unless_along_images
+from microtir.operators.common.quantization import UNUSED
 from microtir.operators.common.shapes import Shape, require
 from microtir.operators.common.tflite_operands import MANY
 from microtir.operators.common.types import MOVED
-from microtir.operators.definition import moving
+from microtir.operators.common.unlike_scales import UnlikeScales
+from microtir.operators.definition import Definition, Trait, moving
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,27 @@ class Reshape(Operator):
     """RESHAPE, SQUEEZE and EXPAND_DIMS: same elements, the shape of the output tensor."""
 
     name: ClassVar[str] = "reshape"
+
+
+@dataclass(frozen=True, slots=True)
+class Relabel(Operator):
+    """The stored values of the input, said to be in the scale and zero point of the output.
+
+    Readers put it beside operators that references copy integers in although the scales differ, so
+    that these operators have one scale.
+
+    Args:
+        by_micro: what tflite-micro does there.
+        by_litert: what LiteRT does.
+    """
+
+    name: ClassVar[str] = "relabel"
+    by_micro: UnlikeScales = UnlikeScales.COPIES
+    by_litert: UnlikeScales = UnlikeScales.COPIES
+
+
+SAME_BYTES = (Reshape, Relabel)
+"""Operators whose output holds what their input holds, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +289,13 @@ DEFINITIONS = (
         one_image=_APART,
     ),
     moving(Reshape, _reshape_shape, one_image=by_memory),
+    Definition(
+        Relabel,
+        types=MOVED,
+        quantization=UNUSED,
+        one_image=by_memory,
+        traits=frozenset({Trait.MOVES_DATA, Trait.ELEMENTWISE, Trait.STORED}),
+    ),
     moving(
         Transpose,
         _transpose_shape,

@@ -14,6 +14,7 @@ from microtir.operators.movement.definition import (
     Concatenation,
     Pack,
     Pad,
+    Relabel,
     Reshape,
     Split,
     StridedSlice,
@@ -39,6 +40,11 @@ def concatenation(op: Concatenation, _node: Node, *parts: Array) -> Array:
 def reshape(_op: Reshape, node: Node, x: Array) -> Array:
     """Compute RESHAPE, SQUEEZE and EXPAND_DIMS."""
     return x.reshape(node.output.shape)
+
+
+def relabel(_op: Relabel, _node: Node, x: Array) -> Array:
+    """Give stored values back as they are."""
+    return np.array(x)
 
 
 def transpose(op: Transpose, _node: Node, x: Array) -> Array:
@@ -77,6 +83,7 @@ MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
         Pad: pad,
         Concatenation: concatenation,
         Reshape: reshape,
+        Relabel: relabel,
         Transpose: transpose,
         Pack: pack,
         Split: split,

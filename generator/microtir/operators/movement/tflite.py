@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
@@ -13,6 +14,7 @@ from microtir.operators.common.tflite_schema import (
     TfliteActivation,
     options_without_fields,
 )
+from microtir.operators.common.unlike_scales import COPIED, Moved, copied_by_micro
 from microtir.operators.movement.definition import (
     Concatenation,
     Pack,
@@ -395,20 +397,48 @@ def _converted(operands: Operands, axes: list[_Axis], shape: tuple[int, ...]) ->
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Pad, _Code.PAD, pad, PadOptions, (2, 2)),
-    TfliteReader(Pad, _Code.PADV2, pad, PadV2Options, (3, 3)),
+    TfliteReader(Pad, _Code.PAD, pad, PadOptions, (2, 2), moved=COPIED),
+    TfliteReader(Pad, _Code.PADV2, pad, PadV2Options, (3, 3), moved=copied_by_micro(DType.INT16)),
     TfliteReader(
-        Concatenation, _Code.CONCATENATION, concatenation, ConcatenationOptions, (1, MANY)
+        Concatenation,
+        _Code.CONCATENATION,
+        concatenation,
+        ConcatenationOptions,
+        (1, MANY),
+        moved=Moved(types=frozenset({DType.INT16})),
     ),
-    TfliteReader(Reshape, _Code.RESHAPE, reshape, ReshapeOptions, (1, 2)),
-    TfliteReader(Reshape, _Code.SQUEEZE, squeeze, SqueezeOptions),
-    TfliteReader(Reshape, _Code.EXPAND_DIMS, expand_dims, ExpandDimsOptions, (2, 2)),
-    TfliteReader(Transpose, _Code.TRANSPOSE, transpose, TransposeOptions, (2, 2)),
-    TfliteReader(Pack, _Code.PACK, pack, PackOptions, (1, MANY)),
-    TfliteReader(Split, _Code.SPLIT, split, SplitOptions, (2, 2), MANY),
-    TfliteReader(Split, _Code.SPLIT_V, split_v, SplitVOptions, (3, 3), MANY),
-    TfliteReader(Unpack, _Code.UNPACK, unpack, UnpackOptions, outputs=MANY),
-    TfliteReader(StridedSlice, _Code.REVERSE_V2, reverse, ReverseV2Options, (2, 2)),
-    TfliteReader(StridedSlice, _Code.SLICE, slice_, SliceOptions, (3, 3)),
-    TfliteReader(StridedSlice, _Code.STRIDED_SLICE, strided_slice, StridedSliceOptions, (4, 4)),
+    TfliteReader(Reshape, _Code.RESHAPE, reshape, ReshapeOptions, (1, 2), moved=COPIED),
+    TfliteReader(Reshape, _Code.SQUEEZE, squeeze, SqueezeOptions, moved=COPIED),
+    TfliteReader(
+        Reshape,
+        _Code.EXPAND_DIMS,
+        expand_dims,
+        ExpandDimsOptions,
+        (2, 2),
+        moved=copied_by_micro(DType.INT8, DType.INT16),
+    ),
+    TfliteReader(Transpose, _Code.TRANSPOSE, transpose, TransposeOptions, (2, 2), moved=COPIED),
+    TfliteReader(
+        Pack,
+        _Code.PACK,
+        pack,
+        PackOptions,
+        (1, MANY),
+        moved=copied_by_micro(DType.INT8, DType.INT16),
+    ),
+    TfliteReader(Split, _Code.SPLIT, split, SplitOptions, (2, 2), MANY, moved=COPIED),
+    TfliteReader(Split, _Code.SPLIT_V, split_v, SplitVOptions, (3, 3), MANY, moved=COPIED),
+    TfliteReader(
+        Unpack,
+        _Code.UNPACK,
+        unpack,
+        UnpackOptions,
+        outputs=MANY,
+        moved=copied_by_micro(DType.INT8, DType.INT16),
+    ),
+    TfliteReader(StridedSlice, _Code.REVERSE_V2, reverse, ReverseV2Options, (2, 2), moved=COPIED),
+    TfliteReader(StridedSlice, _Code.SLICE, slice_, SliceOptions, (3, 3), moved=COPIED),
+    TfliteReader(
+        StridedSlice, _Code.STRIDED_SLICE, strided_slice, StridedSliceOptions, (4, 4), moved=COPIED
+    ),
 )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from microtir.dtype import DType
-from microtir.graph.ir import Node, SumRange
+from microtir.graph.ir import Node, Quantization, SumRange
 from microtir.graph.operator import Operator
 from microtir.operators.common.images import unless_along_images
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import OWN
+from microtir.operators.common.quantization import OWN, FixedOutput, QuantizationRule, fixed
 from microtir.operators.common.shapes import same_rows
 from microtir.operators.common.sums import Interval
 from microtir.operators.common.types import COMPUTED, TypeSignature
@@ -22,8 +23,8 @@ from microtir.operators.definition import Definition
 class L2Normalize(Operator):
     """x divided by the root of the sum of squares of its row, the last axis.
 
-    An int8 result has scale 1/128 and zero point 0, a uint8 one the zero point 128, whatever its
-    tensor says, as tflite-micro and LiteRT have it.
+    An int8 result has scale 1/128 and zero point 0, whatever its tensor says, as tflite-micro has
+    it; a uint8 one must have the zero point 128.
     """
 
     name: ClassVar[str] = "l2_normalize"
@@ -37,6 +38,9 @@ OUTPUT_BITS = 7
 
 UINT8_ZERO = 128
 """The zero point of uint8 results."""
+
+NORMALIZED_OF_INT8 = Quantization((2.0**-OUTPUT_BITS,), (0,))
+"""That of an int8 result, whatever its tensor says."""
 
 _LARGEST_SQUARE = (DType.INT8.max - DType.INT8.min) ** 2
 MAX_ROW = DType.INT32.max // _LARGEST_SQUARE
@@ -56,11 +60,14 @@ def _sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
     return SumRange(0, node.inputs[0].shape[-1] * farthest**2)
 
 
+_OF_UINT8 = fixed(FixedOutput(DType.UINT8, DType.UINT8, Fraction(1, 1 << OUTPUT_BITS), UINT8_ZERO))
+"""LiteRT compares the scale of a uint8 result; nobody looks at that of an int8 one."""
+
 DEFINITIONS = (
     Definition(
         L2Normalize,
         types=COMPUTED.also(TypeSignature((DType.UINT8,), DType.UINT8)),
-        quantization=OWN,
+        quantization=QuantizationRule(_OF_UINT8.check, OWN.words),
         shapes=same_rows,
         one_image=unless_along_images(lambda node: len(node.inputs[0].shape) - 1),
         multipliers=_row_length,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, options_without_fields
+from microtir.operators.common.unlike_scales import COPIED
 from microtir.operators.ranking.definition import TopK
 
 TopKV2Options = options_without_fields("TopKV2Options", 34)
@@ -14,4 +15,6 @@ def top_k(operands: Operands) -> Converted:
     return Converted(TopK(operands.integer(1, "the number of values")), (operands.input(0),))
 
 
-READERS = (TfliteReader(TopK, BuiltinOperator.TOPK_V2, top_k, TopKV2Options, (2, 2), 2),)
+READERS = (
+    TfliteReader(TopK, BuiltinOperator.TOPK_V2, top_k, TopKV2Options, (2, 2), 2, moved=COPIED),
+)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
     Options,
     options_without_fields,
 )
+from microtir.operators.common.unlike_scales import COPIED, copied_by_micro
 from microtir.operators.rearrangement.definition import (
     BatchToSpace,
     DepthToSpace,
@@ -72,12 +74,26 @@ def batch_to_space(operands: Operands) -> Converted:
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(DepthToSpace, _Code.DEPTH_TO_SPACE, depth_to_space, DepthToSpaceOptions),
-    TfliteReader(SpaceToDepth, _Code.SPACE_TO_DEPTH, space_to_depth, SpaceToDepthOptions),
     TfliteReader(
-        SpaceToBatch, _Code.SPACE_TO_BATCH_ND, space_to_batch, SpaceToBatchNDOptions, (3, 3)
+        DepthToSpace, _Code.DEPTH_TO_SPACE, depth_to_space, DepthToSpaceOptions, moved=COPIED
     ),
     TfliteReader(
-        BatchToSpace, _Code.BATCH_TO_SPACE_ND, batch_to_space, BatchToSpaceNDOptions, (3, 3)
+        SpaceToDepth, _Code.SPACE_TO_DEPTH, space_to_depth, SpaceToDepthOptions, moved=COPIED
+    ),
+    TfliteReader(
+        SpaceToBatch,
+        _Code.SPACE_TO_BATCH_ND,
+        space_to_batch,
+        SpaceToBatchNDOptions,
+        (3, 3),
+        moved=copied_by_micro(DType.INT8),
+    ),
+    TfliteReader(
+        BatchToSpace,
+        _Code.BATCH_TO_SPACE_ND,
+        batch_to_space,
+        BatchToSpaceNDOptions,
+        (3, 3),
+        moved=copied_by_micro(DType.INT8),
     ),
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
@@ -13,6 +14,7 @@ from microtir.operators.common.tflite_schema import (
     Options,
     options_without_fields,
 )
+from microtir.operators.common.unlike_scales import COPIED, copied_by_micro
 from microtir.operators.repetition.definition import MirrorPad, Tile, aligned
 
 
@@ -79,8 +81,15 @@ def mirror_pad(operands: Operands) -> Converted:
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Tile, _Code.TILE, tile, TileOptions, (2, 2)),
-    TfliteReader(Tile, _Code.BROADCAST_TO, broadcast_to, BroadcastToOptions, (2, 2)),
-    TfliteReader(Tile, _Code.FILL, fill, FillOptions, (2, 2)),
-    TfliteReader(MirrorPad, _Code.MIRROR_PAD, mirror_pad, MirrorPadOptions, (2, 2)),
+    TfliteReader(Tile, _Code.TILE, tile, TileOptions, (2, 2), moved=COPIED),
+    TfliteReader(Tile, _Code.BROADCAST_TO, broadcast_to, BroadcastToOptions, (2, 2), moved=COPIED),
+    TfliteReader(Tile, _Code.FILL, fill, FillOptions, (2, 2), moved=copied_by_micro(DType.INT8)),
+    TfliteReader(
+        MirrorPad,
+        _Code.MIRROR_PAD,
+        mirror_pad,
+        MirrorPadOptions,
+        (2, 2),
+        moved=copied_by_micro(DType.INT8),
+    ),
 )

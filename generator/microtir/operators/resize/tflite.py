@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.operators.common.unlike_scales import COPIED
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
 
 
@@ -55,7 +56,7 @@ def _resize(
         )
         return Converted(attributes, (operands.input(0),), (batch, *size, channels))
 
-    return TfliteReader(op, code, read, options, (2, 2))
+    return TfliteReader(op, code, read, options, (2, 2), moved=COPIED)
 
 
 READERS = (

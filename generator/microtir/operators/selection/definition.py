@@ -73,7 +73,7 @@ DEFINITIONS = (
         quantization=UNUSED,
         shapes=_select_shape,
         inputs=(3, 3),
-        traits=frozenset({Trait.ELEMENTWISE}),
+        traits=frozenset({Trait.ELEMENTWISE, Trait.STORED}),
         limits="stored values are picked, whatever their scales",
     ),
     Definition(

@@ -24,6 +24,7 @@ from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
     quantize_multiplier,
+    quantized_ratio,
 )
 from microtir.operators.common.problem import Problem, Rule
 from microtir.operators.common.quantization import (
@@ -39,7 +40,10 @@ from microtir.tir.ir import Array
 
 @dataclass(frozen=True, slots=True)
 class Abs(Operator):
+    """The magnitude; LiteRT rounds the ratio of scales to float32."""
+
     name: ClassVar[str] = "abs"
+    float32_ratio: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +140,12 @@ class AbsParams:
     multiplier: QuantizedMultiplier | None
 
 
-def abs_params(input_type: TensorType, output: TensorType) -> AbsParams:
-    """Derive the parameters of integer ABS, computed in double."""
+def abs_params(op: Abs, input_type: TensorType, output: TensorType) -> AbsParams:
+    """Derive the parameters of integer ABS."""
     x, y = input_type.quant, output.quant
-    multiplier = None if x.scale == y.scale else quantize_multiplier(x.scale / y.scale)
+    if x.scale == y.scale:
+        return AbsParams(x.zero_point, y.zero_point, None)
+    multiplier = quantized_ratio(x.scale, y.scale, in_float32=op.float32_ratio)
     return AbsParams(x.zero_point, y.zero_point, multiplier)
 
 
@@ -195,7 +201,8 @@ def _abs_multipliers(node: Node) -> Iterator[Problem]:
     x = node.inputs[0].type
     if x.quantization is None or x.dtype is DType.INT32:
         return
-    multiplier = abs_params(x, node.output.type).multiplier
+    assert isinstance(node.op, Abs)
+    multiplier = abs_params(node.op, x, node.output.type).multiplier
     if multiplier is not None:
         yield from check_shift(multiplier, MAX_SHIFT if x.dtype is DType.INT8 else MAX_INT16_SHIFT)
 
@@ -213,6 +220,7 @@ def _rsqrt_multipliers(node: Node) -> Iterator[Problem]:
 _F32, _I8, _I16 = DType.FLOAT32, DType.INT8, DType.INT16
 _I32, _I64 = DType.INT32, DType.INT64
 _FLOAT = equal_types(_F32)
+_STORED = frozenset({Trait.STORED})
 
 
 def _function(
@@ -220,6 +228,7 @@ def _function(
     types: TypeRule = _FLOAT,
     quantization: QuantizationRule = UNUSED,
     multipliers: Rule | None = None,
+    traits: frozenset[Trait] = frozenset(),
 ) -> Definition:
     tabulated = (Trait.TABULATED,) if types.accepts((_I8,), (_I8,)) else ()
     return Definition(
@@ -227,13 +236,13 @@ def _function(
         types=types,
         quantization=quantization,
         multipliers=multipliers,
-        traits=frozenset({Trait.ELEMENTWISE, *tabulated}),
+        traits=frozenset({Trait.ELEMENTWISE, *tabulated}) | traits,
     )
 
 
 DEFINITIONS = (
     _function(Abs, equal_types(_F32, _I8, _I16, _I32), QUANTIZED_OR_NOT_INT16, _abs_multipliers),
-    _function(Neg, equal_types(_F32, _I8, _I16, _I32, _I64)),
+    _function(Neg, equal_types(_F32, _I8, _I16, _I32, _I64), traits=_STORED),
     _function(Sign, equal_types(_F32, _I32)),
     _function(Square),
     _function(Sqrt, COMPUTED_16, OWN_SYMMETRIC_INT16),

@@ -88,7 +88,8 @@ def _abs_stored(node: Node) -> Scalar:
     source, output = node.inputs[0].type, node.output.type
     if source.dtype is DType.INT32 or source.quantization is None:
         return lambda x: te.select(x < 0, _negated(x), x)
-    params = abs_params(source, output)
+    assert isinstance(node.op, Abs)
+    params = abs_params(node.op, source, output)
 
     def function(x: te.Expr) -> te.Expr:
         size = te.abs(te.bind("centred", centred(x, params.input_zero_point)))

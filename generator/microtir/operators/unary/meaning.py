@@ -80,11 +80,12 @@ def _clamped(values: Ints, output: TensorType) -> Ints:
     return np.clip(values, output.dtype.min, output.dtype.max)
 
 
-def quantized_abs(_op: Operator, x: Ints, input_type: TensorType, output: TensorType) -> Ints:
+def quantized_abs(op: Operator, x: Ints, input_type: TensorType, output: TensorType) -> Ints:
     """Compute ABS of stored values, which are no real numbers where nothing is quantised."""
     if input_type.dtype is DType.INT32 or input_type.quantization is None:
         return np.abs(x)
-    params = abs_params(input_type, output)
+    assert isinstance(op, Abs)
+    params = abs_params(op, input_type, output)
     size = np.abs(x - params.input_zero_point)
     if params.multiplier is not None:
         size = multiply_by_quantized_multiplier(size, *params.multiplier)

@@ -1,0 +1,82 @@
+"""Operators with a meaning in one scale whose tensors have several: as references compute them.
+
+References move stored integers from input to output, whatever scale either is said to have.  Such
+a node gets one scale here, that of its output, and nodes beside it that say which stored values
+are taken for those of another scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from microtir.graph.ir import Node, Tensor, TensorType
+from microtir.operators.common.unlike_scales import NARROW, Moved
+from microtir.operators.movement.definition import Relabel
+
+
+def is_unlike(given: TensorType, taken: TensorType) -> bool:
+    """Return whether integers of one type stand for other numbers than those of another."""
+    return given.dtype in NARROW and given.quantization != taken.quantization
+
+
+@dataclass(frozen=True, slots=True)
+class OneScale:
+    """Makes nodes of one scale of nodes of several.
+
+    Args:
+        new_tensor: gives a tensor of a name that is not taken.
+        new_label: gives a name of a node.
+    """
+
+    new_tensor: Callable[[str, TensorType], Tensor]
+    new_label: Callable[[str], str]
+
+    def nodes(self, node: Node, moved: Moved | None) -> list[Node]:
+        """Return what stands for a node: itself, if its scales are equal or no reference takes it.
+
+        The operator itself is there once, and all others are `Relabel`.
+        """
+        data = _data(node)
+        dtype = node.inputs[0].dtype
+        scales = [tensor.type.quantization for tensor in data]
+        if moved is None or not moved.takes(dtype) or all(q == scales[0] for q in scales):
+            return [node]
+        if any(quant is not None and quant.is_per_channel for quant in scales):
+            return [node]
+        label = Relabel(moved.by_micro(dtype), moved.by_litert(dtype))
+        in_input_scale = moved.in_input_scale or len(node.outputs) > 1
+        common = scales[0] if in_input_scale else node.output.type.quantization
+        stored = {
+            tensor: self.new_tensor(
+                f"{tensor.name}_stored", replace(tensor.type, quantization=common)
+            )
+            for tensor in dict.fromkeys(data)
+            if tensor.type.quantization != common
+        }
+        computed = replace(
+            node,
+            inputs=tuple(stored.get(tensor, tensor) for tensor in node.inputs),
+            outputs=tuple(stored.get(tensor, tensor) for tensor in node.outputs),
+        )
+        before = [
+            self._node(label, node, tensor, taken)
+            for tensor, taken in stored.items()
+            if tensor not in node.outputs
+        ]
+        behind = [
+            self._node(label, node, stored[tensor], tensor)
+            for tensor in node.outputs
+            if tensor in stored
+        ]
+        return [*before, computed, *behind]
+
+    def _node(self, label: Relabel, node: Node, source: Tensor, made: Tensor) -> Node:
+        name = self.new_label(f"{node.name}_relabelled")
+        return Node(label, (source,), (made,), name, node.source)
+
+
+def _data(node: Node) -> list[Tensor]:
+    """Return the tensors that one scale is asked of: those of the type of the first input."""
+    dtype = node.inputs[0].dtype
+    return [tensor for tensor in (*node.inputs, *node.outputs) if tensor.dtype is dtype]

@@ -1,0 +1,89 @@
+"""Say what references do where input and output of an operator have different scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from microtir.dtype import DType
+from microtir.operators.common.types import QUANTISED
+
+
+class UnlikeScales(Enum):
+    """What a reference does with stored integers whose output has another scale or zero point."""
+
+    COPIES = "copies"  # so that they stand for other real numbers
+    RESCALES = "rescales"
+    REFUSES = "refuses"
+
+
+NARROW = frozenset({*QUANTISED, DType.UINT8})
+"""Types whose integers stand for real numbers."""
+
+
+def _by_name(dtype: DType) -> str:
+    return str(dtype.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What references do with an operator of TFLite that has a meaning in one scale alone.
+
+    Where one of them has no kernel of a type, the word of the other counts for both.
+
+    Args:
+        types: those that this is about.
+        refused_by_micro: those of them whose scales tflite-micro compares.
+        refused_by_litert: those whose scales LiteRT compares.
+        litert_rescales: whether LiteRT keeps real values, where it does not refuse.
+        in_input_scale: whether the operator computes in the scale of its input, and not in that of
+            its output, whose zero point pads and whose scale clamps.
+    """
+
+    types: frozenset[DType] = NARROW
+    refused_by_micro: frozenset[DType] = frozenset()
+    refused_by_litert: frozenset[DType] = frozenset()
+    litert_rescales: bool = False
+    in_input_scale: bool = False
+
+    def by_micro(self, dtype: DType) -> UnlikeScales:
+        """Return what tflite-micro does."""
+        return UnlikeScales.REFUSES if dtype in self.refused_by_micro else UnlikeScales.COPIES
+
+    def by_litert(self, dtype: DType) -> UnlikeScales:
+        """Return what LiteRT does."""
+        if dtype in self.refused_by_litert:
+            return UnlikeScales.REFUSES
+        return UnlikeScales.RESCALES if self.litert_rescales else UnlikeScales.COPIES
+
+    @property
+    def words(self) -> str:
+        """Return for which types scales may differ, and who copies integers then."""
+        types = ", ".join(
+            dtype.value for dtype in sorted(NARROW, key=_by_name) if self.takes(dtype)
+        )
+        if self.refused_by_litert or self.litert_rescales:
+            who = " by tflite-micro"
+        else:
+            who = " by LiteRT" if self.refused_by_micro else ""
+        return f"{types} else copied as stored{who}"
+
+    def takes(self, dtype: DType) -> bool:
+        """Return whether a reference takes scales that differ."""
+        refused = self.refused_by_micro & self.refused_by_litert
+        return dtype in self.types - refused
+
+
+COPIED = Moved()
+"""Neither reference compares scales."""
+
+COPIED_BY_LITERT = Moved(refused_by_micro=frozenset(QUANTISED))
+"""tflite-micro compares scales; it has no such kernel of uint8."""
+
+
+def copied_by_micro(*types: DType) -> Moved:
+    """Return what is said of types where LiteRT compares scales and tflite-micro does not.
+
+    All others are refused.
+    """
+    return Moved(types=frozenset(types), refused_by_litert=frozenset(types))

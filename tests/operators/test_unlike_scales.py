@@ -1,0 +1,302 @@
+"""Integers whose output has another scale or zero point: what each reference makes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from microtir.config.enums import Numerics
+from microtir.errors import MicrotirError
+from microtir.frontend import from_tflite
+from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
+from microtir.graph.ir import Graph
+from microtir.graph.numerics import with_numerics
+from microtir.graph.reference import execute
+from microtir.graph.unlike_scales import stored_as_is
+from microtir.graph.verify import verify
+from microtir.operators.activations.tflite import LeakyReluOptions
+from microtir.operators.arithmetic.tflite import AddOptions, MulOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator as Code
+from scripts.models.tflite_writer import TfliteBuilder
+from tests.execute.cases import compare
+from tests.support.c_compilers import STRICT
+from tests.support.command import Command
+from tests.support.litert import run_litert
+from tests.support.operator_cases import OPERATORS
+from tests.support.seeds import seeds
+from tests.support.sketch import Array, Case, Quant
+from tests.support.tflm import run_tflm
+from tests.support.unlike_chains import unlike_chain
+from tests.support.unlike_sketch import NARROW, unlike_case
+
+CLAMPS = ("RELU", "RELU6", "RELU_N1_TO_1", "LEAKY_RELU", "ABS")
+
+# Types that LiteRT's kernels do not take.
+_LACKING = {("RELU_N1_TO_1", np.int16), ("ABS", np.uint8)}
+
+# Ratios of scales that make halves of results: the last bit of a multiplier decides there.
+RATIOS = (1.3, 0.5, 0.7, 2.5, 1.0)
+
+
+def clamp(operator: str, dtype: npt.DTypeLike, given: Quant, made: Quant) -> tuple[bytes, Array]:
+    """Return a model of a clamp, and an input that holds all values of 8 bits."""
+    builder, info = TfliteBuilder(), np.iinfo(dtype)
+    values = np.linspace(info.min, info.max, 256).round().astype(dtype)
+    x = builder.tensor("x", (256,), dtype, None, [given.scale], [given.zero_point])
+    y = builder.tensor("y", (256,), dtype, None, [made.scale], [made.zero_point])
+    options = LeakyReluOptions(0.3) if operator == "LEAKY_RELU" else None
+    builder.operator(Code[operator], [x], [y], options)
+    return builder.build([x], [y]), values
+
+
+def read(model: bytes, numerics: Numerics) -> Graph:
+    """Return a model with the layers of a reference."""
+    graph = from_tflite(model).graph
+    assert graph is not None
+    graph = with_numerics(graph, numerics)
+    verify(graph)
+    return graph
+
+
+def result(model: bytes, x: Array, numerics: Numerics) -> Array:
+    """Return what a model makes of its input."""
+    (made,) = execute(read(model, numerics), {"x": x}).values()
+    return made
+
+
+def _quants(dtype: npt.DTypeLike) -> list[tuple[Quant, Quant]]:
+    """Draw pairs of quantisations of all ratios, three of each."""
+    info, rng = np.iinfo(dtype), np.random.default_rng(32)
+    zeros = (0, 1) if info.bits > 8 else (info.min, info.max)
+    return [
+        (
+            Quant(float(np.float32(scale)), int(rng.integers(*zeros))),
+            Quant(float(np.float32(scale / ratio)), int(rng.integers(*zeros))),
+        )
+        for ratio in RATIOS
+        for scale in (0.02, 1 / 30, float(2.0 ** rng.uniform(-6, -3)))
+    ]
+
+
+def test_relu6_of_uint8_rescales() -> None:
+    """A real 1.0 was given back as the stored integer that it came as: 3.48."""
+    model, _ = clamp("RELU6", np.uint8, Quant(0.05, 128), Quant(6 / 255, 0))
+    x = np.full(256, 28, np.uint8)
+    x[:8] = (28, 128, 129, 148, 168, 208, 228, 255)
+    made = result(model, x, Numerics.TFLM)[:8]
+    np.testing.assert_array_equal(made, (0, 0, 2, 43, 85, 170, 213, 255))
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("operator", CLAMPS)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+def test_clamps_rescale_as_their_references(operator: str, dtype: type[np.generic]) -> None:
+    """LiteRT's results with its numerics and for uint8; tflite-micro's where it has a kernel."""
+    of_micro = dtype is not np.uint8 and operator != "RELU_N1_TO_1"
+    for given, made in _quants(dtype):
+        model, x = clamp(operator, dtype, given, made)
+        if (operator, dtype) in _LACKING:
+            continue  # neither has one
+        (of_litert,) = run_litert(model, x)
+        np.testing.assert_array_equal(result(model, x, Numerics.TFLITE_REF), of_litert)
+        expected = run_tflm(model, x)[0] if of_micro else of_litert
+        np.testing.assert_array_equal(result(model, x, Numerics.TFLM), expected)
+
+
+def test_a_clamp_that_copies_is_told() -> None:
+    """tflite-micro's RELU6 of int8 copies; LiteRT's does not, and neither do those of uint8."""
+    model, _ = clamp("RELU6", np.int8, Quant(0.05, 0), Quant(6 / 255, -128))
+    (told,) = stored_as_is(read(model, Numerics.TFLM))
+    assert told.what == (
+        "it copies integers stored with scale 0.0500000007 and zero point 0"
+        " as such with scale 0.0235294122 and zero point -128"
+    )
+    assert told.fix.command == "--numerics tflite_ref rescales, as LiteRT does"
+    assert not stored_as_is(read(model, Numerics.TFLITE_REF))
+    older, _ = clamp("RELU6", np.uint8, Quant(0.05, 128), Quant(6 / 255, 0))
+    assert not stored_as_is(read(older, Numerics.TFLM))
+
+
+# What a reference takes and this compiler refuses.
+_TYPES_NOT_READ = {
+    ("DIV", "int16"),  # is, but for quotients of scales that the recipe draws
+    *(("REDUCE_PROD", dtype) for dtype in ("int8", "int16")),
+    *(("FLOOR_DIV", "int8"), ("FLOOR_MOD", "int8")),
+    *((operator, dtype) for operator in ("LOGICAL_AND", "LOGICAL_OR") for dtype in NARROW),
+}
+
+# Results in a scale of their own, which references do not look at: a converter writes no other.
+_FIXED_RESULTS = {("TANH", "int8"), ("SOFTMAX", "int8"), ("SOFTMAX", "uint8")}
+
+# tflite-micro's GREATER of int16 compares neither stored integers nor reals; LiteRT's counts.
+_OF_LITERT = {("GREATER", "int16")}
+
+# Kernels of LiteRT that round otherwise than tflite-micro's, with one scale and with two.
+_LITERT_ROUNDS = {("SUM", "int8"), ("SUM", "int16"), ("RSQRT", "int16")}
+
+
+def ran(run: Callable[[], list[Array]]) -> list[Array] | None:
+    """Return what an oracle computes; None where it refuses the model."""
+    try:
+        return run()
+    except (RuntimeError, ValueError):
+        return None
+
+
+def computed(case: Case, numerics: Numerics) -> list[Array] | None:
+    """Return what the graph of a case computes; None where a diagnostic refuses it."""
+    try:
+        graph = with_numerics(case.graph(), numerics)
+    except MicrotirError:
+        return None
+    verify(graph)
+    return list(execute(graph, case.named_inputs()).values())
+
+
+@pytest.mark.tools
+@pytest.mark.soak
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_unlike_scales_are_those_of_the_references(operator: str) -> None:
+    """All operators of narrow integers rescale, copy or are refused as in the reference.
+
+    That is the one whose numerics are asked for; where it has no kernel, the other one.
+    """
+    oracles: dict[Numerics, Callable[[Case], list[Array] | None]] = {
+        Numerics.TFLM: lambda c: ran(lambda: run_tflm(c.model, *c.inputs, outputs=c.outputs)),
+        Numerics.TFLITE_REF: lambda c: ran(lambda: run_litert(c.model, *c.inputs)),
+    }
+    for dtype in NARROW:
+        if (operator, dtype) in _TYPES_NOT_READ | _FIXED_RESULTS:
+            continue
+        for seed in seeds(1, 2):
+            alike = unlike_case(operator, dtype, seed, is_unlike=False)
+            case = unlike_case(operator, dtype, seed)
+            known = [n for n, oracle in oracles.items() if oracle(alike) is not None]
+            if (operator, dtype) in _OF_LITERT:
+                known = [Numerics.TFLITE_REF]
+            if not known or computed(alike, known[0]) is None:
+                continue
+            for numerics in oracles:
+                if numerics is Numerics.TFLITE_REF and (operator, dtype) in _LITERT_ROUNDS:
+                    continue
+                expected = oracles[numerics if numerics in known else known[0]](case)
+                made = computed(case, numerics)
+                if operator == "DIV" and expected is None:
+                    continue  # a divisor of 0 ends a run there
+                assert (made is None) is (expected is None), (case.name, numerics)
+                for result, want in zip(made or [], expected or [], strict=True):
+                    np.testing.assert_array_equal(result, want, err_msg=f"{case.name} {numerics}")
+
+
+@pytest.mark.tools
+@pytest.mark.soak
+def test_chains_of_unlike_scales(tmp_path: Path) -> None:
+    """Many operators, each tensor in a scale of its own, equal both references, and so does the C.
+
+    Passes over the graph move, fuse and drop operators beside those that copy integers.
+    """
+    cases = [unlike_chain(seed) for seed in seeds(0, 12)]
+    for case in cases:
+        of_micro, of_litert = (
+            run_tflm(case.model, *case.inputs),
+            run_litert(case.model, *case.inputs),
+        )
+        for numerics, expected in ((Numerics.TFLM, of_micro), (Numerics.TFLITE_REF, of_litert)):
+            made = computed(case, numerics)
+            assert made is not None
+            np.testing.assert_array_equal(made[0], expected[0], err_msg=f"{case.name} {numerics}")
+    compare(cases[:6], tmp_path, STRICT)
+
+
+def _int8(builder: TfliteBuilder, name: str, scale: float, zero_point: int) -> int:
+    return builder.tensor(name, (1, 8), np.int8, None, [float(np.float32(scale))], [zero_point])
+
+
+def looping() -> bytes:
+    """A model whose loop scales a value three times; no two ports have one scale."""
+    builder = TfliteBuilder()
+    x = _int8(builder, "x", 0.05, 3)
+    count = builder.tensor("count", (), np.int32, np.array(0, np.int32))
+    condition, body = builder.subgraph("condition"), builder.subgraph("body")
+    counts = [graph.tensor("n", (), np.int32) for graph in (condition, body)]
+    limit = condition.tensor("limit", (), np.int32, np.array(3, np.int32))
+    flag = condition.tensor("flag", (), np.bool_)
+    condition.operator(Code.LESS, [counts[0], limit], [flag])
+    condition.define([counts[0], _int8(condition, "v", 0.07, 1)], [flag])
+    step, grown = (
+        body.tensor("step", (), np.int32, np.array(1, np.int32)),
+        body.tensor("grown", (), np.int32),
+    )
+    body.operator(Code.ADD, [counts[1], step], [grown], AddOptions())
+    value, scaled = _int8(body, "v", 0.04, -5), _int8(body, "scaled", 0.045, 7)
+    body.operator(Code.RELU, [value], [scaled])
+    body.define([counts[1], value], [grown, scaled])
+    end, out = builder.tensor("end", (), np.int32), _int8(builder, "out", 0.09, 2)
+    options = WhileOptions(condition.number, body.number)
+    builder.operator(Code.WHILE, [count, x], [end, out], options)
+    return builder.build([x], [out])
+
+
+def branching() -> bytes:
+    """A model that adds or multiplies in scales that are not those of its caller."""
+    builder = TfliteBuilder()
+    flag, x = builder.tensor("flag", (), np.bool_), _int8(builder, "x", 0.05, 3)
+    branches = []
+    for number, (code, options) in enumerate(((Code.ADD, AddOptions()), (Code.MUL, MulOptions()))):
+        graph = builder.subgraph(code.name)
+        value, made = _int8(graph, "v", 0.04, -5), _int8(graph, "made", 0.06 + number, 9)
+        graph.operator(code, [value, value], [made], options)
+        graph.define([value], [made])
+        branches.append(graph.number)
+    out = _int8(builder, "out", 0.09, 2)
+    builder.operator(Code.IF, [flag, x], [out], IfOptions(*branches))
+    return builder.build([flag, x], [out])
+
+
+@pytest.mark.tools
+def test_subgraphs_take_integers_in_their_own_scale(tmp_path: Path) -> None:
+    """What a loop or a branch is given and gives is copied, and its operators have its scales."""
+    x = np.array([[-128, -30, -5, 0, 3, 20, 90, 127]], np.int8)
+    cases = [Case("looping", looping(), (x,), 1)]
+    cases += [Case(f"branch_{n}", branching(), (np.array(n == 0), x), 1) for n in range(2)]
+    for case in cases:
+        expected = run_tflm(case.model, *case.inputs)[0]
+        np.testing.assert_array_equal(run_litert(case.model, *case.inputs)[0], expected)
+        for numerics in (Numerics.TFLM, Numerics.TFLITE_REF):
+            made = computed(case, numerics)
+            assert made is not None
+            np.testing.assert_array_equal(made[0], expected, err_msg=case.name)
+    compare(cases, tmp_path, STRICT)
+
+
+@pytest.mark.tools
+@pytest.mark.soak
+def test_c_of_unlike_scales(tmp_path: Path) -> None:
+    """Generated C moves integers between scales as the graph says it does."""
+    operators = ("RELU6", "RESHAPE", "PAD", "SPLIT", "CONCATENATION", "RESIZE_BILINEAR", "MAXIMUM")
+    kinds = [(o, d) for o in operators for d in NARROW if (o, d) != ("CONCATENATION", "int8")]
+    compare([unlike_case(o, d, s) for o, d in kinds for s in seeds(50, 1)], tmp_path, STRICT)
+
+
+def test_check_and_compile_say_what_changes_values(microtir: Command, tmp_path: Path) -> None:
+    """Both name the operator, the two scales and what to do; a model of one scale is not named."""
+    unlike, _ = clamp("RELU6", np.int8, Quant(0.05, 0), Quant(6 / 255, -128))
+    alike, _ = clamp("RELU6", np.int8, Quant(0.05, 0), Quant(0.05, 0))
+    path, other = tmp_path / "unlike.tflite", tmp_path / "alike.tflite"
+    path.write_bytes(unlike)
+    other.write_bytes(alike)
+    line = (
+        "  - operator 0 RELU6 ('y_relabelled'): it copies integers stored with scale 0.0500000007"
+    )
+    shown = microtir("check", path).out
+    assert "1 operator changes real values" in shown and line in shown
+    assert line in microtir("compile", path, "-o", tmp_path / "made").out
+    (told,) = json.loads(microtir("check", path, "--json").out)["changed_values"]
+    assert told["where"] == "unlike.tflite: operator 0 RELU6 ('y_relabelled')"
+    assert "changes real values" not in microtir("check", other).out
+    assert json.loads(microtir("check", other, "--json").out)["changed_values"] == []
