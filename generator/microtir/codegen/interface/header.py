@@ -42,7 +42,7 @@ from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.version import __version__
 
 # Stems of macros that are not about a tensor of the model.
-_MACROS = ("WORKSPACE", "WEIGHTS", "STACK", "PARAMETERS")
+_MACROS = ("WORKSPACE", "WEIGHTS", "STACK", "PARAMETERS", "FUSED_MULTIPLY_ADD")
 
 
 def file_comment(program: CProgram, title: str, *, with_options: bool = False) -> str:
@@ -141,6 +141,25 @@ def _port_macros(program: CProgram, port: Port, stem: str) -> list[str]:
         facts.append(("ZERO_POINT", f"({zero_point})" if zero_point < 0 else str(zero_point)))
     prefix = f"#define {program.macro}_{stem.upper()}"
     return columns([(f"{prefix}_{name}", text) for name, text in facts])
+
+
+def float_lines(program: CProgram, *, uses: bool, fuses: bool) -> str:
+    """Return a macro that names how floats are rounded, where the code computes with them.
+
+    Args:
+        program: of which the header is.
+        uses: whether it computes with floats.
+        fuses: whether it says anywhere that a product and its sum are rounded once.
+    """
+    if not uses:
+        return ""
+    said = "where the code says so: planned for a CPU that does" if fuses else "nowhere"
+    text = (
+        f"Floats: a product and its sum are rounded once {said}. Compilers fuse no others, "
+        "so that outputs are the same bits whatever compiles this."
+    )
+    comment = block_comment(wrap(text, WIDTH - 6))
+    return "\n".join([*comment, f"#define {program.macro}_FUSED_MULTIPLY_ADD {int(fuses)}"])
 
 
 def memory_lines(program: CProgram, identity: str = "") -> str:
