@@ -153,12 +153,12 @@ def float_lines(program: CProgram, *, uses: bool, fuses: bool) -> str:
     """
     if not uses:
         return ""
-    said = "where the code says so: planned for a CPU that does" if fuses else "nowhere"
+    fused = "a product and its sum are rounded once where the code says fused_multiply_add"
+    said = f"{fused}, and by themselves elsewhere" if fuses else "each is rounded by itself"
     text = (
-        f"Floats: a product and its sum are rounded once {said}. Compilers fuse no others, "
-        "so that outputs are the same bits whatever compiles this."
+        f"Products and sums of floats: {said}. Outputs are the same bits in all modes of compilers."
     )
-    comment = block_comment(wrap(text, WIDTH - 6))
+    comment = block_comment(textwrap.wrap(text, WIDTH - 6))
     return "\n".join([*comment, f"#define {program.macro}_FUSED_MULTIPLY_ADD {int(fuses)}"])
 
 

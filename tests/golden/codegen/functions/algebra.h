@@ -48,8 +48,8 @@ extern "C" {
 /* The sources refuse to be compiled with the header of another run of microtir. */
 #define ALGEBRA_FINGERPRINT 0xa9e62624
 
-/* Floats: a product and its sum are rounded once nowhere. Compilers fuse no others,
- *         so that outputs are the same bits whatever compiles this.
+/* Products and sums of floats: each is rounded by itself. Outputs are the same bits in all modes
+ * of compilers.
  */
 #define ALGEBRA_FUSED_MULTIPLY_ADD 0
 
