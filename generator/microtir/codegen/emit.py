@@ -103,18 +103,13 @@ def emit(module: IRModule) -> Printed:
     fingerprint = _fingerprint(program, [*bodies, *entries], metadata)
     microtvm_abi = _microtvm_abi(program, fingerprint)
     parts = abi_parts(program) if microtvm_abi else ()
-    floats = header.float_lines(
-        program,
-        uses=requirements.floats or of_twins.floats,
-        fuses=requirements.fuses_floats or of_twins.fuses_floats,
-    )
+    floats = header.float_lines(program, requirements, of_twins)
     needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
     statuses = returned(program, [*bodies, *entries, *(graph.nodes if graph else ())])
     source = _source(program, bodies, entries, requirements, of_twins, graph, fingerprint, statuses)
     files: tuple[SourceFile, ...] = (
         SourceFile(
-            f"{program.name}.h",
-            _header(program, stacks, fingerprint, number, floats, statuses),
+            f"{program.name}.h", _header(program, stacks, fingerprint, number, floats, statuses)
         ),
         SourceFile(f"{program.name}.c", source),
         *_weights(program, fingerprint),

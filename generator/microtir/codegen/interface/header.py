@@ -30,6 +30,7 @@ from microtir.codegen.interface.state import macros as state_macros
 from microtir.codegen.interface.statuses import Status
 from microtir.codegen.interface.steps import step_prototype
 from microtir.codegen.printer.c_types import float_literal
+from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.layout import WIDTH, block_comment, columns, struct_text, wrap
 from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.printer.statements import parameter_text
@@ -143,16 +144,16 @@ def _port_macros(program: CProgram, port: Port, stem: str) -> list[str]:
     return columns([(f"{prefix}_{name}", text) for name, text in facts])
 
 
-def float_lines(program: CProgram, *, uses: bool, fuses: bool) -> str:
+def float_lines(program: CProgram, *requirements: Requirements) -> str:
     """Return a macro that names how floats are rounded, where the code computes with them.
 
     Args:
         program: of which the header is.
-        uses: whether it computes with floats.
-        fuses: whether it says anywhere that a product and its sum are rounded once.
+        requirements: of its functions.
     """
-    if not uses:
+    if not any(r.floats for r in requirements):
         return ""
+    fuses = any(r.fuses_floats for r in requirements)
     fused = "a product and its sum are rounded once where the code says fused_multiply_add"
     said = f"{fused}, and by themselves elsewhere" if fuses else "each is rounded by itself"
     text = (
