@@ -161,6 +161,7 @@ def of_te() -> dict[str, Case]:
         "saturating_shift_left": "x count",
         **dict.fromkeys(("wrapping_add", "wrapping_sub", "wrapping_mul"), "a b"),
         **dict.fromkeys(("pow", "fmod", "floor_divide"), "x y"), "atan2": "y x",
+        "fused_multiply_add": "a b c",
         "saturating_rounding_doubling_high_mul": "a b",
         **dict.fromkeys(("abs", "compiler_barrier", "count_leading_zeros", "exp", "floor", "log",
                          "no_fp_contract", "round", "sqrt", "tanh", "sin", "cos", "ceil",

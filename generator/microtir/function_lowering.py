@@ -13,6 +13,7 @@ from microtir.kernels import emit, emit_finish, function_names
 from microtir.plan.ir import Plan, PlanConstraints, PlannedOperator
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.contraction import contracted
 from microtir.tir.ir import Buffer, PrimFunc
 from microtir.tir.replay import check_pass
 from microtir.tir.structural_hash import StructuralKey, rebind, structural_key
@@ -94,6 +95,8 @@ class FunctionLowering:
         Raises:
             TirError: it breaks a rule, or an access could not be proven.
         """
+        if self.config.primary_target().fuses_floats:
+            function = contracted(function)
         if self.extra.tir_first or self.extra.tir_last or self.config.pass_config.replay_each_pass:
             return self._lowered(function)
         key = structural_key(function)

@@ -170,8 +170,8 @@ def test_default_abi_of_riscv(march: str, abi: str) -> None:
     assert Target(f"c -march={march}").mabi == abi
 
 
-def _macros(arguments: list[str]) -> set[str] | None:
-    """Features that arm-none-eabi-gcc states for `arguments`; None if it does not know the CPU."""
+def _defined(arguments: list[str]) -> dict[str, str] | None:
+    """Macros of arm-none-eabi-gcc for `arguments`; None if it does not know the CPU."""
     gcc = shutil.which("arm-none-eabi-gcc")
     assert gcc is not None, "the tests need arm-none-eabi-gcc"
     run = subprocess.run(
@@ -183,9 +183,14 @@ def _macros(arguments: list[str]) -> set[str] | None:
     )
     if run.returncode:
         return None
-    defined = dict(
-        line.split(maxsplit=2)[1:] for line in run.stdout.splitlines() if "__ARM" in line
-    )
+    return dict(line.split(maxsplit=2)[1:] for line in run.stdout.splitlines() if "__ARM" in line)
+
+
+def _macros(arguments: list[str]) -> set[str] | None:
+    """Features that arm-none-eabi-gcc states for `arguments`; None if it does not know the CPU."""
+    defined = _defined(arguments)
+    if defined is None:
+        return None
     fp = int(defined.get("__ARM_FP", "0"), 0)
     mve = int(defined.get("__ARM_FEATURE_MVE", "0"), 0)
     facts = {
@@ -231,6 +236,34 @@ def test_suffixes_agree_with_gcc() -> None:
         "-march=armv8.1-m.main+mve",
     ):
         assert names(Target(f"c {text}")) - {"mul-long"} == _macros([text]), text
+
+
+FUSING = (
+    "cortex-m4", "cortex-m4+nofp", "cortex-m3", "cortex-m7", "cortex-m7+nofp.dp", "cortex-m33",
+    "cortex-m55", "cortex-m55+nofp", "cortex-r5", "cortex-a7", "cortex-a9",
+)  # fmt: skip
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("mcpu", FUSING)
+def test_fusing_agrees_with_gcc(mcpu: str) -> None:
+    """Gcc says which cores multiply and add in one instruction that rounds once."""
+    defined = _defined([f"-mcpu={mcpu}"])
+    assert defined is not None
+    assert Target(f"c -mcpu={mcpu}").fuses_floats == ("__ARM_FEATURE_FMA" in defined)
+
+
+@pytest.mark.parametrize(
+    ("target", "fuses"),
+    [
+        ("c", False), ("c -mcpu=x86-64", False), ("c -mcpu=aarch64", True),
+        ("c -march=rv32imac", False), ("c -march=rv32imafc", True), ("c -mcpu=esp32", True),
+        ("c -mcpu=esp32s2", False), ("c -mcpu=atmega328p", False), ("c -march=armv7e-m+fp", True),
+    ],
+)  # fmt: skip
+def test_other_cpus_that_fuse(target: str, fuses: bool) -> None:
+    """Whoever has floats in hardware since about 2005 fuses; x86-64 does not need to."""
+    assert Target(target).fuses_floats is fuses
 
 
 def test_closure_adds_what_is_needed() -> None:

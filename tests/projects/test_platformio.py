@@ -47,6 +47,7 @@ def test_project_of_every_board(name: str, tmp_path: Path) -> None:
         "board": BOARDS[name].board,
         "framework": "arduino",
         "monitor_speed": "115200",
+        "build_flags": "-ffp-contract=off",
     }
     assert manifest["platforms"] == BOARDS[name].platform
     assert settings["platformio"]["default_envs"] == "board"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from microtir.dtype import DType
@@ -182,6 +182,27 @@ def test_float_functions_of_two_are_numpys(intrinsic: Intrinsic, x: float, y: fl
     with np.errstate(all="ignore"):
         expected = np.float32(_OF_TWO[intrinsic](np.float64(x), np.float64(y)))
     np.testing.assert_equal(np.float32(meaning(intrinsic, x, y)), expected)
+
+
+@given(*(st.floats(width=32, allow_nan=False, allow_infinity=False) for _ in "abc"))
+@example(1.0 + 2.0**-12, 1.0 + 2.0**-12, 2.0**-60)  # beyond a tie, by what a double has lost
+@example(2.0**-75, 2.0**-75 + 2.0**-98, 2.0**-127)  # the same, where the result has fewer bits
+@example(-(2.0**-75), 2.0**-75 + 2.0**-98, -(2.0**-127))
+@settings(max_examples=300)
+def test_a_product_and_its_sum_are_rounded_once(a: float, b: float, c: float) -> None:
+    """The exact sum lies within half a step of the result, which is even where it is a tie."""
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    got = np.float32(meaning(Intrinsic.FUSED_MULTIPLY_ADD, a, b, c))
+    if not np.isfinite(got):
+        assert abs(exact) >= (2 - Fraction(1, 1 << 24)) * (1 << 127)
+        return
+    error = abs(Fraction(float(got)) - exact)
+    for side in (-np.inf, np.inf):
+        with np.errstate(over="ignore"):
+            other = np.nextafter(got, np.float32(side))
+        if np.isfinite(other):
+            distance = abs(Fraction(float(other)) - exact)
+            assert error < distance or (error == distance and got.view(np.int32) % 2 == 0)
 
 
 @pytest.mark.parametrize(

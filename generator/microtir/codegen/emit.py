@@ -103,11 +103,14 @@ def emit(module: IRModule) -> Printed:
     fingerprint = _fingerprint(program, [*bodies, *entries], metadata)
     microtvm_abi = _microtvm_abi(program, fingerprint)
     parts = abi_parts(program) if microtvm_abi else ()
+    floats = header.float_lines(program, requirements, of_twins)
     needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
     statuses = returned(program, [*bodies, *entries, *(graph.nodes if graph else ())])
     source = _source(program, bodies, entries, requirements, of_twins, graph, fingerprint, statuses)
     files: tuple[SourceFile, ...] = (
-        SourceFile(f"{program.name}.h", _header(program, stacks, fingerprint, number, statuses)),
+        SourceFile(
+            f"{program.name}.h", _header(program, stacks, fingerprint, number, floats, statuses)
+        ),
         SourceFile(f"{program.name}.c", source),
         *_weights(program, fingerprint),
         *_pool_initialisers(program, number),
@@ -240,6 +243,7 @@ def _header(
     stacks: Stacks,
     fingerprint: str,
     number: str,
+    floats: str,
     statuses: Sequence[Status],
 ) -> str:
     model = program.model
@@ -252,6 +256,7 @@ def _header(
         macro=program.macro,
         fingerprint=fingerprint,
         ports=header.port_sections(program, model) if model else [],
+        floats=floats,
         memory=header.memory_lines(program, number),
         stack=stacks.best.bytes,
         stack_in_c=stacks.in_c.bytes,
@@ -309,6 +314,8 @@ def _source(
         has_pools=any(pool.size for pool in workspace_pools(program)),
         uses_math=requirements.math or of_twins.math,
         uses_double=requirements.double or of_twins.double,
+        uses_floats=requirements.floats or of_twins.floats,
+        fuses_floats=requirements.fuses_floats or of_twins.fuses_floats,
         prototypes=[*driver_prototypes(program), *map(prototype, program.externs)],
         helpers=helpers,
         twin_helpers=[helper for helper in every if helper not in helpers],

@@ -92,6 +92,11 @@ class Target:
         return self.core.family
 
     @property
+    def fuses_floats(self) -> bool:
+        """Return whether the CPU multiplies and adds float32 in one instruction, rounding once."""
+        return instruction_set(self.family).fuses_floats(self.core, self.features)
+
+    @property
     def work_percent(self) -> WorkPercent:
         """Return what the CPU takes for estimated work."""
         return instruction_set(self.family).work_percent(self.core)

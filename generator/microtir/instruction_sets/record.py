@@ -72,6 +72,10 @@ class InstructionSet:
         """Return the bytes that suit every load of a CPU with these features."""
         return 8 if Feature.BIT64 in features else 4
 
+    def fuses_floats(self, _core: Core, _features: Collection[Feature]) -> bool:
+        """Return whether one instruction multiplies and adds float32, and rounds once."""
+        return False
+
     def waits_for_products(self, _core: Core, _features: Collection[Feature]) -> bool:
         """Return whether a multiply-add of floats takes longer than a product and a sum."""
         return False

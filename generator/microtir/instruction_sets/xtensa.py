@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from microtir.instruction_sets.core import Core, Family
 from microtir.instruction_sets.features import Feature
 from microtir.instruction_sets.record import InstructionSet
@@ -20,3 +22,6 @@ class Xtensa(InstructionSet):
         Core("esp32s2", Family.XTENSA, None, _ESP),
         Core("esp32s3", Family.XTENSA, None, _ESP | _FLOAT),
     )
+
+    def fuses_floats(self, _core: Core, features: Collection[Feature]) -> bool:
+        return Feature.FPU in features  # MADD.S

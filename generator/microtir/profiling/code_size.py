@@ -74,7 +74,8 @@ class BoardCompiler:
                 objects.append(f"build/{path.with_suffix('.o')}")
                 (folder / objects[-1]).parent.mkdir(parents=True, exist_ok=True)
                 sections = ["-ffunction-sections", "-fdata-sections"]
-                options = ["-std=gnu99", *sections, *includes, "-c", str(path), "-o", objects[-1]]
+                options = ["-std=gnu99", "-ffp-contract=off", *sections, *includes]
+                options += ["-c", str(path), "-o", objects[-1]]
                 run_build([*common, *options], folder)
         # Weights are missing, and defaults of the linker may have less room than the board.
         lenient = [

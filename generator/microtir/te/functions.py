@@ -233,8 +233,13 @@ def floor_divide(x: ExprLike, y: ExprLike) -> Expr:
     return call(Intrinsic.FLOOR_DIVIDE, x, y)
 
 
+def fused_multiply_add(a: ExprLike, b: ExprLike, c: ExprLike) -> Expr:
+    """Return a * b + c, rounded once, as C's fmaf: slow where a CPU has no instruction for it."""
+    return call(Intrinsic.FUSED_MULTIPLY_ADD, a, b, c)
+
+
 def no_fp_contract(x: ExprLike) -> Expr:
-    """Return the value of x; compilers do not contract it with a sum to a fused multiply-add."""
+    """Return the value of x, which is never contracted with a sum to a fused multiply-add."""
     return call(Intrinsic.NO_FP_CONTRACT, x)
 
 

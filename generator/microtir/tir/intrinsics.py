@@ -205,6 +205,23 @@ def _floor_divide(x: float, y: float) -> float:
     return round_float(_floor(divide(x, y, DType.FLOAT64)), DType.FLOAT32)
 
 
+def _fused_multiply_add(a: float, b: float, c: float) -> float:
+    """Return a * b + c, rounded once.
+
+    The product of two float32 is exact in double, but its sum is not: rounded to odd there, it is
+    rounded to float32 as the exact sum is (Boldo and Melquiond, "Emulation of a FMA and
+    correctly rounded sums", 2008).
+    """
+    product = a * b
+    total = product + c
+    back = total - product
+    error = (product - (total - back)) + (c - back)
+    is_even = np.float64(total).view(np.int64) % 2 == 0
+    if (error < 0.0 or error > 0.0) and is_even:  # neither of NaN nor of infinities
+        total = math.nextafter(total, math.copysign(math.inf, error))
+    return round_float(total, DType.FLOAT32)
+
+
 # --- intervals ----------------------------------------------------------------------------------
 
 _COUNT = Interval(0, 31)
@@ -329,6 +346,9 @@ SIGNATURES: Mapping[Intrinsic, IntrinsicSignature] = MappingProxyType({
     Intrinsic.ATAN2: _signature_of_two(_of_two(np.arctan2)),
     Intrinsic.FMOD: _signature_of_two(_of_two(np.fmod)),
     Intrinsic.FLOOR_DIVIDE: _signature_of_two(_floor_divide),
+    Intrinsic.FUSED_MULTIPLY_ADD: IntrinsicSignature(
+        (DType.FLOAT32,) * 3, DType.FLOAT32, _fused_multiply_add
+    ),
     Intrinsic.NO_FP_CONTRACT: _float_signature(float),
     Intrinsic.FLOAT_OF_BITS: IntrinsicSignature((_I32,), DType.FLOAT32, _float_of_bits),
     Intrinsic.BITS_OF_FLOAT: IntrinsicSignature((DType.FLOAT32,), _I32, _bits_of_float),

@@ -122,11 +122,12 @@ class Intrinsic(Enum):
     ATAN2 = "atan2"
     FMOD = "fmod"
     FLOOR_DIVIDE = "floor_divide"  # the quotient in double, rounded down
+    FUSED_MULTIPLY_ADD = "fused_multiply_add"  # (a, b, c): a * b + c, rounded once, as C's fmaf
     FLOAT_OF_BITS = "float_of_bits"  # of an INT32
     BITS_OF_FLOAT = "bits_of_float"  # as an INT32
     POSITIVE_PART = "positive_part"  # x where it is above zero, else 0.0, of NaN too
     # The last two give x itself; their values name functions in generated C.
-    NO_FP_CONTRACT = "apart"  # rounded: compilers make no fused multiply-add of it
+    NO_FP_CONTRACT = "apart"  # rounded by itself: no multiply-add is fused of it
     COMPILER_BARRIER = "in_turn"  # an INT32: compilers read it no earlier than it is asked for
 
 

@@ -30,6 +30,7 @@ from microtir.codegen.interface.state import macros as state_macros
 from microtir.codegen.interface.statuses import Status
 from microtir.codegen.interface.steps import step_prototype
 from microtir.codegen.printer.c_types import float_literal
+from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.layout import WIDTH, block_comment, columns, struct_text, wrap
 from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.printer.statements import parameter_text
@@ -42,7 +43,7 @@ from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.version import __version__
 
 # Stems of macros that are not about a tensor of the model.
-_MACROS = ("WORKSPACE", "WEIGHTS", "STACK", "PARAMETERS")
+_MACROS = ("WORKSPACE", "WEIGHTS", "STACK", "PARAMETERS", "FUSED_MULTIPLY_ADD")
 
 
 def file_comment(program: CProgram, title: str, *, with_options: bool = False) -> str:
@@ -141,6 +142,25 @@ def _port_macros(program: CProgram, port: Port, stem: str) -> list[str]:
         facts.append(("ZERO_POINT", f"({zero_point})" if zero_point < 0 else str(zero_point)))
     prefix = f"#define {program.macro}_{stem.upper()}"
     return columns([(f"{prefix}_{name}", text) for name, text in facts])
+
+
+def float_lines(program: CProgram, *requirements: Requirements) -> str:
+    """Return a macro that names how floats are rounded, where the code computes with them.
+
+    Args:
+        program: of which the header is.
+        requirements: of its functions.
+    """
+    if not any(r.floats for r in requirements):
+        return ""
+    fuses = any(r.fuses_floats for r in requirements)
+    fused = "a product and its sum are rounded once where the code says fused_multiply_add"
+    said = f"{fused}, and by themselves elsewhere" if fuses else "each is rounded by itself"
+    text = (
+        f"Products and sums of floats: {said}. Outputs are the same bits in all modes of compilers."
+    )
+    comment = block_comment(textwrap.wrap(text, WIDTH - 6))
+    return "\n".join([*comment, f"#define {program.macro}_FUSED_MULTIPLY_ADD {int(fuses)}"])
 
 
 def memory_lines(program: CProgram, identity: str = "") -> str:

@@ -37,6 +37,7 @@ from microtir.tir.ir import (
     Expr,
     FloatImm,
     IntImm,
+    Intrinsic,
     Load,
     Scope,
     Select,
@@ -106,6 +107,12 @@ class Requirements:
     helpers: set[str]
     math: bool = False
     double: bool = False  # some numbers are computed in it
+    floats: bool = False  # some numbers are computed in float or double
+
+    @property
+    def fuses_floats(self) -> bool:
+        """Return whether a product and its sum are rounded once anywhere."""
+        return Intrinsic.FUSED_MULTIPLY_ADD.value in self.helpers
 
 
 # Above it the dividend is no index, of which little more is known than its type.
@@ -181,8 +188,10 @@ class ExpressionPrinter:
             case Select():
                 return self._select(e)
             case Call():
+                self.requirements.floats |= e.dtype.is_float
                 return self._call(e)
             case Binary():
+                self.requirements.floats |= e.dtype.is_float
                 return self._binary(e)
 
     def _unary(self, op: UnaryOp, a: CText, dtype: DType) -> CText:

@@ -84,6 +84,7 @@ _WRAPPING: Mapping[Intrinsic, str] = MappingProxyType({
 
 _OF_ONE_TYPE: Mapping[Intrinsic, DType] = MappingProxyType({
     Intrinsic.FLOOR_DIVIDE: DType.FLOAT32,
+    Intrinsic.FUSED_MULTIPLY_ADD: DType.FLOAT32,
     Intrinsic.ROUND_HALF_TO_EVEN: DType.FLOAT32,
     Intrinsic.NO_FP_CONTRACT: DType.FLOAT32,
     Intrinsic.POSITIVE_PART: DType.FLOAT32,

@@ -17,6 +17,9 @@ _PLAIN = re.compile(r"(bic|bfi|bfc|bkpt)")
 # Without the architecture objdump shows vectors of Armv8.1-M as undefined instructions.
 _HELIUM = "armv8.1-m.main"
 
+# Architectures whose FPU multiplies and adds in one instruction that rounds once.
+_FUSING = ("armv7e-m", "armv8-m.main", "armv8.1-m.main", "armv8-a")
+
 # Features that GCC knows by the same names, each behind what it needs.
 _EXTENSIONS = (
     Feature.DSP,
@@ -86,6 +89,10 @@ class Arm(InstructionSet):
 
     def alignment(self, features: Collection[Feature]) -> int:
         return 8 if Feature.MVE in features else super().alignment(features)
+
+    def fuses_floats(self, core: Core, features: Collection[Feature]) -> bool:
+        """Return whether there is VFMA, as in FPv4 and VFPv4; VMLA of older ones rounds twice."""
+        return Feature.FPU in features and (core.march in _FUSING or core.name == "cortex-a7")
 
     def waits_for_products(self, core: Core, features: Collection[Feature]) -> bool:
         return core.march == "armv7e-m" and Feature.FPU_DOUBLE not in features

@@ -57,6 +57,9 @@ class RiscV(InstructionSet):
     ) -> tuple[str, ...]:
         return (f"-march={core.march}", *([f"-mabi={abi}"] if abi else ()))
 
+    def fuses_floats(self, _core: Core, features: Collection[Feature]) -> bool:
+        return Feature.FPU in features
+
     def cpu_costs(self, _core: Core) -> CpuCosts | None:
         return _RV32
 

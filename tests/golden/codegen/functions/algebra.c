@@ -13,6 +13,33 @@
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 
+/* Floats: each product and each sum is rounded by itself to the type that it has, but where the
+ * code says fused_multiply_add: results are the same bits in every mode of every compiler. GCC
+ * ignores the pragma of C in its own modes, and has another. */
+#include <float.h>
+#if !defined(__clang__) && (defined(__FP_FAST_FMAF) || defined(__FP_FAST_FMA))
+#pragma GCC optimize("fp-contract=off")
+#if defined(__arm__)
+#pragma GCC optimize("no-tree-ter") /* what is loaded before several products stays before them */
+#endif
+#elif defined(_MSC_VER) && !defined(__clang__)
+#pragma fp_contract(off)
+#elif defined(__clang__) || !defined(__GNUC__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+#if !defined(MICROTIR_FLOATS_WITHIN_TOLERANCE)
+/* Who defines it accepts outputs that differ from those of other compilers by 8 sqrt(n) 2^-24 of
+ * the largest, n being the terms of the longest sum, and numbers in the place of a NaN. */
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) \
+    || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
+#error "leave out -ffast-math and -Ofast, or define MICROTIR_FLOATS_WITHIN_TOLERANCE"
+#endif
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
+#error "a float is computed as a wider type: on x86 add -msse2 -mfpmath=sse; or define \
+MICROTIR_FLOATS_WITHIN_TOLERANCE"
+#endif
+#endif
+
 /* Every index is proven to lie inside its array, so that no product in one overflows.
  * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
 

@@ -48,6 +48,11 @@ extern "C" {
 /* The sources refuse to be compiled with the header of another run of microtir. */
 #define ALGEBRA_FINGERPRINT 0xa9e62624
 
+/* Products and sums of floats: each is rounded by itself. Outputs are the same bits in all modes
+ * of compilers.
+ */
+#define ALGEBRA_FUSED_MULTIPLY_ADD 0
+
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */
 
