@@ -45,7 +45,10 @@ def test_rows() -> None:
     """The rows say in words what the table says."""
     rows = {row.name: row for row in operator_rows()}
     names = [code if isinstance(code, str) else BuiltinOperator(code).name for code in READERS]
-    assert list(rows) == names
+    resolved = [code.name for code in (*VARIABLE_OPTIONS, *CONTROL_OPTIONS)]
+    assert list(rows) == [*names, *resolved, "TFLM_DECODE"]
+    assert rows["WHILE"].operator == "the operators of its subgraphs"
+    assert rows["CALL_ONCE"].operator == "a state"
     assert rows["PADV2"].operator == "pad"
     assert rows["ADD"].types == "float32; int8; int16; int32; int64"
     assert rows["QUANTIZE"].types == (

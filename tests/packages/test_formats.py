@@ -197,7 +197,7 @@ def test_platformio(made: dict[PackageFormat, Made], tmp_path: Path) -> None:
     files = {path.name for path in (package.folder / example["base"]).iterdir()}
     assert files == set(example["files"])
     assert (package.folder / facts["build"]["srcDir"] / facts["headers"]).is_file()
-    assert facts["build"]["flags"] == ["-O2"]
+    assert facts["build"]["flags"] == ["-O2", "-ffp-contract=off"]
     assert "-Os" in facts["build"]["unflags"]
     sources = [str(path) for path in package.folder.rglob("*.c")]
     run(["gcc", "-fsyntax-only", "-std=c99", *STRICT, "-Isrc", *sources], package.folder)

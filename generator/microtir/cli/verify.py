@@ -161,9 +161,10 @@ def verify(
         write_json({**verdict.to_dict(), "compared_with": source.text}, json)
     if str(json) != "-":
         print_verdict(verdict, built.model, tolerance, source.text, sanitize, config.numerics)
-        known = source.known_difference(config)
-        if known and verdict.first_wrong_layer is None and not verdict.equal:
-            write(known)
+        if verdict.first_wrong_layer is None and not verdict.equal:
+            for known in (source.known_difference(config), source.may_differ(built, inputs)):
+                if known:
+                    write(known)
     return ExitCode.DONE if verdict.equal else ExitCode.ANSWER_IS_NO
 
 
@@ -235,6 +236,16 @@ class _Source:
         from microtir.host.oracle import known_difference
 
         return "" if self.golden else known_difference(self.oracle, config.numerics)
+
+    def may_differ(self, built: Built, inputs: SampleBatch) -> str:
+        """Return what of the model the reference may mean otherwise; empty if nothing."""
+        from microtir.host.known_differences import one_run_each, operators_that_differ
+
+        if self.golden is None and self.oracle.value == _REFERENCE:
+            return ""
+        if self.golden is not None and built.model.states and inputs.steps is None:
+            return one_run_each(len(inputs))
+        return operators_that_differ(built.graph)
 
     def check_has_outputs(self, config: CompilationConfig) -> None:
         """Refuse a source that knows the model's own outputs only, where others are asked for."""

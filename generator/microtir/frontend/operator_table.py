@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from microtir.frontend.support import READABLE
+from microtir.frontend.tflite_decoding import CODE as DECODE
+from microtir.frontend.tflite_subgraphs import CONTROL_OPTIONS
+from microtir.frontend.tflite_variables import VARIABLE_OPTIONS
 from microtir.operators import OPERATORS, OperatorRecord
 from microtir.operators.common.onnx_operands import MANY, OnnxReader
 from microtir.operators.common.tflite_operands import TfliteReader
@@ -17,7 +21,7 @@ class OperatorRow:
 
     format: str  # "TFLite"
     name: str  # the format's name
-    operator: str  # of the graph
+    operator: str  # of the graph, or what else becomes of it
     types: str
     quantization: str
     limits: str
@@ -54,7 +58,32 @@ def _scales(record: OperatorRecord, reader: TfliteReader) -> str:
 
 
 def operator_rows() -> tuple[OperatorRow, ...]:
-    """Return one row per operator that a model file may hold, in the order of the docs."""
+    """Return one row per operator that a model file may hold, in the order of the docs.
+
+    What becomes no operator of the graph comes last.
+    """
+    return (*_computing(), *_resolved())
+
+
+_RESOLVED = (
+    (tuple(VARIABLE_OPTIONS), "a state", "float32, int8, int16, int32, bool", "of known shape"),
+    (
+        tuple(CONTROL_OPTIONS), "the operators of its subgraphs", "bool",
+        "turns of a loop that are counted, or have a bound",
+    ),
+    ((DECODE,), "a constant", "float32, int8, int16, int32, int64, bool", "constant operands"),
+)  # fmt: skip
+"""Operators of a file that are resolved while it is read: what becomes of them, types, limits."""
+
+
+def _resolved() -> Iterator[OperatorRow]:
+    for codes, what, types, limits in _RESOLVED:
+        for code in codes:
+            name = code if isinstance(code, str) else code.name
+            yield OperatorRow("TFLite", name, what, types, "as it is", limits)
+
+
+def _computing() -> tuple[OperatorRow, ...]:
     return tuple(
         OperatorRow(
             format="TFLite",

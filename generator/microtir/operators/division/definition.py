@@ -89,6 +89,20 @@ def div_params(op: Div, input1: TensorType, input2: TensorType, output: TensorTy
     )
 
 
+def may_shift_far(node: Node) -> bool:
+    """Return whether a quotient may be shifted by more than 31 bits.
+
+    There nothing is left of it; tflite-micro and LiteRT leave to the processor what such a shift
+    gives.  The headroom of a numerator of one step is 30, the reciprocal of the largest divisor
+    has been shifted by as many bits as a centred number has but one.
+    """
+    if not isinstance(node.op, Div) or node.output.dtype not in QUANTISED:
+        return False
+    first, second = (tensor.type for tensor in node.inputs)
+    multiplier = div_params(node.op, first, second, node.output.type).multiplier
+    return 30 + node.output.dtype.bits - 1 - multiplier.shift > 31
+
+
 def _multipliers(node: Node) -> Iterator[Problem]:
     if node.output.dtype in QUANTISED:
         assert isinstance(node.op, Div)
