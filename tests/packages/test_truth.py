@@ -11,6 +11,7 @@ import pytest
 from microtir import CompilationConfig, build, frontend
 from microtir.artifact import Artifact
 from microtir.errors import UsageError
+from microtir.instruction_sets import CPUS
 from microtir.packages import PackageFormat, PackageOptions, all_formats, generate
 from microtir.packages.micropython import python_names
 from tests.support import shared_programs
@@ -77,6 +78,13 @@ def test_memory_is_shared_where_it_says_so(known: object, tmp_path: Path) -> Non
         assert two["workspaces, one for each model"] == 2 * one["workspace"]
     else:
         assert two["workspace, shared by all models"] == one["workspace"]
+
+
+def test_chips_of_espressif() -> None:
+    """The ESP-IDF's chips are all that targets may name, and are called as they are there."""
+    (known,) = (each for each in all_formats() if each.format is PackageFormat.ESP_IDF)
+    assert set(known.chips) == {name for name in CPUS if name.startswith("esp32")}
+    assert all(name == chip for name, chip in known.chips.items())
 
 
 def test_names_that_mean_something_else(tmp_path: Path) -> None:
