@@ -24,6 +24,7 @@ from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed, w
 pytestmark = pytest.mark.tools
 
 RNG = np.random.default_rng(7)
+NOTHING = np.zeros(0, np.float32)
 STEP = 0.06  # more than a step of the largest scale that is drawn
 
 
@@ -34,7 +35,7 @@ class Kind:
     Args:
         inputs: shapes of what is quantised, in the node's order.
         outputs: types of the results.
-        constants: operands behind the inputs.
+        constants: operands behind the inputs; those that hold nothing are left out.
         attributes: of the node.
         domain: of the operator.
         opset: that has it.
@@ -110,6 +111,21 @@ KINDS: Mapping[str, Kind] = {
     "SkipSimplifiedLayerNormalization": Kind(
         ((1, 3, 8), (1, 3, 8)), (F, F, F, F), {"g": values(8)}, domain="com.microsoft",
         absent=(1, 2),
+    ),
+    "SkipLayerNormalization": Kind(
+        ((1, 3, 8), (1, 3, 8)), (F, F, F, F), {"g": values(8), "b": values(8)},
+        domain="com.microsoft", absent=(1, 2),
+    ),
+    "DynamicQuantizeLSTM": Kind(
+        ((3, 1, 5),), (F, F, F),
+        {
+            "w": RNG.integers(-100, 100, (1, 5, 16)).astype(np.int8),
+            "r": RNG.integers(-100, 100, (1, 4, 16)).astype(np.int8),
+            **dict.fromkeys(("bias", "lengths", "hidden", "cell", "peepholes"), NOTHING),
+            "ws": np.array([0.004], np.float32), "wz": np.zeros(1, np.int8),
+            "rs": np.array([0.004], np.float32), "rz": np.zeros(1, np.int8),
+        },
+        {"hidden_size": 4}, domain="com.microsoft",
     ),
     "RNN": recurrent(1, 2),
     "GRU": recurrent(3, 2),
@@ -194,7 +210,8 @@ def model(operator: str, kind: Kind, situation: Situation, dtype: Any) -> bytes:
     else:
         inner = [parts.quantised(port, f"d{port}") for port in ports]
     names = names_of(operator, kind, situation)
-    held, operands = dict(kind.constants), [*inner, *kind.constants]
+    held = {name: array for name, array in kind.constants.items() if array is not NOTHING}
+    operands = [*inner, *(name * (name in held) for name in kind.constants)]
     if operator in ("If", "Loop"):  # a condition, or the number of turns, comes first
         operands = ["flag", *operands] if operator == "If" else ["turns", "", *operands]
         held["flag" if operator == "If" else "turns"] = np.array(3 if operator == "Loop" else True)
