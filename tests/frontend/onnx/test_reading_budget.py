@@ -85,6 +85,21 @@ ABSURD = {
     "means of a huge window": absurd(
         "AveragePool", [], IMAGE, kernel_shape=[50_000, 2], dilations=[1, 2], pads=[49_999, 1] * 2
     ),
+    "means of a huge volume": absurd(
+        "AveragePool", [], (1, 1, 32, 32, 1 << 20), kernel_shape=[2] * 3
+    ),
+    "places of a huge volume": model_of(
+        [helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2] * 3)],
+        [typed("x", (1, 1, 32, 32, 1 << 20))],
+        ["y", "i"],
+    ),
+    "an update of another batch": model_of(
+        [helper.make_node("TensorScatter", ["x", "u", "at"], ["y"])],
+        [typed("x", (3, 4, 5)), typed("u", (1000, 2, 5))],
+        ["y"],
+        {"at": np.array([1, 1, 0])},
+        24,
+    ),
     "100,000 parts": model_of(
         [
             helper.make_node("SplitToSequence", ["x"], ["parts"], axis=1, keepdims=0),

@@ -55,6 +55,7 @@ def _flat_elements(node: OnnxNode, indices: Tensor, shape: Shape, axis: int) -> 
 
     Along the other axes an element has the place that its index has.
     """
+    node.check_room(*indices.shape)
     places = np.indices(indices.shape)
     strides = [math.prod(shape[n + 1 :]) for n in range(len(shape))]
     rest = sum(
@@ -337,6 +338,14 @@ def tensor_scatter(node: OnnxNode) -> Tensor:
     """Read TensorScatter: an update of each sequence of a cache, from a place of its own on."""
     cache, update, given = node.input(0), node.input(1), node.optional(2)
     axis = node.axis(node.integer("axis", -2), len(cache.shape))
+    others = [
+        tuple(extent for n, extent in enumerate(x.shape) if n != axis) for x in (cache, update)
+    ]
+    if others[0] != others[1]:
+        raise node.malformed(
+            f"an update of shape {update.shape} of a cache of {cache.shape}, axis {axis}",
+            "the same extents along the other axes",
+        )
     room, size = cache.shape[axis], update.shape[axis]
     wraps = node.word("mode", "linear") == "circular"
     is_one = cache.shape[0] == 1 and axis > 0 and (size == 1 or not wraps)
@@ -345,9 +354,11 @@ def tensor_scatter(node: OnnxNode) -> Tensor:
     begins = np.zeros(cache.shape[0], np.int64)
     if given is not None:
         begins = node.known(2, "the places").reshape(-1)
-    if axis == 0 or (not wraps and (begins + size > room).any()):
+    is_of_batch = begins.shape == cache.shape[:1] and not (begins < 0).any()
+    if axis == 0 or not is_of_batch or (not wraps and (begins + size > room).any()):
         raise node.malformed(f"an update of {size} in {room} places, from {begins.tolist()} on")
     strides = [math.prod(cache.shape[n + 1 :]) for n in range(len(cache.shape))]
+    node.check_room(*update.shape)
     at = np.indices(update.shape)
     at[axis] = (at[axis] + begins[at[0]]) % room
     places = sum((a * s for a, s in zip(at, strides, strict=True)), np.zeros(update.shape))

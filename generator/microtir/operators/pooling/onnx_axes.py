@@ -65,6 +65,7 @@ def sums(node: OnnxNode, x: Tensor, window: OnnxWindow) -> Tensor:
 
 def means(node: OnnxNode, x: Tensor, window: OnnxWindow) -> Tensor:
     """Return the mean of each window, of the elements inside or of the padding, too."""
+    node.check_room(*map(sum, zip(x.shape[2:], window.before, window.after, strict=True)))
     ones: Array = np.ones((1, 1, *x.shape[2:]), np.float32)
     if node.integer("count_include_pad", 0):
         sides = ((0, 0), (0, 0), *zip(window.before, window.after, strict=True))
@@ -78,6 +79,7 @@ def means(node: OnnxNode, x: Tensor, window: OnnxWindow) -> Tensor:
 def with_places(node: OnnxNode, x: Tensor, window: OnnxWindow) -> tuple[Tensor, Tensor]:
     """Return the largest element of each window, and its place in the whole tensor."""
     by_column = bool(node.integer("storage_order", 0))
+    node.check_room(*x.shape)
     numbers, step = np.zeros(x.shape, np.int64), 1
     at = np.indices(x.shape)
     axes = (*range(2, len(x.shape)), 1, 0) if by_column else tuple(reversed(range(len(x.shape))))
