@@ -38,7 +38,7 @@ def test_tables_cover_each_other() -> None:
     codes = {code for code in codes if isinstance(code, Code)}
     assert codes.isdisjoint(VARIABLE_OPTIONS)
     assert codes.isdisjoint(CONTROL_OPTIONS)
-    assert {*codes, *VARIABLE_OPTIONS, *CONTROL_OPTIONS} == set(OPTIONS_OF)
+    assert {*codes, *VARIABLE_OPTIONS, *CONTROL_OPTIONS, Code.DENSIFY} == set(OPTIONS_OF)
 
 
 def test_rows() -> None:
