@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from microtir.graph.operator import Operator
+from microtir.graph.reference import execute
 from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
 from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
@@ -23,7 +24,8 @@ from microtir.operators.reduction.definition import Mean
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
 from microtir.operators.softmax.tflite import LogSoftmaxOptions, SoftmaxOptions
-from tests.frontend.models import Value, int8, ints, model, read_node, refusal, scalar, zeros
+from tests.frontend.models import Value, int8, ints, model, read, read_node, refusal, scalar, zeros
+from tests.support.tflm import run_tflm
 
 Code = BuiltinOperator
 
@@ -201,3 +203,18 @@ def test_fully_connected_rows(result: tuple[int, ...]) -> None:
 def test_refusals(data: bytes, text: str) -> None:
     """Each contradiction is named, with what would be legal."""
     assert text in refusal(data)
+
+
+@pytest.mark.parametrize("code", [BuiltinOperator.ADD, BuiltinOperator.SUB])
+def test_sums_of_a_scale_at_which_references_end_are_refused(code: BuiltinOperator) -> None:
+    """The finest scale of an output that tflite-micro runs is read, and equals its results."""
+    x = np.arange(-128, 128).astype(np.int8)
+    z = x[::-1].copy()
+    finest = float(np.nextafter(np.float32(2.0**-20), np.float32(1)))
+    operands = [int8(256, scale=0.05, zero_point=3), int8(256, scale=0.5, zero_point=3)]
+    data = model(code, operands, int8(256, scale=finest, zero_point=-4))
+    (want,) = run_tflm(data, x, z)
+    np.testing.assert_array_equal(execute(read(data), {"x0": x, "x1": z})["y0"], want)
+    text = refusal(model(code, operands, int8(256, scale=2.0**-20, zero_point=-4)))
+    assert "it has the scale 9.53674316e-07, for which tflite-micro and LiteRT end" in text
+    assert "legal: more than 2^-19 of 0.5, the largest scale of its inputs" in text

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import microtir
+from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.movement.definition import StridedSlice
 from microtir.operators.movement.tflite import SliceOptions, StridedSliceOptions
-from tests.frontend.models import Value, ints, model, read_node, refusal
+from tests.frontend.models import Value, ints, model, read, read_node, refusal
 
 Entry: TypeAlias = "slice | int | EllipsisType | None"
 
@@ -208,3 +210,63 @@ STRIDED = BuiltinOperator.STRIDED_SLICE
 def test_refusals(data: bytes, text: str) -> None:
     """Each contradiction is named, with what would be legal."""
     assert text in refusal(data)
+
+
+def computed_slice(
+    shape: tuple[int, ...], result: tuple[int, ...], end: Value | None = None, **options: Any
+) -> bytes:
+    """A STRIDED_SLICE of which the model is given the begin and, but for a constant, the end."""
+    places = Value((len(shape),), np.int32)
+    chosen = StridedSliceOptions(**options)
+    ones = ints(*(1,) * len(shape))
+    inputs = [Value(shape), places, places if end is None else end, ones]
+    return model(BuiltinOperator.STRIDED_SLICE, inputs, Value(result), chosen)
+
+
+@pytest.mark.parametrize(
+    ("result", "options", "begins", "entries"),
+    [
+        ((1, 4, 3), {}, (0, 5, 0), (slice(0, 1), slice(5, 9), slice(None))),
+        ((1, 4, 3), {"end_mask": 5, "begin_mask": 5}, (0, -5, 0), (0, slice(5, 9), slice(None))),
+        ((4, 3), {"shrink_axis_mask": 1}, (0, 6, 0), (0, slice(6, 10), slice(None))),
+        ((1, 3), {"shrink_axis_mask": 2}, (0, -1, 0), (slice(None), 9, slice(None))),
+        ((), {"shrink_axis_mask": 7}, (0, 9, -3), (0, 9, 0)),
+    ],
+)
+def test_a_computed_begin_with_a_known_length(
+    result: tuple[int, ...], options: dict[str, Any], begins: tuple[int, ...], entries: Any
+) -> None:
+    """It is what LiteRT takes; numbers below 0 count from the end."""
+    shape = (1, 10, 3)
+    data = computed_slice(shape, result, **options)
+    lengths = [extent if extent in (1, 3) else 4 for extent in shape]
+    ends = [
+        begin + length if begin + length or begin >= 0 else extent
+        for begin, length, extent in zip(begins, lengths, shape, strict=True)
+    ]
+    x = np.arange(30, dtype=np.float32).reshape(shape)
+    given = [x, np.array(begins, np.int32), np.array(ends, np.int32)]
+    graph = read(data)
+    (got,) = execute(graph, {f"x{i}": value for i, value in enumerate(given)}).values()
+    assert got.tolist() == x[entries].reshape(result).tolist()
+    (compiled,) = (microtir.host.load(microtir.build(microtir.frontend.from_tflite(data))),)
+    (by_c,) = compiled.run({f"x{i}": value for i, value in enumerate(given)}).values()
+    assert by_c.tolist() == got.tolist()
+
+
+def test_a_part_of_unknown_length_is_refused() -> None:
+    """A constant end says another length for each begin, and so does an end that is masked."""
+    shape = (1, 10, 3)
+    for data in (
+        computed_slice(shape, (1, 4, 3), ints(1, 9, 3)),
+        computed_slice(shape, (1, 4, 3), end_mask=2),
+        computed_slice(shape, (1, 4, 3), begin_mask=2),
+    ):
+        text = refusal(data)
+        assert "the model computes the begin (input 1 'x1') of a part of which the length" in text
+        assert "legal: a constant begin, or an end that moves with the begin" in text
+    moved = computed_slice(shape, (1, 4, 3), ints(1, 4, 3), offset=True)
+    (node,) = read(moved).nodes
+    assert isinstance(node.op, StridedSlice)
+    assert node.op.extent == (1, 4, 3)
+    assert "(1, 4, 3)" in refusal(computed_slice(shape, (1, 4, 3), ints(1, 5, 3), offset=True))

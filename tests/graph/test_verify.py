@@ -337,7 +337,7 @@ BROKEN_NODES: dict[str, tuple[Callable[[], Graph], str]] = {
         lambda: _of(
             node(Add(), [_int8("x", 4), _int8("z", 4, q=quant(4.0))], _int8("y", 4, q=quant(1e-7)))
         ),
-        "the ratio of its scales",
+        "more than 2^-19 of 4, the largest scale of its inputs",
     ),
     "hard swish ratio": (
         lambda: _unary(HardSwish(), _int8("x", 4), _int8("y", 4, q=quant(1e-4))),

@@ -527,6 +527,7 @@ class GraphReader:
                     operator.custom_options,
                     frozenset(n for n, i in enumerate(operator.inputs) if self._is_variable(i)),
                     self._offsets_of(operator),
+                    any(is_free(self._graph.tensors[index]) for index in operator.outputs),
                 )
                 nodes = self._convert(operator, reader, operands, name, source)
         except MicrotirError as error:

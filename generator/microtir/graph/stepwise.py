@@ -270,7 +270,7 @@ class _Steps:
             if place is None:
                 raise self._looks_around(node)
             self._shorten(node.output, place)
-        made = StridedSlice(tuple(starts), op.strides, tuple(counts))
+        made = replace(op, begin=tuple(starts), extent=tuple(counts))
         return replace(self._with_tensors(node), op=made)
 
     def _layer(self, node: Node) -> Node:

@@ -126,6 +126,8 @@ def _slice(node: Node, axis: int) -> Follow | None:
     assert isinstance(op, StridedSlice)
     if node.output.shape != op.extent or op.strides[axis] < 1:
         return None
+    if len(node.inputs) > 1 and op.extent[axis] != node.inputs[0].shape[axis]:
+        return None  # the model computes where it begins
     others = (n for n in range(len(op.extent)) if n != axis)
     whole = all(op.extent[n] == node.inputs[0].shape[n] and op.strides[n] == 1 for n in others)
     window = RowWindow(op.strides[axis], op.begin[axis])

@@ -206,12 +206,25 @@ def whole_range(op: BinaryArithmetic, dtype: DType) -> tuple[int, int]:
     return int(max(minimum, low)), int(min(maximum, high))
 
 
+def _check_sum(node: Node, factor: QuantizedMultiplier, exponent: int) -> Iterator[Problem]:
+    """Find a factor of 1 or more, at which tflite-micro and LiteRT end the process."""
+    if factor.shift > 0:
+        largest = max(tensor.type.quant.scale for tensor in node.inputs)
+        yield Problem(
+            f"it has the scale {node.output.type.quant.scale:.9g}, for which tflite-micro and"
+            " LiteRT end the process",
+            f"more than 2^{exponent} of {largest:.9g}, the largest scale of its inputs",
+            node.output,
+        )
+
+
 def _add_multipliers(node: Node) -> Iterator[Problem]:
     assert isinstance(node.op, Add | Sub)
     if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
         return
     first, second = node.inputs[0].type, node.inputs[1].type
-    yield from check_shift(add_params(node.op, first, second, node.output.type).output, 0)
+    params = add_params(node.op, first, second, node.output.type)
+    yield from _check_sum(node, params.output, 1 - params.left_shift)
 
 
 def _mul_multipliers(node: Node) -> Iterator[Problem]:
@@ -240,7 +253,8 @@ MOST_ADDED = 14
 
 def _add_n_multipliers(node: Node) -> Iterator[Problem]:
     if node.output.dtype in QUANTISED:
-        yield from check_shift(add_n_params(node).output, 0)
+        params = add_n_params(node)
+        yield from _check_sum(node, params.output, 1 - params.left_shift)
 
 
 def _add_n_shape(node: Node) -> tuple[Shape, ...]:

@@ -53,9 +53,19 @@ def dequantized(values: Array, type_: TensorType) -> npt.NDArray[np.float32]:
     return np.asarray(scales * (stored(values) - zero_points), np.float32)
 
 
-def part_from(x: Array, extent: Sequence[int], begin: Array) -> tuple[slice, ...]:
-    """Return the part of an array that begins as near to `begin` as it fits."""
-    starts = np.clip(begin, 0, np.array(x.shape, np.int64) - extent)
+def part_from(
+    x: Array, extent: Sequence[int], begin: Array, *, from_end: bool = False
+) -> tuple[slice, ...]:
+    """Return the part of an array that begins as near to `begin` as it fits.
+
+    Axes behind those that `begin` speaks of are taken whole. Numbers below 0 may count from the
+    end.
+    """
+    sizes = np.array(x.shape, np.int64)
+    named = np.append(begin.astype(np.int64), [0] * (x.ndim - begin.size)).astype(np.int64)
+    if from_end:
+        named = np.where(named < 0, named + sizes, named)
+    starts = np.clip(named, 0, sizes - extent)
     return tuple(slice(start, start + size) for start, size in zip(starts, extent, strict=True))
 
 

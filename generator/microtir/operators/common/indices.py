@@ -15,8 +15,20 @@ def nearest(index: te.Expr, last: int, name: str = "index") -> te.Expr:
     return te.bind(name, te.cast(DType.INT32, te.clamp(index, 0, last)))
 
 
-def nearest_begins(layer: FormulaContext, position: int, extent: tuple[int, ...]) -> list[te.Expr]:
-    """Return where a part of the first input begins, by another input: as near as it fits."""
+def nearest_begins(
+    layer: FormulaContext, position: int, extent: tuple[int, ...], *, from_end: bool = False
+) -> list[te.Expr | int]:
+    """Return where a part of the first input begins, by another input: as near as it fits.
+
+    Axes behind those that it speaks of are taken whole. Numbers below 0 may count from the end.
+    """
     begin, shape = layer.whole(position), layer.node.inputs[0].shape
-    sizes = enumerate(zip(shape, extent, strict=True))
-    return [nearest(begin[n], size - taken, f"begin{n}") for n, (size, taken) in sizes]
+    (named,) = layer.node.inputs[position].shape
+    begins: list[te.Expr | int] = [0] * len(shape)
+    for n, (size, taken) in enumerate(zip(shape[:named], extent[:named], strict=True)):
+        index = begin[n]
+        if from_end:
+            index = te.bind(f"given{n}", index)
+            index = te.select(index < 0, index + size, index)
+        begins[n] = nearest(index, size - taken, f"begin{n}")
+    return begins

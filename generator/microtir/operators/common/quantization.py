@@ -209,6 +209,21 @@ def unless_in_float(rule: QuantizationRule) -> QuantizationRule:
     return QuantizationRule(check, rule.words)
 
 
+OF_FIXED_SCALE = 1e-3
+"""How far off the scale of a fixed output may be, as a part of it.
+
+tflite-micro allows as much for SOFTMAX, and computes with the exact one: some converters divide by
+65535 where others divide by 65536.
+"""
+
+
+def _is_near(quant: Quantization, fixed_one: Quantization) -> bool:
+    """Return whether a quantisation has a fixed zero point, and nearly a fixed scale."""
+    if quant.is_per_channel or quant.zero_points != fixed_one.zero_points:
+        return False
+    return abs(quant.scale - fixed_one.scale) <= OF_FIXED_SCALE * fixed_one.scale
+
+
 class FixedOutput(NamedTuple):
     """The quantisation that an output has because the range of the result decides it."""
 
@@ -230,7 +245,7 @@ def fixed(*outputs: FixedOutput) -> QuantizationRule:
         yield from _symmetric_int16(node.inputs[0])
         quant = node.output.type.quantization
         legal = expected.get((node.inputs[0].dtype, node.output.dtype))
-        if legal is not None and quant != legal:
+        if legal is not None and (quant is None or not _is_near(quant, legal)):
             yield Problem(
                 f"it has {quantization_text(quant)}", quantization_text(legal), node.output
             )

@@ -80,6 +80,7 @@ class Operands:
     custom_options: bytes = b""  # of a custom operator
     variables: frozenset[int] = frozenset()  # positions of inputs that keep their values
     offsets: tuple[int, ...] = ()  # where the file places inputs, then outputs, in memory; or -1
+    is_free: bool = False  # whether the stored extents of outputs depend on the batch
 
     def table(self, kind: type[OptionsT]) -> OptionsT:
         """Return the options, known to be of this kind by the table of readers."""

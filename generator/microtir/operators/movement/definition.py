@@ -108,13 +108,15 @@ class StridedSlice(Operator):
     """SLICE, STRIDED_SLICE with masks resolved, REVERSE_V2: element i is begin + i * stride.
 
     Axes that a shrink mask drops have extent 1 here; the output tensor's shape leaves them out.
-    A second input takes the place of `begin`: what it leaves no room for begins as near as it fits.
+    A second input takes the place of `begin` for the first axes: what it leaves no room for begins
+    as near as it fits. Numbers below 0 in it may count from the end of an axis.
     """
 
     name: ClassVar[str] = "strided_slice"
     begin: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # may be negative
     extent: tuple[int, ...] = ()  # elements taken per input axis
+    from_end: bool = False  # numbers below 0 that the model computes count from the end
 
 
 def _pad_shape(node: Node) -> tuple[Shape, ...]:
@@ -211,7 +213,7 @@ def _strided_slice_shape(node: Node) -> tuple[Shape, ...]:
     op, shape = node.op, node.inputs[0].shape
     assert isinstance(op, StridedSlice)
     if len(node.inputs) == 2:
-        return _computed_slice_shape(op, shape, node.inputs[1].shape)
+        return _computed_slice_shape(node, op)
     require(
         len(op.begin) == len(op.strides) == len(op.extent) == len(shape),
         f"begin {op.begin}, strides {op.strides}, extent {op.extent} of the shape {shape}",
@@ -224,21 +226,29 @@ def _strided_slice_shape(node: Node) -> tuple[Shape, ...]:
             f"elements {begin} to {last} by {stride} of an axis of {size}",
             "a part of the axis that is not empty",
         )
-    # The output may leave out axes of one element, and have new ones.
+    return (_with_dropped_axes(node, op),)
+
+
+def _with_dropped_axes(node: Node, op: StridedSlice) -> Shape:
+    """Return the shape of a slice, which may leave out axes of one element, and have new ones."""
     result = node.output.shape
     significant = [extent for extent in op.extent if extent != 1]
     keeps = [extent for extent in result if extent != 1] == significant
-    return (result if keeps else op.extent,)
+    return result if keeps else op.extent
 
 
-def _computed_slice_shape(op: StridedSlice, shape: Shape, begin: Shape) -> tuple[Shape, ...]:
-    require(begin == (len(shape),), f"a begin of the shape {begin}", f"({len(shape)},)")
+def _computed_slice_shape(node: Node, op: StridedSlice) -> tuple[Shape, ...]:
+    shape, begin = node.inputs[0].shape, node.inputs[1].shape
+    are_few = len(begin) == 1 and begin[0] <= len(shape)
+    require(are_few, f"a begin of the shape {begin}", f"({len(shape)},)")
     fits = len(op.extent) == len(shape) and all(
         1 <= taken <= size for taken, size in zip(op.extent, shape, strict=True)
     )
     require(fits, f"a slice of {op.extent} of the shape {shape}", "a part that is not empty")
+    are_whole = op.extent[begin[0] :] == shape[begin[0] :]
+    require(are_whole, f"a slice of {op.extent} of the shape {shape} by {begin[0]} begins")
     require(set(op.strides) <= {1}, f"the strides {op.strides} of a begin that is computed", "1")
-    return (op.extent,)
+    return (_with_dropped_axes(node, op),)
 
 
 def _along(node: Node) -> int:
@@ -308,7 +318,7 @@ DEFINITIONS = (
     moving(
         StridedSlice,
         _strided_slice_shape,
-        "constant indices; the begin of SLICE may be computed",
+        "constant indices; the begin may be computed where the extent is known",
         inputs=(1, 2),
         types=MOVED.indexed(1, DType.INT32, DType.INT64),
         one_image=_slice_one_image,

@@ -174,8 +174,10 @@ def strided_slice(layer: FormulaContext) -> None:
         return
     x = layer.whole(0)
     if len(layer.node.inputs) == 2:
-        begins = nearest_begins(layer, 1, op.extent)
-        layer.tensor(lambda *at: x[tuple(b + i for b, i in zip(begins, at, strict=True))])
+        begins = nearest_begins(layer, 1, op.extent, from_end=op.from_end)
+        layer.tensor(
+            lambda *at: x[tuple(b + i for b, i in zip(begins, at, strict=True))], op.extent
+        )
         return
     layer.tensor(
         lambda *at: x[tuple(b + i * s for b, i, s in zip(op.begin, at, op.strides, strict=True))],

@@ -72,7 +72,8 @@ def unpack(op: Unpack, _node: Node, x: Array) -> tuple[Array, ...]:
 def strided_slice(op: StridedSlice, node: Node, x: Array, begin: Array | None = None) -> Array:
     """Compute SLICE, STRIDED_SLICE and REVERSE_V2."""
     if begin is not None:
-        return np.array(x[part_from(x, op.extent, begin)])
+        part = np.array(x[part_from(x, op.extent, begin, from_end=op.from_end)])
+        return part.reshape(node.output.shape)
     axes = zip(op.begin, op.strides, op.extent, strict=True)
     indices = [first + stride * np.arange(extent) for first, stride, extent in axes]
     return np.asarray(x[np.ix_(*indices)]).reshape(node.output.shape)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.dtype import DType
+from microtir.errors import UnsupportedModelError
+from microtir.graph.names import brief
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
@@ -306,6 +308,8 @@ def strided_slice(operands: Operands) -> Converted:
     option offset, ends count from the begin of the axis.
     """
     options = operands.table(StridedSliceOptions)
+    if operands.input(1).data is None:
+        return _from_computed(operands, options)
     entries = tuple(operands.integers(i, n) for i, n in ((1, "the begin"), (2, "the end")))
     strides = operands.integers(3, "the strides")
     if not len(entries[0]) == len(entries[1]) == len(strides):
@@ -313,6 +317,49 @@ def strided_slice(operands: Operands) -> Converted:
             f"begin {entries[0]}, end {entries[1]} and strides {strides} differ in length"
         )
     return _resolve(operands, options, entries[0], entries[1], strides)
+
+
+def _from_computed(operands: Operands, options: StridedSliceOptions) -> Converted:
+    """Read STRIDED_SLICE with a begin that the model computes, and a length that is known.
+
+    An index takes one element.  Else the end moves with the begin, by the option offset or because
+    the model computes it, too: then the shape that is stored for the output says how far.
+    """
+    shape, begin, end = (operands.input(i) for i in range(3))
+    size, strides = shape.shape, operands.integers(3, "the strides")
+    masks = options.ellipsis_mask | options.new_axis_mask
+    if masks or any(stride != 1 for stride in strides) or begin.shape != (len(strides),):
+        raise _unknown_part(operands, "strides of 1, no ellipsis and no new axis")
+    indices = {i for i in range(len(strides)) if _bit(options.shrink_axis_mask, i)}
+    kept = [axis for axis in range(len(size)) if axis not in indices]
+    if len(kept) != len(operands.output.shape):
+        raise operands.malformed(f"its output has the shape {operands.output.shape}")
+    extents = dict(zip(kept, operands.output.shape, strict=True))
+    for axis, taken in extents.items():
+        is_open = _bit(options.begin_mask, axis) or _bit(options.end_mask, axis)
+        moves = end.data is None or options.offset
+        if taken != size[axis] and (is_open or not moves or operands.is_free):
+            raise _unknown_part(operands, "an end that moves with the begin")
+    if any(_bit(options.begin_mask, axis) for axis in indices):
+        raise _unknown_part(operands, "an index without a begin mask")
+    if options.offset and end.data is not None:
+        lengths = operands.integers(2, "the end")
+        named = {axis: lengths[axis] for axis in extents if axis < len(lengths)}
+        if any(extents[a] not in (n, size[a]) for a, n in named.items()):
+            raise operands.malformed(f"its output has the shape {operands.output.shape}")
+    extent = tuple(extents.get(axis, 1) for axis in range(len(size)))
+    op = StridedSlice((0,) * len(size), (1,) * len(size), extent, from_end=True)
+    return Converted(op, (shape, begin))
+
+
+def _unknown_part(operands: Operands, legal: str) -> UnsupportedModelError:
+    begin = operands.input(1)
+    return operands.unsupported(
+        f"the model computes the begin (input 1 {brief(begin.name)!r}) of a part of which the"
+        " length is not known",
+        f"a constant begin, or {legal}",
+        "slice with a constant length: x[:, i : i + 4]",
+    )
 
 
 def _resolve(
