@@ -95,8 +95,7 @@ class FunctionLowering:
         Raises:
             TirError: it breaks a rule, or an access could not be proven.
         """
-        if self.config.primary_target().fuses_floats:
-            function = contracted(function)
+        function = contracted(function, fuses=self.config.primary_target().fuses_floats)
         if self.extra.tir_first or self.extra.tir_last or self.config.pass_config.replay_each_pass:
             return self._lowered(function)
         key = structural_key(function)

@@ -22,13 +22,17 @@ FORMULAS: dict[str, tuple[Formula, str]] = {
     "literal": (lambda t: t.a * t.b - 2.0, "fused_multiply_add(a[i], b[i], -2.0f)"),
     "two products": (
         lambda t: t.a * t.b + t.c * t.d,
-        "fused_multiply_add(a[i], b[i], c[i] * d[i])",
+        "fused_multiply_add(a[i], b[i], apart(c[i] * d[i]))",
     ),
     "apart": (lambda t: te.no_fp_contract(t.a * t.b) + t.c, "apart(a[i] * b[i]) + c[i]"),
     "integers of floats": (
         lambda t: te.cast(DType.FLOAT32, te.cast(INT32, t.a * t.b + t.c)) + t.d,
-        "a[i] * b[i] + c[i]",
+        "apart(a[i] * b[i]) + c[i]",
     ),
+    "negated": (lambda t: -(t.a * t.b) + t.c, "-apart(a[i] * b[i]) + c[i]"),
+    "product": (lambda t: t.a * t.b, "= apart(a[i] * b[i])"),
+    "chain": (lambda t: t.a * t.b * t.c, "= apart(a[i] * b[i] * c[i])"),
+    "quotient": (lambda t: t.a * t.b / t.c, "= a[i] * b[i] / c[i]"),
 }
 
 

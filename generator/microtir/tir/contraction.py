@@ -1,8 +1,9 @@
 """Says where a product and its sum are rounded once: `fused_multiply_add` in the program itself.
 
 What a compiler fuses depends on its mode and its version.  Here it is decided once, for CPUs that
-have an instruction for it, so that C of one plan gives the same bits everywhere.  It is no pass,
-since results change by a rounding: it comes before all passes.
+have an instruction for it, so that C of one plan gives the same bits everywhere.  All other
+products are said to be rounded by themselves, since some modes of compilers ignore every pragma.
+It is no pass, since results change by a rounding: it comes before all passes.
 """
 
 from __future__ import annotations
@@ -15,23 +16,31 @@ from microtir.tir import ir
 from microtir.tir.visitor import Rewriter, rewrite_function, walk
 
 _KERNELS = 1024  # more than some models have
+# What is done to a product next without a sum that it could be fused with.
+_CLOSED = frozenset({ir.BinaryOp.MUL, ir.BinaryOp.DIV, ir.BinaryOp.MIN, ir.BinaryOp.MAX})
 
 
-def contracted(func: ir.PrimFunc) -> ir.PrimFunc:
+def contracted(func: ir.PrimFunc, *, fuses: bool) -> ir.PrimFunc:
     """Return the function with each float32 product that is added to something fused with the sum.
 
     Where both operands of a sum are products it is the left one.  Products in `no_fp_contract` stay
     as they are, and so does a function that makes integers of floats: those are rounded where
     a reference rounds, often to the bit.  The micro-kernels that a function calls go the same way,
     each for itself.
+
+    Args:
+        func: as its kernel wrote it.
+        fuses: whether the CPU does it in one instruction; else all products are rounded by
+            themselves.
     """
-    return rewrite_function(func, _Contraction(fuses=not _makes_integers(func)))
+    rewriter = _Contraction(fuses=fuses and not _makes_integers(func), kernels_fuse=fuses)
+    return rewrite_function(func, rewriter)
 
 
 # One kernel stays one, however many layers call it.
 @lru_cache(maxsize=_KERNELS)
-def _contracted_kernel(meaning: ir.PrimFunc) -> ir.PrimFunc:
-    return contracted(meaning)
+def _contracted_kernel(meaning: ir.PrimFunc, fuses: bool) -> ir.PrimFunc:
+    return contracted(meaning, fuses=fuses)
 
 
 def _makes_integers(func: ir.PrimFunc) -> bool:
@@ -42,19 +51,24 @@ def _makes_integers(func: ir.PrimFunc) -> bool:
 
 
 class _Contraction(Rewriter):
-    def __init__(self, *, fuses: bool) -> None:
-        self._fuses = fuses
+    def __init__(self, *, fuses: bool, kernels_fuse: bool) -> None:
+        self._fuses, self._kernels_fuse = fuses, kernels_fuse
 
     def expr(self, e: ir.Expr) -> ir.Expr:
         e = self.expr_parts(e)
-        return _fused(e) if self._fuses else e
+        fused = _fused(e) if self._fuses else e
+        return _with_products_apart(fused)
 
     def stmt(self, s: ir.Stmt) -> ir.Stmt:
         s = self.stmt_parts(s)
-        if not isinstance(s, ir.KernelCall):
-            return s
-        meaning = _contracted_kernel(s.meaning)
-        return s if meaning is s.meaning else replace(s, meaning=meaning)
+        match s:
+            case ir.KernelCall():
+                meaning = _contracted_kernel(s.meaning, self._kernels_fuse)
+                return s if meaning is s.meaning else replace(s, meaning=meaning)
+            case ir.Store(value=value) | ir.Let(value=value) if _is_product(value):
+                return replace(s, value=_apart(value))
+            case _:
+                return s
 
 
 def _fused(e: ir.Expr) -> ir.Expr:
@@ -71,8 +85,36 @@ def _fused(e: ir.Expr) -> ir.Expr:
             return e
 
 
+def _with_products_apart(e: ir.Expr) -> ir.Expr:
+    """Return the expression with those operands apart that compilers could fuse with a sum."""
+    match e:
+        case ir.Binary(op, a, b) if _is_float(e) and op not in _CLOSED:
+            if _is_product(a) or _is_product(b):
+                return ir.Binary(op, _apart(a), _apart(b))
+        case ir.Unary(op, a) if _is_product(a):
+            return ir.Unary(op, _apart(a))
+        case ir.Select(condition, then, otherwise):
+            if _is_product(then) or _is_product(otherwise):
+                return ir.Select(condition, _apart(then), _apart(otherwise))
+        case ir.Call(ir.Intrinsic.FUSED_MULTIPLY_ADD, (a, b, c), dtype) if _is_product(c):
+            return ir.Call(ir.Intrinsic.FUSED_MULTIPLY_ADD, (a, b, _apart(c)), dtype)
+        case _:
+            pass
+    return e
+
+
 def _is_float(e: ir.Expr) -> bool:
     return e.dtype is DType.FLOAT32
+
+
+def _is_product(e: ir.Expr) -> bool:
+    return isinstance(e, ir.Binary) and e.op is ir.BinaryOp.MUL and _is_float(e)
+
+
+def _apart(e: ir.Expr) -> ir.Expr:
+    if not _is_product(e):
+        return e
+    return ir.Call(ir.Intrinsic.NO_FP_CONTRACT, (e,), DType.FLOAT32)
 
 
 def _call(a: ir.Expr, b: ir.Expr, c: ir.Expr) -> ir.Expr:
