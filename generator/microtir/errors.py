@@ -311,7 +311,7 @@ def nearest(name: str, choices: Iterable[str]) -> str:
 def nearest_part(name: str, choices: Iterable[str]) -> str:
     """Return a hint as `nearest` does, for names of CPUs and boards, which have families.
 
-    An ESP32-H4 is no ESP32-P4, and a Cortex-M1 no Cortex-M3: what has other digits, or other
+    An ESP32-H4 is no ESP32-P4, and a Cortex-M34 no Cortex-M33: what has other digits, or other
     letters between them, is another part and not proposed. What a name begins is, all of it if
     that is little, and what a name has a letter more than: many write Cortex-M4F.
     """

@@ -68,7 +68,6 @@ REFUSED = [
     ("c -mcu=cortex-m4", "Target option 'mcu' is unknown: did you mean 'mcpu'?"),
     ("c -mcpu=cortex-m99", "'mcpu' got 'cortex-m99', which is unknown\n  legal: cortex-m0, "),
     ("c -mcpu=nonsense", "legal: cortex-m0, cortex-m0plus"),
-    ("c -mcpu=cortex-m1", "'mcpu' got 'cortex-m1', which is unknown\n  legal: cortex-m0, "),
     ("c -mcpu=cortexm55", "did you mean 'cortex-m55'?"),
     ("c -mcpu=cortex-m0p", "did you mean 'cortex-m0plus'?"),
     ("c -mcpu=esp32s", "did you mean one of 'esp32s2', 'esp32s3'?"),
