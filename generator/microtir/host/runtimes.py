@@ -151,13 +151,12 @@ def _self_contained(model: bytes, folder: str) -> bytes:
     from onnx.external_data_helper import load_external_data_for_model
 
     read = onnx.load_model_from_string(model)
-    tensors = read.graph.initializer
-    is_outside = any(tensor.data_location == tensor.EXTERNAL for tensor in tensors)
     maps = {n.output[0]: n.input[0] for n in read.graph.node if n.op_type == "ZipMap"}
-    if not is_outside and not maps:
-        return model
-    if is_outside:
+    size = read.ByteSize()
+    if folder:  # without one the reader has refused values in other files
         load_external_data_for_model(read, folder)
+    if read.ByteSize() == size and not maps:
+        return model
     for value in read.graph.output:
         if value.name in maps:
             float_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)

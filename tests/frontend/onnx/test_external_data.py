@@ -13,6 +13,8 @@ from onnx import TensorProto, external_data_helper, helper, numpy_helper
 from microtir.errors import ModelFileError
 from microtir.frontend import check, from_onnx
 from microtir.graph.reference import execute
+from microtir.host.oracle import Oracle, expected_outputs
+from microtir.host.samples import SampleBatch
 from tests.support.onnx_models import IR_VERSION, OPSET, Array, typed
 
 pytestmark = pytest.mark.tools
@@ -143,6 +145,17 @@ def test_it_lies_beside_the_model(
     assert "its values lie in 'w.bin'" in problem.what
     (from_bytes,) = check(path.read_bytes())
     assert "its values lie in 'w.bin'" in from_bytes.what
+
+
+@pytest.mark.parametrize("make", [place for place in PLACES if place is not in_sparse_initialiser])
+def test_onnxruntime_is_given_it(make: Callable[[], onnx.ModelProto], tmp_path: Path) -> None:
+    """The oracle gets a model as bytes, for which onnxruntime would look in the current folder."""
+    path = saved(make(), tmp_path / "there")
+    graph = from_onnx(path).graph
+    assert graph is not None
+    runs = SampleBatch(({"x": X},))
+    made = expected_outputs(Oracle.ONNXRUNTIME, graph, path.read_bytes(), runs, folder=path.parent)
+    np.testing.assert_array_equal(made.values[0]["y"], X + WEIGHTS)
 
 
 @pytest.mark.parametrize(
