@@ -135,6 +135,16 @@ def test_scopes_that_end_early_are_blocks() -> None:
     assert text == ("block:\n  let v: int32 = 1\n  x[v] = v\nalloc s: int32[] local\ns[] = 1")
 
 
+def test_empty_sequences_in_others_leave_no_trace() -> None:
+    """What a rewrite leaves of a removed statement is no scope's end, and no line."""
+    local, x = Buffer("local", (1,), DType.INT32, Scope.LOCAL), Buffer("x", (1,), DType.INT32)
+    stores = Seq((Store(local, (IntImm(0),), IntImm(1)), Store(x, (IntImm(0),), IntImm(2))))
+    nested = Seq((Seq(()), Seq((Allocate(local, stores), Seq(())))))
+    text = to_text(PrimFunc("f", (x,), nested))
+    assert text == to_text(PrimFunc("f", (x,), Allocate(local, stores)))
+    assert to_text(parse(text)) == text
+
+
 def test_words_of_headers_are_names_elsewhere() -> None:
     """A buffer may be called as a line of a function's header starts."""
     text = (

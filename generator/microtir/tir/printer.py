@@ -26,6 +26,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.tir import ir
+from microtir.tir.build import seq
 from microtir.tir.function import MicroKernel
 from microtir.tir.visitor import allocations, calls_of, walk
 
@@ -254,6 +255,7 @@ class _FunctionPrinter:
         self.lines.append("  " * depth + text)
 
     def stmt(self, s: ir.Stmt, depth: int, *, last: bool = True) -> None:
+        s = seq(s)  # what is nested or empty within a sequence would not read back as it was
         match s:
             case ir.Seq(()):
                 if last:
