@@ -127,7 +127,7 @@ def test_verify_and_run_on_a_board(microtir: Command, few: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (("verify", "example:digits", "--board", "mps2_an387"), 2, "did you mean 'mps2_an38"),
+        (("verify", "example:digits", "--board", "mps2_an368"), 2, "did you mean 'mps2_an386'"),
         (("profile", "example:digits", "--board", "host"), 2, "cannot be counted on 'host'"),
         (
             ("profile", "example:digits", "--board", "nano33ble"),
