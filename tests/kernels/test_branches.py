@@ -65,7 +65,7 @@ def test_their_code_is_estimated(name: str) -> None:
 
     A condition counted as much as any branch, so that no forest was said to fit an Uno.
     """
-    module, _ = _module(2, sparse=False)
+    module, _ = _module(3, sparse=False)
     board = load_board(name)
     config = CompilationConfig.from_target(board.target).with_(optimize=Optimize.SPEED)
     artifact = build(module, config)

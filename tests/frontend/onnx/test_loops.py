@@ -295,8 +295,9 @@ def test_code_does_not_grow_with_steps(operator: str) -> None:
     assert counts[0] == counts[1]
 
 
-def test_a_gru_runs_one_step_at_a_time() -> None:
-    """The last of 7 runs has the bits of one run over 7 steps."""
+@pytest.mark.parametrize(("target", "ulps"), [("c -mcpu=cortex-m3", 0), ("c -mcpu=cortex-m4", 1)])
+def test_a_gru_runs_one_step_at_a_time(target: str, ulps: int) -> None:
+    """The last of 7 runs has the bits of one run over 7 steps; where sums are fused, almost."""
     rng = np.random.default_rng(1)
     constants = {
         "w": rng.standard_normal((1, 12, 3)).astype(np.float32),
@@ -307,14 +308,14 @@ def test_a_gru_runs_one_step_at_a_time() -> None:
         "GRU", ["x", "w", "r", "b"], ["y"], hidden_size=4, linear_before_reset=1
     )
     module = from_onnx(model_of([node], [typed("x", (7, 1, 3))], ["y"], constants))
-    config = CompilationConfig(targets="c -mcpu=cortex-m4")
+    config = CompilationConfig(targets=target)
     whole, steps = (
         microtir.host.load(microtir.build(module, config.with_(stateful=one)))
         for one in (False, True)
     )
     x = rng.standard_normal((7, 1, 3)).astype(np.float32)
     runs = steps.run_sequence([{"x": x[[step]]} for step in range(7)])
-    np.testing.assert_array_equal(runs[-1]["y"][0], whole.run({"x": x})["y"][-1])
+    np.testing.assert_array_max_ulp(runs[-1]["y"][0], whole.run({"x": x})["y"][-1], ulps)
 
 
 def test_a_list_of_unknown_length_is_refused() -> None:
