@@ -162,14 +162,15 @@ def _refused_scales(
     node: Node, numerics: Numerics
 ) -> tuple[Quantization | None, Quantization | None] | None:
     """Return the two scales that a reference finds different in a node and refuses."""
-    op, quant = node.op, node.outputs[0].type.quantization
+    op = node.op
     if isinstance(op, Relabel):
         does = op.by_micro if numerics is Numerics.TFLM else op.by_litert
-        is_refused = does is UnlikeScales.REFUSES
-        return (node.inputs[0].type.quantization, quant) if is_refused else None
-    is_normalized = isinstance(op, L2Normalize) and node.outputs[0].dtype is DType.INT8
-    if is_normalized and numerics is Numerics.TFLITE_REF and quant != NORMALIZED_OF_INT8:
-        return NORMALIZED_OF_INT8, quant
+        scales = node.inputs[0].type.quantization, node.output.type.quantization
+        return scales if does is UnlikeScales.REFUSES else None
+    if isinstance(op, L2Normalize) and numerics is Numerics.TFLITE_REF:
+        given = node.output.type.quantization
+        if node.output.dtype is DType.INT8 and given != NORMALIZED_OF_INT8:
+            return NORMALIZED_OF_INT8, given
     return None
 
 

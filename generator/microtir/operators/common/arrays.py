@@ -62,7 +62,7 @@ def part_from(
     end.
     """
     sizes = np.array(x.shape, np.int64)
-    named = np.append(begin.astype(np.int64), [0] * (x.ndim - begin.size)).astype(np.int64)
+    named = np.append(begin.astype(np.int64), np.zeros(x.ndim - begin.size, np.int64))
     if from_end:
         named = np.where(named < 0, named + sizes, named)
     starts = np.clip(named, 0, sizes - extent)
