@@ -146,6 +146,7 @@ class Writer(TfliteBuilder):
         return self.build(inputs, outputs), fed, wanted
 
 
+@pytest.mark.tools
 @pytest.mark.soak
 def test_random_programs_are_known_as_numpy_and_litert_have_them() -> None:
     """Scalars, lists and empty ones: nothing of it is left to compute, and the numbers are right.

@@ -205,6 +205,7 @@ def test_refusals(data: bytes, text: str) -> None:
     assert text in refusal(data)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("code", [BuiltinOperator.ADD, BuiltinOperator.SUB])
 def test_sums_of_a_scale_at_which_references_end_are_refused(code: BuiltinOperator) -> None:
     """The finest scale of an output that tflite-micro runs is read, and equals its results."""

@@ -223,6 +223,7 @@ def computed_slice(
     return model(BuiltinOperator.STRIDED_SLICE, inputs, Value(result), chosen)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(
     ("result", "options", "begins", "entries"),
     [
