@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev demo quick test soak test-other product lint types check replay replay-quick \
-  bench golden format clean
+  size bench golden format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,10 @@ replay: setup-dev ## compare every generated file with those of BASE=<commit>, b
 
 replay-quick: setup-dev ## the same for a sample of models, targets, goals and executors
 	$(BIN)/python -m scripts.replay $(BASE) --quick
+
+size: setup-dev ## count the lines of the package by folder, and hold them to their limit
+	$(BIN)/ruff format --check --quiet generator
+	@$(BIN)/python -m scripts.size
 
 bench: setup-dev ## measure the time of each stage, and code, weights and workspace
 	$(BIN)/python -m benchmarks
