@@ -46,9 +46,10 @@ product: ## build the site, the wheel and packages of models, and check them and
 	@VENV=build/product scripts/setup.sh product
 	scripts/product/check.sh build/product/bin
 
-lint: setup-dev ## ruff, vermin and shellcheck
+lint: setup-dev ## ruff, codespell, vermin and shellcheck
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell . .github/* .ci/*
 	$(BIN)/vermin generator tests scripts benchmarks examples
 	$(BIN)/shellcheck $(SHELL_FILES)
 

@@ -34,8 +34,8 @@ def with_states(nodes: Sequence[Node], states: Sequence[State]) -> Graph:
     """A graph with states that is given x and gives y."""
     inputs = [t for n in nodes for t in n.inputs if t.name == "x"][:1]
     outputs = [t for n in nodes for t in n.outputs if t.name == "y"]
-    befores, afters = ([getattr(s, side) for s in states] for side in ("before", "after"))
-    made = graph(nodes, (*inputs, *befores), (*outputs, *afters))
+    starts, ends = ([getattr(s, side) for s in states] for side in ("before", "after"))
+    made = graph(nodes, (*inputs, *starts), (*outputs, *ends))
     made = replace(made, states=tuple(states))
     verify(made)
     return made

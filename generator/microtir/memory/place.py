@@ -125,11 +125,11 @@ def place(
         sizes.append(size_of(before))
     kept = [buffer for pair in ports.states for buffer in pair]
     placed = relocate(main, blocks, spots, kept)
-    befores, afters = kept[::2], kept[1::2]
+    starts, ends = kept[::2], kept[1::2]
     check(
         main, placed, callees, sizes,
-        {b: spots[b] for b in (*ports.inputs, *befores)},
-        {b: spots[b] for b in (*ports.outputs, *afters)}, ports.results,
+        {b: spots[b] for b in (*ports.inputs, *starts)},
+        {b: spots[b] for b in (*ports.outputs, *ends)}, ports.results,
     )  # fmt: skip
     pools_taken = tuple(fit.plan for fit in fits)
     state = StateLayout.kept(
