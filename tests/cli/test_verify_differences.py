@@ -47,3 +47,18 @@ def test_quotients_that_references_shift_too_far_are_named(
     result = microtir("verify", path, "--golden", tmp_path / "golden.npz")
     assert result.status == 1
     assert ("DIV 'y0': where a numerator is small" in result.out) is is_known
+
+
+@pytest.mark.parametrize(("scale", "is_known"), [(0.5, True), (0.05, False)])
+def test_exponentials_that_c_leaves_undefined_are_named(
+    microtir: Command, tmp_path: Path, scale: float, is_known: bool
+) -> None:
+    """A golden file that holds what a compiler made of an infinity differs by name."""
+    x, y = (Value((4,), np.int8, None, (step,), (0,)) for step in (scale, 0.9))
+    path = tmp_path / "exp.tflite"
+    path.write_bytes(model(BuiltinOperator.EXP, [x], y))
+    golden = tmp_path / "golden.npz"
+    np.savez(golden, inputs=np.full((1, 4), 127, np.int8), outputs=np.full((1, 4), -128, np.int8))
+    result = microtir("verify", path, "--golden", golden)
+    assert result.status == 1
+    assert ("EXP 'y0': where a result is too large" in result.out) is is_known

@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
-from microtir.graph.ir import Graph
+from collections.abc import Callable
+
+from microtir.graph.ir import Graph, Node
 from microtir.graph.names import brief
 from microtir.operators.division.definition import may_shift_far
+from microtir.operators.unary.definition import may_leave_float32
+
+_KNOWN: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
+    (
+        "DIV",
+        may_shift_far,
+        (
+            "where a numerator is small, tflite-micro and LiteRT shift the quotient\nby more than 31"
+            " bits, which gives what their processor makes of it; here it is 0 (docs/operators.md)"
+        ),
+    ),
+    (
+        "EXP",
+        may_leave_float32,
+        (
+            "where a result is too large for float32 or int32, LiteRT gives what its\ncompiler makes"
+            " of it; here it is the largest number of the output (docs/operators.md)"
+        ),
+    ),
+)
 
 
 def operators_that_differ(graph: Graph) -> str:
@@ -13,14 +35,12 @@ def operators_that_differ(graph: Graph) -> str:
     Args:
         graph: as it was read.
     """
-    found = [brief(node.name) for node in graph.nodes if may_shift_far(node)]
-    if not found:
-        return ""
-    return (
-        f"DIV {', '.join(map(repr, found))}: where a numerator is small, tflite-micro and LiteRT "
-        "shift the quotient\nby more than 31 bits, which gives what their processor makes of it; "
-        "here it is 0 (docs/operators.md)"
-    )
+    sentences = [
+        f"{kind} {', '.join(found)}: {why}"
+        for kind, may_differ, why in _KNOWN
+        if (found := [repr(brief(node.name)) for node in graph.nodes if may_differ(node)])
+    ]
+    return "\n".join(sentences)
 
 
 def one_run_each(samples: int) -> str:

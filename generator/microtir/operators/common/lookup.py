@@ -43,16 +43,47 @@ def table_of_int8(function: RealFunction, source: Affine, result: Affine) -> npt
     A result that leaves int32, of which C leaves the conversion undefined, saturates.
     """
     dtype = DType.INT8
-    values = np.arange(dtype.min, dtype.max + 1)
-    real = np.float32(source.scale) * (values - source.zero_point).astype(np.float32)
-    with np.errstate(over="ignore"):
-        quotient = _float32(function(real)) * (np.float32(1.0) / np.float32(result.scale))
-        shifted = _rounded(quotient) + np.float32(result.zero_point)
-    return np.asarray(np.clip(shifted.astype(np.float64), dtype.min, dtype.max), np.int8)
+    results = _results_of_int8(function, source, result)
+    return np.asarray(np.clip(results.astype(np.float64), dtype.min, dtype.max), np.int8)
 
 
 def table_of_int16(function: RealFunction, source: Affine, result: Affine) -> npt.NDArray[np.int16]:
-    """Return the 513 entries for the stored values -32768, -32640 ... 32768."""
+    """Return the 513 entries for the stored values -32768, -32640 ... 32768.
+
+    Where infinities meet, of which C leaves the conversion undefined, they saturate.
+    """
+    low, high = DType.INT16.min, DType.INT16.max
+    entries = _entries_of_int16(function, source, result)
+    table = np.nan_to_num(entries, nan=high, posinf=high, neginf=low)
+    return np.asarray(np.clip(table, low, high), np.int16)
+
+
+def c_leaves_undefined(
+    dtype: DType, function: RealFunction, source: Affine, result: Affine
+) -> npt.NDArray[np.bool_]:
+    """Return for which entries of a table the C of LiteRT converts what no integer holds.
+
+    Args:
+        dtype: int8 or int16.
+        function: of real numbers.
+        source: what the stored values of the input stand for.
+        result: what those of the output stand for.
+    """
+    if dtype is DType.INT16:
+        return np.isnan(_entries_of_int16(function, source, result))
+    results = _results_of_int8(function, source, result).astype(np.float64)
+    return ~((results >= DType.INT32.min) & (results <= DType.INT32.max))
+
+
+def _results_of_int8(function: RealFunction, source: Affine, result: Affine) -> Floats:
+    values = np.arange(DType.INT8.min, DType.INT8.max + 1)
+    real = np.float32(source.scale) * (values - source.zero_point).astype(np.float32)
+    with np.errstate(over="ignore"):
+        quotient = _float32(function(real)) * (np.float32(1.0) / np.float32(result.scale))
+        return np.asarray(_rounded(quotient) + np.float32(result.zero_point), np.float32)
+
+
+def _entries_of_int16(function: RealFunction, source: Affine, result: Affine) -> Floats:
     low, high = DType.INT16.min, DType.INT16.max
     scale = np.float32(source.scale)
     first, last = (scale * np.float32(end - source.zero_point) for end in (low, high))
@@ -69,9 +100,7 @@ def table_of_int16(function: RealFunction, source: Affine, result: Affine) -> np
         line = _rounded((ends[1:] + begin) / np.float32(2.0))
         entries = begin - _rounded((line - middle) / np.float32(2.0))
         end = _rounded(_float32(function(np.array([last]))) * inverse)
-    # Where infinities meet, C leaves the conversion undefined; here they saturate.
-    table = np.nan_to_num(np.concatenate([entries, end]), nan=high, posinf=high, neginf=low)
-    return np.asarray(np.clip(table, low, high), np.int16)
+    return np.concatenate([entries, end])
 
 
 def _float32(values: npt.ArrayLike) -> Floats:

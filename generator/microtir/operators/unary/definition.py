@@ -16,6 +16,7 @@ from microtir.operators.common.lookup import (
     Affine,
     Floats,
     RealFunction,
+    c_leaves_undefined,
     table_of_int16,
 )
 from microtir.operators.common.multiplier import (
@@ -33,7 +34,7 @@ from microtir.operators.common.quantization import (
     UNUSED,
     QuantizationRule,
 )
-from microtir.operators.common.types import COMPUTED_16, TypeRule, equal_types
+from microtir.operators.common.types import COMPUTED_16, QUANTISED, TypeRule, equal_types
 from microtir.operators.definition import Definition, Trait
 from microtir.tir.ir import Array
 
@@ -195,6 +196,18 @@ def int16_table(op: Exp | Log, input_type: TensorType, output: TensorType) -> Ar
     """Return the table by which an int16 EXP or LOG is computed."""
     function = real_function(op, output)
     return table_of_int16(function, Affine.of(input_type), Affine.of(output))
+
+
+def may_leave_float32(node: Node) -> bool:
+    """Return whether a result may be too large for what LiteRT makes its table of.
+
+    An EXP beyond float32 saturates here; LiteRT leaves to its compiler what it is as an integer.
+    """
+    if not isinstance(node.op, Exp) or node.output.dtype not in QUANTISED:
+        return False
+    given, made = node.inputs[0].type, node.output.type
+    function = real_function(node.op, made)
+    return bool(c_leaves_undefined(made.dtype, function, Affine.of(given), Affine.of(made)).any())
 
 
 def _abs_multipliers(node: Node) -> Iterator[Problem]:
