@@ -35,7 +35,7 @@ def changed_values(lowered: IRModule) -> tuple[ChangedValues, ...]:
     if graph is None:
         return ()
     return tuple(
-        ChangedValues(f"{one.node.source} ({one.node.name!r})", one.what, one.fix.command)
+        ChangedValues(f"{one.node.source} ({one.name!r})", one.what, one.fix.command)
         for one in requested.changed_values(graph, lowered.require_config("microtir"))
     )
 

@@ -58,10 +58,11 @@ class SubgraphReader(Protocol):
         given: Sequence[Tensor],
         outputs: Sequence[int],
         scope: Scope,
+        source: SourceLocation,
     ) -> Ends:
-        """Read a subgraph where these tensors are its inputs; give those outputs, by position.
+        """Read a subgraph that an operator runs; give outputs of these positions.
 
-        What variables hold there is in `scope`.
+        These tensors are its inputs.  What variables hold there is in `scope`.
         """
 
     def assigned(self, number: int, given: Sequence[Tensor]) -> frozenset[Resource]:
@@ -143,7 +144,8 @@ class Control:
                 fix="export the model again",
             )
         label = self._reader.new_label(f"{self._label}_result")
-        op = Relabel() if is_unlike(result.type, output.type) else Reshape()
+        is_copied = is_unlike(result.type, output.type)
+        op = Relabel(named=output.name) if is_copied else Reshape()
         return Node(op, (result,), (output,), label, self._source)
 
     def _given(self, index: int) -> Tensor:
@@ -172,7 +174,9 @@ class Control:
             self._check_ports(self._reader.subgraph(number, self._where), rest)
         if flag.data is not None:
             chosen = branches[0] if flag.data.all() else branches[1]
-            return self._reader.inline(chosen, self._label, rest, wanted, self._reader.scope)
+            return self._reader.inline(
+                chosen, self._label, rest, wanted, self._reader.scope, self._source
+            )
         changed = frozenset().union(*(self._reader.assigned(n, rest) for n in branches))
         scopes = [Scope(changed, self._reader.scope) for _ in branches]
         begin = self._node(Then(), (flag,), [("then", flag.type)])
@@ -193,7 +197,9 @@ class Control:
     def _branch(
         self, number: int, name: str, given: Sequence[Tensor], wanted: Sequence[int], scope: Scope
     ) -> Ends:
-        nodes, results = self._reader.inline(number, f"{self._label}_{name}", given, wanted, scope)
+        nodes, results = self._reader.inline(
+            number, f"{self._label}_{name}", given, wanted, scope, self._source
+        )
         outputs = [self._given(self._operator.outputs[position]) for position in wanted]
         relabels, results = self._relabelled(results, [output.type for output in outputs])
         nodes += relabels
@@ -281,7 +287,9 @@ class Control:
         reader, carried = self._reader, loop.carried
         if loop.terms.turns == 1 and not loop.terms.is_guarded:
             number = loop.options.body_subgraph_index
-            nodes, once = reader.inline(number, self._label, given, carried, reader.scope)
+            nodes, once = reader.inline(
+                number, self._label, given, carried, reader.scope, self._source
+            )
             return nodes, dict(zip(carried, once, strict=True))
         number = loop.options.body_subgraph_index
         scope = Scope(reader.assigned(number, given), reader.scope, is_loop=True)
@@ -295,9 +303,11 @@ class Control:
         if loop.terms.is_guarded:
             condition = loop.options.cond_subgraph_index
             label = f"{self._label}_condition"
-            guard, (flag,) = reader.inline(condition, label, inside, [0], scope)
+            guard, (flag,) = reader.inline(condition, label, inside, [0], scope, self._source)
             guard.append(self._node(Guard(), (flag,), [("goes_on", flag.type)]))
-        body, results = reader.inline(number, f"{self._label}_body", inside, carried, scope)
+        body, results = reader.inline(
+            number, f"{self._label}_body", inside, carried, scope, self._source
+        )
         relabels, results = self._relabelled(results, [given[p].type for p in carried])
         body += relabels
         held = [(reader.scope.resources[r], cell) for r, cell in scope.resources.items()]
@@ -345,7 +355,8 @@ class Control:
         for result, type_ in zip(results, types, strict=True):
             if is_unlike(result.type, type_):
                 wanted = replace(result.type, quantization=type_.quantization)
-                nodes.append(self._node(Relabel(), (result,), [("taken", wanted)]))
+                op = Relabel(named=result.name)
+                nodes.append(self._node(op, (result,), [("taken", wanted)]))
                 result = nodes[-1].output
             taken.append(result)
         return nodes, taken

@@ -127,7 +127,6 @@ class GraphReader:
         # Those that operators hand on are known before these are read.
         self._handles = self._effects.handles(graph, self._variables.handles)
         self._taken: list[Node] = []
-        self._bind(given)
         self._computable: set[Tensor] = set()
         self._updates = item_updates(graph) if depth else {}
         self._used = {i for op in graph.operators for i in op.inputs} | set(graph.outputs)
@@ -230,10 +229,11 @@ class GraphReader:
         given: Sequence[Tensor],
         outputs: Sequence[int],
         scope: Scope,
+        source: SourceLocation,
     ) -> tuple[list[Node], list[Tensor]]:
-        """Read a subgraph where these tensors are its inputs; give those outputs, by position.
+        """Read a subgraph that an operator runs; give outputs of these positions.
 
-        What variables hold there is in `scope`.
+        These tensors are its inputs.  What variables hold there is in `scope`.
 
         Raises:
             ModelFileError: a tensor has another type there, or an output could not be read.
@@ -243,6 +243,7 @@ class GraphReader:
             file=self._file, label=label, depth=self._depth + 1, is_model=False,
             given=given, scope=scope,
         )  # fmt: skip
+        reader._bind(given, source)
         graph = self._model.graphs[number]
         wanted = [graph.outputs[position] for position in outputs]
         nodes = reader._nodes(wanted)
@@ -255,7 +256,7 @@ class GraphReader:
             )  # fmt: skip
         return nodes, found
 
-    def _bind(self, given: Sequence[Tensor]) -> None:
+    def _bind(self, given: Sequence[Tensor], source: SourceLocation) -> None:
         """Let tensors of another subgraph be the inputs of this one."""
         for index, tensor in zip(self._graph.inputs, given, strict=False):
             if tensor in self._file.handles:
@@ -271,8 +272,8 @@ class GraphReader:
             if own is not None and is_unlike(tensor.type, own.type):
                 taken = self.new_tensor(f"{own.name}_taken", own.type)
                 label = self.new_label(f"{short_name(taken.name)}_relabelled")
-                source = SourceLocation(self._model.file, -1, "CALL")
-                self._taken.append(Node(Relabel(), (tensor,), (taken,), label, source))
+                op = Relabel(named=own.name)
+                self._taken.append(Node(op, (tensor,), (taken,), label, source))
                 tensor = taken
             self._tensors.replace(index, tensor)
 

@@ -7,7 +7,7 @@ are taken for those of another scale.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from microtir.graph.ir import Node, Tensor, TensorType
@@ -40,11 +40,10 @@ class OneScale:
         data = _data(node)
         dtype = node.inputs[0].dtype
         scales = [tensor.type.quantization for tensor in data]
-        if moved is None or not moved.takes(dtype) or all(q == scales[0] for q in scales):
+        if moved is None or all(q == scales[0] for q in scales):
             return [node]
         if any(quant is not None and quant.is_per_channel for quant in scales):
             return [node]
-        label = Relabel(moved.by_micro(dtype), moved.by_litert(dtype))
         in_input_scale = moved.in_input_scale or len(node.outputs) > 1
         common = scales[0] if in_input_scale else node.output.type.quantization
         stored = {
@@ -54,13 +53,18 @@ class OneScale:
             for tensor in dict.fromkeys(data)
             if tensor.type.quantization != common
         }
+        copied = _copied(node, moved, stored)
+        if len(copied) < len(stored) and not moved.takes(dtype):
+            return [node]
+        label = Relabel(moved.by_micro(dtype), moved.by_litert(dtype), node.name)
+        copy = Relabel(named=node.name)
         computed = replace(
             node,
             inputs=tuple(stored.get(tensor, tensor) for tensor in node.inputs),
             outputs=tuple(stored.get(tensor, tensor) for tensor in node.outputs),
         )
         before = [
-            self._node(label, node, tensor, taken)
+            self._node(copy if tensor in copied else label, node, tensor, taken)
             for tensor, taken in stored.items()
             if tensor not in node.outputs
         ]
@@ -74,6 +78,14 @@ class OneScale:
     def _node(self, label: Relabel, node: Node, source: Tensor, made: Tensor) -> Node:
         name = self.new_label(f"{node.name}_relabelled")
         return Node(label, (source,), (made,), name, node.source)
+
+
+def _copied(node: Node, moved: Moved, unlike: Iterable[Tensor]) -> frozenset[Tensor]:
+    """Return the tensors in another scale of which no reference asks it."""
+    compared = {tensor for i, tensor in enumerate(node.inputs) if moved.is_compared(i)}
+    if moved.compared is None:
+        compared.update(node.outputs)
+    return frozenset(unlike) - compared
 
 
 def _data(node: Node) -> list[Tensor]:

@@ -14,6 +14,7 @@ from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.passes.rewrite import named_apart, with_nodes
 from microtir.graph.recurrent_layers import layers_of_lstm, layers_of_svdf
+from microtir.graph.unlike_scales import name_in_model
 from microtir.operators import record_of
 from microtir.operators.activations.definition import LeakyRelu, Relu
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
@@ -149,7 +150,7 @@ def _check_scales(graph: Graph, numerics: Numerics) -> None:
             raise UnsupportedModelError(
                 f"its integers are stored with {given}, and its output has {made}, which {who}"
                 " refuses",
-                where=f"{node.source} ({brief(node.name)!r})",
+                where=f"{node.source} ({brief(name_in_model(node))!r})",
                 legal="one scale and zero point",
                 fix=Fix(
                     f"convert the model again; numerics '{other.value}' copy integers there",

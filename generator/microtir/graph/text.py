@@ -73,7 +73,7 @@ def _attributes_text(op: Operator) -> str:
     parts = [
         f"{field.name}={_value_text(value)}"
         for field in fields(op)
-        if (value := getattr(op, field.name)) != field.default
+        if field.compare and (value := getattr(op, field.name)) != field.default
     ]
     return f" {{{', '.join(parts)}}}" if parts else ""
 

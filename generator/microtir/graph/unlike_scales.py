@@ -28,11 +28,13 @@ class StoredAsIs:
 
     Args:
         node: of the graph.
+        name: of the operator of the model.
         what: it does, and between which scales.
         fix: what to do about it.
     """
 
     node: Node
+    name: str
     what: str
     fix: Fix
 
@@ -43,15 +45,24 @@ def stored_as_is(graph: Graph) -> tuple[StoredAsIs, ...]:
     Args:
         graph: as a frontend made it, with the layers of a reference.
     """
-    return tuple(found for node in graph.nodes for found in _found(node))
+    return tuple(
+        StoredAsIs(node, name_in_model(node), what, fix)
+        for node in graph.nodes
+        for what, fix in _found(node)
+    )
 
 
-def _found(node: Node) -> Iterator[StoredAsIs]:
+def name_in_model(node: Node) -> str:
+    """Return what the model calls the operator of a node, or the tensor that it relabels."""
+    return (node.op.named if isinstance(node.op, Relabel) else "") or node.name
+
+
+def _found(node: Node) -> Iterator[tuple[str, Fix]]:
     if isinstance(node.op, L2Normalize):
         quant = node.output.type.quantization
         if node.output.dtype is DType.INT8 and quant not in (None, NORMALIZED_OF_INT8):
             text = f"its result is in {quantization_text(NORMALIZED_OF_INT8)}"
-            yield StoredAsIs(node, f"{text}, and its output {_named(node.output)}", _CONVERT)
+            yield f"{text}, and its output {_named(node.output)}", _CONVERT
         return
     is_compared = isinstance(node.op, Comparison) and not is_rescaled(node.op, node.inputs[0].type)
     if not record_of(node.op).has(Trait.STORED) and not is_compared:
@@ -64,7 +75,7 @@ def _found(node: Node) -> Iterator[StoredAsIs]:
         if isinstance(node.op, Relabel):
             given, taken = (quantization_text(_quantised(t)) for t in (data[0], other))
             what = f"it copies integers stored with {given} as such with {taken}"
-        yield StoredAsIs(node, what, _fix(node))
+        yield what, _fix(node)
 
 
 _CONVERT = Fix.of("convert the model again with one scale and zero point there")
@@ -79,12 +90,12 @@ def _fix(node: Node) -> Fix:
     return _RESCALED if is_rescaled else _CONVERT
 
 
-def _moved_zero(node: Node) -> Iterator[StoredAsIs]:
+def _moved_zero(node: Node) -> Iterator[tuple[str, Fix]]:
     """Find a NEG whose zero point is not 0: the negative of a stored integer is another number."""
     quant = _quantised(node.output)
     if isinstance(node.op, Neg) and quant is not None and any(quant.zero_points):
         what = f"it negates stored integers of {_named(node.output)}"
-        yield StoredAsIs(node, what, Fix.of("convert the model again with zero point 0 there"))
+        yield what, Fix.of("convert the model again with zero point 0 there")
 
 
 def _quantised(tensor: Tensor) -> Quantization | None:

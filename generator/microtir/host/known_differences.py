@@ -14,16 +14,17 @@ _KNOWN: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
         "DIV",
         may_shift_far,
         (
-            "where a numerator is small, tflite-micro and LiteRT shift the quotient\nby more than 31"
-            " bits, which gives what their processor makes of it; here it is 0 (docs/operators.md)"
+            "where a numerator is small, tflite-micro and LiteRT shift the quotient\nby more than"
+            " 31 bits, which gives what their processor makes of it; here it is 0"
+            " (docs/operators.md)"
         ),
     ),
     (
         "EXP",
         may_leave_float32,
         (
-            "where a result is too large for float32 or int32, LiteRT gives what its\ncompiler makes"
-            " of it; here it is the largest number of the output (docs/operators.md)"
+            "where a result is too large for float32 or int32, LiteRT gives what its\ncompiler"
+            " makes of it; here it is the largest number of the output (docs/operators.md)"
         ),
     ),
 )

@@ -83,7 +83,7 @@ def _attributes(op: Operator) -> str:
     parts = []
     for field in dataclasses.fields(op):
         value = getattr(op, field.name)
-        if value != field.default:
+        if field.compare and value != field.default:
             parts.append(f"{field.name} {_spell(value)}")
     return ", ".join(parts)
 

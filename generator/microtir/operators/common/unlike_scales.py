@@ -38,6 +38,8 @@ class Moved:
         litert_rescales: whether LiteRT keeps real values, where it does not refuse.
         in_input_scale: whether the operator computes in the scale of its input, and not in that of
             its output, whose zero point pads and whose scale clamps.
+        compared: the inputs whose scales the references compare with that of the output; None for
+            all.  Integers of the others are copied by both.
     """
 
     types: frozenset[DType] = NARROW
@@ -45,6 +47,7 @@ class Moved:
     refused_by_litert: frozenset[DType] = frozenset()
     litert_rescales: bool = False
     in_input_scale: bool = False
+    compared: frozenset[int] | None = None
 
     def by_micro(self, dtype: DType) -> UnlikeScales:
         """Return what tflite-micro does."""
@@ -59,6 +62,8 @@ class Moved:
     @property
     def words(self) -> str:
         """Return for which types scales may differ, and who copies integers then."""
+        if self.compared is not None:
+            return "all but values to pad with else copied as stored"
         types = ", ".join(
             dtype.value for dtype in sorted(NARROW, key=_by_name) if self.takes(dtype)
         )
@@ -67,6 +72,10 @@ class Moved:
         else:
             who = " by LiteRT" if self.refused_by_micro else ""
         return f"{types} else copied as stored{who}"
+
+    def is_compared(self, position: int) -> bool:
+        """Return whether a reference compares the scale of an input with that of the output."""
+        return self.compared is None or position in self.compared
 
     def takes(self, dtype: DType) -> bool:
         """Return whether a reference takes scales that differ."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from microtir.dtype import DType
@@ -56,11 +56,13 @@ class Relabel(Operator):
     Args:
         by_micro: what tflite-micro does there.
         by_litert: what LiteRT does.
+        named: the operator of the model that it is a part of, or the tensor of a subgraph.
     """
 
     name: ClassVar[str] = "relabel"
     by_micro: UnlikeScales = UnlikeScales.COPIES
     by_litert: UnlikeScales = UnlikeScales.COPIES
+    named: str = field(default="", compare=False)
 
 
 SAME_BYTES = (Reshape, Relabel)

@@ -16,7 +16,7 @@ from microtir.operators.common.tflite_schema import (
     TfliteActivation,
     options_without_fields,
 )
-from microtir.operators.common.unlike_scales import COPIED, Moved, copied_by_micro
+from microtir.operators.common.unlike_scales import COPIED, NARROW, Moved, copied_by_micro
 from microtir.operators.movement.definition import (
     Concatenation,
     Pack,
@@ -125,7 +125,8 @@ def pad(operands: Operands) -> Converted:
             f"one {data.dtype.value}",
         )
     number = None if value.data is None else value.data.reshape(-1)[0].item()
-    if number is None or (isinstance(number, int) and float(number) != number):
+    is_unlike = value.type.quantization != operands.output.type.quantization
+    if is_unlike or number is None or (isinstance(number, int) and float(number) != number):
         return Converted(Pad(before, after), (data, value))
     return Converted(Pad(before, after, float(number)), (data,))
 
@@ -443,9 +444,16 @@ def _converted(operands: Operands, axes: list[_Axis], shape: tuple[int, ...]) ->
 
 
 _Code = BuiltinOperator
+_VALUE_COMPARED = Moved(
+    refused_by_micro=frozenset({DType.INT8, DType.UINT8}),
+    refused_by_litert=NARROW,
+    compared=frozenset({1}),
+)
+"""Of PADV2 the value alone is asked for the scale of the output: by tflite-micro in int8."""
+
 READERS = (
     TfliteReader(Pad, _Code.PAD, pad, PadOptions, (2, 2), moved=COPIED),
-    TfliteReader(Pad, _Code.PADV2, pad, PadV2Options, (3, 3), moved=copied_by_micro(DType.INT16)),
+    TfliteReader(Pad, _Code.PADV2, pad, PadV2Options, (3, 3), moved=_VALUE_COMPARED),
     TfliteReader(
         Concatenation,
         _Code.CONCATENATION,
