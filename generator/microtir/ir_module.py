@@ -54,6 +54,7 @@ class Port:
     `row_bytes` is the size of a row if functions of the caller hand it over row by row, else None.
     `seen` are the values of an input that a run does not count, where it counts the others.
     `in_use` is there for an output of which data say how many rows there are.
+    `names` are what the values of an output are places in; empty where they are numbers.
     """
 
     kind: PortKind
@@ -65,6 +66,7 @@ class Port:
     pool: int = 0
     seen: SeenRange | None = None
     in_use: RowsInUse | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,12 +38,14 @@ def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple
     names = c_names([t.name for t in tensors])
     in_c = dict(zip((t.name for t in outputs), names[len(inputs) :], strict=True))
     in_use = {x.name: RowsInUse(x.axis, in_c[x.count]) for x in graph.counted if x.count in in_c}
+    names_of_values = {x.name: x.names for x in graph.named}
     return tuple(
         Port(
             *(kind, t.name, c_name, graph.type_of_all(t), place.offset if place else None),
             t.type.row_bytes if is_by_rows else None,
             place.pool if place else 0,
             in_use=in_use.get(t.name) if kind is PortKind.OUTPUT else None,
+            names=names_of_values.get(t.name, ()) if kind is PortKind.OUTPUT else (),
         )
         for kind, t, c_name, place, is_by_rows in zip(
             kinds, tensors, names, places, by_rows, strict=True

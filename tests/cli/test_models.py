@@ -62,6 +62,7 @@ def test_check_as_json(microtir: Command, unsupported: Path) -> None:
         "model": INT8.name, "targets": targets, "ok": True, "problems": [], "causes": [],
         "float_layers": [],
         "changed_values": [],
+        "named_outputs": [],
     }  # fmt: skip
 
 

@@ -116,6 +116,17 @@ def test_maps_are_tensors() -> None:
     agreed(graph_of(model), model)
 
 
+def test_strings_are_places() -> None:
+    """Labels of onnxruntime are compared as places among those that the model has."""
+    node = ml_node(
+        "LinearClassifier", ("label", "scores"), coefficients=[1.0, -1.0, 2.0, 0.5],
+        intercepts=[0.0, 0.1], classlabels_strings=["up", "down"],
+    )  # fmt: skip
+    label = helper.make_tensor_value_info("label", TensorProto.STRING, None)
+    model = ml_model_of([node], [typed("x", (5, 2))], [label, "scores"], 1)
+    assert set(agreed(graph_of(model), model)["label"].tolist()) <= {0, 1}
+
+
 def test_values_in_another_file(tmp_path: Path) -> None:
     """Weights beside the model are found, wherever the process works."""
     weights = numpy_helper.from_array(np.arange(6, dtype=np.float32).reshape(3, 2), "w")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import random
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.support.seeds import seeds
 
 INT8 = TensorType((1, 4), DType.INT8, Quantization((0.5,), (3,)))
 FLOAT = TensorType((2, 3), DType.FLOAT32)
+LABEL = TensorType((1,), DType.INT64)
 
 
 def model(*ports: tuple[PortKind, str, TensorType]) -> ModelInfo:
@@ -52,6 +54,20 @@ def save(path: Path, **arrays: Any) -> Path:
     """Write an .npz file."""
     np.savez(path, **arrays)
     return path
+
+
+def test_strings_are_places_of_names(tmp_path: Path) -> None:
+    """An output with names takes strings or places; a string that is none of them is an error."""
+    known = model((PortKind.INPUT, "x:0", INT8), (PortKind.OUTPUT, "label", LABEL))
+    named = replace(known, ports=(known.ports[0], replace(known.ports[1], names=("no", "yes"))))
+    for labels in (np.array([["yes"], ["no"]]), np.array([[1], [0]])):
+        path = save(tmp_path / "g.npz", inputs=ramp(2, 1, 4), outputs=labels)
+        _, outputs = read_golden(path, named)
+        assert [run["label"].tolist() for run in outputs.values] == [[1], [0]]
+    path = save(tmp_path / "g.npz", inputs=ramp(1, 1, 4), outputs=np.array([["perhaps"]]))
+    with pytest.raises(RunError, match="'perhaps', which the model never gives") as caught:
+        read_golden(path, named)
+    assert caught.value.legal == "'no', 'yes'"
 
 
 def test_golden_file_of_one_input(tmp_path: Path) -> None:

@@ -136,6 +136,13 @@ mp_obj_t mp_obj_new_float(mp_float_t value);
 typedef struct { mp_obj_base_t base; size_t len; mp_rom_obj_t items[]; } mp_rom_obj_tuple_t;
 extern const mp_rom_obj_tuple_t mp_const_empty_tuple_obj;
 """,
+    "py/objstr.h": """#pragma once
+#include "py/obj.h"
+typedef struct { mp_obj_base_t base; size_t hash, len; const unsigned char *data; } mp_obj_str_t;
+extern const int mp_type_str;
+#define MP_DEFINE_STR_OBJ(name, text) mp_obj_str_t name = \\
+    {{&mp_type_str}, 0, sizeof(text) - 1, (const unsigned char *)text}
+""",
     "py/runtime.h": """#pragma once
 #include "py/obj.h"
 extern const int mp_type_ValueError, mp_type_RuntimeError, mp_type_module;

@@ -14,6 +14,7 @@ from microtir.cli.model import Model, model_path, model_problems, read_model, un
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.stored_as_is import changed_values, write_changed_values
+from microtir.cli.value_names import named_outputs, write_named_outputs
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, MicrotirError, ModelFileError
@@ -37,7 +38,8 @@ def check(
     A model that can be read is planned, too: an exceeded budget is a problem, and a memory of the
     board that is too small. Of a quantised model in ONNX it says which layers between integers stay
     floats, and why; of any model which operators take stored integers of one scale for those of
-    another. Exit status 1 means that there are problems, 3 that the file is damaged or
+    another, and which outputs are strings, of which the C has the place in a list. Exit status 1
+    means that there are problems, 3 that the file is damaged or
     cannot be read.
     """
     from microtir import frontend
@@ -50,6 +52,7 @@ def check(
     causes = frontend.causes(problems)
     parts = () if lowered is None else float_parts(model, lowered)
     changed = () if lowered is None else changed_values(lowered)
+    named = () if lowered is None else named_outputs(lowered)
     processors = for_processors(config.targets)
     if as_json:
         write_json({
@@ -60,6 +63,7 @@ def check(
             "causes": [_cause(cause, problems) for cause in causes],
             "float_layers": [asdict(part) for part in parts],
             "changed_values": [asdict(one) for one in changed],
+            "named_outputs": [asdict(one) for one in named],
         })  # fmt: skip
     elif problems:
         _write_causes(path.name, processors, causes)
@@ -75,6 +79,7 @@ def check(
         )
         write_float_parts(path.name, parts)
         write_changed_values(path.name, changed)
+        write_named_outputs(named)
     return max((problem.exit_code for problem in problems), default=ExitCode.DONE)
 
 

@@ -172,6 +172,7 @@ def _port(port: Port, model: ModelInfo) -> PortData:
         pool=None if port.offset is None else model.memory.pools[port.pool].name,
         row_bytes=port.row_bytes,
         quantization=_quantization(port),
+        names=port.names,
     )
 
 

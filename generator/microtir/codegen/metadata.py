@@ -46,6 +46,8 @@ class PortData:
     `offset` is its place in the workspace pool `pool`, in bytes; both are null if the caller has
     other memory for it.
     `row_bytes` is the size of a row where functions of the caller hand it over row by row.
+    `names` are what the values of an output are places in; the text has none where they are
+    numbers.
     """
 
     kind: Text
@@ -58,6 +60,7 @@ class PortData:
     pool: PoolName | None
     row_bytes: Size | None
     quantization: QuantizationData | None
+    names: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,4 +382,7 @@ class Metadata:
             del facts["state"]
         if self.images == 1:
             del facts["images"]
+        for port in facts["ports"]:
+            if not port["names"]:
+                del port["names"]
         return facts

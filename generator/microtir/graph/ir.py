@@ -230,6 +230,19 @@ class CountedResult:
     count: str
 
 
+@dataclass(frozen=True, slots=True)
+class NamedResult:
+    """An output whose values are places in a list of names: the labels of classes, say.
+
+    Args:
+        name: of the output.
+        names: none of which is there twice.
+    """
+
+    name: str
+    names: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamedLayer:
     """A layer of a model that is streamed, and what a run computes of it.
@@ -295,6 +308,7 @@ class Graph:
     image_axes: tuple[tuple[str, int], ...] = ()
     stream: Stream | None = None  # where a run is given the newest frames of a window
     counted: tuple[CountedResult, ...] = ()
+    named: tuple[NamedResult, ...] = ()
 
     def type_of_all(self, tensor: Tensor) -> TensorType:
         """Return the type of an argument or result as callers have it, with all images."""

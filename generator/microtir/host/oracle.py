@@ -246,6 +246,7 @@ class _Call:
             folder="" if self.folder is None else str(self.folder.resolve()),
             counted=tuple(counted.name for counted in graph.counted),
             states=_handed_on(graph) if hands_on_outputs(self.oracle) else (),
+            names={named.name: named.names for named in graph.named},
         )
         with tempfile.TemporaryDirectory(prefix="microtir-") as name:
             work = Path(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class Request:
         folder: of the model file, which may have values in other files; empty if it has none.
         counted: results of which data say how many rows there are.
         states: inputs that begin a run with what outputs were, each with its output.
+        names: of the strings that results can be, by the result.
     """
 
     runtime: str
@@ -46,6 +47,7 @@ class Request:
     folder: str
     counted: tuple[str, ...] = ()
     states: tuple[tuple[str, str], ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write the request for the program."""
@@ -84,7 +86,9 @@ def _run(folder: Path, request: Request) -> None:
             Kept(before, after, stored[first_key(before)]) for before, after in request.states
         )
         counted = frozenset(request.counted)
-        ports = Ports(request.inputs, request.outputs, request.folder, counted, states)
+        ports = Ports(
+            request.inputs, request.outputs, request.folder, counted, states, request.names
+        )
         for run in range(request.runs):
             # Of a model without a state no run begins a sequence, but for the first.
             if session is None or (request.steps and run % request.steps == 0):

@@ -6,7 +6,7 @@ Only the process of an oracle makes them: see `oracle_process`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -41,7 +41,8 @@ class Ports:
     """Names of arguments and results, and the folder of the model file; empty for bytes.
 
     Of the results that are `counted` data say how many rows there are, and there may be none.
-    `states` are neither arguments nor results: a session hands them on.
+    `states` are neither arguments nor results: a session hands them on.  Of results that are
+    strings `names` are those that there are, by the result: they are handed over as places in it.
     """
 
     inputs: tuple[str, ...]
@@ -49,6 +50,7 @@ class Ports:
     folder: str = ""
     counted: frozenset[str] = frozenset()
     states: tuple[Kept, ...] = ()
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Session(Protocol):
@@ -126,6 +128,8 @@ class OnnxRuntimeSession:
         fed = {port.name: _fed(port, given) for port in self._session.get_inputs()}
         found = self._session.run(None, fed)
         values = {p.name: v for p, v in zip(self._session.get_outputs(), found, strict=True)}
+        for name in self._ports.names.keys() & values.keys():
+            values[name] = _places(values[name], self._ports.names[name])
         for kept in self._ports.states:
             if kept.output not in values:
                 raise ToolError(
@@ -162,6 +166,13 @@ def _self_contained(model: bytes, folder: str) -> bytes:
             float_ = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
             value.CopyFrom(onnx.helper.make_value_info(maps[value.name], float_))
     return bytes(read.SerializeToString())
+
+
+def _places(texts: Array, names: Sequence[str]) -> Array:
+    """Return where strings are in a list of names; -1 for one that is not there."""
+    places = {name: place for place, name in enumerate(names)}
+    flat = [places.get(text, -1) for text in np.asarray(texts).reshape(-1).tolist()]
+    return np.array(flat, np.int64).reshape(np.shape(texts))
 
 
 def _fed(port: Any, given: Mapping[str, Array]) -> Array | list[Array]:

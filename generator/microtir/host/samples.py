@@ -18,6 +18,7 @@ from numpy.lib import format as npy
 
 from microtir.errors import DataFileError, MicrotirError, RunError
 from microtir.graph.ir import Array
+from microtir.graph.names import brief
 from microtir.ir_module import ModelInfo, Port, PortKind
 
 # What an .npz and an .npy file start with; a .npz file without arrays has no local header.
@@ -316,13 +317,30 @@ def _port_array(
         keys.insert(0, section)
     for key in keys:
         if key in arrays:
-            return arrays[key]
+            return _places(path, port, arrays[key])
     raise DataFileError(
         f"it has no array for the {port.kind.value} '{port.name}'; it has: "
         + (", ".join(arrays) or "nothing"),
         where=str(path),
         legal=" or ".join(f"'{key}'" for key in keys),
     )
+
+
+def _places(path: Path, port: Port, array: Array) -> Array:
+    """Return strings, where a port has names, as places in them; all else as it is."""
+    if not port.names or array.dtype.kind != "U":
+        return array
+    known = {name: place for place, name in enumerate(port.names)}
+    flat: list[str] = array.reshape(-1).tolist()
+    unknown = next((text for text in flat if text not in known), None)
+    if unknown is not None:
+        raise RunError(
+            f"'{port.name}' has {brief(repr(unknown))}, which the model never gives",
+            where=str(path),
+            legal=brief(", ".join(map(repr, port.names))),
+        )
+    places = [known[text] for text in flat]
+    return np.array(places, port.type.dtype.value).reshape(array.shape)
 
 
 def _check_dtype(path: Path, port: Port, array: Array) -> None:

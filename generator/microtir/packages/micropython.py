@@ -10,6 +10,7 @@ from microtir.artifact import Artifact
 from microtir.ir_module import PortKind
 from microtir.projects.models import Models, ModelValues, PortValues
 from microtir.projects.values import Values
+from microtir.support.encoding import Encoded, c_code, c_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,16 @@ class Argument:
     @property
     def rank(self) -> int:
         return len(self.port.shape)
+
+    @property
+    def count(self) -> int:
+        """Return how many names its values are places in."""
+        return len(self.port.names)
+
+    @property
+    def names(self) -> tuple[Encoded, ...]:
+        """Return the names that values are places in, as literals of C."""
+        return tuple(c_code(c_string(name)) for name in self.port.names)
 
     @property
     def place(self) -> str:
@@ -74,7 +85,9 @@ class WrappedModel:
 def module_values(models: Models, _artifacts: Sequence[Artifact]) -> Values:
     """Return what the templates of a module speak of besides the common values."""
     pairs = zip(models.models, python_names(models.names), strict=True)
-    return {"wrapped_models": [_wrapped(model, name) for model, name in pairs]}
+    wrapped = [_wrapped(model, name) for model, name in pairs]
+    has_names = any(argument.port.names for model in wrapped for argument in model.arguments)
+    return {"wrapped_models": wrapped, "has_names": has_names}
 
 
 def python_names(models: Sequence[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from microtir.config.names import macro_name
 from microtir.projects.models import Models, ModelValues, PortValues
 from microtir.projects.samples import SampleArray
 from microtir.projects.values import Values
-from microtir.support.encoding import Encoded, rust_code
+from microtir.support.encoding import Encoded, rust_code, rust_name_string
 
 _TYPES: Mapping[str, str] = MappingProxyType({
     "int8_t": "i8", "uint8_t": "u8", "int16_t": "i16", "uint16_t": "u16", "int32_t": "i32",
@@ -50,6 +50,7 @@ class RustPort:
     is_float: bool
     samples: tuple[Encoded, ...]
     tolerance: Encoded
+    names: tuple[Encoded, ...]
 
     @property
     def rank(self) -> int:
@@ -132,6 +133,7 @@ def _port(port: PortValues, name: Encoded, samples: Mapping[str, SampleArray]) -
         is_float=port.c_type in ("float", "double"),
         samples=rust_lines(array.lines) if array is not None else (),
         tolerance=rust_code(port.tolerance.removesuffix("f")),
+        names=tuple(rust_code(rust_name_string(name)) for name in port.names),
     )
 
 

@@ -63,6 +63,7 @@ class PortValues:
     scale: str  # empty unless one belongs to the whole tensor
     zero_point: int
     row_bytes: int | None = None  # of a tensor that is handed over row by row
+    names: tuple[str, ...] = ()  # which the values are places in, as they are
 
     @property
     def by_rows(self) -> bool:
@@ -417,6 +418,7 @@ def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> Por
         scale=str(np.float32(quantization.scale)) if quantization and is_whole else "",
         zero_point=quantization.zero_point if quantization and is_whole else 0,
         row_bytes=port.row_bytes,
+        names=port.names,
     )
 
 

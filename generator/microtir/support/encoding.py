@@ -218,6 +218,17 @@ def rust_string(text: str) -> str:
     return f'"{quoted_text(text)}"'
 
 
+def rust_name_string(text: str) -> str:
+    """Encode any text as a string literal of Rust, what cannot be printed by its number."""
+    return f'"{"".join(map(_in_rust_string, text))}"'
+
+
+def _in_rust_string(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\u{{{ord(character):x}}}"
+
+
 def xml_text(text: str) -> str:
     """Encode text of an element, or inside of an attribute's double quotes."""
     return escape(_printed(text), {'"': "&quot;"})

@@ -200,22 +200,6 @@ def test_transforms_of_one_target_are_refused(transform: str) -> None:
             from_onnx(ml_model_of([node], [typed("x", (1, 1))], ["y"]))
 
 
-def test_labels_that_are_strings_are_refused() -> None:
-    """The error says what to do."""
-    node = ml_node(
-        "LinearClassifier",
-        outputs=("label", "scores"),
-        coefficients=[1.0, 2.0],
-        intercepts=[0.0, 0.0],
-        classlabels_strings=["cat", "dog"],
-    )
-    outputs = [helper.make_tensor_value_info(name, FLOAT, None) for name in node.output]
-    model = ml_model_of([node], [typed("x", (1, 1))], outputs)
-    with pytest.raises(UnsupportedModelError, match="'classlabels_strings' holds strings") as found:
-        from_onnx(model)
-    assert "LabelEncoder" in str(found.value)
-
-
 def test_coefficients_of_other_features_are_malformed() -> None:
     """The error says how many there are and how many there should be."""
     node = ml_node("LinearRegressor", coefficients=[1.0, 2.0], intercepts=[0.0])

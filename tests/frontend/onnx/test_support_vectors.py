@@ -233,8 +233,8 @@ _CLASSES: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"classlabels_ints": None, "classlabels_strings": ["a", "b"]}, UnsupportedModelError,
-         "'classlabels_strings' holds strings"),
+        ({"classlabels_strings": ["a", "b"]}, ModelFileError,
+         "labels in 'classlabels_ints' and in 'classlabels_strings'"),
         ({"classlabels_ints": [1]}, ModelFileError, "1 labels"),
         ({"kernel_type": "CHI2"}, ModelFileError, "'kernel_type' is 'CHI2'"),
         ({"kernel_params": [1.0]}, ModelFileError, "'kernel_params' has 1 numbers"),

@@ -29,6 +29,7 @@ from microtir.codegen.interface.pools import (
 from microtir.codegen.interface.state import macros as state_macros
 from microtir.codegen.interface.statuses import Status
 from microtir.codegen.interface.steps import step_prototype
+from microtir.codegen.interface.value_names import name_lines
 from microtir.codegen.printer.c_types import float_literal
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.layout import WIDTH, block_comment, columns, struct_text, wrap
@@ -141,7 +142,8 @@ def _port_macros(program: CProgram, port: Port, stem: str) -> list[str]:
         facts.append(("SCALE", float_literal(scale, DType.FLOAT32)))
         facts.append(("ZERO_POINT", f"({zero_point})" if zero_point < 0 else str(zero_point)))
     prefix = f"#define {program.macro}_{stem.upper()}"
-    return columns([(f"{prefix}_{name}", text) for name, text in facts])
+    lines = columns([(f"{prefix}_{name}", text) for name, text in facts])
+    return lines + (name_lines(prefix.removeprefix("#define "), port.names) if port.names else [])
 
 
 def float_lines(program: CProgram, *requirements: Requirements) -> str:

@@ -43,10 +43,18 @@ class GraphParts:
     few_bits: dict[Tensor, FewBits] = field(default_factory=dict)
     places: set[Tensor] = field(default_factory=set)  # values of loops that are never below 0
     counted: dict[Tensor, RowCount] = field(default_factory=dict)  # of which not all is in use
+    names: dict[Tensor, tuple[str, ...]] = field(default_factory=dict)  # which values are places in
     budget: ReadingBudget = field(default_factory=ReadingBudget)
 
     def constant(self, name: str, data: Array) -> Tensor:
-        """Return a constant with a name of its own."""
+        """Return a constant with a name of its own; strings are places in the list of them."""
+        if data.dtype == np.object_:
+            texts = data.reshape(-1).tolist()
+            places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+            numbers = np.array([places[text] for text in texts], np.int64)
+            found = self.constant(name, numbers.reshape(data.shape))
+            self.names[found] = tuple(places)
+            return found
         values = np.ascontiguousarray(data).reshape(data.shape)
         if values is data or values.base is not None:
             values = values.copy()
@@ -59,14 +67,15 @@ class GraphParts:
         names = self.tensor_names.copied(), self.node_names.copied()
         places, counted = set(self.places), dict(self.counted)
         return GraphParts(
-            list(self.nodes), *names, dict(self.few_bits), places, counted, self.budget
-        )
+            list(self.nodes), *names, dict(self.few_bits), places, counted, dict(self.names),
+            self.budget,
+        )  # fmt: skip
 
     def become(self, other: GraphParts) -> None:
         """Take back what was added since the others were copied."""
         self.nodes, self.few_bits, self.places = other.nodes, other.few_bits, other.places
         self.tensor_names, self.node_names = other.tensor_names, other.node_names
-        self.counted = other.counted
+        self.counted, self.names = other.counted, other.names
 
 
 class Inside(Protocol):
@@ -159,6 +168,14 @@ class NodeEmitter:
     def span(self, tensor: Tensor) -> tuple[int, int] | None:
         """Return between which numbers integers lie, where they are picked from constants."""
         return known_span(tensor, self.parts.nodes)
+
+    def names(self, tensor: Tensor) -> tuple[str, ...]:
+        """Return the strings that values are places in; none if they are numbers."""
+        return self.parts.names.get(tensor, ())
+
+    def name_values(self, tensor: Tensor, names: tuple[str, ...]) -> None:
+        """Note that values are places in a list of strings."""
+        self.parts.names[tensor] = names
 
     def count_rows(self, rows: Tensor, count: RowCount) -> None:
         """Note that some rows of a result are in use, as many as data say.

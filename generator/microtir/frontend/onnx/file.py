@@ -60,6 +60,7 @@ class FileValue:
     shape: tuple[int | str, ...] | None
     few_bits: FewBits | None = None  # its type, if that has fewer than 8
     is_sequence: bool = False  # of tensors of this type, as many as the file does not say
+    is_text: bool = False  # an output of strings, which are places in a list of known ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,7 @@ class FileReader:
                 )
         used = {name for inner in graphs_of(graph) for name in _names_used(inner)}
         return {
-            tensor.name: self.array(tensor)
+            tensor.name: self.array(tensor, keeps_strings=True)
             for tensor in graph.initializer
             if tensor.name in used or tensor.data_type in _DTYPES
         }
@@ -260,9 +261,11 @@ class FileReader:
                 export=ExportProblem.MAPS if kind_held == "map_type" and is_output else None,
             )  # fmt: skip
         type_ = held.tensor_type
-        dtype = self.dtype(type_.elem_type, where)
+        is_text = is_output and not is_sequence and type_.elem_type == _STRING
+        dtype = DType.INT64 if is_text else self.dtype(type_.elem_type, where)
         shape = _extents(type_.shape) if type_.HasField("shape") else None
-        return FileValue(value.name, dtype, shape, FEW_BITS.get(type_.elem_type), is_sequence)
+        few_bits = FEW_BITS.get(type_.elem_type)
+        return FileValue(value.name, dtype, shape, few_bits, is_sequence, is_text)
 
     def dtype(self, number: int, where: str) -> DType:
         """Return a scalar type.
@@ -299,7 +302,7 @@ class FileReader:
             1: lambda a: float(a.f),
             2: lambda a: int(a.i),
             3: lambda a: a.s.decode("utf-8", "replace"),
-            4: lambda a: self.array(a.t, keeps_doubles=True),
+            4: lambda a: self.array(a.t, keeps_doubles=True, keeps_strings=True),
             5: lambda a: self.body(a.g),
             6: lambda a: tuple(float(item) for item in a.floats),
             7: lambda a: tuple(int(item) for item in a.ints),
@@ -314,12 +317,19 @@ class FileReader:
             )
         return kinds[attribute.type](attribute)
 
-    def array(self, tensor: onnx.TensorProto, *, keeps_doubles: bool = False) -> Array:
+    def array(
+        self,
+        tensor: onnx.TensorProto,
+        *,
+        keeps_doubles: bool = False,
+        keeps_strings: bool = False,
+    ) -> Array:
         """Return the values of a tensor, read-only; float16 and float64 become float32.
 
         Args:
             tensor: of the file.
             keeps_doubles: whether float64 stays, for those who look at more bits.
+            keeps_strings: whether it may hold strings, for those who know what becomes of them.
 
         Raises:
             ModelFileError: the bytes are not those of its shape, or lie elsewhere.
@@ -335,7 +345,7 @@ class FileReader:
                 legal=f"at most {MAX_RANK} dimensions and {MAX_TENSOR_BYTES} bytes", fix=EXPORT,
             )  # fmt: skip
         is_wide = tensor.data_type in (_FLOAT16, _FLOAT64)
-        if not is_wide:
+        if not is_wide and not (keeps_strings and tensor.data_type == _STRING):
             self.dtype(tensor.data_type, where)
         try:
             data: Array = numpy_helper.to_array(tensor)

@@ -9,10 +9,19 @@ import numpy as np
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.emitter import GraphParts
 from microtir.frontend.onnx.file import FileNode, FileValue, OnnxFile, names_taken
+from microtir.frontend.onnx.named_values import named_result
 from microtir.frontend.onnx.node import NodeReader, UnreadValueError
 from microtir.frontend.onnx.rewrite import needed, with_tensors
 from microtir.frontend.onnx.shapes import InputShapes
-from microtir.graph.ir import CountedResult, Graph, Node, SourceLocation, Tensor, TensorType
+from microtir.graph.ir import (
+    CountedResult,
+    Graph,
+    NamedResult,
+    Node,
+    SourceLocation,
+    Tensor,
+    TensorType,
+)
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_values import TensorSequence, Value
 from microtir.operators.movement.definition import Reshape
@@ -34,6 +43,7 @@ class GraphReader:
         self._values: dict[str, Value | None] = {}  # None: it could not be read
         self._nodes = NodeReader(file, self._parts)
         self._counted: list[CountedResult] = []
+        self._named: list[NamedResult] = []
         self._count_names: dict[Tensor, str] = {}  # of outputs that say how many rows there are
         self.problems: list[MicrotirError] = []
 
@@ -59,6 +69,7 @@ class GraphReader:
             source_sha256=self._file.sha256,
             source_bytes=self._file.size,
             counted=tuple(self._counted),
+            named=tuple(self._named),
         )
 
     def _inputs(self) -> tuple[Tensor, ...]:
@@ -145,6 +156,7 @@ class GraphReader:
                 given = renamed.get(tensor, tensor)
                 self._parts.nodes.append(Node(Reshape(), (given,), (own,), label, source))
             outputs.append(own)
+            self._name_values(own, name, tensor)
             known = self._parts.counted.get(tensor)
             if known is not None:
                 title = self._count_names[known.count]
@@ -153,6 +165,16 @@ class GraphReader:
             self.problems += empty
         self._parts.nodes = [with_tensors(node, renamed) for node in self._parts.nodes]
         return tuple(outputs)
+
+    def _name_values(self, own: Tensor, name: str, given: Tensor) -> None:
+        """Note what the values of an output are places in, if the file has strings there."""
+        is_text = any(v.name == name and v.is_text for v in self._file.graph.outputs)
+        try:
+            self._named += named_result(
+                own, given, self._parts, is_text=is_text, file=self._file.file
+            )
+        except UnsupportedModelError as error:
+            self.problems.append(error)
 
     def _with_counts(self, results: Iterable[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
         """Yield outputs; behind the first one of which data say the rows, how many there are."""

@@ -14,11 +14,11 @@ from microtir.frontend.onnx.few_bits import few_bits_of_result
 from microtir.frontend.onnx.file import FileBody, FileNode, FileReader, OnnxFile
 from microtir.frontend.onnx.functions import definition_of
 from microtir.frontend.onnx.loops import repeated
+from microtir.frontend.onnx.named_values import read_named
 from microtir.frontend.onnx.operand_types import check_types
 from microtir.frontend.onnx.readers import READERS
 from microtir.frontend.onnx.refusals import unknown_attributes, unknown_operator
 from microtir.frontend.onnx.row_counts import mixes_rows
-from microtir.frontend.onnx.stored_operands import read_stored
 from microtir.graph.ir import SourceLocation, Tensor
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_loops import Loop, Repeated
@@ -135,7 +135,7 @@ class NodeReader:
         """
         self.parts.budget.allow_for_node()
         try:
-            return read_stored(operands, reader)
+            return read_named(operands, reader)
         except (ArithmeticError, MemoryError, ValueError) as error:
             reason = f": {brief(str(error))}" if str(error) else ""
             raise operands.malformed(f"{CANNOT_COMPUTE}{reason}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 import numpy as np
@@ -50,10 +51,42 @@ def refuse_strings(node: OnnxNode, *names: str) -> None:
             )
 
 
+_STRINGS = "classlabels_strings"
+
+
 def class_labels(node: OnnxNode, name: str) -> tuple[int, ...]:
-    """Return the labels of the classes, which are integers."""
-    refuse_strings(node, "classlabels_strings")
-    return node.list_of_integers(name, ())
+    """Return the labels of the classes: integers, or places of strings in the list of names."""
+    texts = _class_texts(node)
+    integers = node.list_of_integers(name, ())
+    if texts and integers:
+        raise node.malformed(f"labels in '{name}' and in '{_STRINGS}'", "one of both")
+    names = distinct(texts)
+    return tuple(names.index(text) for text in texts) if texts else integers
+
+
+def _class_texts(node: OnnxNode) -> tuple[str, ...]:
+    is_there = node.has(_STRINGS) and node.attributes[_STRINGS] != ()
+    return node.list_of_words(_STRINGS) if is_there else ()
+
+
+def distinct(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return strings as a list of names, each once."""
+    return tuple(dict.fromkeys(texts))
+
+
+def with_named_labels(
+    read: Callable[[OnnxNode], tuple[Tensor, Tensor]],
+) -> Callable[[OnnxNode], tuple[Tensor, Tensor]]:
+    """Return the reader of a classifier whose labels have names where the file has strings."""
+
+    def named(node: OnnxNode) -> tuple[Tensor, Tensor]:
+        labels, scores = read(node)
+        texts = _class_texts(node)
+        if texts:
+            node.emitter.name_values(labels, distinct(texts))
+        return labels, scores
+
+    return named
 
 
 def post_transform(node: OnnxNode) -> PostTransform:

@@ -89,6 +89,14 @@ class Emitter(Protocol):
         """Return between which numbers integers lie, where they are picked from constants."""
         ...
 
+    def names(self, tensor: Tensor) -> tuple[str, ...]:
+        """Return the strings that values are places in; none if they are numbers."""
+        ...
+
+    def name_values(self, tensor: Tensor, names: tuple[str, ...]) -> None:
+        """Note that values are places in a list of strings."""
+        ...
+
     def count_rows(self, rows: Tensor, count: RowCount) -> None:
         """Note that some rows of a result are in use, as many as data say."""
         ...
@@ -162,6 +170,10 @@ class OnnxNode:
         """Return all inputs, tensors and sequences, none of which may be left out."""
         return tuple(self.value(index) for index in range(len(self.inputs)))
 
+    def names(self, tensor: Tensor) -> tuple[str, ...]:
+        """Return the strings that values are places in; none if they are numbers."""
+        return self.emitter.names(tensor)
+
     def known(self, index: int, what: str) -> Array:
         """Return the values of an input that microtir needs to know while it compiles."""
         tensor = self.input(index)
@@ -228,6 +240,13 @@ class OnnxNode:
             raise self._wrong(name, "a list of floats")
         return tuple(item for item in value if isinstance(item, float))
 
+    def list_of_words(self, name: str) -> tuple[str, ...]:
+        """Return an attribute that is a list of strings."""
+        value = self._attribute(name, None)
+        if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
+            raise self._wrong(name, "a list of strings")
+        return tuple(item for item in value if isinstance(item, str))
+
     def tensor(self, name: str) -> Array:
         """Return an attribute that is a tensor, of which doubles become float32."""
         value = self.wide_tensor(name)
@@ -235,7 +254,14 @@ class OnnxNode:
             return value.astype(np.float32) if value.dtype == np.float64 else value
 
     def wide_tensor(self, name: str) -> Array:
-        """Return an attribute that is a tensor, with doubles as they are."""
+        """Return an attribute that is a tensor of numbers, with doubles as they are."""
+        value = self.tensor_of_any(name)
+        if value.dtype == np.object_:
+            raise self._wrong(name, "a tensor of numbers")
+        return value
+
+    def tensor_of_any(self, name: str) -> Array:
+        """Return an attribute that is a tensor of numbers or strings."""
         value = self._attribute(name, None)
         if not isinstance(value, np.ndarray):
             raise self._wrong(name, "a tensor")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from microtir.dtype import DType
+from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_arithmetic import add, sub
 from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
@@ -23,10 +24,19 @@ _INTEGERS = {
 }
 """What numbers are quantised to."""
 
+_STRING = 8  # ONNX's number of the type
+
 
 def cast(node: OnnxNode) -> Tensor:
     """Read Cast."""
-    number = node.integer("to")
+    number, x = node.integer("to"), node.input(0)
+    if node.names(x) and number == _STRING:
+        return x
+    if node.names(x):
+        raise node.unsupported(
+            "it reads strings as numbers", "a model that computes with numbers",
+            "train with numbers as classes and categories", ExportProblem.STRINGS,
+        )  # fmt: skip
     if number in FEW_BITS:
         return _as_few_bits(node, FEW_BITS[number])
     return _as(node, onnx_type(node, number))

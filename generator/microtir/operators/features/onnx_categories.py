@@ -6,7 +6,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
-from microtir.operators.common.onnx_ml import refuse_strings
+from microtir.operators.common.onnx_ml import distinct, refuse_strings
 from microtir.operators.common.onnx_operands import OnnxNode
 from microtir.operators.common.onnx_parts import joined, reshaped
 from microtir.operators.common.onnx_types import cast
@@ -44,8 +44,26 @@ def one_hot_encoder(node: OnnxNode) -> Tensor:
     return cast(node, _is_each(node, x, categories), DType.FLOAT32)
 
 
-def _side(node: OnnxNode, side: str) -> Array:
-    """Return the keys or the values of a map."""
+def _texts(node: OnnxNode, side: str) -> tuple[str, ...]:
+    """Return the keys or the values of a map that are strings; none if they are numbers."""
+    name = f"{side}_strings"
+    if node.has(name):
+        return node.list_of_words(name)
+    tensor = f"{side}_tensor"
+    if node.has(tensor) and node.tensor_of_any(tensor).dtype == np.object_:
+        return tuple(node.tensor_of_any(tensor).reshape(-1).tolist())
+    return ()
+
+
+def _side(node: OnnxNode, side: str, names: tuple[str, ...]) -> Array:
+    """Return the keys or the values of a map; strings are places in a list of names.
+
+    One that is not in the list is nobody's place.
+    """
+    texts = _texts(node, side)
+    if texts:
+        places = {name: place for place, name in enumerate(names)}
+        return np.array([places.get(text, -1) for text in texts], np.int64)
     name = f"{side}_tensor"
     if node.has(name):
         return node.tensor(name).reshape(-1)
@@ -63,10 +81,25 @@ def _default(node: OnnxNode, dtype: np.dtype[np.generic]) -> Array:
     return np.array([node.number("default_float", -0.0)], dtype)
 
 
+def _default_text(node: OnnxNode) -> str:
+    """Return the string for a key that is not in the map."""
+    if node.has("default_tensor"):
+        return str(node.tensor_of_any("default_tensor").reshape(-1)[0])
+    return node.word("default_string", "_Unused")
+
+
 def label_encoder(node: OnnxNode) -> Tensor:
-    """Read LabelEncoder: values of a map by its keys, the first of equal ones."""
-    refuse_strings(node, "classes_strings", "keys_strings", "values_strings")
-    keys, values, x = _side(node, "keys"), _side(node, "values"), node.input(0)
+    """Read LabelEncoder: values of a map by its keys, the first of equal ones.
+
+    Strings are the values that the model gives, or keys among those that it can have here.
+    """
+    x = node.input(0)
+    refuse_strings(node, "classes_strings", *() if node.names(x) else ("keys_strings",))
+    texts = _texts(node, "values")
+    names = distinct((*texts, _default_text(node))) if texts else ()
+    keys, values = _side(node, "keys", node.names(x)), _side(node, "values", names)
+    if bool(node.names(x)) != bool(_texts(node, "keys")):
+        raise node.malformed("keys or values that are strings, and the others are numbers")
     if keys.size != values.size or not keys.size or keys.dtype != np.dtype(x.dtype.value):
         raise node.malformed(
             f"{keys.size} keys of {keys.dtype} and {values.size} values for {x.dtype.value}",
@@ -76,5 +109,12 @@ def label_encoder(node: OnnxNode) -> Tensor:
     is_other = node.constant(np.ones((*x.shape, 1), np.float32))
     last = len(x.shape)
     index = node.emit(ArgMax(last), joined(node, (is_key, is_other), last), dtype=DType.INT64)
-    table = np.concatenate([values, _default(node, values.dtype)]).astype(values.dtype)
-    return node.emit(Gather(0), node.constant(table), index)
+    if texts:
+        default = np.array([names.index(_default_text(node))], np.int64)
+    else:
+        default = _default(node, values.dtype)
+    table = np.concatenate([values, default]).astype(values.dtype)
+    found = node.emit(Gather(0), node.constant(table), index)
+    if texts:
+        node.emitter.name_values(found, names)
+    return found

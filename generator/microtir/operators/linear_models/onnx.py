@@ -16,6 +16,7 @@ from microtir.operators.common.onnx_ml import (
     rows_of,
     transformed,
     transformed_targets,
+    with_named_labels,
 )
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import joined
@@ -80,7 +81,7 @@ ONNX_READERS = (
                domain=ML),
     OnnxReader(
         "LinearClassifier",
-        linear_classifier,
+        with_named_labels(linear_classifier),
         attributes=(*_ATTRIBUTES, "classlabels_ints", "classlabels_strings", "multi_class"),
         outputs=2,
         domain=ML,

@@ -14,7 +14,12 @@ from microtir.operators.common.onnx_types import onnx_type
 def constant(node: OnnxNode) -> Tensor:
     """Read Constant, whose value one of several attributes holds."""
     if node.has("value"):
-        return node.constant(node.tensor("value"))
+        is_text = node.tensor_of_any("value").dtype == np.object_
+        return node.constant(node.tensor_of_any("value") if is_text else node.tensor("value"))
+    if node.has("value_string"):
+        return node.constant(np.array(node.word("value_string"), np.object_))
+    if node.has("value_strings"):
+        return node.constant(np.array(node.list_of_words("value_strings"), np.object_))
     if node.has("value_int"):
         return node.constant(np.array(node.integer("value_int"), np.int64))
     if node.has("value_float"):
@@ -24,7 +29,9 @@ def constant(node: OnnxNode) -> Tensor:
     if node.has("value_floats"):
         return node.constant(np.array(node.list_of_numbers("value_floats"), np.float32))
     raise node.unsupported(
-        "its value is no number", "a tensor, a number, or a list of them", "export it as a tensor"
+        "it has no value",
+        "a tensor, a number or string, or a list of them",
+        "export it as a tensor",
     )
 
 
@@ -84,7 +91,15 @@ ONNX_READERS = (
         "Constant",
         constant,
         (0, 0),
-        ("value", "value_float", "value_floats", "value_int", "value_ints"),
+        (
+            "value",
+            "value_float",
+            "value_floats",
+            "value_int",
+            "value_ints",
+            "value_string",
+            "value_strings",
+        ),
     ),
     OnnxReader("ConstantOfShape", constant_of_shape, attributes=("value",)),
     OnnxReader("Shape", shape_of, attributes=("end", "start")),

@@ -31,6 +31,7 @@ from microtir.operators.common.onnx_ml import (
     post_transform,
     rows_of,
     transformed,
+    with_named_labels,
 )
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along, int32s, joined
@@ -310,7 +311,7 @@ ONNX_READERS = (
     ),
     OnnxReader(
         "SVMClassifier",
-        svm_classifier,
+        with_named_labels(svm_classifier),
         attributes=(
             *_ATTRIBUTES, "classlabels_ints", "classlabels_strings", "prob_a", "prob_b",
             "vectors_per_class",

@@ -30,7 +30,7 @@ def tree_ensemble(
     """Walk down each tree for each row, and join what the leaves give."""
     targets = more[0] if more else np.tile(np.arange(op.targets), (len(weights), 1))
     tracks = more[1] if len(more) > 1 else np.zeros(len(features), np.int32)
-    result = np.full((len(x), op.targets), _START[op.aggregate], np.float32)
+    result = np.full((len(x), op.targets), _START[op.aggregate], weights.dtype)
     for row, values in enumerate(x):
         for root in roots:
             at = int(root)

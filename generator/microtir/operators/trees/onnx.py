@@ -21,6 +21,7 @@ from microtir.operators.common.onnx_ml import (
     rows_of,
     transformed,
     transformed_targets,
+    with_named_labels,
 )
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import joined
@@ -247,7 +248,7 @@ ONNX_READERS = (
     ),
     OnnxReader(
         "TreeEnsembleClassifier",
-        tree_ensemble_classifier,
+        with_named_labels(tree_ensemble_classifier),
         attributes=(*_attributes("class"), "classlabels_int64s", "classlabels_strings"),
         outputs=2,
         domain=ML,

@@ -201,6 +201,7 @@ def _port(port: PortData, memory: MemoryData) -> Port:
         port.offset,
         port.row_bytes,
         pools.index(port.pool) if port.pool is not None else 0,
+        names=port.names,
     )
 
 
