@@ -58,7 +58,7 @@ from benchmarks import (
 )
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
-from microtir import resources
+from microtir.support import resources
 
 ROOT = Path(__file__).parent.parent
 

@@ -16,14 +16,15 @@ from pathlib import Path
 import numpy as np
 
 import microtir
-from microtir import driver, resources
+from microtir import driver
 from microtir.artifact import Artifact
 from microtir.boards import Board, Label, ProjectType, all_boards
 from microtir.boards.errors import BuildError, ModelTooLargeError
-from microtir.config.names import module_name_from
 from microtir.errors import MicrotirError
 from microtir.profiling import Profile, profile
 from microtir.projects import run_samples
+from microtir.support import resources
+from microtir.support.names import module_name_from
 
 RECORDED = Path(__file__).parent / "boards.json"
 EXAMPLE = "digits_int8"

@@ -42,7 +42,7 @@ from microtir.host.backend import SharedLibrary
 from microtir.host.build import Build
 from microtir.host.tensors import aligned, empty_output, ports
 from microtir.host.toolchain import find_compiler
-from microtir.ir_module import PortKind
+from microtir.module.ir_module import PortKind
 
 RECORDED = Path(__file__).parent / "host.json"
 PACKAGES = ("onnxruntime", "onnx", "ai_edge_litert")

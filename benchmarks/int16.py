@@ -23,7 +23,7 @@ from microtir.config import CompilationConfig, Optimize
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected

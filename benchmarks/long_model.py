@@ -15,7 +15,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D

@@ -30,9 +30,9 @@ from microtir.boards import load_board
 from microtir.config import CompilationConfig, Numerics
 from microtir.frontend import from_onnx, from_tflite
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.profiling import profile
+from microtir.rewrite.reference import execute
 
 RECORDED = Path(__file__).parent / "onnx_twins.json"
 MODELS = ("ad01_int8", "kws_int8", "resnet8_int8", "vww_int8")

@@ -22,12 +22,12 @@ from microtir import driver
 from microtir.artifact import Artifact
 from microtir.boards import Board, load_board
 from microtir.config import CompilationConfig
-from microtir.graph.macs import macs
-from microtir.graph.reference import execute
-from microtir.graph.streaming import windows
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.profiling import profile
 from microtir.projects import run_samples
+from microtir.rewrite.facts.macs import macs
+from microtir.rewrite.reference import execute
+from microtir.rewrite.requests.streaming import windows
 from scripts.models.keyword_spotter import TimePadding, keyword_spotter
 
 RECORDED = Path(__file__).parent / "over_time.json"

@@ -19,7 +19,7 @@ from benchmarks.boards import models_folder
 from benchmarks.long_model import OPERATORS, long_model
 from microtir import driver
 from microtir.config import CompilationConfig, Optimize, Target
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 
 RECORDED = Path(__file__).parent / "planning.json"
 MODEL = "vww_int8"

@@ -21,11 +21,11 @@ from microtir import driver
 from microtir.artifact import Artifact
 from microtir.boards import Board, load_board
 from microtir.config import Budget, CompilationConfig, Optimize
-from microtir.config.names import module_name_from
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.plan.ir import Plan
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.profiling import profile
+from microtir.support.names import module_name_from
 
 RECORDED = Path(__file__).parent / "streaming.json"
 BOARD = "mps2_an386"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from microtir.errors import OutputError
-from microtir.files import replace_file, replace_folder
 from microtir.support import scratch
+from microtir.support.files import replace_file, replace_folder
 
 
 def names(folder: Path) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from microtir import resources
 from microtir.errors import MicrotirError
+from microtir.support import resources
 
 Finder = Callable[[], Path]
 FOLDERS = [resources.templates, resources.runtime_crt, resources.boards]

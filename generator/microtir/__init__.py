@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from microtir.config import CompilationConfig, Executor, Runtime, Target
     from microtir.driver import build, lower
     from microtir.errors import MicrotirError
-    from microtir.extra_passes import ExtraPasses
-    from microtir.ir_module import IRModule
+    from microtir.lowering.extra_passes import ExtraPasses
+    from microtir.module.ir_module import IRModule
     from microtir.schedule import Schedule
 
 __all__ = [
@@ -54,8 +54,8 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and an error for
         "Artifact": "artifact",
         "CompilationConfig": "config",
         "Executor": "config",
-        "ExtraPasses": "extra_passes",
-        "IRModule": "ir_module",
+        "ExtraPasses": "lowering.extra_passes",
+        "IRModule": "module.ir_module",
         "MicrotirError": "errors",
         "Runtime": "config",
         "Schedule": "schedule",

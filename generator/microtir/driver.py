@@ -12,35 +12,36 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from microtir import codegen, fit, memory
+from microtir import codegen, memory
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
-from microtir.constant_placement import placed_constants
-from microtir.excess import refuse_excess
 from microtir.executor import aot
 from microtir.external import Library, refuse_without_layers
-from microtir.extra_passes import ExtraPasses, applied
-from microtir.function_lowering import FunctionLowering, emitted, merged
-from microtir.graph_lowering import lowered_graph
-from microtir.inputs import configured, module_of
-from microtir.ir_module import IRModule
+from microtir.fit import budgets as fit
+from microtir.fit.trades import Trades
 from microtir.kernels import kernel_names, least_cost, refusals
+from microtir.lowering.constant_placement import placed_constants
+from microtir.lowering.excess import refuse_excess
+from microtir.lowering.extra_passes import ExtraPasses, applied
+from microtir.lowering.function_lowering import FunctionLowering, emitted, merged
+from microtir.lowering.graph_lowering import lowered_graph
+from microtir.lowering.inputs import configured, module_of
+from microtir.lowering.outcome import Compiler, artifact_of, code_of, module_with
+from microtir.lowering.ports import state_bytes
+from microtir.lowering.shared import Observer, Shared
 from microtir.measure import Functions, constants_of, figures_of
-from microtir.outcome import Compiler, artifact_of, code_of, module_with
+from microtir.module.ir_module import IRModule
+from microtir.module.program import Program
 from microtir.plan.ir import PlanConstraints
 from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
-from microtir.ports import state_bytes
-from microtir.program import Program
-from microtir.requested import completed, requested_graph
+from microtir.rewrite.requests.requested import completed, requested_graph
 from microtir.schedule import Schedule
-from microtir.shared import Observer, Shared
 from microtir.support.arguments import checked_arguments
 from microtir.te import ScalarVar, Tensor
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import Buffer, PrimFunc, Var
 from microtir.tir.verify import verify, verify_module
-from microtir.trades import Trades
 
 __all__ = ["Compiler", "build", "compile_once", "lower"]
 

@@ -14,14 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from microtir import CompilationConfig, resources
-from microtir.config.names import module_name_from
+from microtir import CompilationConfig
 from microtir.frontend import read_model
 from microtir.report.collect import describe
 from microtir.report.data import Report
 from microtir.report.geometry import draw
 from microtir.report.html import to_html
 from microtir.report.summary import headline
+from microtir.support import resources
+from microtir.support.names import module_name_from
 from scripts.models.shapes import SHAPES
 from scripts.product.picture import map_of
 

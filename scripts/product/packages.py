@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 
 import microtir
-from microtir import artifact, boards, packages, projects, resources
+from microtir import artifact, boards, packages, projects
 from microtir.device.emulate import emulator_command, run_program
+from microtir.support import resources
 
 HARDWARE = ("/usr/share/arduino-builder", "/usr/share/arduino/hardware")
 SAMPLES = 3

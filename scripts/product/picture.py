@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 
 import microtir
-from microtir import CompilationConfig, resources
+from microtir import CompilationConfig
 from microtir.report.collect import describe
 from microtir.report.html import to_html
+from microtir.support import resources
 from scripts.product.pages import ROOT
 
 PICTURE = ROOT / "docs" / "memory-map.svg"

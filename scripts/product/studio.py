@@ -22,7 +22,7 @@ from pathlib import Path
 
 from selenium.webdriver.common.keys import Keys
 
-from microtir import resources
+from microtir.support import resources
 from scripts.product.browser import PHONE, WIDE, Browser, browser
 
 _TABS = ("memory", "layers", "code", "trades", "compare", "download")

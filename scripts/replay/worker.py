@@ -24,10 +24,9 @@ from microtir.errors import MicrotirError
 @lru_cache(maxsize=1)
 def _module(model: str) -> Any:
     if model.startswith("odd:"):
-        from microtir.ir_module import IRModule
         from tests.support.odd_graphs import odd_graph
 
-        return IRModule(graph=odd_graph(int(model.removeprefix("odd:"))))
+        return microtir.IRModule(graph=odd_graph(int(model.removeprefix("odd:"))))
     return microtir.frontend.from_tflite(model)
 
 

@@ -12,8 +12,8 @@ import microtir
 from microtir import CompilationConfig
 from microtir.errors import RunError
 from microtir.frontend import from_tflite
-from microtir.graph import reference
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
+from microtir.rewrite import reference
 from tests.support.operator_cases import generate
 from tests.support.small_models import quantised_graph
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from microtir.resources import runtime_crt
+from microtir.support.resources import runtime_crt
 from tests.support.c_compilers import STRICT, compiler_output
 
 INTERFACE = runtime_crt() / "microtvm" / "base"

@@ -10,7 +10,7 @@ import microtir
 from benchmarks import over_time
 from benchmarks.boards import TOLERANCE
 from microtir.boards import load_board
-from microtir.graph.macs import macs
+from microtir.rewrite.facts.macs import macs
 from scripts.models import keyword_spotter
 from scripts.models.keyword_spotter import TimePadding
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from microtir import Target, resources
+from microtir import Target
 from microtir.boards import Board, ProjectType, all_boards, load_board
 from microtir.boards.board import EmulatorKind, MemoryKind
 from microtir.boards.errors import BoardError
 from microtir.boards.search import BOARD_PATH
 from microtir.config import Family
+from microtir.support import resources
 
 MINIMAL = """
 title = "A board"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from microtir import CompilationConfig, Executor, build, frontend, resources
+from microtir import CompilationConfig, Executor, build, frontend
 from microtir.boards import Console, ProjectType, load_board
 from microtir.profiling import measure, profile
 from microtir.projects import ProjectOptions, generate
+from microtir.support import resources
 from tests.support.board_projects import digits, digits_samples, executed_boards, with_main
 
 BOARDS = executed_boards()

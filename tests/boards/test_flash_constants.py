@@ -13,7 +13,7 @@ from microtir.boards import load_board
 from microtir.config import CompilationConfig
 from microtir.device.emulate import emulator_command, run_program
 from microtir.dtype import DType
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.tir.build import add, cast
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Scope, Store, Var
 from tests.support.programs import artifact_of

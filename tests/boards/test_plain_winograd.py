@@ -8,12 +8,12 @@ import pytest
 from microtir import driver
 from microtir.boards import load_board
 from microtir.config import CompilationConfig
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
 from microtir.kernels.c_blocks.winograd import FAST, NARROW, WIDE, Form
+from microtir.module.ir_module import IRModule
 from microtir.operators.convolution.definition import Conv2D
 from microtir.profiling import profile
 from microtir.projects import ProjectOptions, Samples
+from microtir.rewrite.reference import execute
 from tests.kernels.test_code_bytes import SAME, linear
 from tests.support.graphs import graph
 

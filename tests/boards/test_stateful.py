@@ -11,9 +11,9 @@ import microtir
 from microtir import CompilationConfig, Executor
 from microtir.boards import ProjectType, load_board
 from microtir.boards.errors import EmulatorError, ProjectError
-from microtir.graph.reference import execute_steps
 from microtir.host import Session
 from microtir.projects import Project, ProjectOptions, Samples, generate, run_samples
+from microtir.rewrite.reference import execute_steps
 from tests.execute.stateful import Case, case_of
 from tests.support.board_projects import digits
 from tests.support.stateful import random_model

@@ -9,8 +9,8 @@ import pytest
 from microtir import driver
 from microtir.boards import load_board
 from microtir.config import CompilationConfig
-from microtir.ir_module import IRModule
 from microtir.kernels import candidates
+from microtir.module.ir_module import IRModule
 from microtir.operators.convolution.definition import Conv2D
 from microtir.plan.ir import IN_ONE_CALL
 from microtir.profiling import profile

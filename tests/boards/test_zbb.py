@@ -13,12 +13,12 @@ import microtir
 from microtir import CompilationConfig
 from microtir.boards import ProjectType, load_board
 from microtir.dtype import DType
-from microtir.graph.reference import execute
 from microtir.instruction_sets.riscv import RiscV
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.profiling import measure
 from microtir.profiling.disassembly import disassemble
 from microtir.projects import generate, run_samples
+from microtir.rewrite.reference import execute
 from tests.support.board_projects import digits
 from tests.support.dsp_cases import DspCase, convolution, floating, fully_connected
 

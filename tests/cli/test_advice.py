@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from microtir import resources
 from microtir.cli.app import APP
+from microtir.support import resources
 from tests.support.command import INT8, Command
 
 PACKAGE = Path(resources.__file__).parent

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 import microtir as package
-from microtir import frontend, graph_lowering
+from microtir import frontend
 from microtir.config import OPTIONS, CompilationConfig
 from microtir.frontend.operator_table import operator_rows
-from microtir.graph.passes import graph_passes_of
 from microtir.instruction_sets import ARCHITECTURES, CPUS
+from microtir.lowering import graph_lowering
+from microtir.rewrite.optimise import graph_passes_of
 from microtir.tir import passes as tir_passes
 from tests.support.command import INT8, Command
 

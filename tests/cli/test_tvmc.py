@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir.compat.microtvm.tvmc_flags import TVMC_FLAGS
-from microtir.compat.microtvm.tvmc_refused import REFUSED, instead_of
+from microtir.cli.tvmc_refused import REFUSED, instead_of
+from microtir.config.tvmc_flags import TVMC_FLAGS
 from tests.support.command import INT8, TEST_SET, Command
 
 COMPILE = [

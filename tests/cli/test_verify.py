@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from microtir.resources import install_extra
+from microtir.support.resources import install_extra
 from tests.frontend.test_control import coder
 from tests.support.command import FLOAT, INT8, TEST_SET, Command
 from tests.support.hybrid import hybrid_model

@@ -18,11 +18,11 @@ from microtir.artifact import Artifact, OutputData, read_metadata
 from microtir.codegen.interface.packed import RUNTIME_VERSION
 from microtir.config import Runtime
 from microtir.errors import UsageError
-from microtir.ir_module import ConfigMissing, IRModule
-from microtir.memory_plan import MemoryPlan, PlannedPool
-from microtir.resources import runtime_crt
+from microtir.module.ir_module import ConfigMissing, IRModule
+from microtir.support.resources import runtime_crt
 from microtir.tir.build import seq
 from microtir.tir.ir import PrimFunc
+from microtir.tir.memory_plan import MemoryPlan, PlannedPool
 from tests.support.c_compilers import (
     C_COMPILERS,
     CPP_COMPILERS,

@@ -17,7 +17,7 @@ from microtir import host
 from microtir.codegen.printer.environment import render
 from microtir.dtype import DType
 from microtir.errors import InterpreterError
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.tir import build
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.intrinsics import SIGNATURES

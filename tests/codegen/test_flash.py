@@ -9,7 +9,7 @@ from microtir import codegen, host
 from microtir.config import CompilationConfig
 from microtir.dtype import DType
 from microtir.errors import UsageError
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,

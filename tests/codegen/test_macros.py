@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from microtir.config.names import c_name, is_identifier
+from microtir.support.names import c_name, is_identifier
 
 _HEADERS = ("stdint.h", "stddef.h", "math.h", "string.h")
 # Compiler -> more flags, and more headers that generated code for its targets includes.

@@ -7,8 +7,8 @@ import pytest
 from microtir.codegen.printer.main_printer import alive_at_steps
 from microtir.codegen.printer.names import ScopedNames, UniqueNames
 from microtir.dtype import DType
-from microtir.memory_plan import BufferPlacement
 from microtir.tir.ir import Buffer, Var
+from microtir.tir.memory_plan import BufferPlacement
 
 
 @pytest.mark.parametrize(

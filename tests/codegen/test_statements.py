@@ -7,7 +7,7 @@ from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import function_text, signature
 from microtir.codegen.program import make_program
 from microtir.dtype import DType
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.tir.build import add, cast, mul, seq
 from microtir.tir.ir import (
     Allocate,

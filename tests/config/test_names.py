@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microtir.config.names import (
+from microtir.support.names import (
     MAX_C_NAME,
     RESERVED_WORDS,
     c_name,

@@ -6,11 +6,11 @@ from itertools import combinations
 
 import pytest
 
-from microtir.compat.microtvm.legacy_options import LEGACY
 from microtir.config import OPTIONS, CompilationConfig, Executor, Option, Section
 from microtir.config.assemble import assemble
 from microtir.config.enums import ExecutorKind
 from microtir.config.executor import SECTIONS
+from microtir.config.legacy_options import LEGACY
 from microtir.errors import ConfigError
 from tests.support.option_samples import Sample, all_values
 from tests.support.seeds import seeds

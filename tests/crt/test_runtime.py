@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from microtir.resources import runtime_crt
+from microtir.support.resources import runtime_crt
 from tests.support.c_compilers import (
     C_COMPILERS,
     CPP_COMPILERS,

@@ -13,17 +13,17 @@ import microtir
 from microtir import CompilationConfig, Target, custom, te
 from microtir.dtype import DType
 from microtir.errors import GraphError, MicrotirError, RunError, UnsupportedModelError, UsageError
-from microtir.graph import reference
 from microtir.graph.ir import Array, Node, Quantization, TensorType
 from microtir.graph.text import to_text
 from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import RelativeTolerance
 from microtir.host.verify import verify
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators import OperatorRecord
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.custom.definition import Custom
+from microtir.rewrite import reference
 from microtir.schedule import Schedule
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Store
 from microtir.tir.text import parse_function

@@ -21,7 +21,7 @@ from microtir.device.link import Link, ProcessLink, SerialLink
 from microtir.device.session import PROTOCOL, Message, check_models
 from microtir.device.transport import Decoder, MessageFrame, encode
 from microtir.errors import MicrotirError
-from microtir.ir_module import ModelInfo
+from microtir.module.ir_module import ModelInfo
 from microtir.projects import Project, ProjectOptions, generate
 from tests.support.board_projects import digits, digits_samples
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir import resources
 from microtir.device.transport import PAYLOAD_MAX, Decoder, MessageFrame, crc16, encode
+from microtir.support import resources
 
 FRAMES = st.builds(MessageFrame, st.integers(0, 255), st.integers(0, 255), st.binary(max_size=64))
 # What garbage is made of: also the start of a frame, and headers that promise a payload.

@@ -12,15 +12,15 @@ from microtir import IRModule
 from microtir.config import Budget, CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.pooling.definition import MaxPool2D
+from microtir.rewrite.reference import execute
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse, to_text
 from tests.driver.test_streaming import lowered, run
-from tests.graph.test_cut_columns import random_cut
+from tests.rewrite.test_cut_columns import random_cut
 from tests.support.graphs import graph as make_graph
 from tests.support.streams import Garden
 

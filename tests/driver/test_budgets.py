@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 import microtir
-from microtir import Executor, IRModule, resources
+from microtir import Executor, IRModule
 from microtir.codegen import measured
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.errors import MemoryPlanError
 from microtir.graph.ir import Graph
+from microtir.support import resources
 from tests.support.seeds import seeds
 from tests.support.streams import Garden
 

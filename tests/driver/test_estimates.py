@@ -11,11 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import microtir
-from microtir import Executor, IRModule, memory, resources
+from microtir import Executor, IRModule, memory
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.memory.lifetimes import lifetimes
-from microtir.program import Program
+from microtir.module.program import Program
+from microtir.support import resources
 from tests.driver.test_streaming import random_graph
 from tests.support.odd_graphs import odd_graph
 

@@ -9,19 +9,19 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from microtir import fit
 from microtir.config import CompilationConfig
 from microtir.dtype import DType
+from microtir.fit import budgets as fit
 from microtir.graph.ir import Graph, Node
 from microtir.measure import ConstantData, Figures, FlashUse, Stacks, WorstStack
-from microtir.memory_plan import ConstantPlan, MemoryPlan
+from microtir.module.program import Program
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Cost, LayoutKind, Plan, PlanConstraints
 from microtir.plan.work import plan_work
-from microtir.program import Program
 from microtir.tir.build import seq
 from microtir.tir.ir import PrimFunc
+from microtir.tir.memory_plan import ConstantPlan, MemoryPlan
 from tests.plan.test_limits import chain
 
 CODE = 300  # of the fast kernel, which all layers share

@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 
 import microtir
-from microtir import driver, fit
+from microtir import driver
 from microtir.codegen.program import make_program
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
+from microtir.fit import budgets as fit
+from microtir.lowering.stages import pipeline
 from microtir.measure.functions import kernels_of
-from microtir.stages import pipeline
 from microtir.tir.ir import PrimFunc
 from tests.support.small_models import mixed_graph, module_of
 
 # The function behind each stage of `stages.pipeline`, where it is called from, in order.
 STAGES = (
     ("graph", "microtir.driver.lowered_graph"),
-    ("plan", "microtir.shared.plan"),
+    ("plan", "microtir.lowering.shared.plan"),
     ("lowering", "microtir.driver.emitted"),
     ("executor", "microtir.executor.aot.main"),
     ("memory", "microtir.memory.place"),

@@ -14,11 +14,11 @@ from microtir import CompilationConfig, Executor, host
 from microtir.artifact import Artifact
 from microtir.config import Optimize
 from microtir.graph.ir import Array, Graph
-from microtir.graph.reference import execute
 from microtir.host.layers import first_wrong_layer
 from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import RelativeTolerance
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
+from microtir.rewrite.reference import execute
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT
 from tests.support.seeds import seeds

@@ -10,11 +10,11 @@ from microtir import CompilationConfig, Target, host
 from microtir.codegen.metadata import PlanesData
 from microtir.dtype import DType
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.plan.ir import LayoutKind
+from microtir.rewrite.reference import execute
 from tests.support import graphs
 
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4")).with_(module_name="net")

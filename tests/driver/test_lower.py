@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir import CompilationConfig, IRModule, Target, resources, te
+from microtir import CompilationConfig, IRModule, Target, te
 from microtir.dtype import DType
 from microtir.errors import TirError, UsageError
-from microtir.ir_module import ConfigMissing
+from microtir.module.ir_module import ConfigMissing
 from microtir.schedule import Schedule
+from microtir.support import resources
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer, For, LoopKind, PrimFunc
 from microtir.tir.visitor import walk

@@ -16,10 +16,10 @@ from microtir.config.enums import Optimize
 from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.rewrite.reference import execute
 from microtir.tir.ir import KernelCall, PrimFunc
 from microtir.tir.passes import merging
 from tests.support import graphs

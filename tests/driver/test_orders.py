@@ -16,7 +16,6 @@ from microtir.config.enums import Optimize
 from microtir.errors import MemoryPlanError
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.operator import Operator
-from microtir.graph.reference import execute
 from microtir.host.layers import first_wrong_layer
 from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import RelativeTolerance
@@ -24,6 +23,7 @@ from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.rewrite.reference import execute
 from microtir.tir.text import to_text
 from tests.driver.test_streaming import random_graph, run
 from tests.support.graphs import graph as make_graph

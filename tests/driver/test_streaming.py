@@ -11,12 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import microtir
-from microtir import IRModule, resources
+from microtir import IRModule
 from microtir.config import CompilationConfig, host
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
 from microtir.plan import grouping
+from microtir.rewrite.reference import execute
+from microtir.support import resources
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, Buffer, For, PrimFunc
 from microtir.tir.visitor import walk

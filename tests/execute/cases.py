@@ -9,9 +9,9 @@ import numpy as np
 
 import microtir
 from microtir import CompilationConfig, Target
-from microtir.config.names import module_name_from
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
+from microtir.support.names import module_name_from
 from tests.support.batch import load_batch
 from tests.support.operator_cases import OPERATORS, generate
 from tests.support.sketch import Case

@@ -18,7 +18,7 @@ import numpy as np
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig
 from microtir.errors import MemoryPlanError, TirError
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.execute import cases as operators
 from tests.execute import test_arm_kernels as arm
 from tests.execute import test_blocked as blocked

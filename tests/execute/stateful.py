@@ -18,8 +18,8 @@ import microtir
 from microtir import CompilationConfig
 from microtir.artifact import Artifact
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute_steps
 from microtir.host.model import Model
+from microtir.rewrite.reference import execute_steps
 from tests.support.batch import load_batch
 from tests.support.sanitizers import FLAGS
 from tests.support.seeds import seeds

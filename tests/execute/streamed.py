@@ -19,8 +19,8 @@ from microtir.config import Optimize
 from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import Array, Graph
-from microtir.graph.streaming import windows
 from microtir.host.model import Model
+from microtir.rewrite.requests.streaming import windows
 from tests.support.batch import load_batch
 from tests.support.networks_over_time import (
     NETWORKS,

@@ -10,8 +10,8 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
+from microtir.rewrite.reference import execute
 from tests.execute.vector import SIZES
 from tests.support.dsp_cases import cases
 from tests.support.emulated_arm import AARCH64, differing

@@ -15,9 +15,9 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.plan.ir import PlannedOperator
+from microtir.rewrite.reference import execute
 from tests.support import c_compilers
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems

@@ -12,7 +12,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from scripts.models.recurrent import Kind, svdf
 from tests.support.emulated_arm import M4, differing
 from tests.support.operator_cases import generate

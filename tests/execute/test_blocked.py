@@ -15,9 +15,9 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Measure, Optimize
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.plan.ir import Plan
+from microtir.rewrite.reference import execute
 from microtir.tir.ir import Array
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems

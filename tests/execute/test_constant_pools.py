@@ -15,12 +15,12 @@ import microtir
 from microtir import CompilationConfig, Executor, Runtime, host, te
 from microtir.artifact import Artifact
 from microtir.config import ConstantPoolInfo
-from microtir.config.names import c_name, macro_name
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory import Constant, place_constants
-from microtir.memory_plan import ConstantPlan
+from microtir.support.names import c_name, macro_name
 from microtir.tir.ir import Buffer
+from microtir.tir.memory_plan import ConstantPlan
 from tests.support.c_compilers import HOST_COMPILERS, compiler_output, strict_problems
 from tests.support.small_models import module_of, quantised_graph, reference_outputs, sample_inputs
 

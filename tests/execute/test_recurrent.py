@@ -10,7 +10,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
-from microtir.graph.reference import execute_steps
+from microtir.rewrite.reference import execute_steps
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT
 from tests.support.operator_cases import RECURRENT, generate

@@ -9,8 +9,8 @@ import pytest
 
 import microtir
 from microtir import host
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
+from microtir.rewrite.reference import execute
 from tests.execute import vector
 from tests.execute.vector import Batch, compare
 from tests.support import c_compilers

@@ -17,11 +17,11 @@ import numpy as np
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
 from microtir.kernels import candidates
+from microtir.module.ir_module import IRModule
 from microtir.plan.ir import Plan
 from microtir.plan.measured import Cost, Key, Measured, signature
+from microtir.rewrite.reference import execute
 from tests.support.batch import load_batch
 from tests.support.dsp_cases import DspCase, Sizes, cases, global_average
 from tests.support.remainders import thinned

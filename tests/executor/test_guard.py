@@ -14,11 +14,11 @@ from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
 from microtir.dtype import DType
 from microtir.errors import ConfigError
-from microtir.graph.input_guards import seen_range
 from microtir.graph.ir import Array, Graph
 from microtir.host.declarations import declarations
 from microtir.host.toolchain import find_compiler
-from microtir.ir_module import IRModule, SeenRange
+from microtir.lowering.input_guards import seen_range
+from microtir.module.ir_module import IRModule, SeenRange
 from microtir.operators.activations.definition import HardSwish
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.conversion.definition import Dequantize, Quantize

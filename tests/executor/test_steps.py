@@ -15,7 +15,7 @@ from microtir.artifact import Artifact
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph
-from microtir.ir_module import IRModule, ModelInfo, Port
+from microtir.module.ir_module import IRModule, ModelInfo, Port
 from tests.support.board_projects import digits_with
 from tests.support.c_compilers import STRICT
 from tests.support.sanitizers import FLAGS

@@ -22,14 +22,14 @@ from microtir.boards import ProjectType, load_board
 from microtir.config import External, ExternalLibrary
 from microtir.errors import ConfigError, RunError, ToolError
 from microtir.frontend import from_tflite
-from microtir.graph import reference
 from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import RelativeTolerance
 from microtir.host.verify import verify
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.profiling.profile import Profile, profile
 from microtir.projects import generate
 from microtir.projects.remote import run_samples
+from microtir.rewrite import reference
 from microtir.search.external import choose_external
 from tests.support.c_compilers import HOST_COMPILERS, strict_problems
 from tests.support.command import Command

@@ -14,9 +14,9 @@ from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
 from microtir.errors import RunError, UsageError
 from microtir.external import Code, Hooks, Library, Match, Rule, device
-from microtir.graph import reference
 from microtir.operators.activations.definition import LeakyRelu
 from microtir.operators.arithmetic.definition import Mul
+from microtir.rewrite import reference
 from microtir.tir.ir import ExternSource
 from tests.external.test_library import X, model
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output

@@ -19,8 +19,8 @@ from microtir.codegen.metadata import MemoryData
 from microtir.config import WorkspacePoolInfo
 from microtir.errors import ConfigError, MicrotirError, UnsupportedModelError, UsageError
 from microtir.frontend import check, from_tflite
-from microtir.graph import reference
 from microtir.operators.npu.definition import EthosU
+from microtir.rewrite import reference
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.ethos_u import NpuModel, expected
 

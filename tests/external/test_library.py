@@ -10,11 +10,11 @@ import pytest
 import microtir
 from microtir.errors import RunError, UsageError
 from microtir.external import Code, Hooks, Library, Match, Pattern, Rule
-from microtir.graph import reference
 from microtir.graph.ir import Array
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.activations.definition import LeakyRelu
 from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.rewrite import reference
 from microtir.tir.ir import ExternSource
 from tests.support.graphs import constant, graph, node, tensor
 

@@ -12,7 +12,7 @@ import microtir
 from microtir import CompilationConfig
 from microtir.frontend import from_tflite
 from microtir.operators.npu.definition import EthosU
-from microtir.resources import example
+from microtir.support.resources import example
 from tests.support.c_compilers import strict_problems
 
 VELA = shutil.which("vela")

@@ -13,18 +13,18 @@ import microtir
 from microtir import CompilationConfig, Target
 from microtir.artifact import Artifact
 from microtir.config.enums import Optimize
-from microtir.config.names import module_name_from
 from microtir.frontend import check, from_tflite, signatures
 from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import SampleBatch
 from microtir.operators.arithmetic.tflite import AddOptions, MulOptions, SubOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.control.definition import EndIf, Repeat
 from microtir.operators.movement.tflite import ConcatenationOptions
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
+from microtir.support.names import module_name_from
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import refusal
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import check, from_tflite, inspect
-from microtir.graph.verify import verify
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
 from microtir.operators.convolution.tflite import Conv2DOptions
@@ -22,6 +21,7 @@ from microtir.operators.movement.tflite import (
     SplitOptions,
     StridedSliceOptions,
 )
+from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, add, int8, ints, model, refusal, scalar, zeros

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.frontend import from_tflite
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.tflm import run_tflm

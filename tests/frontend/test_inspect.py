@@ -9,12 +9,12 @@ import pytest
 from microtir.errors import UsageError
 from microtir.frontend import from_tflite, inspect
 from microtir.frontend.inspect import TensorSummary
-from microtir.graph.macs import macs
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.rewrite.facts.macs import macs
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import Value, add, int8, model, read_node, zeros
 

@@ -12,8 +12,6 @@ from microtir import CompilationConfig, Target
 from microtir.dtype import DType
 from microtir.frontend.older_quantization import EXACT
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.operators.common.tflite_schema import Padding
 from microtir.operators.convolution.tflite import Conv2DOptions
@@ -21,6 +19,8 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.definition import Relabel
 from microtir.operators.movement.tflite import ConcatenationOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.execute.cases import compare
 from tests.support.c_compilers import STRICT

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
 from microtir.operators.convolution.tflite import DepthwiseConv2DOptions
+from microtir.rewrite.reference import execute
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, int8, model, read, refusal
 from tests.support.tflm import run_tflm

@@ -11,7 +11,6 @@ import pytest
 
 from microtir import frontend
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.conversion.tflite import CastOptions
 from microtir.operators.movement.tflite import (
@@ -22,6 +21,7 @@ from microtir.operators.movement.tflite import (
 )
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.operators.shapes.tflite import ShapeOptions
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import Value, model, read, refusal, scalar
 from tests.support.litert import run_litert

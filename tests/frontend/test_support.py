@@ -13,7 +13,6 @@ from microtir.frontend.tflite_subgraphs import CONTROL_OPTIONS
 from microtir.frontend.tflite_variables import VARIABLE_OPTIONS
 from microtir.graph.ir import Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.graph.rules import quantization
 from microtir.operators import OPERATORS, OperatorRecord
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.quantization import EQUAL, UNUSED
@@ -24,6 +23,7 @@ from microtir.operators.definition import Trait
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ConcatenationOptions, ReshapeOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
+from microtir.rewrite.facts.rules import quantization
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, add, int8, ints, model, read_node, refusal, zeros

@@ -14,10 +14,10 @@ from microtir.dtype import DType
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend import check, from_tflite, inspect
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation
-from microtir.graph.verify import verify
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.convolution.tflite import Conv2DOptions
+from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import Value, add, int8, model, read, refusal, zeros
 

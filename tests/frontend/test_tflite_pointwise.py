@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from microtir.graph.operator import Operator
-from microtir.graph.reference import execute
 from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
 from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
@@ -24,6 +23,7 @@ from microtir.operators.reduction.definition import Mean
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
 from microtir.operators.softmax.tflite import LogSoftmaxOptions, SoftmaxOptions
+from microtir.rewrite.reference import execute
 from tests.frontend.models import Value, int8, ints, model, read, read_node, refusal, scalar, zeros
 from tests.support.tflm import run_tflm
 

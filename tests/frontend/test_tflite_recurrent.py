@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from microtir.frontend import from_tflite
-from microtir.graph.verify import verify
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.tflite_schema import BuiltinOperator, TfliteActivation
 from microtir.operators.recurrent.definition import Lstm, Svdf, gates_of
 from microtir.operators.recurrent.tflite import SVDFOptions, UnidirectionalSequenceLSTMOptions
+from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
 from tests.frontend.models import refusal
 

@@ -9,7 +9,6 @@ import pytest
 
 from microtir import frontend
 from microtir.graph.ir import Array, Graph
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.indexing.tflite import GatherOptions
@@ -19,6 +18,7 @@ from microtir.operators.movement.tflite import (
     StridedSliceOptions,
 )
 from microtir.operators.reduction.tflite import ReducerOptions
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import read
 

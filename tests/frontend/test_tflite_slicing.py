@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import microtir
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.movement.definition import StridedSlice
 from microtir.operators.movement.tflite import SliceOptions, StridedSliceOptions
+from microtir.rewrite.reference import execute
 from tests.frontend.models import Value, ints, model, read, read_node, refusal
 
 Entry: TypeAlias = "slice | int | EllipsisType | None"

@@ -12,10 +12,10 @@ import pytest
 from microtir.errors import ModelFileError
 from microtir.frontend import check, from_tflite
 from microtir.frontend.tflite_sparsity import FileSparsity, SparseAxis, written_out
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.conversion.tflite import DequantizeOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.litert import run_litert
 

@@ -12,11 +12,11 @@ import pytest
 from microtir.frontend import check, from_tflite
 from microtir.frontend.tflite_variables import CallOnceOptions
 from microtir.graph.ir import Graph
-from microtir.graph.passes import RemoveDeadNodes
-from microtir.graph.reference import execute_steps
-from microtir.graph.verify import verify
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.rewrite.optimise import RemoveDeadNodes
+from microtir.rewrite.reference import execute_steps
+from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.seeds import seeds

@@ -18,11 +18,11 @@ from microtir.config.enums import Optimize
 from microtir.frontend import from_tflite
 from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute_steps
-from microtir.graph.verify import verify
 from microtir.operators.arithmetic.tflite import AddOptions, MulOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.control.definition import EndIf, Repeat
+from microtir.rewrite.reference import execute_steps
+from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.stateful import handle, initialised

@@ -13,12 +13,12 @@ from onnx import TensorProto, helper, numpy_helper
 from microtir.config.states import states
 from microtir.errors import ToolError, UsageError
 from microtir.frontend import from_onnx, from_tflite
-from microtir.graph.bound_states import with_bound_states
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute, execute_steps
 from microtir.host.oracle import Oracle, check_format, expected_outputs
 from microtir.host.runtimes import OnnxRuntimeSession, Ports
 from microtir.host.samples import SampleBatch
+from microtir.rewrite.reference import execute, execute_steps
+from microtir.rewrite.requests.bound_states import with_bound_states
 from tests.support.command import FLOAT, INT8
 from tests.support.onnx_models import Array, ml_model_of, ml_node, model_of, typed
 from tests.support.stateful import running_sum

@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir import CompilationConfig, Target, resources
+from microtir import CompilationConfig, Target
 from microtir.artifact import Artifact
 from microtir.boards import ProjectType
 from microtir.boards.errors import EmulatorError
 from microtir.device import session as protocol
 from microtir.device.link import ProcessLink
 from microtir.errors import RunError, UsageError
-from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node
 from microtir.host import Session
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.projects import Project, ProjectOptions, generate
+from microtir.rewrite import reference
+from microtir.support import resources
 from tests.support.board_projects import digits, digits_samples
 from tests.support.pages import follow, shown
 from tests.support.small_models import quantised_graph

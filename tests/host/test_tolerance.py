@@ -9,8 +9,6 @@ import pytest
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph
-from microtir.graph.macs import terms
-from microtir.graph.reference import execute, execute_exactly
 from microtir.host.compare import Comparison, compare
 from microtir.host.tolerance import (
     PLAUSIBLE,
@@ -25,6 +23,8 @@ from microtir.operators import OPERATORS
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Sub
 from microtir.operators.dense.definition import FullyConnected
+from microtir.rewrite.facts.macs import terms
+from microtir.rewrite.reference import execute, execute_exactly
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.operator_cases import generate
 

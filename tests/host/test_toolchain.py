@@ -19,7 +19,7 @@ from microtir.dtype import DType
 from microtir.errors import RunError, ToolError
 from microtir.host import build
 from microtir.host.toolchain import find_compiler
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.tir.build import add
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Store
 from tests.support.programs import artifact_of, config, image, loop, model_module

@@ -15,8 +15,8 @@ from microtir.errors import DataFileError, RunError
 from microtir.graph.ir import Array, Quantization, TensorType
 from microtir.host import samples
 from microtir.host.samples import Fill, filled, read_golden, read_inputs
-from microtir.ir_module import ModelInfo, Port, PortKind
-from microtir.memory_plan import MemoryPlan, PlannedPool
+from microtir.module.ir_module import ModelInfo, Port, PortKind
+from microtir.tir.memory_plan import MemoryPlan, PlannedPool
 from tests.support.seeds import seeds
 
 INT8 = TensorType((1, 4), DType.INT8, Quantization((0.5,), (3,)))

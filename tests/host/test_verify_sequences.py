@@ -19,8 +19,8 @@ from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import Fill, SampleBatch, filled, read_golden, read_inputs
 from microtir.host.tolerance import ExactRuns, RelativeTolerance, rounding_of
 from microtir.host.verify import verify
-from microtir.ir_module import ModelInfo, Port, PortKind, StatePort
-from microtir.memory_plan import MemoryPlan
+from microtir.module.ir_module import ModelInfo, Port, PortKind, StatePort
+from microtir.tir.memory_plan import MemoryPlan
 from tests.support.networks_over_time import named_network, on_windows
 from tests.support.small_models import module_of
 from tests.support.stateful import random_model, running_sum

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import microtir
-from microtir import resources
 from microtir.codegen import emit
+from microtir.support import resources
 from microtir.tir.ir import PrimFunc, Seq
 
 

@@ -18,15 +18,15 @@ from microtir.artifact import Artifact
 from microtir.boards import ProjectType, load_board
 from microtir.codegen.printer.environment import make_environment
 from microtir.config import ConstantPoolInfo, WorkspacePoolInfo
-from microtir.config.names import MAX_C_NAME
 from microtir.dtype import DType
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph, Node, SourceLocation, State, Tensor, TensorType
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.state.definition import Assign
 from microtir.projects import ProjectOptions, Samples, generate
-from microtir.resources import templates
+from microtir.support.names import MAX_C_NAME
+from microtir.support.resources import templates
 from tests.support.c_compilers import compiler_output, strict_problems
 from tests.support.dsp_cases import add, convolution, pool
 from tests.support.ethos_u import NpuModel

@@ -20,7 +20,7 @@ from microtir.artifact import Artifact
 from microtir.config import OPTIONS, CompilationConfig, Option, Section
 from microtir.config.assemble import assemble
 from microtir.errors import ConfigError, MemoryPlanError
-from microtir.requested import completed
+from microtir.rewrite.requests.requested import completed
 from tests.support.calling import compiled, make_runtime, run
 from tests.support.option_samples import Sample, all_values
 from tests.support.pairs import Axes, Row, covering_rows
@@ -48,7 +48,7 @@ OF_SEVERAL = (
     "byte_alignment",
 )
 # What only a model with a recurrent layer, one of a batch, or one whose outputs are like its inputs
-# can have: tests/graph/test_stepwise.py, tests/executor/test_batch_count.py and
+# can have: tests/rewrite/test_stepwise.py, tests/executor/test_batch_count.py and
 # tests/frontend/onnx/test_bound_states.py try it.
 OF_OTHER_MODELS = ("stateful", "batch-count", "states")
 # What only a model in ONNX can have: tests/frontend/onnx/test_quantised.py tries it.

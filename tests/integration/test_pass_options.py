@@ -15,12 +15,12 @@ from microtir.config import CompilationConfig, Optimize, Placement
 from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.graph.ir import Graph
-from microtir.memory_plan import MemoryPlan
 from microtir.plan import plan
 from microtir.plan.ir import Plan, PlanConstraints
 from microtir.plan.planner import CandidatesOf
 from microtir.schedule import Schedule
 from microtir.tir.ir import Expr, FloatImm, For, PrimFunc, Stmt, Var
+from microtir.tir.memory_plan import MemoryPlan
 from microtir.tir.passes import Pass, Simplify
 from microtir.tir.visitor import Rewriter, rewrite_function
 from tests.support.program_text import program_text
@@ -195,7 +195,7 @@ def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.Monkey
         asked.append(given.goal)
         return plan(graph, candidates_of, given, **others)
 
-    monkeypatch.setattr("microtir.shared.plan", recording)
+    monkeypatch.setattr("microtir.lowering.shared.plan", recording)
     microtir.build(module_of(tiny_graph()), BASE.with_(optimize=goal))
     assert goal in asked
     # Those that pay for memory are compared with what is faster, and with what takes less.

@@ -18,8 +18,8 @@ import microtir
 from microtir import CompilationConfig, Executor, Runtime, host
 from microtir.config import WorkspacePoolInfo
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute_steps
 from microtir.host.tensors import aligned
+from microtir.rewrite.reference import execute_steps
 from tests.execute.stateful import RUNS, Step, steps_of
 from tests.support.archives import unpack
 from tests.support.c_compilers import (

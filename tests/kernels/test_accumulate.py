@@ -10,7 +10,6 @@ import pytest
 from microtir.config import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
-from microtir.graph.reference import evaluate
 from microtir.kernels import emit, emit_finish
 from microtir.kernels.portable.accumulate import accumulator_bytes
 from microtir.kernels.table import kernels_of, refusals_of
@@ -25,6 +24,7 @@ from microtir.operators.reduction.definition import (
     Sum,
 )
 from microtir.plan.ir import Layout, LayoutKind, PlannedOperator, Refusal
+from microtir.rewrite.reference import evaluate
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from microtir.graph.reference import execute
 from microtir.kernels import emit, emit_finish
 from microtir.plan.ir import Layout, LayoutKind, PlannedOperator
+from microtir.rewrite.reference import execute
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter

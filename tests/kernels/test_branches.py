@@ -10,12 +10,12 @@ from microtir.boards import load_board
 from microtir.config import CompilationConfig, Optimize
 from microtir.frontend import from_onnx
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
 from microtir.kernels.portable import branches
+from microtir.module.ir_module import IRModule
 from microtir.operators.trees.definition import TreeEnsemble
 from microtir.plan.ir import Refusal
 from microtir.profiling import BoardCompiler
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import ml_model_of, ml_node, typed
 from tests.support.tree_models import MODES, forest, rows
 

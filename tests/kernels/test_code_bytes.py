@@ -23,8 +23,8 @@ from microtir.config.enums import Optimize
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.ir_module import IRModule
 from microtir.kernels import candidates
+from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D

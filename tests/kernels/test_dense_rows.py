@@ -11,9 +11,9 @@ import microtir
 from microtir import CompilationConfig
 from microtir.dtype import DType
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.dense.definition import FullyConnected
+from microtir.rewrite.reference import execute
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer
 from tests.support.graphs import constant, graph, node, quant, tensor

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from microtir.graph.reference import execute
 from microtir.kernels import candidates
 from microtir.kernels.common.requantise import (
     BIAS,
@@ -19,6 +18,7 @@ from microtir.kernels.common.requantise import (
 )
 from microtir.operators.common.linear import LinearParams, rescaled_in_float
 from microtir.operators.common.multiplier import QuantizedMultiplier
+from microtir.rewrite.reference import execute
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import PrimFunc
 from tests.support.dsp_cases import in_float_rescaling

@@ -12,7 +12,6 @@ import pytest
 from microtir import config as config_
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph, Tensor
-from microtir.graph.reference import execute
 from microtir.kernels import candidates, emit
 from microtir.kernels.table import BY_OPERATOR
 from microtir.operators import OPERATORS
@@ -20,6 +19,7 @@ from microtir.operators.definition import Trait
 from microtir.operators.npu.definition import EthosU
 from microtir.plan import plan
 from microtir.plan.ir import Plan, PlanConstraints, PlannedOperator
+from microtir.rewrite.reference import execute
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter

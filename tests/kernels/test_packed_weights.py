@@ -12,14 +12,14 @@ import microtir
 from microtir import CompilationConfig, Target
 from microtir.config import Optimize
 from microtir.graph.ir import Array, Graph
-from microtir.graph.passes.rewrite import substitute
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.graph.rewriting import substitute
 from microtir.kernels import candidates, refusals
 from microtir.kernels.common.packed_weights import PackedWeights
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.convolution.tflite import DepthwiseConv2DOptions
 from microtir.plan.ir import Refusal
+from microtir.rewrite.reference import execute
 from tests.frontend.models import Value, model, read
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT

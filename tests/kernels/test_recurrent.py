@@ -9,10 +9,10 @@ import pytest
 
 from microtir.config import CompilationConfig, Target
 from microtir.graph.ir import Array, Graph
-from microtir.graph.reference import execute
 from microtir.kernels import candidates, emit
 from microtir.kernels.table import refusals_of
 from microtir.plan.ir import Layout, PlannedOperator, Refusal
+from microtir.rewrite.reference import execute
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tests.layering.imports import imports, known_names
+from tests.layering.imports import imports, known_names, unit
 from tests.layering.source import Module
 
 
@@ -29,6 +29,19 @@ def _module(target: str, known: frozenset[str]) -> str:
     while target not in known and target:
         target = target.rpartition(".")[0]
     return target
+
+
+def unit_graph(graph: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Each top package and root module with the others that its modules import."""
+    found: dict[str, dict[str, None]] = {}
+    for name, targets in graph.items():
+        # microtir/__init__.py lists the public API, which it loads when somebody asks for it
+        if name:
+            others = (unit(target) for target in targets)
+            found.setdefault(unit(name), {}).update(
+                dict.fromkeys(other for other in others if other and other != unit(name))
+            )
+    return {name: list(targets) for name, targets in found.items()}
 
 
 def cycles(graph: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:

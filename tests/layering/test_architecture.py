@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from microtir.stages import pipeline
+from microtir.lowering.stages import pipeline
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "generator" / "microtir"

@@ -15,18 +15,18 @@ PYTHON = re.compile(
 )
 # What only Python calls: a command line has no words for it.
 ONLY_PYTHON = (
-    "compat/microtvm/mlf/metadata.py",  # the time that a caller gives
+    "artifact/mlf/metadata.py",  # the time that a caller gives
     "codegen/emit.py",
     "custom/",
     "driver.py",
-    "extra_passes.py",
+    "lowering/extra_passes.py",
     "host/backend.py",
     "host/functions.py",
     "host/samples.py",  # how a file is written with numpy
     "host/session.py",
     "host/tensors.py",
-    "inputs.py",
-    "ir_module.py",
+    "lowering/inputs.py",
+    "module/ir_module.py",
     "projects/options.py",
     "schedule/",
     "te/",
@@ -36,7 +36,7 @@ ONLY_PYTHON = (
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 COMMAND = re.compile(r"`microtir [^`]*`")
 # What only a command line calls.
-ONLY_COMMANDS = ("cli/", "compat/microtvm/tvmc", "config/flags.py", "host/oracle.py")
+ONLY_COMMANDS = ("cli/", "config/tvmc_flags.py", "config/flags.py", "host/oracle.py")
 # A function of C, of the tool that exported the model, of a model that was loaded by Python.
 NO_CALLS_OF_OURS = ("TVMGraphExecutor_Create()", "Input(batch_shape=(1, ...))", "debug=True)")
 

@@ -19,8 +19,8 @@ from microtir.dtype import DType
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph
 from microtir.instruction_sets.arm import Arm
-from microtir.ir_module import IRModule
 from microtir.measure.functions import has_intrinsics
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected

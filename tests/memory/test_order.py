@@ -15,13 +15,13 @@ import pytest
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
 from microtir.kernels import candidates
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes
 from microtir.memory.place import relocate
 from microtir.operators.common.rows import Extents
 from microtir.plan.ir import PlannedOperator
+from microtir.rewrite.reference import execute
 from microtir.tir import build
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval

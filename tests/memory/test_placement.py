@@ -19,7 +19,7 @@ from microtir.memory.place import place
 from microtir.memory.placement import exact_fit, first_fit, workspace_size
 from microtir.memory.pools import Pool
 from microtir.memory.solver import optimal_fit
-from microtir.resources import install_extra
+from microtir.support.resources import install_extra
 from microtir.tir import build
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import (

@@ -12,14 +12,14 @@ from microtir.config import CompilationConfig, WorkspacePoolInfo
 from microtir.config.enums import Placement
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
-from microtir.limits import Limit
 from microtir.memory import check_workspace, pools_of
 from microtir.memory.checker import check
 from microtir.memory.place import Ports, place, relocate
 from microtir.memory.pools import Pool
 from microtir.memory.traffic import Traffic, traffic
-from microtir.memory_plan import MemoryPlan
+from microtir.module.limits import Limit
 from microtir.tir.ir import Buffer
+from microtir.tir.memory_plan import MemoryPlan
 from tests.memory.test_placement import Program, layer, programs
 
 FAST, SLOW = Pool("fast", 1, 8, 1.0, 1.0), Pool("slow", 1, None, 3.0, 3.0)

@@ -8,7 +8,6 @@ from microtir.config.enums import Placement
 from microtir.dtype import DType
 from microtir.memory.place import place
 from microtir.memory.pools import Pool
-from microtir.memory_plan import KeptBytes, MemoryPlan
 from microtir.tir import build
 from microtir.tir.function import RowRange
 from microtir.tir.ir import (
@@ -26,6 +25,7 @@ from microtir.tir.ir import (
     Store,
     Var,
 )
+from microtir.tir.memory_plan import KeptBytes, MemoryPlan
 
 ROWS = 4
 

@@ -11,9 +11,9 @@ import microtir
 from microtir import CompilationConfig, frontend
 from microtir.config import Optimize
 from microtir.graph.ir import Graph
-from microtir.graph.passes.rewrite import substitute
-from microtir.ir_module import IRModule
-from microtir.program import Program
+from microtir.graph.rewriting import substitute
+from microtir.module.ir_module import IRModule
+from microtir.module.program import Program
 
 GOALS = [
     ("ad01_int8", Optimize.RAM_LEAST),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from microtir import frontend
-from microtir.graph import reference
 from microtir.graph.ir import Array, Node, Tensor
-from microtir.graph.reference.evaluate import evaluate, initial_states, value_of
 from microtir.operators.common.arrays import dequantized
 from microtir.operators.recurrent.definition import Lstm, data_of, gates_of
+from microtir.rewrite import reference
+from microtir.rewrite.reference.evaluate import evaluate, initial_states, value_of
 
 NAME = "exported/lstm_fused_bidirectional_int8"
 

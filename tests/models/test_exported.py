@@ -12,14 +12,14 @@ import pytest
 
 from microtir import frontend
 from microtir.config import Numerics
-from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.reference.evaluate import evaluate, value_of
 from microtir.host.compare import compare
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import rounding_of
 from microtir.host.verify import HOST, Runner, verify
+from microtir.rewrite import reference
+from microtir.rewrite.reference.evaluate import evaluate, value_of
 from tests.models.test_models import Compiled, compile_model
 from tests.support.cut_layers import cut_out
 from tests.support.litert_arithmetic import (

@@ -21,7 +21,7 @@ from microtir.host.samples import SampleBatch, read_golden
 from microtir.host.tolerance import rounding_of
 from microtir.host.toolchain import find_compiler
 from microtir.host.verify import verify
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 
 MODELS = (
     "ad01_float",

@@ -14,8 +14,8 @@ import pytest
 import microtir
 from microtir import CompilationConfig, frontend
 from microtir.config.enums import Optimize
+from microtir.module.program import Program
 from microtir.plan.work import bytes_apart, plan_work
-from microtir.program import Program
 from tests.support.model_gate import EXPORTED
 
 TRADED = [

@@ -11,7 +11,7 @@ import pytest
 import microtir
 from microtir.artifact import Artifact
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute_steps
+from microtir.rewrite.reference import execute_steps
 from scripts.models import audio
 from tests.support.c_compilers import STRICT, compiler_output
 from tests.support.tflm import run_tflm_sequence

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import Value, int8, model, read, refusal
 from tests.support.litert import run_litert

@@ -10,11 +10,11 @@ import pytest
 
 from microtir.dtype import DType
 from microtir.frontend import from_tflite
-from microtir.graph.passes.fold_constants import FoldConstants
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.conversion.tflite import CastOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.rewrite.optimise.fold_constants import FoldConstants
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.execute.cases import compare
 from tests.support.c_compilers import STRICT

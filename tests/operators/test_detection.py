@@ -10,12 +10,12 @@ from flatbuffers import flexbuffers
 
 import microtir
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.detection.tflite import (
     NonMaxSuppressionV4Options,
     NonMaxSuppressionV5Options,
 )
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.litert import run_litert

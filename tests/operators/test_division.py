@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
+from microtir.rewrite.reference import execute
 from tests.execute.cases import compile_case
 from tests.frontend.models import Value, int8, model, read, refusal, zeros
 from tests.support.batch import load_batch

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
+from microtir.rewrite.reference import execute
 from tests.frontend.models import Value, model, read, refusal
 from tests.support.tflm import run_tflm
 

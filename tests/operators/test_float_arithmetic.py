@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from microtir import CompilationConfig, build
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
 from microtir.operators.arithmetic.float_formula import form_of
 from microtir.operators.common.attributes import Activation, Rescaling
+from microtir.rewrite.reference import execute
 from tests.support.batch import load_batch
 
 Binary = Add | Sub | Mul

@@ -8,9 +8,9 @@ import pytest
 
 import microtir
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
 from microtir.operators.activations.tflite import GeluOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.litert import run_litert
 

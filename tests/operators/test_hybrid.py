@@ -15,9 +15,6 @@ from microtir.config.enums import Numerics
 from microtir.errors import UnsupportedModelError
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph
-from microtir.graph.numerics import with_numerics
-from microtir.graph.reference import execute, execute_steps
-from microtir.graph.verify import verify
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
     Options,
@@ -26,6 +23,9 @@ from microtir.operators.common.tflite_schema import (
 )
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.rewrite.reference import execute, execute_steps
+from microtir.rewrite.requests.numerics import with_numerics
+from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT

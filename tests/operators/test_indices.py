@@ -8,9 +8,9 @@ import pytest
 import microtir
 from microtir import host
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.indexing.tflite import GatherOptions
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 
 Code = BuiltinOperator

@@ -9,7 +9,7 @@ import pytest
 
 import microtir
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.seeds import seeds

@@ -15,7 +15,6 @@ from microtir import custom, te
 from microtir.dtype import DType
 from microtir.errors import ModelFileError, UnsupportedModelError, UsageError
 from microtir.graph.ir import Array, Node, Quantization, TensorType
-from microtir.graph.reference import execute
 from microtir.graph.text import to_text
 from microtir.operators import OPERATORS, OperatorRecord, UserOperator
 from microtir.operators.common.arrays import dequantized
@@ -25,6 +24,7 @@ from microtir.operators.common.quantization import OWN
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.types import COMPUTED
 from microtir.operators.definition import Definition, Trait
+from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 
 

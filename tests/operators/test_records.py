@@ -9,12 +9,12 @@ import pytest
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, SourceLocation, Tensor, TensorType
-from microtir.graph.reference import evaluate
 from microtir.operators import OPERATORS, OperatorRecord, record_of
 from microtir.operators.activations.definition import HardSwish, Tanh
 from microtir.operators.conversion.definition import CastTo
 from microtir.operators.definition import Trait
 from microtir.operators.tables import has_table, lookup_table
+from microtir.rewrite.reference import evaluate
 
 FAMILIES = sorted({record.op.__module__.removesuffix(".definition") for record in OPERATORS})
 

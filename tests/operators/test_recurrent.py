@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute_steps
-from microtir.graph.verify import verify
+from microtir.rewrite.reference import execute_steps
+from microtir.rewrite.verify import verify
 from tests.support.operator_cases import RECURRENT, generate
 from tests.support.recurrent import steps_of
 from tests.support.sketch import Case

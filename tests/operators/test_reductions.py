@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import Options, TfliteType
 from microtir.operators.reduction.tflite import ArgMaxOptions, ArgMinOptions, ReducerOptions
+from microtir.rewrite.reference import execute
 from tests.support.litert import run_litert
 from tests.support.sketch import Quant, Sketch
 from tests.support.tflm import run_tflm

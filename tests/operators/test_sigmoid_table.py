@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microtir.graph.reference import execute
 from microtir.operators.common.sigmoid_table import (
     SigmoidScaling,
     check_scaling,
     power_of_two_scaling,
     sigmoid_scaling,
 )
+from microtir.rewrite.reference import execute
 from tests.support.sketch import Case, Quant, Sketch
 from tests.support.tflm import run_tflm
 

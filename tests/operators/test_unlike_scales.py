@@ -16,16 +16,16 @@ from microtir.errors import MicrotirError
 from microtir.frontend import from_tflite
 from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
 from microtir.graph.ir import Graph
-from microtir.graph.numerics import with_numerics
-from microtir.graph.reference import execute
-from microtir.graph.unlike_scales import stored_as_is
-from microtir.graph.verify import verify
 from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.tflite import AddOptions, MulOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.operators.division.definition import may_shift_far
 from microtir.operators.movement.tflite import PadV2Options
 from microtir.operators.unary.definition import may_leave_float32
+from microtir.rewrite.reference import execute
+from microtir.rewrite.requests.numerics import with_numerics
+from microtir.rewrite.requests.unlike_scales import stored_as_is
+from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.execute.cases import compare
 from tests.support.c_compilers import STRICT

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from microtir.config.enums import Measure, Optimize
-from microtir.decisions import Decision
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, SourceLocation, SumRange, Tensor, TensorType
 from microtir.instruction_sets.costs import WorkPercent
@@ -16,6 +15,7 @@ from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import measured as records
 from microtir.plan import plan
+from microtir.plan.decisions import Decision
 from microtir.plan.ir import Candidate, Cost, LayoutKind, PlanConstraints, Refusal, spread
 from microtir.plan.measured import Key, Measured, signature
 from microtir.plan.reasons import decisions

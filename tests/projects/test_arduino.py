@@ -72,7 +72,9 @@ def test_c_runtime(tmp_path: Path) -> None:
     runtime = Runtime("crt", {"system-lib": True})
     artifacts = [
         microtir.build(
-            microtir.frontend.from_tflite(microtir.resources.example("digits/digits_int8.tflite")),
+            microtir.frontend.from_tflite(
+                microtir.support.resources.example("digits/digits_int8.tflite")
+            ),
             microtir.CompilationConfig(targets=MEGA, module_name=name, runtime=runtime),
         )
         for name in ("first", "second")

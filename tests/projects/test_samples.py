@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir import resources
 from microtir.artifact import C_TYPES
 from microtir.dtype import DType
 from microtir.graph.ir import TensorType
-from microtir.ir_module import Port, PortKind
+from microtir.module.ir_module import Port, PortKind
 from microtir.projects.samples import arbitrary_samples, sample_array
+from microtir.support import resources
 
 PRINTER = """
 #include <stdio.h>

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.prices import read_prices
 from benchmarks.results import BOARDS, PAGE, RECORDED, Price, page
 from microtir import frontend
-from microtir.graph.macs import macs
+from microtir.rewrite.facts.macs import macs
 from scripts.models.shapes import SHAPES
 
 # Multiply-accumulates as publications give them, of networks whose layers these are.

@@ -10,7 +10,7 @@ from microtir import driver
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Measure, Optimize
 from microtir.errors import LimitError
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.convolution.definition import Conv2D
 from microtir.plan.ir import IN_ONE_CALL
 from microtir.search.chart import to_svg

@@ -11,8 +11,8 @@ from microtir.artifact import Artifact
 from microtir.config import Budget, CompilationConfig, WorkspacePoolInfo, config_from_flags
 from microtir.errors import LimitError, Resource
 from microtir.graph.ir import Graph
+from microtir.lowering.ports import io_bytes
 from microtir.operators.pooling.definition import MaxPool2D
-from microtir.ports import io_bytes
 from microtir.search.suggestions import (
     Advice,
     BoardRam,

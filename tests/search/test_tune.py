@@ -12,8 +12,8 @@ import pytest
 import microtir
 from microtir.config import CompilationConfig
 from microtir.errors import DataFileError
-from microtir.ir_module import IRModule
 from microtir.kernels import candidates
+from microtir.module.ir_module import IRModule
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.search import tune
 from tests.support.small_models import module_of, quantised_graph

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 import microtir
-from microtir import resources
 from microtir.artifact import Artifact
 from microtir.boards import Label, ProjectType, all_boards
 from microtir.projects import Project, Samples
 from microtir.projects.project import ProjectLayer, ProjectModel
+from microtir.support import resources
 from tests.support import shared_programs
 
 

@@ -12,8 +12,8 @@ from microtir.config.enums import CallingConvention
 from microtir.graph.ir import Array
 from microtir.host.interface import interface_of
 from microtir.host.tensors import aligned
-from microtir.ir_module import Port, PortKind
-from microtir.resources import runtime_crt
+from microtir.module.ir_module import Port, PortKind
+from microtir.support.resources import runtime_crt
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 
 PROGRAM = "program.so"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from microtir.graph.ir import Array, Graph
-from microtir.graph.reference import execute
 from microtir.host.compare import compare
 from microtir.host.tolerance import rounding_of
+from microtir.rewrite.reference import execute
 
 
 def assert_legal(graph: Graph, inputs: Mapping[str, Array], got: Mapping[str, Array]) -> None:

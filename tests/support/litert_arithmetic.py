@@ -15,8 +15,6 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.reference.evaluate import evaluate, value_of
-from microtir.graph.reference.order import in_order
 from microtir.operators.common import linear_meaning
 from microtir.operators.common.arrays import Doubles
 from microtir.operators.common.fixed_point import (
@@ -29,6 +27,8 @@ from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.softmax import meaning as softmax_meaning
 from microtir.operators.softmax.definition import Softmax
+from microtir.rewrite.reference.evaluate import evaluate, value_of
+from microtir.rewrite.reference.order import in_order
 
 
 class LitertKernels(Enum):

@@ -12,11 +12,11 @@ from microtir import CompilationConfig
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError, MicrotirError
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes
 from microtir.memory.place import relocate
+from microtir.module.ir_module import IRModule
+from microtir.rewrite.reference import execute
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Allocate, Array, Buffer, For, Let, PrimFunc, Seq, Stmt
 from tests.driver.test_streaming import constant_shape, random_graph

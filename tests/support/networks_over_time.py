@@ -14,7 +14,6 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.operator import Operator
-from microtir.graph.reference import execute
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Activation, Padding2D
@@ -29,6 +28,7 @@ from microtir.operators.movement.definition import (
 )
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.reduction.definition import Mean, ReduceMax
+from microtir.rewrite.reference import execute
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 _SCALE = 0.05

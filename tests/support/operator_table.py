@@ -94,7 +94,7 @@ PROOFS = (
         "Convolution2DTransposeBias MaxPoolingWithArgmax2D MaxUnpooling2D", "float32",
         "tests/operators/test_mediapipe.py", Standing.DEFINITION,
     ),
-    _proof("RELU_N1_TO_1", "int8", "tests/graph/test_execute.py", Standing.DEFINITION),
+    _proof("RELU_N1_TO_1", "int8", "tests/rewrite/test_execute.py", Standing.DEFINITION),
     _proof(
         "CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED SVDF UNIDIRECTIONAL_SEQUENCE_LSTM", HYBRID,
         "tests/operators/test_hybrid.py", Standing.LITERT,

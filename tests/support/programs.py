@@ -11,8 +11,7 @@ from microtir.artifact import Artifact
 from microtir.config import CompilationConfig
 from microtir.dtype import DType
 from microtir.graph.ir import Quantization, TensorType
-from microtir.ir_module import IRModule, ModelInfo, Port, PortKind
-from microtir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
+from microtir.module.ir_module import IRModule, ModelInfo, Port, PortKind
 from microtir.tir.build import add, cast, maximum, minimum, mul, seq
 from microtir.tir.function import LayerName, RowRange
 from microtir.tir.ir import (
@@ -34,6 +33,7 @@ from microtir.tir.ir import (
     Store,
     Var,
 )
+from microtir.tir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
 
 DENSE_WEIGHTS = np.array([[3, -2, 1], [-7, 5, 100]], np.int8)
 DENSE_BIAS = np.array([100000, -5], np.int32)

@@ -14,7 +14,7 @@ from typing import Any
 from microtir import driver
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 
 _KEPT = 48
 _LARGEST = 100_000  # bytes of a model file: what larger ones become is not kept

@@ -12,9 +12,9 @@ from flatbuffers import flexbuffers
 
 import microtir
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute_steps
-from microtir.graph.reference.evaluate import initial_states
 from microtir.operators import record_of
+from microtir.rewrite.reference import execute_steps
+from microtir.rewrite.reference.evaluate import initial_states
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer
 from scripts.models.tflite_writer import TfliteBuilder

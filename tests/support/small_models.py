@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.dtype import DType
-from microtir.graph import reference
 from microtir.graph.ir import Array, Graph
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.activations.definition import HardSwish, Tanh
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Activation, Padding2D
@@ -19,6 +18,7 @@ from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Reshape
 from microtir.operators.softmax.definition import Softmax
+from microtir.rewrite import reference
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 INT8 = DType.INT8

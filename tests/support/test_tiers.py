@@ -60,7 +60,7 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
 )
 def test_a_tier_has_its_tests(inner: Inner, tier: str, names: set[str]) -> None:
     """Marks say what a tier leaves out, and the soak's seed reaches the tests."""
-    done = inner("-v", "--tier", tier, "--soak-seed", "3", **{"tests/graph/test_it": TESTS})
+    done = inner("-v", "--tier", tier, "--soak-seed", "3", **{"tests/rewrite/test_it": TESTS})
     passed = re.findall(r"::test_(\w+) PASSED", done.stdout.str())
     assert set(passed) == names, done.stdout.str()
 

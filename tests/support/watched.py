@@ -13,9 +13,9 @@ import numpy as np
 
 from microtir import host
 from microtir.artifact import Artifact, SourceFile
-from microtir.config.names import c_name
 from microtir.graph.ir import Array, Graph
 from microtir.host.backend import gaps
+from microtir.support.names import c_name
 from tests.support.legal import assert_legal
 
 FILLS = (0xA5, 0x5A)

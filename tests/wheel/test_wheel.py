@@ -34,7 +34,7 @@ class Installation:
 
     def example(self, name: str) -> str:
         """Path of an example file in the installed package."""
-        code = f"from microtir import resources; print(resources.example({name!r}))"
+        code = f"from microtir.support import resources; print(resources.example({name!r}))"
         return self.run("python", "-c", code).stdout.strip()
 
 
@@ -83,7 +83,10 @@ def test_package_comes_from_the_wheel(installation: Installation) -> None:
 
 def test_data_comes_from_the_wheel(installation: Installation) -> None:
     """Templates, runtime and boards are packed, every file that the checkout has."""
-    code = "from microtir import resources as r; print(r.templates(), r.runtime_crt(), r.boards())"
+    code = (
+        "from microtir.support import resources as r; "
+        "print(r.templates(), r.runtime_crt(), r.boards())"
+    )
     for packed in map(Path, installation.run("python", "-c", code).stdout.split()):
         assert packed.is_relative_to(installation.bin.parent)
         source = ROOT / packed.name

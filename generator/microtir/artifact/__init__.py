@@ -5,6 +5,8 @@ from __future__ import annotations
 from microtir.artifact.artifact import Artifact, ExportFormat
 from microtir.artifact.footprint import Footprint, footprint
 from microtir.artifact.joint_memory import ConcurrentModules, PoolShare, joint_pool, joint_workspace
+from microtir.artifact.mlf.export import export_model_library_format
+from microtir.artifact.mlf.reader import import_model_library_format, model_info
 from microtir.artifact.nodes import (
     GraphNode,
     NodeResult,
@@ -29,8 +31,6 @@ from microtir.codegen.metadata import (
     StateData,
 )
 from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
-from microtir.compat.microtvm.mlf.export import export_model_library_format
-from microtir.compat.microtvm.mlf.reader import import_model_library_format, model_info
 
 # `host` and `project` read artifacts, and the facts in them, without knowing codegen.
 __all__ = [

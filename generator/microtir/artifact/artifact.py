@@ -9,7 +9,7 @@ from pathlib import Path
 
 from microtir.artifact.contents import Contents
 from microtir.artifact.folder import write_sources
-from microtir.compat.microtvm.mlf.export import export_model_library_format
+from microtir.artifact.mlf.export import export_model_library_format
 from microtir.config.processors import for_processors
 from microtir.errors import UsageError, nearest
 from microtir.support.arguments import checked_arguments

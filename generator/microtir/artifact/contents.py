@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from microtir.codegen import DataFile, Metadata, SourceFile, measured
 from microtir.errors import UsageError, nearest
-from microtir.ir_module import IRModule
 from microtir.measure import FlashUse
+from microtir.module.ir_module import IRModule
 from microtir.support.arguments import checked_arguments
 
 

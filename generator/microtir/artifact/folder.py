@@ -8,7 +8,7 @@ from typing import Any
 
 from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
 from microtir.errors import OutputError, instead_of_replacing
-from microtir.files import cannot_write, replace_folder
+from microtir.support.files import cannot_write, replace_folder
 from microtir.support.reading import WrongDataError, parse_json
 
 _LEGAL = f"a new or empty folder, or one with microtir's {METADATA_FILE} and nothing else"

@@ -8,8 +8,8 @@ from itertools import combinations, permutations
 
 from microtir.artifact.contents import Contents
 from microtir.codegen.interface.joint import JointPool
-from microtir.config.names import c_name
 from microtir.errors import UsageError, nearest
+from microtir.support.names import c_name
 
 # With more models than this not every order of placing is tried.
 _MOST_TRIED = 7

@@ -7,8 +7,8 @@ import math
 from microtir.codegen import Metadata
 from microtir.codegen.metadata import PortData, StateData, StateMemberData
 from microtir.dtype import DType
-from microtir.memory_plan import StateLayout
 from microtir.support.reading import WrongDataError, check, parse_json
+from microtir.tir.memory_plan import StateLayout
 
 MAX_RANK = 16
 MAX_TENSOR = 256 * 2**20  # bytes: no archive has more

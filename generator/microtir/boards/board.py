@@ -14,8 +14,8 @@ from typing import Annotated
 
 from microtir.boards.errors import BoardError
 from microtir.config import Target
-from microtir.config.texts import COMMAND_WORD, IDENTIFIER, LINE, WORD, WORDS
 from microtir.errors import ConfigError, nearest
+from microtir.support.texts import COMMAND_WORD, IDENTIFIER, LINE, WORD, WORDS
 from microtir.support.toml_table import TomlTable
 
 BOARD_FILE = "board.toml"

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from microtir import resources
 from microtir.boards.board import BOARD_FILE, Board, EmulatorKind, read_board
 from microtir.boards.errors import BoardError
 from microtir.errors import Fix, nearest_part
+from microtir.support import resources
 
 BOARD_PATH = "MICROTIR_BOARD_PATH"
 """Environment variable with more folders of boards, separated as PATH is."""

@@ -14,9 +14,9 @@ from microtir.errors import LimitError
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.graph.ir import Graph
-    from microtir.ir_module import ModelInfo
+    from microtir.module.ir_module import ModelInfo
+    from microtir.module.program import Program
     from microtir.profiling import BoardCompiler
-    from microtir.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def build_model(
         MicrotirError: any other diagnostic of reading or compiling.
     """
     from microtir import driver
-    from microtir.stages import pipeline
+    from microtir.lowering.stages import pipeline
 
     progress.show("reading the model")
     module = read_model(model, config)

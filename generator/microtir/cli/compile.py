@@ -18,9 +18,9 @@ from microtir.cli.projects import ProjectTypeName, create_project, print_project
 from microtir.cli.stored_as_is import changed_values, write_changed_values
 from microtir.cli.tvmc import TFLITE, ModelFormat
 from microtir.config import CompilationConfig
-from microtir.config.names import c_name
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, UsageError
+from microtir.support.names import c_name
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact, ConstantPoolData, Metadata, PoolData

@@ -22,15 +22,12 @@ from microtir.cli.model import (
     with_reading,
 )
 from microtir.cli.output import write, write_error
-from microtir.compat.microtvm.tvmc_flags import (
-    TVMC_FLAGS,
-    with_tvmc_defaults,
-)
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
-from microtir.config.names import UNNAMED
 from microtir.config.processors import unused_extensions
+from microtir.config.tvmc_flags import TVMC_FLAGS, with_tvmc_defaults
 from microtir.errors import ExitCode, UsageError
+from microtir.support.names import UNNAMED
 
 PANEL = "Configuration"
 EXECUTOR_PANEL = "Configuration of executors and runtime"
@@ -195,7 +192,7 @@ def _io_bytes(models: Sequence[str], config: CompilationConfig) -> int:
 
     Of a model that cannot be read nothing is known: whoever compiles it says what is wrong.
     """
-    from microtir.ports import io_bytes
+    from microtir.lowering.ports import io_bytes
 
     readable = [model for model in models if not model_problems(model)]
     return max((io_bytes(read_model(model, config)) for model in readable), default=0)

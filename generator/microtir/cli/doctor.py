@@ -11,7 +11,7 @@ import typer
 from microtir.cli.models import AsJson
 from microtir.cli.output import write, write_json, write_table
 from microtir.errors import ExitCode
-from microtir.resources import install_extra
+from microtir.support.resources import install_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

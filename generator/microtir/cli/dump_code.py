@@ -9,7 +9,7 @@ import typer
 
 from microtir.cli.choice import check_choice
 from microtir.errors import UsageError
-from microtir.files import replace_file
+from microtir.support.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.cli.building import Built

@@ -16,7 +16,7 @@ from microtir.cli.output import table_lines, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig, microcontroller
 from microtir.errors import ExitCode, UsageError
-from microtir.files import replace_file
+from microtir.support.files import replace_file
 from microtir.support.pool import process_pool
 
 if TYPE_CHECKING:

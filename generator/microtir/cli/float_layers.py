@@ -10,7 +10,7 @@ from microtir.cli.model import model_path, reading_of
 from microtir.cli.output import cell, write
 
 if TYPE_CHECKING:
-    from microtir.ir_module import IRModule
+    from microtir.module.ir_module import IRModule
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from microtir.frontend.operator_table import OnnxRow
-    from microtir.stages import Stage
+    from microtir.lowering.stages import Stage
 
 PIPELINE = "pipeline"
 
@@ -140,7 +140,7 @@ def explain(
     as_json: AsJson = False,
 ) -> ExitCode:
     """Explains how a model becomes C, pass by pass, or whose a line of C is."""
-    from microtir.stages import pipeline
+    from microtir.lowering.stages import pipeline
 
     place = _PLACE.fullmatch(topic)
     if place is not None:

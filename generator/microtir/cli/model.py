@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir import resources
 from microtir.cli.choice import check_choice
-from microtir.config.names import module_name_from
 from microtir.errors import MicrotirError, UsageError
+from microtir.support import resources
+from microtir.support.names import module_name_from
 
 if TYPE_CHECKING:
     from microtir.config import CompilationConfig
-    from microtir.ir_module import IRModule
+    from microtir.module.ir_module import IRModule
 
 EXAMPLE = "example:"
 READING = "#"

@@ -22,7 +22,7 @@ from microtir.errors import ExitCode, MicrotirError, ModelFileError
 if TYPE_CHECKING:
     from microtir.frontend.causes import Cause
     from microtir.frontend.inspect import LayerSummary, ModelSummary, TensorSummary
-    from microtir.ir_module import IRModule
+    from microtir.module.ir_module import IRModule
 
 AsJson = Annotated[bool, typer.Option("--json", help="Prints the same facts as JSON.")]
 

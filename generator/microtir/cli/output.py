@@ -14,7 +14,7 @@ from typing import Literal
 
 import typer
 
-from microtir.files import replace_file
+from microtir.support.files import replace_file
 
 READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
 

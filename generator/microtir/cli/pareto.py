@@ -14,7 +14,7 @@ from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode
-from microtir.files import replace_file
+from microtir.support.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact

@@ -14,7 +14,7 @@ import typer
 from microtir.cli.app import APP
 from microtir.cli.output import write_error
 from microtir.cli.status import INTERRUPTED
-from microtir.compat.microtvm.tvmc_refused import instead_of
+from microtir.cli.tvmc_refused import instead_of
 from microtir.errors import MicrotirError, UsageError, nearest
 from microtir.support.ending import EndRequested, ends_cleanly
 

@@ -19,9 +19,9 @@ from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
     from microtir.boards import Board as BoardFacts
-    from microtir.decisions import Alternative, Decision
+    from microtir.module.program import Program
+    from microtir.plan.decisions import Alternative, Decision
     from microtir.profiling.profile import LayerCost, Profile
-    from microtir.program import Program
 
 
 def profile(

@@ -15,7 +15,7 @@ from microtir.cli.output import facts, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
-from microtir.files import replace_file
+from microtir.support.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.report.collect import LimitsOf

@@ -52,14 +52,14 @@ from microtir.cli.verify import Sanitize, Seed, Steps, made_up_steps
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors, run_here
 from microtir.errors import ExitCode, UsageError
-from microtir.files import replace_file
+from microtir.support.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact, NodeResult
     from microtir.graph.ir import Quantization
     from microtir.host.samples import SampleBatch
     from microtir.host.verify import Runner
-    from microtir.ir_module import ModelInfo
+    from microtir.module.ir_module import ModelInfo
     from microtir.projects import Project
 
 _FILLS = ("zeros", "ones", "random")

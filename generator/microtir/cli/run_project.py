@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from microtir.artifact import NodeResult
     from microtir.device.session import DeviceSession, RemoteRun
     from microtir.host.samples import SampleBatch
-    from microtir.ir_module import ModelInfo
+    from microtir.module.ir_module import ModelInfo
     from microtir.projects import Project
 
 CPU, MICRO = "cpu", "micro"

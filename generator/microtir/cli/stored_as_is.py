@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from microtir.cli.output import write
 
 if TYPE_CHECKING:
-    from microtir.ir_module import IRModule
+    from microtir.module.ir_module import IRModule
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ChangedValues:
 
 def changed_values(lowered: IRModule) -> tuple[ChangedValues, ...]:
     """Return the operators of a lowered module that change real values without computing."""
-    from microtir import requested
+    from microtir.rewrite.requests import requested
 
     graph = lowered.graph
     if graph is None:

@@ -13,7 +13,7 @@ import typer
 from microtir.cli.model import EXAMPLE, EXAMPLES, model_path, reading_of
 from microtir.cli.output import write
 from microtir.errors import ExitCode, ToolError
-from microtir.resources import install_extra
+from microtir.support.resources import install_extra
 
 
 def studio(

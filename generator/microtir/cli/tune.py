@@ -17,8 +17,8 @@ from microtir.cli.output import cell, facts
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, ToolError, UsageError
-from microtir.files import replace_file
-from microtir.resources import install_extra
+from microtir.support.files import replace_file
+from microtir.support.resources import install_extra
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

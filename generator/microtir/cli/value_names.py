@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from microtir.cli.output import write
 
 if TYPE_CHECKING:
-    from microtir.ir_module import IRModule
+    from microtir.module.ir_module import IRModule
 
 
 @dataclass(frozen=True, slots=True)

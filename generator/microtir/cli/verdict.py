@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from microtir.host.layers import WrongLayer
     from microtir.host.tolerance import Tolerance
     from microtir.host.verify import Verification
-    from microtir.ir_module import ModelInfo
+    from microtir.module.ir_module import ModelInfo
 
 _SHOWN = 20  # rows of a table of differences; the JSON has the count of all
 

@@ -27,7 +27,7 @@ from microtir.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from microtir.host.oracle import Oracle
     from microtir.host.samples import SampleBatch
-    from microtir.ir_module import ModelInfo
+    from microtir.module.ir_module import ModelInfo
 
 _REFERENCE = "reference"
 _ORACLES = (_REFERENCE, "tflm", "litert", "onnxruntime")

@@ -6,10 +6,10 @@ from microtir.codegen.emit import Printed, emit
 from microtir.codegen.interface.joint import joint_workspace_header, joint_workspace_source
 from microtir.codegen.measured import measured
 from microtir.codegen.metadata import METADATA_FILE, Metadata
+from microtir.codegen.microtvm.abi import abi_prefix, params_name
 from microtir.codegen.printer.assembly import assembly_lines
 from microtir.codegen.printer.environment import TemplateError
 from microtir.codegen.source_file import DataFile, SourceFile
-from microtir.compat.microtvm.abi import abi_prefix, params_name
 
 __all__ = [
     "METADATA_FILE",

@@ -37,10 +37,10 @@ from microtir.codegen.metadata import (
 from microtir.codegen.outputs import output_data
 from microtir.codegen.printer.definitions import definitions
 from microtir.codegen.program import CProgram
-from microtir.decisions import Decision
 from microtir.dtype import DType
-from microtir.ir_module import ModelInfo, Port, StatePort
 from microtir.measure import Figures, StackFrame, Stacks
+from microtir.module.ir_module import ModelInfo, Port, StatePort
+from microtir.plan.decisions import Decision
 from microtir.tir.function import Origin
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions

@@ -36,6 +36,7 @@ from microtir.codegen.interface.steps import step_entries, step_macros
 from microtir.codegen.interface.typed_view import typed_view
 from microtir.codegen.measured import measured
 from microtir.codegen.metadata import METADATA_FILE, Metadata
+from microtir.codegen.microtvm.abi import abi_files, abi_parameters, abi_parts, params_name
 from microtir.codegen.printer.constants import value_lines
 from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.expressions import Requirements
@@ -48,13 +49,12 @@ from microtir.codegen.printer.rows import is_row_port, row_port_text
 from microtir.codegen.program import STATE_STATUS, CProgram, make_program
 from microtir.codegen.self_contained import self_contained
 from microtir.codegen.source_file import DataFile, SourceFile
-from microtir.compat.microtvm.abi import abi_files, abi_parameters, abi_parts, params_name
 from microtir.config import Feature
 from microtir.config.enums import Compatibility
 from microtir.errors import UsageError
-from microtir.ir_module import IRModule
 from microtir.measure import Stacks
 from microtir.measure.functions import has_intrinsics
+from microtir.module.ir_module import IRModule
 
 
 @dataclass(frozen=True, slots=True)

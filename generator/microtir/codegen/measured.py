@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from microtir.codegen.printer.assembly import assembly_lines
-from microtir.ir_module import IRModule
 from microtir.measure import Figures, Functions, constants_of, figures_of
+from microtir.module.ir_module import IRModule
 
 
 def measured(module: IRModule) -> Figures:

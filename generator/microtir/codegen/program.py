@@ -16,10 +16,10 @@ from microtir.codegen.printer.constants import (
 from microtir.codegen.printer.names import UniqueNames
 from microtir.config import CompilationConfig
 from microtir.config.enums import CallingConvention
-from microtir.config.names import macro_name
 from microtir.errors import UsageError
-from microtir.ir_module import IRModule, ModelInfo, StatePort
 from microtir.measure import ConstantData, Functions, constants_of
+from microtir.module.ir_module import IRModule, ModelInfo, StatePort
+from microtir.support.names import macro_name
 from microtir.tir.function import RowPort
 from microtir.tir.ir import (
     Buffer,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.config.texts import PATH, path_problem
 from microtir.errors import UsageError
+from microtir.support.texts import PATH, path_problem
 
 
 @dataclass(frozen=True, slots=True)

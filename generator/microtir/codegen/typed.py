@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from microtir.config import texts
 from microtir.dtype import DType
+from microtir.support import texts
 from microtir.support.reading import NATURAL, NumberRange
 
 # Far more than any microcontroller has: what is larger only makes a reader slow.

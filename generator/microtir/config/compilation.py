@@ -22,7 +22,7 @@ from microtir.config.executor import Executor
 from microtir.config.explain import explain
 from microtir.config.external import External, externals
 from microtir.config.fields import ConfigFields
-from microtir.config.option import Section, shown
+from microtir.config.option import Section
 from microtir.config.optionmap import store
 from microtir.config.options import find
 from microtir.config.passes import PassConfig
@@ -42,6 +42,7 @@ from microtir.config.target import Target, TargetLike, TargetsLike, targets_from
 from microtir.errors import ConfigError, Fix
 from microtir.instruction_sets.features import Feature
 from microtir.support.arguments import checked_arguments
+from microtir.support.shown import shown
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

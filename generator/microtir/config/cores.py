@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.config.option import shown
 from microtir.errors import ConfigError, nearest, nearest_part
 from microtir.instruction_sets import (
     ARCHITECTURE_NAMES,
@@ -20,6 +19,7 @@ from microtir.instruction_sets import (
 )
 from microtir.instruction_sets.core import GENERIC, Core
 from microtir.instruction_sets.features import FIXED, Feature, closure, in_order, without
+from microtir.support.shown import shown
 
 NATIVE_NAME = "native"
 

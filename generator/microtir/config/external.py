@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from microtir.config.enums import ExternalLibrary
-from microtir.config.option import Section, shown
+from microtir.config.option import Section
 from microtir.config.options import find
 from microtir.errors import ConfigError
 from microtir.support.arguments import checked_arguments
+from microtir.support.shown import shown
 
 _FIELD = "external"
 _COST, _ALL = "cost", "all"

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from microtir.compat.microtvm.tvmc_flags import TVMC_FLAGS, from_tvmc, from_tvmc_file
 from microtir.config.assemble import assemble
 from microtir.config.compilation import CompilationConfig
 from microtir.config.creators import MODELS, host, micro, microcontroller
 from microtir.config.flag import Flag, FlagValue
-from microtir.config.option import Option, Section, shown
+from microtir.config.option import Option, Section
 from microtir.config.options import OPTIONS, find
 from microtir.config.serial import from_text
+from microtir.config.tvmc_flags import TVMC_FLAGS, from_tvmc, from_tvmc_file
 from microtir.errors import ConfigError, ConfigFileError, nearest
 from microtir.support.arguments import checked_arguments
+from microtir.support.shown import shown
 
 _POOLS = (Section.WORKSPACE_POOL, Section.CONSTANT_POOL)
 _MANY = ("targets", "workspace_pools", "constant_pools", "external")

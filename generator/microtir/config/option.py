@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from microtir.config.domains import Domain, Flag, Value
 from microtir.errors import ConfigError
+from microtir.support.shown import shown
 
 
 class Section(Enum):
@@ -131,16 +132,6 @@ class Option:
         if isinstance(self.domain, Flag):
             return ", ".join(str(v) for v in (True, False) if v not in self.pending)
         return ", ".join(choices) or self.domain.legal()
-
-
-def shown(value: object) -> str:
-    """Return a short repr of a rejected value."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):
-        # Python prints no number of more than 4,300 digits, and nothing that is nested too deep.
-        return f"{type(value).__name__} too long to be shown"
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def pending(instead: str, *values: object) -> Mapping[object, str]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from microtir.config.domains import Value
-from microtir.config.option import Option, Section, shown
+from microtir.config.option import Option, Section
 from microtir.config.options import find, section_options
 from microtir.errors import ConfigError
+from microtir.support.shown import shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)

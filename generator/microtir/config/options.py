@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from microtir.compat.microtvm.legacy_options import LEGACY
 from microtir.config.domains import Choice, Flag, Integer, Structure, Word
 from microtir.config.enums import (
     Compatibility,
@@ -25,8 +24,8 @@ from microtir.config.enums import (
     RuntimeKind,
 )
 from microtir.config.input_ranges import input_ranges_problem
+from microtir.config.legacy_options import LEGACY
 from microtir.config.more_outputs import more_outputs_problem
-from microtir.config.names import pool_name_problem, wanted_name_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending
 from microtir.config.pool_options import (
     MAX_ALIGNMENT,
@@ -42,6 +41,7 @@ from microtir.config.states import states_problem
 from microtir.config.stream_axis import stream_axis_problem
 from microtir.config.target_options import TARGET_OPTIONS
 from microtir.errors import nearest
+from microtir.support.names import pool_name_problem, wanted_name_problem
 
 _ALIGNMENT = Integer(1, MAX_ALIGNMENT, power=True)
 _BYTES = Integer(1, MAX_BYTES)

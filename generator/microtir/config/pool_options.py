@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from microtir.config.domains import Flag, Integer, Word
 from microtir.config.option import Option, Section
-from microtir.config.texts import section_problem
+from microtir.support.texts import section_problem
 
 MAX_BYTES = 2**31 - 1
 MAX_ALIGNMENT = 128

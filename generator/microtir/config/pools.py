@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, TypeVar
 
-from microtir.config.names import c_name, macro_name, pool_name_problem
-from microtir.config.option import Section, shown
+from microtir.config.option import Section
 from microtir.config.optionmap import store
 from microtir.config.options import find, section_options
 from microtir.config.target import Target, TargetsLike, targets_from
 from microtir.errors import ConfigError, nearest
+from microtir.support.names import c_name, macro_name, pool_name_problem
+from microtir.support.shown import shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -8,10 +8,11 @@ from typing import Any
 
 from microtir.config.executor import Executor
 from microtir.config.fields import ConfigFields
-from microtir.config.option import Section, shown
+from microtir.config.option import Section
 from microtir.config.options import find
 from microtir.config.runtime import Runtime
 from microtir.errors import ConfigError, Fix, nearest
+from microtir.support.shown import shown
 
 
 def to_dict(config: ConfigFields) -> dict[str, object]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from microtir.config.cores import Request, core_of, features_of
 from microtir.config.enums import TargetKind
-from microtir.config.option import Section, shown
+from microtir.config.option import Section
 from microtir.config.optionmap import store
 from microtir.config.options import find
 from microtir.config.target_text import attributes_of
@@ -18,6 +18,7 @@ from microtir.instruction_sets.core import Core, Family
 from microtir.instruction_sets.costs import WorkPercent
 from microtir.instruction_sets.features import Feature, Features, in_order
 from microtir.support.arguments import checked_arguments
+from microtir.support.shown import shown
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

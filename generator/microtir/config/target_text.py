@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 
 from microtir.config.cores import NATIVE_NAME
-from microtir.config.option import Section, shown
+from microtir.config.option import Section
 from microtir.config.options import find
 from microtir.errors import ConfigError, nearest_part
 from microtir.instruction_sets import ARCHITECTURES, CPUS, is_architecture
+from microtir.support.shown import shown
 
 _FAMILIES = ("cortex", "esp", "atmega", "armv")
 """What the names of processors begin with: one that is not known is no other kind of target."""

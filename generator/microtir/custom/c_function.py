@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from microtir.config.names import is_identifier
 from microtir.custom.operands import activations, constant
 from microtir.dtype import DType
 from microtir.errors import UsageError
@@ -17,6 +16,7 @@ from microtir.operators import OperatorRecord
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import Reference, custom_record
 from microtir.support.arguments import checked_arguments
+from microtir.support.names import is_identifier
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,

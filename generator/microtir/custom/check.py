@@ -10,14 +10,14 @@ from microtir import driver, host
 from microtir.config import CompilationConfig, Target
 from microtir.dtype import DType
 from microtir.errors import RunError
-from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.host.compare import compare
 from microtir.host.tolerance import rounding_of
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators import OperatorRecord, UserOperator, record_of
 from microtir.operators.custom.definition import Custom
+from microtir.rewrite import reference
 from microtir.support.arguments import checked_arguments
 from microtir.tir.replay import random_array
 

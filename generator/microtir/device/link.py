@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from microtir.boards.errors import EmulatorError, MissingToolError, ProjectError
-from microtir.resources import install_extra
 from microtir.support.processes import Child
+from microtir.support.resources import install_extra
 
 DEFAULT_BAUD = 115200
 

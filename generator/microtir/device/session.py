@@ -23,7 +23,7 @@ from microtir.artifact import Metadata, NodeTensor
 from microtir.boards.errors import EmulatorError
 from microtir.device.link import Link, LinkClosedError
 from microtir.device.transport import PAYLOAD_MAX, Decoder, MessageFrame, encode
-from microtir.ir_module import ModelInfo
+from microtir.module.ir_module import ModelInfo
 from microtir.support.arrays import Array
 
 PROTOCOL = 2

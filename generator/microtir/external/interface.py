@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from microtir.config.names import c_name
 from microtir.config.target import Target
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Node, Tensor
-from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
+from microtir.rewrite.facts.macs import macs
+from microtir.support.names import c_name
 from microtir.tir.ir import Device, ExternSource
 
 

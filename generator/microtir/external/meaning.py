@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from microtir.external.interface import Match
 from microtir.graph.ir import Array, Tensor
-from microtir.graph.reference import evaluate
+from microtir.rewrite.reference import evaluate
 
 
 def evaluated(match: Match, inputs: Sequence[Array]) -> Array:

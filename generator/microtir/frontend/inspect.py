@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from microtir.errors import UsageError
 from microtir.graph.ir import Node, Tensor
-from microtir.graph.macs import macs
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
+from microtir.rewrite.facts.macs import macs
 from microtir.support.arguments import checked_arguments
 
 

@@ -11,7 +11,7 @@ from microtir.frontend.model_bytes import ModelSource, load
 from microtir.frontend.onnx import check_onnx, from_onnx, onnx_float_layers
 from microtir.frontend.onnx.float_layers import FloatLayer
 from microtir.graph.ir import Graph
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.support.arguments import checked_arguments
 
 

@@ -23,7 +23,6 @@ from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.names import short_name
 from microtir.graph.operator import Operator
-from microtir.graph.rules import quantization, scalar_types
 from microtir.operators import record_of
 from microtir.operators.activations.definition import (
     HardSwish,
@@ -74,6 +73,7 @@ from microtir.operators.resize.definition import ResizeNearestNeighbor
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
 from microtir.operators.transposed_convolution.definition import TransposeConv
+from microtir.rewrite.facts.rules import quantization, scalar_types
 
 _HALF = 128
 

@@ -9,9 +9,9 @@ from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.graph.ir import Node
 from microtir.graph.names import brief
-from microtir.graph.rules import multipliers, output_shapes, quantization
 from microtir.operators import record_of
 from microtir.operators.common.problem import Problem
+from microtir.rewrite.facts.rules import multipliers, output_shapes, quantization
 
 _EXPORT = "export the model again"
 

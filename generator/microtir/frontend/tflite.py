@@ -15,7 +15,7 @@ from microtir.frontend.older_quantization import with_int8
 from microtir.frontend.tflite_file import ModelFile, parse
 from microtir.frontend.tflite_graph import GraphReader
 from microtir.graph.names import brief
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators import OperatorRecord
 from microtir.support.arguments import checked_arguments
 

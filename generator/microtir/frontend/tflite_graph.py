@@ -39,8 +39,6 @@ from microtir.frontend.tflite_variables import VARIABLE_OPTIONS, Resource, Scope
 from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, State, Tensor, TensorType
 from microtir.graph.names import brief, short_name
-from microtir.graph.reference import evaluate, known_inputs, known_values
-from microtir.graph.rules import inferred_shapes
 from microtir.operators import OperatorRecord
 from microtir.operators.common.shapes import Shape
 from microtir.operators.common.tflite_operands import (
@@ -53,6 +51,8 @@ from microtir.operators.common.tflite_schema import BuiltinOperator, TfliteType
 from microtir.operators.control.definition import PutItem
 from microtir.operators.movement.definition import Relabel, Reshape
 from microtir.operators.state.definition import Assign
+from microtir.rewrite.facts.rules import inferred_shapes
+from microtir.rewrite.reference import evaluate, known_inputs, known_values
 
 
 @dataclass(slots=True)

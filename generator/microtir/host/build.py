@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from microtir import resources
 from microtir.artifact import Artifact
 from microtir.host import cache
 from microtir.host.interface import interface_of
 from microtir.host.toolchain import Compiler, run_compiler
+from microtir.support import resources
 
 LIBRARY = "program.so"
 HARNESS = "harness"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.host.compare import Difference, compare
 from microtir.host.model import LayerResult, Model
 from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import Tolerance, Values
 from microtir.operators.control.definition import Control
+from microtir.rewrite import reference
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from microtir.host.tensors import (
     passed_pools,
     ports,
 )
-from microtir.ir_module import PortKind
+from microtir.module.ir_module import PortKind
 from microtir.support.arguments import checked_arguments
 
 POISON = 0xA5  # what a workspace holds before a run unless the caller says otherwise

@@ -14,14 +14,14 @@ import numpy as np
 
 from microtir.config import Numerics
 from microtir.errors import ToolError, UsageError
-from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Stream
-from microtir.graph.streaming import windows
 from microtir.host import oracle_process, runtimes
 from microtir.host.child_process import run_in_child
 from microtir.host.oracle_process import Request
 from microtir.host.samples import SampleBatch
-from microtir.resources import install_extra
+from microtir.rewrite import reference
+from microtir.rewrite.requests.streaming import windows
+from microtir.support.resources import install_extra
 
 
 class Oracle(Enum):

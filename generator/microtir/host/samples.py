@@ -19,7 +19,7 @@ from numpy.lib import format as npy
 from microtir.errors import DataFileError, MicrotirError, RunError
 from microtir.graph.ir import Array
 from microtir.graph.names import brief
-from microtir.ir_module import ModelInfo, Port, PortKind
+from microtir.module.ir_module import ModelInfo, Port, PortKind
 
 # What an .npz and an .npy file start with; a .npz file without arrays has no local header.
 _SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")

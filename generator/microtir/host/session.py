@@ -11,7 +11,7 @@ import numpy as np
 from microtir.artifact import Metadata, logical_rows
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.tensors import Array, TensorInfo, matched, ports
-from microtir.ir_module import PortKind
+from microtir.module.ir_module import PortKind
 from microtir.support.arguments import checked_arguments
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from microtir.artifact import MemoryData, Metadata, PoolData
 from microtir.errors import RunError, nearest
-from microtir.ir_module import PortKind
+from microtir.module.ir_module import PortKind
 
 Array: TypeAlias = npt.NDArray[Any]
 

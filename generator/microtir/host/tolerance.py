@@ -22,10 +22,10 @@ from typing import TypeAlias
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node
-from microtir.graph.macs import macs, terms
 from microtir.operators.hybrid.definition import Hybrid
+from microtir.rewrite import reference
+from microtir.rewrite.facts.macs import macs, terms
 
 Values: TypeAlias = Mapping[str, Array]
 """Arrays of one sample by the name of the input or output."""

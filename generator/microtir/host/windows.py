@@ -11,7 +11,7 @@ import numpy as np
 from microtir.errors import RunError
 from microtir.graph.ir import Array
 from microtir.host.samples import SampleBatch, read_golden
-from microtir.ir_module import ModelInfo, Port, PortKind, StreamInfo
+from microtir.module.ir_module import ModelInfo, Port, PortKind, StreamInfo
 
 
 def read_golden_windows(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]:

@@ -11,7 +11,7 @@ from microtir.measure.constants import ConstantData
 from microtir.measure.flash import FlashUse, Listing, flash_of
 from microtir.measure.functions import Functions
 from microtir.measure.stack import Stacks, layer_stacks, stacks_of
-from microtir.memory_plan import ConstantPlan
+from microtir.tir.memory_plan import ConstantPlan
 
 
 @dataclass(frozen=True, slots=True)

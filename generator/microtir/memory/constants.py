@@ -11,8 +11,8 @@ from microtir.errors import MemoryPlanError
 from microtir.memory.limits import layer_text, listed
 from microtir.memory.pools import Pool, constant_pools_of
 from microtir.memory.traffic import Traffic
-from microtir.memory_plan import ConstantPlace, ConstantPlan, PlannedConstants
 from microtir.tir.ir import Buffer, PrimFunc
+from microtir.tir.memory_plan import ConstantPlace, ConstantPlan, PlannedConstants
 
 
 @dataclass(frozen=True, slots=True)

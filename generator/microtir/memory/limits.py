@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from microtir.config import CompilationConfig
 from microtir.errors import LimitError, Resource
-from microtir.limits import RAM_BUDGET, Limit, workspace_limits
-from microtir.memory_plan import BufferPlacement, MemoryPlan
+from microtir.module.limits import RAM_BUDGET, Limit, workspace_limits
 from microtir.tir.ir import Invoke, PrimFunc
+from microtir.tir.memory_plan import BufferPlacement, MemoryPlan
 from microtir.tir.visitor import walk
 
 _SHOWN = 3  # entries of a list of the largest

@@ -16,13 +16,6 @@ from microtir.memory.residency import Peak, Steps, kept_at, kept_bytes, peak_of,
 from microtir.memory.solver import optimal_fit
 from microtir.memory.stacking import WORK
 from microtir.memory.traffic import traffic
-from microtir.memory_plan import (
-    BufferPlacement,
-    KeptBlock,
-    MemoryPlan,
-    PlannedPool,
-    StateLayout,
-)
 from microtir.tir.ir import (
     Allocate,
     Binary,
@@ -40,6 +33,13 @@ from microtir.tir.ir import (
     Scope,
     Seq,
     Stmt,
+)
+from microtir.tir.memory_plan import (
+    BufferPlacement,
+    KeptBlock,
+    MemoryPlan,
+    PlannedPool,
+    StateLayout,
 )
 from microtir.tir.visitor import allocated, allocations, walk
 

@@ -15,8 +15,8 @@ from microtir.config.pools import PoolInfo
 from microtir.memory.lifetimes import Lifetime, lower_bound
 from microtir.memory.placement import workspace_size
 from microtir.memory.traffic import Traffic
-from microtir.memory_plan import POOL_IDENTITY_BYTES
 from microtir.tir.ir import Buffer
+from microtir.tir.memory_plan import POOL_IDENTITY_BYTES
 
 _WORD = 4  # bytes that one access moves, and that follow one latency, where nothing is stated
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from microtir.memory.lifetimes import Lifetime
 from microtir.memory.moments import calls
-from microtir.memory_plan import KeptBytes
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.ir import Invoke, Stmt
+from microtir.tir.memory_plan import KeptBytes
 from microtir.tir.visitor import walk
 
 Steps = npt.NDArray[np.int64]

@@ -15,7 +15,7 @@ from types import ModuleType
 from microtir.errors import ToolError
 from microtir.memory.lifetimes import Lifetime
 from microtir.memory.placement import Fitter, first_fit, workspace_size
-from microtir.resources import install_extra
+from microtir.support.resources import install_extra
 from microtir.tir.ir import Buffer
 
 EFFORT = 4.0

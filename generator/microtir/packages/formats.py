@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from microtir import resources
 from microtir.boards import Label
-from microtir.config.names import MAX_MODULE_NAME
-from microtir.config.texts import LINE, WORD, WORDS
 from microtir.errors import TemplateFileError, UsageError, nearest
 from microtir.instruction_sets.core import Family
 from microtir.packages.traits import ModelTrait
 from microtir.projects.model_files import ModelFolders
+from microtir.support import resources
+from microtir.support.names import MAX_MODULE_NAME
 from microtir.support.spelled import Spelled
 from microtir.support.template_files import (
     MANIFEST,
@@ -24,6 +23,7 @@ from microtir.support.template_files import (
     checked_folder,
     read_part,
 )
+from microtir.support.texts import LINE, WORD, WORDS
 from microtir.support.toml_table import TomlTable
 
 

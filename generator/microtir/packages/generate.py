@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 
 from microtir.artifact import Artifact
 from microtir.errors import Fix, OutputError, UsageError, instead_of_replacing
-from microtir.files import cannot_write, replace_file, write_folder
 from microtir.packages.formats import (
     FormatTemplate,
     PackageFormat,
@@ -23,6 +22,7 @@ from microtir.projects.model_files import check_headers, model_files, parameter_
 from microtir.projects.models import Models, describe_models
 from microtir.projects.values import package_name
 from microtir.support.archives import zip_bytes
+from microtir.support.files import cannot_write, replace_file, write_folder
 from microtir.support.template_files import Part
 
 _WHERE = "packages.generate(artifacts)"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from microtir.artifact import Artifact
-from microtir.ir_module import PortKind
+from microtir.module.ir_module import PortKind
 from microtir.projects.models import Models, ModelValues, PortValues
 from microtir.projects.values import Values
 from microtir.support.encoding import Encoded, c_code, c_string

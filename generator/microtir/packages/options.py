@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from microtir.config.names import module_name_problem
-from microtir.config.texts import line_problem
 from microtir.errors import UsageError
 from microtir.projects import ProjectOptions, Samples
+from microtir.support.names import module_name_problem
+from microtir.support.texts import line_problem
 
 MAX_SUMMARY = 200  # characters: package managers show it in one line
 DEFAULT_HOMEPAGE = "https://pypi.org/project/microtir/"

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from microtir.artifact import Artifact, Metadata
-from microtir.config.names import macro_name
 from microtir.projects.models import Models, ModelValues, PortValues
 from microtir.projects.samples import SampleArray
 from microtir.projects.values import Values
 from microtir.support.encoding import Encoded, rust_code, rust_name_string
+from microtir.support.names import macro_name
 
 _TYPES: Mapping[str, str] = MappingProxyType({
     "int8_t": "i8", "uint8_t": "u8", "int16_t": "i16", "uint16_t": "u16", "int32_t": "i32",

@@ -7,7 +7,6 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from microtir.artifact import Artifact
-from microtir.config.names import macro_name
 from microtir.packages.formats import FormatTemplate, PackageFormat
 from microtir.packages.manifest import PackageManifest
 from microtir.packages.micropython import module_values
@@ -15,6 +14,7 @@ from microtir.packages.rust import rust_values
 from microtir.packages.single_header import header_values
 from microtir.projects.models import Models
 from microtir.projects.values import Values, application_values, models_file
+from microtir.support.names import macro_name
 
 _STACK = 4096  # bytes for the main thread of an example under an operating system
 

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from microtir.graph.columns import (
+from microtir.graph.ir import Tensor
+from microtir.plan.grouping import Choices, longest_members, streamable_candidates
+from microtir.plan.nest import History
+from microtir.plan.nest_simulations import NestSimulations
+from microtir.plan.ranking import Bytes, RankedCandidates, RankedKernels
+from microtir.plan.storage import Storage
+from microtir.rewrite.facts.columns import (
     Columns,
     Cut,
     ask_inputs,
@@ -23,13 +29,7 @@ from microtir.graph.columns import (
     column_window,
     width_of,
 )
-from microtir.graph.ir import Tensor
-from microtir.graph.macs import macs
-from microtir.plan.grouping import Choices, longest_members, streamable_candidates
-from microtir.plan.nest import History
-from microtir.plan.nest_simulations import NestSimulations
-from microtir.plan.ranking import Bytes, RankedCandidates, RankedKernels
-from microtir.plan.storage import Storage
+from microtir.rewrite.facts.macs import macs
 
 # More bands take little less: what is whole, and the columns that all of them need, stays.
 _COUNTS = (2, 3, 4, 6, 8)

@@ -15,9 +15,7 @@ from types import MappingProxyType
 
 from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
-from microtir.graph.columns import Cut
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.macs import macs
 from microtir.operators.control.definition import PutItem, has_control
 from microtir.plan.bands import cuts_worth_planning
 from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, possible, uniform
@@ -30,6 +28,8 @@ from microtir.plan.ranking import NO_PRICE, RankedKernels
 from microtir.plan.states import StateWriters
 from microtir.plan.storage import Storage, Views
 from microtir.plan.work import bytes_apart
+from microtir.rewrite.facts.columns import Cut
+from microtir.rewrite.facts.macs import macs
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from microtir.config.enums import Measure, Optimize
-from microtir.decisions import Alternative, Decision
 from microtir.graph.ir import Node, Tensor
 from microtir.instruction_sets.costs import WorkPercent
 from microtir.operators import record_of
+from microtir.plan.decisions import Alternative, Decision
 from microtir.plan.ir import Candidate, Group, LayoutKind, Plan, PlannedOperator, Refusal
 from microtir.plan.ranking import (
     MOST_TIMES,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from microtir.artifact import Artifact, Metadata, runtime_dtype
 from microtir.config.enums import CallingConvention
 from microtir.dtype import DType
-from microtir.ir_module import Port
+from microtir.module.ir_module import Port
 from microtir.projects.pools import ConstantValues, PoolValues
 from microtir.support.encoding import Encoded, c_code
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from microtir.boards.errors import MissingToolError
-from microtir.config.texts import LINE, TEXT, WORD
+from microtir.support.texts import LINE, TEXT, WORD
 from microtir.support.toml_table import TomlTable
 
 _CMAKE_VARIABLES = ("CMAKE_PREFIX_PATH", "CMAKE_MODULE_PATH")

@@ -11,7 +11,6 @@ from microtir.boards.board import Board, Console, EmulatorKind, ProjectSupport, 
 from microtir.boards.errors import ProjectError
 from microtir.boards.search import load_board
 from microtir.errors import Fix, nearest
-from microtir.files import write_folder
 from microtir.projects.capacity import check_fit, demand, project_footprint
 from microtir.projects.model_files import check_headers, model_files, parameter_files
 from microtir.projects.models import describe_models
@@ -26,6 +25,7 @@ from microtir.projects.project import (
 )
 from microtir.projects.template import ProjectTemplates, Template
 from microtir.projects.values import build_values, package_name, project_values
+from microtir.support.files import write_folder
 from microtir.support.template_files import Part
 
 _CORTEX_M = "cortex_m"  # the part with the vectors and the first instructions

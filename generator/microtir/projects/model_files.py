@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from microtir.artifact import Artifact
 from microtir.boards.errors import ProjectError
-from microtir.config.names import macro_name
 from microtir.projects.calls import byte_lines
+from microtir.support.names import macro_name
 from microtir.support.template_files import TemplateFiles, project_path
 
 RUNTIME_FOLDER = "runtime_crt/"  # in the files of an artifact

@@ -20,9 +20,8 @@ from microtir.artifact import (
     joint_workspace,
 )
 from microtir.boards.errors import ProjectError
-from microtir.config.names import macro_name
 from microtir.errors import nearest
-from microtir.ir_module import ModelInfo, Port, PortKind
+from microtir.module.ir_module import ModelInfo, Port, PortKind
 from microtir.projects.calls import RunCall, call_of
 from microtir.projects.options import ProjectOptions, Samples
 from microtir.projects.pools import (
@@ -36,6 +35,7 @@ from microtir.projects.pools import (
 from microtir.projects.samples import SampleArray, arbitrary_samples, sample_array
 from microtir.support.arrays import Array
 from microtir.support.encoding import Encoded, c_code
+from microtir.support.names import macro_name
 
 NO_SAMPLES = "NULL"  # what C has for an array that is not there
 ELEMENT_BYTES = 8  # of the largest element, and its alignment at most

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from microtir.artifact import ConstantPoolData, MemoryData, PoolData
 from microtir.boards.errors import ProjectError
-from microtir.config.names import c_name, constants_macro, macro_name, workspace_macro
 from microtir.config.pool_options import DEFAULT_WORKSPACE
 from microtir.support.encoding import Encoded, c_code
+from microtir.support.names import c_name, constants_macro, macro_name, workspace_macro
 
 
 @dataclass(frozen=True, slots=True)

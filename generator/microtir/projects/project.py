@@ -20,14 +20,6 @@ from microtir.artifact import (
 from microtir.boards.board import Board, ProjectType, read_board
 from microtir.boards.errors import BuildError, ProjectError
 from microtir.boards.toolchain import require_program
-from microtir.config.option import shown
-from microtir.config.texts import (
-    IDENTIFIER,
-    MODULE_NAME,
-    PATH,
-    TEXT,
-    WORD,
-)
 from microtir.device.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
 from microtir.device.link import DEFAULT_BAUD, Link, ProcessLink, SerialLink, find_port
 from microtir.device.printed import is_complete, status_of
@@ -37,6 +29,8 @@ from microtir.projects.build import run_build
 from microtir.projects.buildable import check_step
 from microtir.projects.template import BuildStep
 from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
+from microtir.support.shown import shown
+from microtir.support.texts import IDENTIFIER, MODULE_NAME, PATH, TEXT, WORD
 
 PROJECT_FILE = "project.json"
 BOARD_FOLDER = "board_data"

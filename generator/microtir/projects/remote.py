@@ -13,7 +13,7 @@ from microtir.boards.errors import BoardError, ProjectError
 from microtir.boards.search import emulated_like
 from microtir.device.session import RUN_TIMEOUT, DeviceSession, RemoteRun, check_models
 from microtir.errors import Fix, RunError
-from microtir.ir_module import ModelInfo
+from microtir.module.ir_module import ModelInfo
 from microtir.projects.generate import generate
 from microtir.projects.options import ProjectOptions
 from microtir.support.arrays import Array

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from microtir.artifact import C_TYPES
 from microtir.boards.errors import ProjectError
 from microtir.dtype import DType
-from microtir.ir_module import Port
+from microtir.module.ir_module import Port
 from microtir.projects.options import Samples
 from microtir.support.arrays import Array
 from microtir.support.encoding import Encoded, c_code

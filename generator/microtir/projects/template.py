@@ -11,17 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from microtir import resources
 from microtir.boards.board import (
     ProjectSupport,
     ProjectType,
     Requirement,
     read_requirement,
 )
-from microtir.config.texts import COMMAND_WORD, LINE
 from microtir.errors import TemplateFileError
 from microtir.projects.frameworks import Framework, read_framework
 from microtir.projects.model_files import ModelFolders
+from microtir.support import resources
 from microtir.support.template_files import (
     MANIFEST,
     Part,
@@ -29,6 +28,7 @@ from microtir.support.template_files import (
     checked_folder,
     read_part,
 )
+from microtir.support.texts import COMMAND_WORD, LINE
 from microtir.support.toml_table import TomlTable
 
 

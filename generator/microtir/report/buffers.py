@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from microtir.graph.ir import TensorType
-from microtir.ir_module import ModelInfo, PortKind
-from microtir.memory_plan import BufferPlacement, KeptBytes
+from microtir.module.ir_module import ModelInfo, PortKind
 from microtir.report import data
 from microtir.report.calls import LayerCalls
 from microtir.report.data import BufferKind
 from microtir.tir.ir import Buffer, PrimFunc
+from microtir.tir.memory_plan import BufferPlacement, KeptBytes
 
 _PORTS = {PortKind.INPUT: BufferKind.INPUT, PortKind.OUTPUT: BufferKind.OUTPUT}
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from microtir.graph.ir import Node, Tensor
+from microtir.module.program import Program
 from microtir.plan.ir import Plan, PlannedOperator
-from microtir.program import Program
 from microtir.report import data
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc
 from microtir.tir.visitor import buffers_written, walk

@@ -11,9 +11,8 @@ from microtir.artifact import Artifact, footprint
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.errors import MemoryPlanError, UsageError
-from microtir.ir_module import IRModule, ModelInfo
-from microtir.memory_plan import MemoryPlan
-from microtir.program import Program
+from microtir.module.ir_module import IRModule, ModelInfo
+from microtir.module.program import Program
 from microtir.report import data
 from microtir.report.buffers import make_pools, make_ports, type_text
 from microtir.report.calls import LayerCalls
@@ -21,6 +20,7 @@ from microtir.report.excesses import with_excesses
 from microtir.report.layers import make_constants, make_layers
 from microtir.report.profile import MeasuredProfile, with_profile
 from microtir.report.pushes import pushes_of
+from microtir.tir.memory_plan import MemoryPlan
 from microtir.version import __version__
 
 _RAM, _STACK = "budget.ram", "budget.stack"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from microtir.decisions import Alternative, Decision
+from microtir.plan.decisions import Alternative, Decision
 from microtir.plan.ir import PlannedOperator
 from microtir.report import data
 from microtir.report.buffers import shape_text

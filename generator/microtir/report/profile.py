@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from microtir.config.texts import TEXT
 from microtir.errors import DataFileError
 from microtir.report.data import FINISH, Report, ReportedLayer, ReportedProfile, WholeRun
 from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
+from microtir.support.texts import TEXT
 
 _FIX = "profile this model with the options of the report"
 

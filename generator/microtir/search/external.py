@@ -10,7 +10,7 @@ from microtir.boards.board import Board
 from microtir.config import CompilationConfig, External, Measure
 from microtir.device.emulate import DEFAULT_TIMEOUT
 from microtir.errors import Fix, UsageError
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.profiling.code_size import BoardCompiler
 from microtir.profiling.profile import profile
 

@@ -16,10 +16,10 @@ import microtir
 from microtir.boards import Board
 from microtir.config import CompilationConfig
 from microtir.errors import OutputError
-from microtir.files import replace_file
 from microtir.graph.ir import Graph
 from microtir.search.board_fit import BoardFit
 from microtir.support.cache_folder import cache_folder
+from microtir.support.files import replace_file
 from microtir.support.reading import WrongDataError, check, parse_json
 
 

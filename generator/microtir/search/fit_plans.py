@@ -18,7 +18,7 @@ from microtir.boards.board import MemoryKind
 from microtir.config import CompilationConfig, config_from_flags
 from microtir.errors import ConfigError, MicrotirError
 from microtir.graph.ir import Graph
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.projects.capacity import memory_uses
 from microtir.search.board_fit import BoardFit, MemoryFit
 from microtir.search.estimates import estimated_cost

@@ -15,7 +15,7 @@ from microtir import driver
 from microtir.artifact import Artifact
 from microtir.config import Budget, CompilationConfig, Measure, Optimize, PassConfig
 from microtir.errors import LimitError
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 
 _RECOMPUTE = "memory.recompute"
 

@@ -8,7 +8,7 @@ from microtir.errors import LimitError, MicrotirError, Resource
 
 if TYPE_CHECKING:
     from microtir.config import CompilationConfig
-    from microtir.ir_module import IRModule
+    from microtir.module.ir_module import IRModule
     from microtir.profiling import BoardCompiler
     from microtir.report.data import Report, ReportedLimit
 
@@ -30,9 +30,9 @@ def with_suggestions(
         return error.with_tried(advice(module, error, compiler=compiler).lines())
     from microtir.boards import load_board
     from microtir.boards.board import MemoryKind
-    from microtir.ports import io_bytes, state_bytes
+    from microtir.lowering.ports import io_bytes, state_bytes
     from microtir.projects.capacity import workspace_room
-    from microtir.requested import requested_graph
+    from microtir.rewrite.requests.requested import requested_graph
 
     chosen = load_board(board)
 

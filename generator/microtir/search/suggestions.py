@@ -20,8 +20,8 @@ from microtir import driver
 from microtir.artifact import Artifact
 from microtir.config import Budget, CompilationConfig, Optimize, config_from_flags
 from microtir.errors import ConfigError, LimitError, MicrotirError, Resource
-from microtir.ir_module import IRModule
-from microtir.memory_plan import MemoryPlan
+from microtir.module.ir_module import IRModule
+from microtir.tir.memory_plan import MemoryPlan
 
 _RAM = (Resource.WORKSPACE, Resource.POOL)
 _BUDGETS = {Resource.WORKSPACE: "ram", Resource.FLASH: "flash", Resource.STACK: "stack"}

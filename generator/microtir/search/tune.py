@@ -17,7 +17,7 @@ from microtir import driver
 from microtir.boards import load_board
 from microtir.config import Budget, CompilationConfig, Measure, Optimize
 from microtir.graph.ir import Graph
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.plan.ir import Plan, PlannedOperator
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.profiling.profile import profile

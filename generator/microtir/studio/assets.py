@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from microtir import resources
+from microtir.support import resources
 
 PAGE = "index.html"
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from microtir.config.names import module_name_from
 from microtir.errors import UsageError
 from microtir.frontend import read_model
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
+from microtir.support.names import module_name_from
 
 MOST_BYTES = 64 << 20
 """Of a file that is dropped: several times the flash of any board."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from microtir.boards import Board, load_board
 from microtir.config import CompilationConfig, config_from_flags
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.studio.models import ModelFile
 
 

@@ -16,9 +16,9 @@ from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from microtir.config.option import shown
-from microtir.config.texts import Rule
 from microtir.errors import MicrotirError
+from microtir.support.shown import shown
+from microtir.support.texts import Rule
 
 MAX_DIGITS = 20  # of a whole number: more than 64 bits have
 

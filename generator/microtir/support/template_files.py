@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from microtir.config.texts import LINE, PATH, path_problem
 from microtir.errors import TemplateFileError, UsageError
 from microtir.support.encoding import ENCODERS, Encoded, EncodingError, is_plain, language_of
 from microtir.support.templates import RULES, CompiledTemplates
+from microtir.support.texts import LINE, PATH, path_problem
 from microtir.support.toml_table import TomlTable
 
 MANIFEST = "template.toml"

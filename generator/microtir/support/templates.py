@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 from jinja2.bccache import Bucket
 
-from microtir import resources
+from microtir.support import resources
 
 RULES: Mapping[str, Any] = MappingProxyType({
     "undefined": jinja2.StrictUndefined,

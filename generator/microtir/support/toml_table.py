@@ -8,9 +8,9 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from microtir.config.option import shown
-from microtir.config.texts import LINE, Rule
 from microtir.errors import MicrotirError, nearest
+from microtir.support.shown import shown
+from microtir.support.texts import LINE, Rule
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from microtir.config.names import is_identifier
 from microtir.dtype import DType
+from microtir.support.names import is_identifier
 from microtir.tir import arithmetic, ir
 from microtir.tir.initialised import uninitialised_reads
 from microtir.tir.intrinsics import SIGNATURES

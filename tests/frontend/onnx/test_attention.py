@@ -13,8 +13,8 @@ from microtir import build, host
 from microtir.config import CompilationConfig, microcontroller
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
 from microtir.operators.attention.definition import CachedAttention
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed
 from tests.support.seeds import seeds
 

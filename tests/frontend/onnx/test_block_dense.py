@@ -11,7 +11,7 @@ from microtir import build, host
 from microtir.config import microcontroller
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.support.nbits_models import DOMAINS, NbitsLayer, Zeros, nbits_layer
 from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed
 from tests.support.seeds import seeds

@@ -14,7 +14,7 @@ from microtir.config import CompilationConfig
 from microtir.config.states import states
 from microtir.errors import ConfigError
 from microtir.frontend import from_onnx
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.indexing.definition import PutSlice
 from tests.support.onnx_models import Array, model_of, typed
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from microtir import build, host
 from microtir.errors import MicrotirError
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.frontend.onnx.test_readers import check, drawn
 from tests.support.onnx_models import Array, model_of, typed
 

@@ -12,9 +12,9 @@ from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 from microtir.errors import ModelFileError
 from microtir.frontend import check, from_onnx
-from microtir.graph.reference import execute
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import SampleBatch
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import IR_VERSION, OPSET, Array, typed
 
 pytestmark = pytest.mark.tools

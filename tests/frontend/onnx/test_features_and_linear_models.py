@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import Array, ml_model_of, ml_node, run_onnxruntime, typed
 
 pytestmark = pytest.mark.tools

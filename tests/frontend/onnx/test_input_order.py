@@ -11,8 +11,8 @@ from onnx import helper
 from microtir.dtype import DType
 from microtir.frontend import from_onnx
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
 from microtir.operators.convolution.definition import Conv2D
+from microtir.rewrite.reference import execute
 from tests.frontend.onnx.test_quantised import Parts, executed, integer_layers
 from tests.support.onnx_models import (
     Array,

@@ -14,8 +14,8 @@ from onnx import helper
 from microtir.frontend import from_onnx
 from microtir.frontend.onnx.axis_orders import inverse, squeezed_order
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
 from tests.support.onnx_models import (
     Array,
     model_of,

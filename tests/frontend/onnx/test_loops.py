@@ -16,12 +16,12 @@ from microtir import CompilationConfig, Target, build
 from microtir.errors import UnsupportedModelError
 from microtir.frontend import from_onnx
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.control.definition import EndRepeat, Guard, PutItem, Repeat
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.movement.definition import Transpose
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
 from tests.support.batch import load_batch
 from tests.support.onnx_models import (
     Array,

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from microtir.errors import UnsupportedModelError
 from microtir.frontend import check, from_onnx
-from microtir.graph.reference import execute, execute_exactly
+from microtir.rewrite.reference import execute, execute_exactly
 from tests.support.onnx_models import Array, ml_model_of, ml_node, model_of, run_onnxruntime, typed
 
 pytestmark = pytest.mark.tools

@@ -23,10 +23,10 @@ from microtir.errors import MicrotirError
 from microtir.frontend import from_onnx
 from microtir.frontend.onnx import loops
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.control.definition import Repeat
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
 from tests.support.batch import load_batch
 from tests.support.golden import Golden
 from tests.support.onnx_models import run_onnxruntime

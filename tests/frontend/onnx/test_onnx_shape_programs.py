@@ -12,7 +12,7 @@ from onnx import helper
 
 from microtir import frontend
 from microtir.graph.ir import Array
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import model_of, run_onnxruntime, typed
 from tests.support.seeds import seeds
 from tests.support.shape_programs import ShapeProgram, Step, drawn, shown

@@ -15,11 +15,11 @@ from microtir.config import microcontroller
 from microtir.errors import ConfigError
 from microtir.frontend import from_onnx, from_tflite
 from microtir.graph.ir import Array, Graph
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.conversion.definition import Quantize, Tabulated
-from microtir.requested import requested_graph
+from microtir.rewrite.reference import execute
+from microtir.rewrite.requests.requested import requested_graph
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.command import INT8
 from tests.support.onnx_models import model_of, run_onnxruntime, typed

@@ -14,7 +14,7 @@ from microtir import driver, host
 from microtir.dtype import DType
 from microtir.frontend import float_layers, from_onnx
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.frontend.onnx.test_quantised import Parts
 from tests.frontend.onnx.test_several_outputs import floats_of
 from tests.support.onnx_models import Array, run_onnxruntime, with_inferred_outputs

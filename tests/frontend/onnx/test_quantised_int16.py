@@ -21,10 +21,10 @@ from microtir.config import Numerics
 from microtir.dtype import DType
 from microtir.frontend import from_onnx
 from microtir.graph.ir import Graph
-from microtir.graph.numerics import with_numerics
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.linear import rescales_in_float
+from microtir.rewrite.reference import execute
+from microtir.rewrite.requests.numerics import with_numerics
 from tests.support.batch import load_batch
 from tests.support.onnx_models import (
     Array,

@@ -15,14 +15,14 @@ from microtir import CompilationConfig, build
 from microtir.config import Numerics
 from microtir.dtype import DType
 from microtir.graph.ir import Graph
-from microtir.graph.numerics import with_numerics
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.softmax.definition import Softmax
+from microtir.rewrite.reference import execute
+from microtir.rewrite.requests.numerics import with_numerics
 from tests.frontend.onnx.test_quantised import Parts, executed
 from tests.support.batch import load_batch
 from tests.support.onnx_models import Array, run_onnxruntime, with_inferred_outputs

@@ -12,7 +12,7 @@ from onnx import helper
 
 from microtir.errors import MicrotirError
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import (
     Array,
     model_of,

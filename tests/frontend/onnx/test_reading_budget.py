@@ -14,7 +14,7 @@ from onnx import helper
 from microtir.errors import MicrotirError
 from microtir.frontend import check, from_onnx
 from microtir.frontend.onnx.node import CANNOT_COMPUTE
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import (
     IR_VERSION,
     OPSET,

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 
 from microtir.errors import MicrotirError
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed
 
 pytestmark = pytest.mark.tools

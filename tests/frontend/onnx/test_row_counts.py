@@ -15,10 +15,10 @@ from microtir.errors import MicrotirError
 from microtir.frontend import from_onnx
 from microtir.frontend.onnx import check_onnx
 from microtir.graph.ir import Array, CountedResult, Graph
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import SampleBatch
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
 from tests.support.batch import load_batch
 from tests.support.onnx_models import model_of, run_onnxruntime, typed
 from tests.support.seeds import seeds

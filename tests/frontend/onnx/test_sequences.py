@@ -16,7 +16,7 @@ from microtir.config import CompilationConfig
 from microtir.errors import MicrotirError
 from microtir.frontend import check as problems_of
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.frontend.onnx.test_readers import check, drawn
 from tests.support.command import Command
 from tests.support.onnx_models import Array, model_of, typed

@@ -16,8 +16,8 @@ from microtir import host
 from microtir.frontend import float_layers, from_onnx
 from microtir.frontend.onnx.readers import READERS
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
 from microtir.operators.conversion.definition import Dequantize, Quantize
+from microtir.rewrite.reference import execute
 from tests.frontend.onnx.test_quantised import Parts
 from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed, with_inferred_outputs
 

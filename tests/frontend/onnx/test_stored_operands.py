@@ -17,7 +17,7 @@ from microtir.errors import MicrotirError
 from microtir.frontend import from_onnx
 from microtir.frontend.onnx.refusals import ONNX_ADVICE
 from microtir.graph.ir import Graph
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.frontend.onnx.test_quantised import Parts
 from tests.frontend.onnx.test_several_outputs import floats_of
 from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed, with_inferred_outputs

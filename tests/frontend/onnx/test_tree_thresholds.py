@@ -10,10 +10,10 @@ from onnx import TensorProto, helper
 
 from microtir.frontend import from_onnx
 from microtir.graph.ir import Array, Graph
-from microtir.graph.passes import TreeThresholds
-from microtir.graph.reference import execute
 from microtir.operators.bits.definition import OrderedBits
 from microtir.operators.trees.definition import TreeEnsemble
+from microtir.rewrite.optimise import TreeThresholds
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import ml_model_of, ml_node, typed
 from tests.support.tree_models import MODES, WIDTH, forest
 

@@ -14,7 +14,7 @@ from microtir import build, host
 from microtir.config import microcontroller
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import Array, ml_model_of, ml_node, run_onnxruntime, typed
 from tests.support.tree_models import MODES, WIDTH, forest, rows
 

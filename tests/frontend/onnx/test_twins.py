@@ -15,12 +15,12 @@ import pytest
 
 from benchmarks.qdq import qdq_model
 from benchmarks.qoperator import qoperator_model
-from microtir import CompilationConfig, build, resources
+from microtir import CompilationConfig, build
 from microtir.codegen import SourceFile
 from microtir.config import Numerics
 from microtir.frontend import from_onnx, from_tflite
 from microtir.graph.ir import Graph
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.operators.common.tflite_schema import Padding, TfliteActivation
@@ -28,6 +28,7 @@ from microtir.operators.convolution.tflite import Conv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ReshapeOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
+from microtir.support import resources
 from scripts.models.keyword_spotter import TimePadding, keyword_spotter
 from scripts.models.tflite_writer import TfliteBuilder
 

@@ -9,8 +9,8 @@ import pytest
 from onnx import helper
 
 from microtir.frontend import from_onnx
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
 from tests.support.onnx_models import (
     Array,
     model_of,

@@ -9,11 +9,11 @@ import microtir
 from microtir.config import CompilationConfig, Executor
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Graph
-from microtir.graph.passes import UnrollTurns
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.control.definition import has_control
+from microtir.rewrite.optimise import UnrollTurns
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
 from tests.frontend.onnx import test_loops as loops
 
 pytestmark = pytest.mark.tools

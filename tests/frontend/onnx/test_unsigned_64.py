@@ -15,11 +15,11 @@ from microtir.dtype import DType
 from microtir.frontend import from_onnx
 from microtir.frontend.onnx import check_onnx
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
-from microtir.graph.reference import execute
-from microtir.graph.verify import verify
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Activation
 from microtir.operators.division.definition import Div
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
 from tests.support.onnx_models import model_of, typed
 
 U64 = np.uint64

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from microtir.frontend import check, from_onnx
-from microtir.graph.reference import execute
+from microtir.rewrite.reference import execute
 from tests.support.onnx_models import run_onnxruntime, typed
 
 pytestmark = pytest.mark.tools

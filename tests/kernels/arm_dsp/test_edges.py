@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from microtir.config import CompilationConfig, Target
-from microtir.graph.reference import execute
 from microtir.kernels import candidates, emit
 from microtir.plan.ir import Candidate, Layout, LayoutKind, Planes, PlannedOperator
+from microtir.rewrite.reference import execute
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter

@@ -11,8 +11,6 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.dtype import DType
-from microtir.graph.reference import execute
-from microtir.ir_module import IRModule
 from microtir.kernels.arm_dsp import depthwise as words
 from microtir.kernels.arm_dsp import planes
 from microtir.kernels.arm_dsp.planes import OUTPUTS, TAPS, Plane, depthwise, words_of
@@ -20,6 +18,8 @@ from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, loop
+from microtir.module.ir_module import IRModule
+from microtir.rewrite.reference import execute
 from microtir.tir import ir
 from tests.support.batch import load_batch
 from tests.support.dsp_cases import DspCase, Sizes, convolution

@@ -12,7 +12,7 @@ from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
 from microtir.dtype import DType
 from microtir.graph.ir import Graph
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from tests.support import graphs

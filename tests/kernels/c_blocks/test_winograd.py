@@ -11,13 +11,13 @@ import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Node
-from microtir.graph.reference import execute
 from microtir.host import run_sanitized
-from microtir.ir_module import IRModule
 from microtir.kernels import candidates, refusals
+from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.plan.ir import Candidate, Refusal
+from microtir.rewrite.reference import execute
 from tests.kernels.test_code_bytes import IMAGE, SAME, SQUARE, linear
 from tests.support.graphs import graph
 

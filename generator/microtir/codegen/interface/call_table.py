@@ -11,7 +11,7 @@ from microtir.codegen.printer.main_printer import label_of, views_of
 from microtir.codegen.program import CProgram
 from microtir.dtype import DType
 from microtir.errors import UsageError
-from microtir.ir_module import ModelInfo, PortKind
+from microtir.module.ir_module import ModelInfo, PortKind
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Seq, Stmt
 from microtir.tir.visitor import walk
 

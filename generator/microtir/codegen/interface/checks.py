@@ -16,7 +16,7 @@ from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.helpers import misalignment_test
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import PARAMETERS_STATUS, CProgram
-from microtir.ir_module import ModelInfo, Port
+from microtir.module.ir_module import ModelInfo, Port
 from microtir.tir.ir import Buffer, PrimFunc, Var
 
 

@@ -15,10 +15,10 @@ from microtir.codegen.metadata import ConstantPoolData
 from microtir.codegen.printer.constants import write_arrays
 from microtir.codegen.printer.layout import struct_text
 from microtir.codegen.program import CProgram
-from microtir.config.names import constants_macro
 from microtir.config.pools import ConstantPoolInfo
-from microtir.memory_plan import POOL_IDENTITY_BYTES, PlannedConstants
 from microtir.support.encoding import c_comment
+from microtir.support.names import constants_macro
+from microtir.tir.memory_plan import POOL_IDENTITY_BYTES, PlannedConstants
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import parameter_text, pointer_cast
 from microtir.codegen.program import CProgram
 from microtir.dtype import DType
-from microtir.ir_module import ModelInfo
+from microtir.module.ir_module import ModelInfo
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc
 from microtir.tir.visitor import walk
 

@@ -34,7 +34,7 @@ from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
 from microtir.dtype import DType
-from microtir.ir_module import ModelInfo, PortKind
+from microtir.module.ir_module import ModelInfo, PortKind
 from microtir.support.encoding import c_comment, c_string
 from microtir.tir.ir import Buffer, BufferView
 

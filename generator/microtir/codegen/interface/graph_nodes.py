@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from microtir.codegen.interface.call_table import CallTable, TableTensor, make_table
 from microtir.codegen.program import CProgram
-from microtir.ir_module import ModelInfo
+from microtir.module.ir_module import ModelInfo
 
 
 @dataclass(frozen=True, slots=True)

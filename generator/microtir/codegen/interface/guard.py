@@ -11,7 +11,7 @@ from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment, indent, struct_text
 from microtir.codegen.program import CProgram
 from microtir.dtype import DType
-from microtir.ir_module import ModelInfo, Port, SeenRange
+from microtir.module.ir_module import ModelInfo, Port, SeenRange
 
 
 def guarded_ports(model: ModelInfo) -> Iterator[tuple[Port, SeenRange]]:

@@ -36,10 +36,10 @@ from microtir.codegen.printer.layout import WIDTH, block_comment, columns, struc
 from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.printer.statements import parameter_text
 from microtir.codegen.program import CProgram
-from microtir.config.names import c_names
 from microtir.dtype import DType
-from microtir.ir_module import ModelInfo, Port, PortKind
+from microtir.module.ir_module import ModelInfo, Port, PortKind
 from microtir.support.encoding import c_comment
+from microtir.support.names import c_names
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.version import __version__
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from microtir.codegen.microtvm.abi import abi_prefix
 from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.layout import block_comment
-from microtir.compat.microtvm.abi import abi_prefix
-from microtir.config.names import macro_name, workspace_macro
 from microtir.config.pool_options import DEFAULT_WORKSPACE
+from microtir.support.names import macro_name, workspace_macro
 from microtir.version import __version__
 
 _JOINT = "joint"  # what stands for a module's name in the macros

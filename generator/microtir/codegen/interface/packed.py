@@ -17,7 +17,7 @@ from microtir.codegen.program import CProgram, GivenConstants
 from microtir.codegen.source_file import SourceFile
 from microtir.dtype import DType
 from microtir.errors import Fix, UsageError
-from microtir.ir_module import ModelInfo, PortKind
+from microtir.module.ir_module import ModelInfo, PortKind
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
 RUNTIME_VERSION = 6  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h

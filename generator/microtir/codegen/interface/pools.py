@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
-from microtir.config.names import workspace_macro
-from microtir.memory_plan import PlannedPool
+from microtir.support.names import workspace_macro
+from microtir.tir.memory_plan import PlannedPool
 
 GRAPH_LOCALS = (
     "input_pointers", "output_pointers", "pool_pointers", "executor", "observer", "platform",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
-from microtir import resources
 from microtir.codegen.source_file import SourceFile
+from microtir.support import resources
 
 RUNTIME_FOLDER = "runtime_crt"
 _MICROTVM = "microtvm"  # below runtime_crt: headers of microTVM, for `compatibility`

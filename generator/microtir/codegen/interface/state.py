@@ -12,10 +12,10 @@ from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.constants import value_lines
 from microtir.codegen.printer.layout import INDENT, struct_text
 from microtir.codegen.program import STATE_STATUS, CProgram
-from microtir.ir_module import ModelInfo, StatePort
-from microtir.memory_plan import STATE_IDENTITY_BYTES, StateLayout
+from microtir.module.ir_module import ModelInfo, StatePort
 from microtir.support.arrays import Array
 from microtir.support.encoding import c_comment
+from microtir.tir.memory_plan import STATE_IDENTITY_BYTES, StateLayout
 
 VERSION = 1
 """Of the bytes that a state is saved as."""

@@ -24,8 +24,8 @@ from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import WIDTH, block_comment, indent
 from microtir.codegen.program import CProgram
-from microtir.decisions import Decision
-from microtir.ir_module import ModelInfo
+from microtir.module.ir_module import ModelInfo
+from microtir.plan.decisions import Decision
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import BufferView, For, If, IntImm, Invoke, Let, Seq, Stmt

@@ -10,7 +10,7 @@ from microtir.codegen.interface.pools import passed_pools
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.layout import INDENT, wrap
 from microtir.codegen.program import CProgram
-from microtir.ir_module import ModelInfo, Port, PortKind
+from microtir.module.ir_module import ModelInfo, Port, PortKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import jinja2
 
-from microtir import resources
 from microtir.errors import MicrotirError
+from microtir.support import resources
 from microtir.support.templates import RULES
 
 

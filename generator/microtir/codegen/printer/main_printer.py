@@ -12,9 +12,9 @@ from microtir.codegen.printer.layout import block_comment, indent
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import StatementPrinter
 from microtir.codegen.program import CProgram
-from microtir.memory_plan import BufferPlacement
 from microtir.support.encoding import c_comment
 from microtir.tir.ir import Buffer, BufferView, Expr, For, If, IntImm, Invoke, PrimFunc, Seq, Stmt
+from microtir.tir.memory_plan import BufferPlacement
 from microtir.tir.visitor import walk
 
 

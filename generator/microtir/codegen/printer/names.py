@@ -8,7 +8,7 @@ from itertools import chain, count
 from types import MappingProxyType
 
 from microtir.codegen.printer.helpers import HELPER_NAMES, MATH_FUNCTIONS
-from microtir.config.names import RESERVED_WORDS, c_name
+from microtir.support.names import RESERVED_WORDS, c_name
 from microtir.tir.ir import Buffer, Var
 
 # Functions that every program has, or that compilers call.

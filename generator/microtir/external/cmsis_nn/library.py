@@ -14,12 +14,12 @@ from microtir.external.cmsis_nn import calls, costs
 from microtir.external.cmsis_nn.sources import FOLDER, Sources, read_sources
 from microtir.external.interface import Code, Library, Match, Rule
 from microtir.graph.operator import Operator
-from microtir.graph.sums import fits
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.softmax.definition import Softmax
+from microtir.rewrite.facts.sums import fits
 
 _STACK = 1024  # bytes: the deepest chain of its kernels takes less
 

@@ -16,11 +16,11 @@ from microtir.errors import UsageError
 from microtir.external.emit import call_body
 from microtir.external.interface import device
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.reference import evaluate
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import custom_record
 from microtir.operators.custom.definition import Custom
 from microtir.operators.npu.definition import ALIGNMENT, EthosU
+from microtir.rewrite.reference import evaluate
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,

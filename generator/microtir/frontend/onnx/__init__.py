@@ -19,7 +19,7 @@ from microtir.frontend.onnx.open_extents import with_example
 from microtir.frontend.onnx.quantised import float_layers, fuse_quantised
 from microtir.frontend.onnx.settled_loops import settle_loops
 from microtir.frontend.onnx.shapes import InputShapes
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.support.arguments import checked_arguments
 
 

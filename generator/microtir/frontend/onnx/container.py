@@ -18,7 +18,7 @@ from microtir.frontend.onnx.local_functions import check_functions
 from microtir.frontend.onnx.node_order import computed_order
 from microtir.frontend.onnx.sparse_values import make_dense
 from microtir.operators.common.onnx_operands import MICROSOFT
-from microtir.resources import install_extra
+from microtir.support.resources import install_extra
 
 if TYPE_CHECKING:
     import onnx

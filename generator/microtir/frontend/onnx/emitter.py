@@ -22,8 +22,6 @@ from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Array, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
-from microtir.graph.reference import evaluate, known_inputs
-from microtir.graph.rules import inferred_shapes
 from microtir.operators import record_of
 from microtir.operators.common.onnx_few_bits import FewBits
 from microtir.operators.common.onnx_loops import Loop, Repeated
@@ -31,6 +29,8 @@ from microtir.operators.common.onnx_operands import MOST_RANK
 from microtir.operators.common.onnx_values import RowCount, Value
 from microtir.operators.definition import Trait
 from microtir.operators.movement.definition import Reshape, Transpose
+from microtir.rewrite.facts.rules import inferred_shapes
+from microtir.rewrite.reference import evaluate, known_inputs
 
 
 @dataclass(slots=True)

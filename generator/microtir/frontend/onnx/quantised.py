@@ -30,7 +30,6 @@ from microtir.graph.ir import (
     Tensor,
     TensorType,
 )
-from microtir.graph.reference import evaluate
 from microtir.operators import record_of
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
@@ -45,6 +44,7 @@ from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
+from microtir.rewrite.reference import evaluate
 
 # Unsigned integers are stored as these, less half of their range.
 _SIGNED = MappingProxyType({DType.UINT8: DType.INT8, DType.UINT16: DType.INT16})

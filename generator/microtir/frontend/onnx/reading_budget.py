@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from microtir.errors import MicrotirError, UnsupportedModelError
 from microtir.graph.ir import Node
-from microtir.graph.macs import terms
+from microtir.rewrite.facts.macs import terms
 
 MOST_KNOWN_BYTES = 1 << 28
 """Of what one node computes from constants alone, which is a constant."""

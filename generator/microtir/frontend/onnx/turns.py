@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from microtir.graph.ir import Array, Node, Tensor
-from microtir.graph.reference import evaluate
 from microtir.operators import record_of
 from microtir.operators.definition import Trait
+from microtir.rewrite.reference import evaluate
 
 MOST_FOLLOWED = 1 << 12
 """Turns; loops of more are not followed."""

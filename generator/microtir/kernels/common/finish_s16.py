@@ -23,7 +23,6 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.sums import fits
 from microtir.kernels.common.long_requantise import LongRescaling, long_constants
 from microtir.kernels.common.packing import requantised
 from microtir.kernels.common.requantise import BIAS, WORDS, Ints
@@ -32,6 +31,7 @@ from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.operators.common.fixed_point import INT32_MAX
 from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
 from microtir.operators.common.multiplier import QuantizedMultiplier, reduced
+from microtir.rewrite.facts.sums import fits
 
 _MAGNITUDE = -DType.INT16.min  # of an input
 _LARGEST = 1 << 30  # what the upper word of a product stays below

@@ -13,9 +13,7 @@ from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
-from microtir.graph.sums import fits
 from microtir.kernels.common.layer import Layer
 from microtir.operators import record_of
 from microtir.operators.common.linear import rescales_in_float
@@ -33,6 +31,8 @@ from microtir.plan.ir import (
     Refusal,
     spread,
 )
+from microtir.rewrite.facts.macs import macs
+from microtir.rewrite.facts.sums import fits
 from microtir.tir.ir import PrimFunc
 
 SAME_ROW = RowWindow()

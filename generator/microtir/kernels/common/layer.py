@@ -16,11 +16,11 @@ from typing import TypeVar
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor, TensorType
-from microtir.graph.sums import fits
 from microtir.kernels.common.packed_weights import PackedWeights
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.streaming.definition import PlaceColumns
 from microtir.plan.ir import Layout, LayoutKind
+from microtir.rewrite.facts.sums import fits
 from microtir.tir import ir
 from microtir.tir.function import RowAccess, RowRange
 from microtir.tir.ir import Array, Buffer, Param

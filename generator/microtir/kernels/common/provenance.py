@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from enum import Enum
 
 from microtir.graph.ir import Node, Quantization, TensorType
-from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
 from microtir.operators import record_of
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.definition import Trait
+from microtir.rewrite.facts.macs import macs
 from microtir.tir.function import LayerName, Origin
 
 _SHOWN_SCALES = 2

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
-from microtir.graph.macs import macs
 from microtir.kernels.common.layer import Edge, Layer
 from microtir.operators.common.arithmetic import summand
 from microtir.operators.common.rows import Extents
@@ -26,6 +25,7 @@ from microtir.operators.pooling.definition import Pool2D
 from microtir.operators.reduction import formula as reduction
 from microtir.operators.reduction.definition import Reduction
 from microtir.plan.ir import Refusal
+from microtir.rewrite.facts.macs import macs
 from microtir.tir.function import RowRange
 from microtir.tir.ir import PrimFunc
 from microtir.tir.visitor import substitute

@@ -11,7 +11,6 @@ from dataclasses import replace
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
@@ -42,6 +41,7 @@ from microtir.operators.streaming.definition import JoinColumns
 from microtir.operators.tables import has_table
 from microtir.operators.trees.definition import TreeEnsemble
 from microtir.plan.ir import Calls, Refusal
+from microtir.rewrite.facts.macs import macs
 from microtir.tir.ir import PrimFunc
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.macs import macs
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.recurrent import Sequences
 from microtir.kernels.common.statements import loop, seq
 from microtir.operators.recurrent.definition import GATES, lstm_extents
 from microtir.operators.recurrent.formula import LstmStep, lstm_step, weighted_gates
+from microtir.rewrite.facts.macs import macs
 from microtir.tir import ir
 from microtir.tir.visitor import substitute
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir.config import Budget, Optimize
-from microtir.ir_module import IRModule
+from microtir.module.ir_module import IRModule
 from microtir.report.board_limits import limits_of_board
 from microtir.report.collect import describe
 from microtir.report.data import Report

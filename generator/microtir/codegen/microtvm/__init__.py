@@ -1,0 +1,1 @@
+"""The C interface of microTVM's applications, beside that of this project."""

@@ -1,0 +1,464 @@
+"""Prints the C interface of microTVM for a model, for applications that were written against it.
+
+Names, members and macros are those of its `tvmgen_<module>.h`; the functions call microtir's own.
+An application links them instead of what microTVM generated, and needs no other change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from microtir.codegen.interface import header
+from microtir.codegen.interface.checks import null_check
+from microtir.codegen.interface.constant_pools import ConstantPool, passed_constant_pools
+from microtir.codegen.interface.devices import device_members, struct_name
+from microtir.codegen.interface.pools import (
+    WorkspacePool,
+    internal_pools,
+    passed_pools,
+    workspace_pools,
+)
+from microtir.codegen.interface.runtime import MicrotvmPart
+from microtir.codegen.interface.state import layout
+from microtir.codegen.microtvm.abi_module import (
+    PACKED_PARAMETERS,
+    has_module,
+    listed_functions,
+    metadata_function,
+    module_function,
+    tensor_table,
+    tensor_table_name,
+)
+from microtir.codegen.microtvm.params import to_params
+from microtir.codegen.printer.environment import render
+from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.layout import block_comment, columns, struct_text
+from microtir.codegen.printer.names import ScopedNames
+from microtir.codegen.program import CProgram
+from microtir.codegen.source_file import DataFile, SourceFile
+from microtir.module.ir_module import ModelInfo, Port, PortKind
+from microtir.support.names import MAX_C_NAME, c_names, constants_macro, macro_name, workspace_macro
+
+_INPUTS, _OUTPUTS, _POOLS, _DEVICES = "inputs", "outputs", "workspace_pools", "devices"
+
+
+@dataclass(frozen=True, slots=True)
+class _Interface:
+    """The C interface of microTVM for one program, from which its functions are printed.
+
+    Args:
+        prefix: start of every name.
+        pools: workspace pools that are passed, members of the struct of pools; None where none is
+            declared, and the workspace is ours.
+        constants: constant pools that are passed, further members of it.
+        members: microTVM's names of the tensors of `inputs` and of `outputs`.
+        is_mapped: whether the tensors lie in the workspace.
+    """
+
+    program: CProgram
+    model: ModelInfo
+    prefix: str
+    pools: tuple[WorkspacePool, ...] | None
+    constants: tuple[ConstantPool, ...]
+    members: dict[str, list[tuple[Port, str]]]
+    is_mapped: bool
+
+    def struct(self, name: str) -> str:
+        return f"struct {self.prefix}_{name}"
+
+    @property
+    def structs(self) -> tuple[str, ...]:
+        """Return the struct of pools, if there is one."""
+        return (_POOLS,) if self.pools or self.constants else ()
+
+    @property
+    def has_instance(self) -> bool:
+        """Return whether its callers have no place for a state: then there is one instance.
+
+        Each graph executor has one of its own.
+        """
+        return bool(self.program.states) and not self.program.is_graph
+
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """Return what is passed on: the state, the workspace and pools of constants."""
+        kept = (f"{self.prefix}_begun()",) * self.has_instance
+        constants = tuple(_member_of(pool) for pool in self.constants)
+        if self.pools is None:
+            return (*kept, f"{self.prefix}_workspace", *constants)
+        return (*kept, *(_member_of(pool) for pool in self.pools), *constants)
+
+
+def _member_of(pool: WorkspacePool | ConstantPool) -> str:
+    return f"{_POOLS}->{pool.member}"
+
+
+def abi_prefix(name: str) -> str:
+    """Return what names begin with; microTVM spells a module's name in lower case."""
+    return f"tvmgen_{name.lower()}"
+
+
+def params_name(name: str) -> str:
+    """Return what the file is called that holds a module's weights as TVM serialises them."""
+    return f"{abi_prefix(name)}.params"
+
+
+def abi_parameters(program: CProgram) -> DataFile:
+    """Return the weights of a program, by their names in C, as TVM serialises parameters."""
+    arrays = {array.name: array.data for array in program.constants}
+    return DataFile(params_name(program.name), to_params(arrays))
+
+
+def abi_files(program: CProgram, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
+    """Return header and sources of the interface; a workspace that is ours is a file of its own."""
+    interface = _interface(program, model)
+    prefix = interface.prefix
+    # The graph executor takes its workspace from the application's memory.
+    has_workspace = interface.pools is None and not program.is_graph
+    files = [(f"{prefix}.h", "tvmgen.h.j2"), (f"{prefix}.c", "tvmgen.c.j2")]
+    if has_workspace:
+        files.append((f"{prefix}_workspace.c", "tvmgen_workspace.c.j2"))
+    if has_module(program):
+        files.append((f"{prefix}_system_lib.c", "tvmgen_system_lib.c.j2"))
+    values = {
+        "prefix": prefix,
+        "guard": f"{macro_name(prefix)}_H_",
+        "name": program.name,
+        "macro": program.macro,
+        "fingerprint": fingerprint,
+        "sizes": _sizes(interface),
+        "memory": _memory(interface),
+        "structs": [] if program.is_packed or program.is_graph else list(_structs(interface)),
+        "is_packed": program.is_packed or program.config.needs_packed_wrapper(),
+        "is_graph": program.is_graph,
+        "has_module": has_module(program),
+        "tensors": tensor_table(model, prefix) if _packed_name(interface) else [],
+        "has_instance": interface.has_instance,
+        "functions": list(_functions(interface)),
+        "has_constant_pools": any(pool.size for pool in interface.constants),
+        "has_workspace": has_workspace,
+    }
+    return tuple(
+        SourceFile(
+            path,
+            render(
+                f"c/{template}",
+                comment=header.file_comment(program, f"{path}: the interface of microTVM"),
+                **values,
+            ),
+        )
+        for path, template in files
+    )
+
+
+def abi_parts(program: CProgram) -> tuple[MicrotvmPart, ...]:
+    """Return what the interface needs of microTVM's runtime."""
+    if not has_module(program):
+        return (MicrotvmPart.BASE,)
+    executor = MicrotvmPart.GRAPH if program.is_graph else MicrotvmPart.AOT
+    return (MicrotvmPart.BASE, MicrotvmPart.FUNCTIONS, executor)
+
+
+def _interface(program: CProgram, model: ModelInfo) -> _Interface:
+    config = program.config
+    # Members are as long as microTVM makes them.
+    longest = max((len(port.name) for port in model.ports), default=0) + MAX_C_NAME
+    names = c_names([port.name for port in model.ports], limit=longest)
+    members: dict[str, list[tuple[Port, str]]] = {_INPUTS: [], _OUTPUTS: []}
+    for port, name in zip(model.ports, names, strict=True):
+        members[_INPUTS if port.kind is PortKind.INPUT else _OUTPUTS].append((port, name))
+    return _Interface(
+        program=program,
+        model=model,
+        prefix=abi_prefix(program.name),
+        pools=passed_pools(program) if config.declares_workspace() else None,
+        constants=passed_constant_pools(program),
+        members=members,
+        is_mapped=any(port.offset is not None for port in model.ports),
+    )
+
+
+def _sizes(interface: _Interface) -> list[str]:
+    macro = macro_name(interface.prefix)
+    tensors = [tensor for group in interface.members.values() for tensor in group]
+    pools = [
+        *(workspace_macro("", p.plan.name, is_alone=False) for p in interface.pools or ()),
+        *(constants_macro("", pool.plan.name) for pool in interface.constants),
+    ]
+    members = [name for _, name in tensors]
+    longest = max(map(len, members), default=0) + MAX_C_NAME
+    taken = ["WORKSPACE", *(pool.removeprefix("_") for pool in pools)]
+    stems = c_names(members, taken, longest)
+    return columns([
+        (f"#define {macro}_{macro_name(stem)}_SIZE", str(port.type.bytes))
+        for (port, _), stem in zip(tensors, stems, strict=True)
+    ])  # fmt: skip
+
+
+def _memory(interface: _Interface) -> list[str]:
+    macro, sizes = macro_name(interface.prefix), [_declared(interface.model.memory.workspace_size)]
+    names = [f"{macro}_WORKSPACE_SIZE"]
+    for pool in interface.pools or ():
+        stem = workspace_macro(interface.prefix, pool.plan.name, is_alone=False)
+        names.append(f"{stem}_SIZE")
+        sizes.append(_declared(pool.size))
+    rows = [(name, str(size)) for name, size in zip(names, sizes, strict=True)]
+    for constants in interface.constants:
+        stem = constants_macro(interface.prefix, constants.plan.name)
+        rows.append((f"{stem}_SIZE", str(constants.size)))
+        rows.append((f"{stem}_DATA", f"{constants.macro}_DATA" if constants.size else "{0}"))
+    return columns([(f"#define {name}", text) for name, text in rows])
+
+
+def _declared(size: int) -> int:
+    """Return the bytes of an array that an application declares of a size: C has none of 0."""
+    return max(size, 1)
+
+
+def _structs(interface: _Interface) -> Iterator[str]:
+    for group, tensors in interface.members.items():
+        rows = [(f"void *{name};", f"/* {header.type_text(port)} */") for port, name in tensors]
+        # C has no empty struct.
+        yield struct_text(
+            interface.struct(group), rows or [("uint8_t none;", "/* there is none */")]
+        )
+    if interface.structs:
+        where = f"_ALIGNMENT of {interface.program.name}.h */"
+        rows = [
+            *(
+                (f"void *{p.member};", f"/* aligned to {p.macro}{where}")
+                for p in interface.pools or ()
+            ),
+            *(
+                (f"const void *{p.member};", f"/* aligned to {p.macro}{where}")
+                for p in interface.constants
+            ),
+        ]
+        yield struct_text(interface.struct(_POOLS), rows)
+    if interface.program.devices:
+        yield struct_text(interface.struct(_DEVICES), device_members(interface.program))
+
+
+def _packed_name(interface: _Interface) -> str:
+    """Return the packed function of the interface; empty where there is none."""
+    program = interface.program
+    if program.is_packed:
+        return f"{interface.prefix}_run"
+    has_pools = interface.pools is not None or bool(interface.constants)
+    if program.config.needs_packed_wrapper() and not has_pools and not program.is_graph:
+        return f"{interface.prefix}_run_packed"
+    return ""
+
+
+def _functions(interface: _Interface) -> Iterator[FunctionText]:
+    packed = _packed_name(interface)
+    if not interface.program.is_packed and not interface.program.is_graph:
+        yield from _unpacked_functions(interface)
+    if packed:
+        yield _packed_run(interface, packed)
+    if interface.has_instance:
+        yield _reset(interface)
+    if has_module(interface.program):
+        listed = {}
+        if packed:
+            yield metadata_function(interface.model, interface.prefix)
+            listed = listed_functions(interface.prefix, packed)
+        yield module_function(interface.program, interface.model, interface.prefix, listed)
+
+
+def _unpacked_functions(interface: _Interface) -> Iterator[FunctionText]:
+    if interface.is_mapped:
+        yield from (_map(interface, group) for group in (_INPUTS, _OUTPUTS))
+    yield _run(interface)
+    if not interface.structs:
+        yield _main(interface)
+
+
+def _text(comment: list[str], head: str, parameters: list[str], body: list[str]) -> FunctionText:
+    return FunctionText(
+        "\n".join(block_comment(comment)), "\n".join(signature(head, parameters)), joined(body)
+    )
+
+
+def _map(interface: _Interface, group: str) -> FunctionText:
+    """Return `_map_inputs` or `_map_outputs`: where the tensors lie in the workspace."""
+    pools = workspace_pools(interface.program)
+    places = [
+        f"(uint8_t *){_member_of(pools[port.pool])} + {port.offset}"
+        if port.offset
+        else _member_of(pools[port.pool])
+        for port, _ in interface.members[group]
+    ]
+    body = [f"const {interface.struct(group)} mapped = {{{', '.join(places) or '0'}}};"]
+    return _text(
+        [f"The {group}, where they lie in the workspace."],
+        f"{interface.struct(group)} {interface.prefix}_map_{group}",
+        [f"{interface.struct(_POOLS)} *{_POOLS}"],
+        [*([] if places else [f"(void){_POOLS};"]), *body, "return mapped;"],
+    )
+
+
+def _run(interface: _Interface) -> FunctionText:
+    """Return `_run`: from microTVM's structs to microtir's."""
+    name = interface.program.name
+    pools = list(interface.structs)
+    pools += [_DEVICES] if interface.program.devices else []
+    tensors = [] if interface.is_mapped else [_INPUTS, _OUTPUTS]
+    body = _null_check(interface, [*tensors, *pools])
+    if interface.is_mapped:
+        body += [
+            f"const {interface.struct(group)} {group} = {interface.prefix}_map_{group}({_POOLS});"
+            for group in (_INPUTS, _OUTPUTS)
+        ]
+    access = "." if interface.is_mapped else "->"
+    for group, own in ((_INPUTS, "given"), (_OUTPUTS, "made")):
+        members = [f"{group}{access}{member}" for _, member in interface.members[group]]
+        body.append(f"const struct {name}_{group} {own} = {{{', '.join(members) or '0'}}};")
+    arguments = ["&given", "&made", *interface.memories]
+    if interface.program.devices:
+        states = ", ".join(f"{_DEVICES}->{device.name}" for device in interface.program.devices)
+        body.append(f"const {struct_name(interface.program)} used = {{{states}}};")
+        arguments.append("&used")
+    body.append(f"return {name}_run({', '.join(arguments)});")
+    lines = ["Runs the model once."]
+    if interface.is_mapped:
+        lines[0] = "Runs the model once on the tensors in the workspace, and overwrites the inputs."
+    if interface.has_instance:
+        lines.append(
+            f"It goes on where the last run ended; {interface.prefix}_reset() forgets that."
+        )
+    if interface.pools is None or internal_pools(interface.program):
+        lines.append("Not re-entrant: there is one workspace.")
+    elif interface.has_instance:
+        lines.append("Not re-entrant: there is one state.")
+    return _text(
+        [*lines, "", f"Returns 0, or a negative status that {name}_status_text() explains."],
+        f"int32_t {interface.prefix}_run",
+        [f"{interface.struct(group)} *{group}" for group in (*tensors, *pools)],
+        body,
+    )
+
+
+def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
+    pools = [_member_of(pool) for pool in interface.pools or () if pool.size]
+    pools += [_member_of(pool) for pool in interface.constants if pool.size]
+    return null_check(interface.program, [*structs, *pools])
+
+
+def _packed_run(interface: _Interface, function: str) -> FunctionText:
+    """Print a packed function: from microTVM's arguments to microtir's."""
+    name, count = interface.program.name, len(interface.model.ports)
+    # The configuration refuses declared pools.
+    memories = _packed_memories(interface)
+    total = count + len(memories)
+    kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * total)
+    table = tensor_table_name(interface.model, interface.prefix)
+    given = f"args, type_codes, num_args, {count}, {table}, tensors, values"
+    called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"
+    resource = "resource_handle" if interface.program.devices else "NULL"
+    return _text(
+        [
+            "Runs the model once.",
+            "Not re-entrant: there is one workspace.",
+            "",
+            "Arguments are DLTensors: the inputs, then the outputs. Returns 0, or a status that",
+            f"microtir_status_text() or {name}_status_text() explains.",
+        ],
+        f"int {function}",
+        list(PACKED_PARAMETERS),
+        [
+            f"static const int32_t kinds[] = {{{kinds}}};",
+            *(f"static const int64_t {m.extent}[] = {{{m.bytes}}};" for m in memories),
+            f"struct microtir_tensor tensors[{max(count, 1)}];",
+            f"union microtir_value values[{total}];",
+            *(f"const struct microtir_tensor {m.name} = {{{m.values}}};" for m in memories),
+            "const int32_t status = tvm_packed_arguments(",
+            f"        {given});",
+            "(void)out_value;",
+            *([] if interface.program.devices else ["(void)resource_handle;"]),
+            "if (out_type_code != NULL) {",
+            "    *out_type_code = kTVMNullptr;",
+            "}",
+            "if (status != MICROTIR_OK) {",
+            "    return (int)status;",
+            "}",
+            *(f"values[{n}].v_tensor = &{m.name};" for n, m in enumerate(memories, count)),
+            f"return (int){called}(values, kinds, {total}, NULL, NULL, {resource});",
+        ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PackedMemory:
+    """Memory that a packed function is given as a tensor of bytes.
+
+    Args:
+        name: of the tensor.
+        extent: name of its shape.
+        place: where it lies, as C.
+        bytes: its size.
+    """
+
+    name: str
+    extent: str
+    place: str
+    bytes: int
+
+    @property
+    def values(self) -> str:
+        """Return what the tensor is initialised with."""
+        return f"{self.place}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, {self.extent}, NULL, 0"
+
+
+def _packed_memories(interface: _Interface) -> list[_PackedMemory]:
+    """Return what the packed function takes besides tensors: the state, then the workspace."""
+    *kept, workspace = interface.memories
+    size = max(interface.model.memory.workspace_size, 1)
+    state = [
+        _PackedMemory("state", "state_extent", place, layout(interface.program).size)
+        for place in kept
+    ]
+    return [*state, _PackedMemory("memory", "extent", workspace, size)]
+
+
+def _reset(interface: _Interface) -> FunctionText:
+    """Return `_reset`: what microTVM lacked, since it had no states."""
+    return _text(
+        [
+            "Makes the model forget what it has seen; before its first run it has seen nothing.",
+            "An addition to what microTVM had.",
+        ],
+        f"int32_t {interface.prefix}_reset",
+        ["void"],
+        [f"return {interface.program.name}_state_reset(&instance);"],
+    )
+
+
+def _main(interface: _Interface) -> FunctionText:
+    """Return `___tvm_main__`: the tensors as arguments, as some applications call a model."""
+    names = ScopedNames((*interface.program.file_names, "given", "made", "used"))
+    arguments = {
+        group: [names.reserve(member) for _, member in tensors]
+        for group, tensors in interface.members.items()
+    }
+    body = [
+        f"{interface.struct(group)} {own} = {{{', '.join(arguments[group]) or '0'}}};"
+        for group, own in ((_INPUTS, "given"), (_OUTPUTS, "made"))
+    ]
+    if interface.program.devices:
+        arguments[_DEVICES] = [names.reserve(device.name) for device in interface.program.devices]
+        values = ", ".join(arguments[_DEVICES])
+        body.append(f"{interface.struct(_DEVICES)} used = {{{values}}};")
+    given = "&given, &made" + ", &used" * bool(interface.program.devices)
+    parameters = [f"void *{name}" for group in arguments.values() for name in group]
+    return _text(
+        [
+            f"The same as {interface.prefix}_run: the inputs, then the outputs"
+            + ", then the devices." * bool(interface.program.devices)
+            + "." * (not interface.program.devices)
+        ],
+        f"int32_t {interface.prefix}___tvm_main__",
+        parameters or ["void"],
+        [*body, f"return {interface.prefix}_run({given});"],
+    )

@@ -1,1 +1,0 @@
-"""Serves programs that were written for other frameworks."""

@@ -1,0 +1,1 @@
+"""Searches over complete programs: for limits, and for trades of memory and speed."""

@@ -1,1 +1,0 @@
-"""Facts about a graph that hold for every input."""

@@ -1,6 +1,0 @@
-"""Steps of a deployment as part of the graph: before its inputs, and behind its outputs."""
-
-from microtir.graph.processing.before import with_prepended
-from microtir.graph.processing.behind import with_appended
-
-__all__ = ["with_appended", "with_prepended"]

@@ -1,0 +1,113 @@
+"""What `lower` does with the graph of a model before it is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from microtir.config import CompilationConfig
+from microtir.errors import Fix, UnsupportedModelError
+from microtir.external import Library, library_of, partition
+from microtir.external.ethos_u import with_driver_calls
+from microtir.graph.ir import Graph, Node
+from microtir.lowering.extra_passes import ExtraPasses, applied
+from microtir.operators.control.definition import Control
+from microtir.rewrite import verify as graph_verify
+from microtir.rewrite.checked import rewritten
+from microtir.rewrite.facts.declared_ranges import with_declared_ranges
+from microtir.rewrite.optimise import BoundSums, RowPorts, graph_passes_of
+from microtir.rewrite.optimise.split_images import node_that_mixes
+
+
+def lowered_graph(
+    graph: Graph,
+    config: CompilationConfig,
+    extra: ExtraPasses,
+    libraries: Sequence[Library],
+    cost_of: Callable[[Node], int],
+) -> Graph:
+    """Return the graph that is planned: rewritten, with the layers of libraries given to them.
+
+    Args:
+        graph: as a frontend made it, with the outputs that the configuration adds.
+        config: what is compiled for.
+        extra: passes of the user.
+        libraries: kernels of others beside those that the configuration names.
+        cost_of: what a layer costs without a library.
+
+    Raises:
+        GraphError: a graph breaks a rule.
+        MicrotirError: any diagnostic of a library.
+    """
+    _refuse_stream(graph, config)
+    graph = _rewritten(graph, config, extra)
+    _refuse_control(graph, config)
+    _refuse_mixed(graph, config)
+    named = [(library_of(external), external) for external in config.external]
+    graph = partition(
+        graph, [*named, *((library, None) for library in libraries)], config.primary_target(),
+        cost_of, config.module_name,
+    )  # fmt: skip
+    graph = with_driver_calls(graph, config)
+    graph_verify.verify(graph)
+    executor = config.executor
+    return RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
+
+
+def _refuse_control(graph: Graph, config: CompilationConfig) -> None:
+    """Refuse what runs some operators several times, or not at all, where each is a node once."""
+    node = next((node for node in graph.nodes if isinstance(node.op, Control)), None)
+    if node is not None and config.is_graph():
+        raise UnsupportedModelError(
+            "the graph executor runs each operator once, and the model has conditions, or a loop"
+            " that is ended by one or is too long to be written out",
+            where=str(node.source),
+            legal="executor 'aot'",
+            fix=Fix("use executor='aot'", "compile with --executor aot"),
+        )
+
+
+def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
+    """Refuse to compute some entries of a batch where they cannot be told apart."""
+    if config.executor.batch_count and graph.images == 1:
+        node = node_that_mixes(graph)
+        reason = (
+            "there is one, inputs have several numbers of them, or the model keeps a state"
+            if node is None
+            else f"'{node.op.name}' computes an entry of its result from several of them, or does"
+            " not know them apart"
+        )
+        raise UnsupportedModelError(
+            f"the entries of its outermost dimension cannot be computed one by one: {reason}",
+            where=f"{graph.name if node is None else node.source}, batch-count",
+            legal="a dimension that is outermost in all inputs and outputs, extents of 1 aside,"
+            " along which every operator computes each entry by itself",
+            fix=Fix(
+                "give the dimension the extent that you need, and leave 'batch-count' out",
+                "give --dim one extent in the place of a range, and leave batch-count out",
+            ),
+        )
+
+
+def _refuse_stream(graph: Graph, config: CompilationConfig) -> None:
+    """Refuse a table of calls where states change places from run to run."""
+    if graph.stream is not None and config.is_graph():
+        raise UnsupportedModelError(
+            "the table of the graph executor has one place for each state, and those of a model"
+            " that is streamed change places from run to run",
+            where="stream_axis",
+            legal="executor 'aot'",
+            fix=Fix("use executor='aot'", "compile with --executor aot"),
+        )
+
+
+def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
+    def check(_before: Graph, after: Graph, _pass_name: str) -> None:
+        graph_verify.verify(after)
+
+    graph_verify.verify(graph)
+    graph = with_declared_ranges(graph, config.pass_config.input_ranges)
+    graph = applied(extra.graph_first, "graph_first", graph, check)
+    graph = rewritten(graph, graph_passes_of(config), config.pass_config)
+    last = applied(extra.graph_last, "graph_last", graph, check)
+    # What the user changed may have made the bounds of sums wrong.
+    return graph if last is graph else BoundSums()(last)

@@ -1,0 +1,73 @@
+"""What all compilations of one model share: no limit changes it, so that a search makes it once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+
+from microtir.config import CompilationConfig
+from microtir.graph.ir import Graph, Node
+from microtir.kernels import candidates, weighed
+from microtir.lowering.function_lowering import FunctionLowering
+from microtir.plan import NestSimulations, alternatives, plan
+from microtir.plan.ir import Candidate, Plan, PlanConstraints
+from microtir.plan.measured import Measured
+from microtir.rewrite import verify as graph_verify
+from microtir.rewrite.optimise import CutColumns
+
+Observer = Callable[[str, object], None]
+"""Called after each stage with its name and what it made; for timing and dumps."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """What all compilations of one call of `lower` share, since no limit changes it.
+
+    Args:
+        name: of the entry function.
+        planned: plans a graph, or a variant that does the same in less memory: in another order,
+            or cut into bands; for equal constraints once.
+        lowering: rewrites functions, those that are alike once.
+        see: is told of each stage.
+    """
+
+    name: str
+    planned: Callable[[Graph, PlanConstraints], Plan]
+    lowering: FunctionLowering
+    see: Observer
+
+    @staticmethod
+    def of(
+        graph: Graph, name: str, lowering: FunctionLowering, see: Observer, records: Measured | None
+    ) -> Shared:
+        """Find the kernels of a graph, and the variants that may be planned instead of it."""
+        config = lowering.config
+        offered, simulations = cache(partial(_candidates, config, records)), NestSimulations()
+        options = config.pass_config
+        found = alternatives(
+            graph, offered, config.optimize, reorder=options.reorder, percent=options.recompute,
+            workspace_io=options.use_workspace_io, simulations=simulations,
+        )  # fmt: skip
+        variants = tuple(CutColumns(ways)(ordered) for ordered, ways in found)
+        for variant in variants:
+            graph_verify.verify(variant)
+
+        @cache
+        def planned(given: Graph, limits: PlanConstraints) -> Plan:
+            return plan(
+                given, offered, limits, workspace_io=options.use_workspace_io, others=variants,
+                simulations=simulations,
+            )  # fmt: skip
+
+        return Shared(name, planned, lowering, see)
+
+
+def _candidates(
+    config: CompilationConfig, records: Measured | None, node: Node
+) -> tuple[Candidate, ...]:
+    """Return kernels of a node, weighed where flash is limited, with measured costs where known."""
+    offered = candidates(node, config)
+    if config.budget.flash is not None:
+        offered = tuple(weighed(node, c) for c in offered)
+    return offered if records is None else records.applied(node, offered)

@@ -1,0 +1,59 @@
+"""The stages of the road from a model to C, by name: what `explain pipeline` and observers say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from microtir.config import CompilationConfig, host
+from microtir.lowering.function_lowering import tir_passes_of
+from microtir.rewrite.optimise import GraphPass, graph_passes_of
+from microtir.tir import passes as tir_passes
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step that `lower` or `build` takes with a model.
+
+    `name` is what observers are told; `passes` are name and summary of each pass it runs.
+    """
+
+    name: str
+    summary: str
+    passes: tuple[tuple[str, str], ...] = ()
+
+
+def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
+    """Return the steps of `lower` and `build` for a model, in order.
+
+    Args:
+        config: whose passes are meant; that of `host()` without it.
+    """
+    config = config or host()
+    graph, tir = graph_passes_of(config), tir_passes_of(config, simple_mode=False)
+    plan = "Chooses kernels, layouts of tensors, and what shares memory."
+    if config.keeps_layouts():
+        plan = "Chooses kernels, and what shares memory; tensors lie as in the model."
+    return (
+        Stage("graph", "Rewrites the graph; every output stays as it is.", _about(graph)),
+        Stage("plan", plan),
+        Stage("lowering", "Writes one PrimFunc for each operator that needs code."),
+        Stage("tir", "Rewrites each PrimFunc, then proves every access in bounds.", _about(tir)),
+        Stage("executor", "Writes main, the PrimFunc that calls the others in turn."),
+        Stage("memory", "Places every buffer in the workspace; a checker proves it."),
+        Stage("merge", "Gives layers with equal bodies one function, where flash is the goal."),
+        Stage("measure", "Counts what the program takes of flash and of stack."),
+        Stage("codegen", _printed(config)),
+    )
+
+
+def _printed(config: CompilationConfig) -> str:
+    if not config.is_graph():
+        return "Prints the PrimFuncs and weights as C."
+    names = ", with names and hooks to watch a run" if config.runs_observed() else ""
+    return f"Prints the PrimFuncs and weights as C, and main as a table of calls{names}."
+
+
+def _about(passes: Sequence[GraphPass | tir_passes.Pass]) -> tuple[tuple[str, str], ...]:
+    """Name and first line of the docstring of each pass."""
+    return tuple((p.name, (type(p).__doc__ or "").partition("\n")[0]) for p in passes)

@@ -1,0 +1,1 @@
+"""What a compilation carries from stage to stage."""

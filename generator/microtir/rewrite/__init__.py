@@ -1,0 +1,1 @@
+"""Everything that makes a graph from a graph, and the facts that this takes."""

@@ -1,0 +1,1 @@
+"""Facts of a graph that have one derivation for all who ask."""

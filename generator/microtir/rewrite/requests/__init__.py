@@ -1,0 +1,1 @@
+"""The graph that a configuration asks for: with more around it, one step of it, or streamed."""

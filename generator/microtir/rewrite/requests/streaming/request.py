@@ -1,0 +1,86 @@
+"""A model as a configuration asks to stream it, and what speaks against that."""
+
+from __future__ import annotations
+
+import math
+
+from microtir.errors import ConfigError, nearest
+from microtir.graph.ir import Graph, Tensor
+from microtir.operators.control.definition import has_control
+from microtir.rewrite.requests.streaming.push import push_graph
+
+
+def refuse_stream(graph: Graph, name: str, axis: int, hop: int) -> None:
+    """Check what is asked of a model before its layers are followed.
+
+    Args:
+        graph: as a frontend made it.
+        name: of the input that is streamed; empty for the only one.
+        axis: of it.
+        hop: the frames of a push.
+
+    Raises:
+        ConfigError: no such input, or no frames along the axis, or a model of another kind.
+    """
+    if graph.states:
+        raise _refused("it keeps a state of its own", graph.name)
+    if has_control(graph.nodes):
+        raise _refused("it has loops or branches", graph.name)
+    if graph.images != 1:
+        raise _refused(f"it computes {graph.images} images", graph.name)
+    _check_axis(_input(graph, name, axis), axis, hop)
+
+
+def streamed(graph: Graph, name: str, axis: int, hop: int) -> Graph:
+    """Return the graph of a push of a model that was checked, with layers as they are compiled.
+
+    Raises:
+        ConfigError: nothing of it stays from one push to the next.
+    """
+    pushed = push_graph(graph, _input(graph, name, axis), axis, hop)
+    if not pushed.states:
+        raise _refused("nothing of it stays from one push to the next", graph.name)
+    return pushed
+
+
+def _input(graph: Graph, name: str, axis: int) -> Tensor:
+    """Return the input that is streamed."""
+    names = [tensor.name for tensor in graph.arguments]
+    if not name and len(names) == 1:
+        return graph.arguments[0]
+    if name not in names:
+        what = f"no input is called '{name}'" if name else "there are several inputs"
+        raise ConfigError(
+            f"{what}{nearest(name, names) if name else ''}",
+            where="stream_axis",
+            legal=", ".join(f"{known}={axis}" for known in names),
+        )
+    return graph.arguments[names.index(name)]
+
+
+def _check_axis(x: Tensor, axis: int, hop: int) -> None:
+    """Refuse an axis along which an input has no rows, or too few."""
+    shape = x.shape
+    legal = [str(n) for n, e in enumerate(shape) if e > 1 and math.prod(shape[:n]) == 1]
+    if str(axis) not in legal:
+        raise ConfigError(
+            f"axis {axis} of '{x.name}' with the shape {shape} holds no frames, one "
+            "after the other",
+            where="stream_axis",
+            legal=", ".join(legal) or "another model: no axis does",
+        )
+    if hop >= shape[axis]:
+        raise ConfigError(
+            f"{hop} frames are no part of a window of {shape[axis]}",
+            where="stream_hop",
+            legal=f"1 to {shape[axis] - 1}",
+        )
+
+
+def _refused(why: str, name: str) -> ConfigError:
+    return ConfigError(
+        f"'{name}' cannot be streamed: {why}",
+        where="stream_axis",
+        legal="a model whose layers follow one another over a window of frames",
+        fix="leave stream_axis out",
+    )
