@@ -12,6 +12,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.file import MAX_TENSOR_BYTES
+from microtir.frontend.onnx.known_distances import depends_on, known_distances
 from microtir.frontend.onnx.known_spans import known_span
 from microtir.frontend.onnx.movements import moves_elements
 from microtir.frontend.onnx.reading_budget import MOST_KNOWN_BYTES, ReadingBudget
@@ -26,7 +27,7 @@ from microtir.operators import record_of
 from microtir.operators.common.onnx_few_bits import FewBits
 from microtir.operators.common.onnx_loops import Loop, Repeated
 from microtir.operators.common.onnx_operands import MOST_RANK
-from microtir.operators.common.onnx_values import RowCount, Value
+from microtir.operators.common.onnx_values import Distance, RowCount, Value
 from microtir.operators.definition import Trait
 from microtir.operators.movement.definition import Reshape, Transpose
 from microtir.rewrite.facts.rules import inferred_shapes
@@ -42,6 +43,7 @@ class GraphParts:
     node_names: UniqueNames = field(default_factory=UniqueNames)
     few_bits: dict[Tensor, FewBits] = field(default_factory=dict)
     places: set[Tensor] = field(default_factory=set)  # values of loops that are never below 0
+    turning: set[Tensor] = field(default_factory=set)  # values of loops that turns may change
     counted: dict[Tensor, RowCount] = field(default_factory=dict)  # of which not all is in use
     names: dict[Tensor, tuple[str, ...]] = field(default_factory=dict)  # which values are places in
     budget: ReadingBudget = field(default_factory=ReadingBudget)
@@ -67,15 +69,15 @@ class GraphParts:
         names = self.tensor_names.copied(), self.node_names.copied()
         places, counted = set(self.places), dict(self.counted)
         return GraphParts(
-            list(self.nodes), *names, dict(self.few_bits), places, counted, dict(self.names),
-            self.budget,
+            list(self.nodes), *names, dict(self.few_bits), places, set(self.turning), counted,
+            dict(self.names), self.budget,
         )  # fmt: skip
 
     def become(self, other: GraphParts) -> None:
         """Take back what was added since the others were copied."""
         self.nodes, self.few_bits, self.places = other.nodes, other.few_bits, other.places
         self.tensor_names, self.node_names = other.tensor_names, other.node_names
-        self.counted, self.names = other.counted, other.names
+        self.turning, self.counted, self.names = other.turning, other.counted, other.names
 
 
 class Inside(Protocol):
@@ -168,6 +170,14 @@ class NodeEmitter:
     def span(self, tensor: Tensor) -> tuple[int, int] | None:
         """Return between which numbers integers lie, where they are picked from constants."""
         return known_span(tensor, self.parts.nodes)
+
+    def distances(self, tensor: Tensor) -> tuple[Distance, ...]:
+        """Return what each integer of a tensor is beside others that the model computes."""
+        return known_distances(tensor, self.parts.nodes)
+
+    def changes_by_turn(self, tensor: Tensor) -> bool:
+        """Return whether a value follows from what a loop hands from turn to turn."""
+        return depends_on(tensor, self.parts.turning, self.parts.nodes)
 
     def names(self, tensor: Tensor) -> tuple[str, ...]:
         """Return the strings that values are places in; none if they are numbers."""

@@ -84,6 +84,7 @@ def _tried(
     parts, before = emitter.parts, emitter.parts.copied()
     parts.places.update(given[at] for at in places)
     parts.places.add(number)
+    parts.turning.update((number, *(x for at, x in enumerate(given) if at not in fixed)))
     try:
         turn = loop.body(number, tuple(given))
         counted = _counted(emitter, number)

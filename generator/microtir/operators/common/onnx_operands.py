@@ -22,7 +22,7 @@ from microtir.graph.names import brief
 from microtir.graph.operator import Operator
 from microtir.operators.common.onnx_few_bits import FewBits
 from microtir.operators.common.onnx_loops import Loop, Repeated
-from microtir.operators.common.onnx_values import RowCount, TensorSequence, Value
+from microtir.operators.common.onnx_values import Distance, RowCount, TensorSequence, Value
 from microtir.operators.common.shapes import Shape
 
 MANY = 1 << 16
@@ -89,12 +89,20 @@ class Emitter(Protocol):
         """Return between which numbers integers lie, where they are picked from constants."""
         ...
 
+    def changes_by_turn(self, tensor: Tensor) -> bool:
+        """Return whether a value follows from what a loop hands from turn to turn."""
+        ...
+
     def names(self, tensor: Tensor) -> tuple[str, ...]:
         """Return the strings that values are places in; none if they are numbers."""
         ...
 
     def name_values(self, tensor: Tensor, names: tuple[str, ...]) -> None:
         """Note that values are places in a list of strings."""
+        ...
+
+    def distances(self, tensor: Tensor) -> tuple[Distance, ...]:
+        """Return what each integer of a tensor is beside others that the model computes."""
         ...
 
     def count_rows(self, rows: Tensor, count: RowCount) -> None:

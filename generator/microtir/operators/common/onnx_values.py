@@ -30,6 +30,30 @@ class RowCount:
     count: Tensor
 
 
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """An integer as a sum of multiples of integers that nothing is known of, and of a number.
+
+    `parts` are these, each a tensor and a place in it, with how often each is in the sum.
+    """
+
+    parts: frozenset[tuple[tuple[Tensor, int], int]]
+    number: int
+
+    def plus(self, other: Distance) -> Distance:
+        """Return the sum of both."""
+        counts = dict(self.parts)
+        for part, count in other.parts:
+            counts[part] = counts.get(part, 0) + count
+        parts = frozenset(item for item in counts.items() if item[1])
+        return Distance(parts, self.number + other.number)
+
+    def times(self, factor: int) -> Distance:
+        """Return a multiple."""
+        parts = frozenset((part, count * factor) for part, count in self.parts if factor)
+        return Distance(parts, self.number * factor)
+
+
 Value: TypeAlias = "Tensor | TensorSequence"
 
 

@@ -15,7 +15,7 @@ from microtir.operators.common.onnx_operands import (
     OnnxReader,
     by_definition,
 )
-from microtir.operators.common.onnx_parts import along, box, strided
+from microtir.operators.common.onnx_parts import along, box
 from microtir.operators.common.onnx_quantized import Scaling, requantised
 from microtir.operators.common.onnx_values import Value
 from microtir.operators.indexing.definition import Gather
@@ -26,6 +26,7 @@ from microtir.operators.movement.definition import (
     Split,
     Transpose,
 )
+from microtir.operators.movement.onnx_slices import slice_
 from microtir.operators.repetition.definition import MirrorPad
 
 _AXES_AS_INPUT = 13  # Split, Squeeze and Unsqueeze since this operator set
@@ -159,40 +160,6 @@ def _some_empty(node: OnnxNode, x: Tensor, axis: int, sizes: tuple[int, ...]) ->
     return tuple(
         along(node, x, axis, begin, size) for begin, size in zip(begins, sizes, strict=True)
     )
-
-
-def slice_(node: OnnxNode) -> Tensor:
-    """Read Slice: from starts up to ends, which are cut to what there is."""
-    x = node.input(0)
-    rank = len(x.shape)
-    if node.version < 10:
-        starts, ends = node.list_of_integers("starts"), node.list_of_integers("ends")
-        axes = node.list_of_integers("axes", tuple(range(len(starts))))
-        steps: tuple[int, ...] = (1,) * len(starts)
-    else:
-        starts, ends = node.integers(1, "the starts"), node.integers(2, "the ends")
-        has_axes, has_steps = (node.optional(index) is not None for index in (3, 4))
-        axes = node.integers(3, "the axes") if has_axes else tuple(range(len(starts)))
-        steps = node.integers(4, "the steps") if has_steps else (1,) * len(starts)
-    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
-        raise node.malformed(f"starts {starts}, ends {ends}, axes {axes}, steps {steps}")
-    begin, strides, extents = [0] * rank, [1] * rank, list(x.shape)
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        at = node.axis(axis, rank)
-        taken = _taken(start, end, step, x.shape[at])
-        begin[at], strides[at], extents[at] = taken.start, step, len(taken)
-    return strided(node, x, begin, strides, extents)
-
-
-def _taken(start: int, end: int, step: int, extent: int) -> range:
-    """Return the places of an axis that a slice takes, as ONNX cuts starts and ends to the axis.
-
-    Backwards, a start before the axis is its first place, where Python has nothing.
-    """
-    first, last = (n + extent if n < 0 else n for n in (start, end))
-    if step > 0:
-        return range(min(max(first, 0), extent), min(max(last, 0), extent), step)
-    return range(min(max(first, 0), extent - 1), min(max(last, -1), extent - 1), step)
 
 
 def pad(node: OnnxNode) -> Tensor:
