@@ -1,6 +1,6 @@
 # Everything is set up on the way: `make demo` and `make test` work in a fresh clone.
 # Variables: PYTHON (interpreter of .venv), OTHER_PYTHON (a second one, for test-other), ARGS (more
-# arguments for pytest), BASE (commit that replay compares with), MINUTES, SEED, OF_SOURCES
+# arguments for pytest), BASE (commit that replay and affected compare with), MINUTES, SEED, OF_SOURCES
 # and FILES (of soak).
 
 BIN := .venv/bin
@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev demo quick test soak test-other product lint types check replay replay-quick \
-  size bench golden format clean
+  size affected bench golden format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ quick: setup-dev ## run the tests that take no compiler, or little of it: two mi
 
 test: setup-dev ## run the tests that a change must pass, also against the built wheel
 	$(PYTEST) $(ARGS)
+
+affected: setup-dev ## run the tests that what differs from BASE=<commit> can affect
+	@mkdir -p build
+	$(BIN)/python -m tests.affected $(BASE) >build/affected.txt
+	$(PYTEST) $(ARGS) @build/affected.txt
 
 soak: setup-dev ## run tests of random cases with fresh seeds for MINUTES=10; SEED and FILES repeat
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(OF_SOURCES),--of-sources) $(FILES)

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from tests.layering.imports import imports, known_names, unit
-from tests.layering.source import Module
+from tests.layering.imports import PACKAGE_NAME, Import, imports, known_names, unit
+from tests.layering.source import BESIDE, Module
 
 
 def module_graph(modules: Iterable[Module]) -> dict[str, list[str]]:
-    """Each module with the modules of the package that it imports, wherever in the file.
+    """Each module with those of the modules that it imports, wherever in the file.
 
     Imports inside functions and under TYPE_CHECKING count as any other. That the import of a module
-    runs the `__init__` of the folders around it does not: Python sees to that.
+    runs the `__init__` of the folders around it does not: Python sees to that. A public name counts
+    as the module that it comes from, since the root of the package loads it when it is asked for.
     """
     modules = list(modules)
     known = known_names(modules)
+    homes = _homes(modules, known)
     graph: dict[str, list[str]] = {}
     for module in modules:
-        targets = (entry.inside for entry in imports(module, known))
-        inside = (_module(target, known) for target in targets if target is not None)
-        graph[module.name] = [t for t in dict.fromkeys(inside) if t in known and t != module.name]
+        targets = dict.fromkeys(_module(entry, known, homes) for entry in imports(module, known))
+        graph[module.name] = [t for t in targets if t in known and t != module.name]
     return graph
 
 
-def _module(target: str, known: frozenset[str]) -> str:
-    """The module that a name of it stands for."""
+def _homes(modules: Iterable[Module], known: frozenset[str]) -> dict[str, str]:
+    """Return the public names of the package that are no modules, with the modules they are of."""
+    return {
+        alias.name: node.module.removeprefix(f"{PACKAGE_NAME}.")
+        for module in modules
+        if not module.name
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+        if node.module.removeprefix(f"{PACKAGE_NAME}.") in known and alias.name not in known
+    }
+
+
+def _module(entry: Import, known: frozenset[str], homes: Mapping[str, str]) -> str | None:
+    """Return the module that an import names, None for one of another project."""
+    target = entry.inside
+    if target is None:
+        if entry.target.partition(".")[0] not in BESIDE:
+            return None
+        target = entry.target
+    target = homes.get(target, target)
     while target not in known and target:
         target = target.rpartition(".")[0]
     return target

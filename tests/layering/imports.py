@@ -39,7 +39,7 @@ def imports(module: Module, known: frozenset[str]) -> Iterator[Import]:
 
     `from a import b` means module `a.b` where `known` has it, and the name b of module a elsewhere.
     """
-    for node in ast.walk(module.tree):
+    for node in _statements(module.tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(module, node.lineno, alias.name)
@@ -50,6 +50,17 @@ def imports(module: Module, known: frozenset[str]) -> Iterator[Import]:
                 is_module = below.removeprefix(f"{PACKAGE_NAME}.") in known
                 is_public = base == PACKAGE_NAME
                 yield Import(module, node.lineno, below if is_module or is_public else base)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield all statements, outer ones first; `ast.walk` also visits every expression."""
+    level: list[ast.AST] = [tree]
+    while level:
+        yield from level
+        children = (child for node in level for child in ast.iter_child_nodes(node))
+        level = [
+            c for c in children if isinstance(c, ast.stmt | ast.excepthandler | ast.match_case)
+        ]
 
 
 def _base(module: Module, node: ast.ImportFrom) -> str:

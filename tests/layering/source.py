@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "generator" / "microtir"
+BESIDE = ("tests", "scripts", "benchmarks", "examples")
+"""Folders with Python that is no part of the package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +20,9 @@ class Module:
 
     Args:
         name: dotted name below `microtir`: `graph.ir`; a package's `__init__` has the name of the
-            package, the root's is empty.
-        path: path below the package folder, with forward slashes, as messages print it.
+            package, the root's is empty. That of a module beside the package is its full name.
+        path: path below the package folder, with forward slashes, as messages print it; that of a
+            module beside the package is below the root of the repository.
         text: the source.
         tree: its syntax tree.
     """
@@ -52,8 +56,20 @@ def parse(path: str, text: str) -> Module:
 @cache
 def package_modules() -> tuple[Module, ...]:
     """Every source file of the package, sorted by path."""
-    paths = sorted(PACKAGE.rglob("*.py"))
-    return tuple(parse(p.relative_to(PACKAGE).as_posix(), p.read_text("utf-8")) for p in paths)
+    return tuple(modules_below(PACKAGE, PACKAGE))
+
+
+def repository_modules(root: Path = ROOT) -> list[Module]:
+    """Return every source file of the package, then those of what lies beside it."""
+    package = root / PACKAGE.relative_to(ROOT)
+    beside = [module for folder in BESIDE for module in modules_below(root / folder, root)]
+    return [*modules_below(package, package), *beside]
+
+
+def modules_below(folder: Path, base: Path) -> Iterator[Module]:
+    """Yield the source files of a folder, sorted by path; `base` is where their paths begin."""
+    for path in sorted(folder.rglob("*.py")):
+        yield parse(path.relative_to(base).as_posix(), path.read_text("utf-8"))
 
 
 def report(violations: list[str]) -> str:
