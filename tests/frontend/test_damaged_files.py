@@ -359,10 +359,10 @@ def test_scales_are_positive_numbers(scale: float) -> None:
 
 
 def test_scales_of_activations_are_moderate() -> None:
-    """Activations divide by their scale, so that one near the ends of float32 is refused."""
-    for scale in (1e-38, 1e38):
-        data = Patched(CONV).put(quantization(0, 2), scale, "<f").bytes
-        assert "legal: 7.88861e-31 to 1.26765e+30" in refusal(data)
+    """A scale near the upper end of float32 is refused; the smallest are of what is always 0."""
+    data = Patched(CONV).put(quantization(0, 2), 1e38, "<f").bytes
+    assert "legal: 1.4013e-45 to 1.26765e+30" in refusal(data)
+    assert from_tflite(Patched(CONV).put(quantization(0, 2), 1e-44, "<f").bytes).graph is not None
     graph = from_tflite(Patched(CONV).put(quantization(1, 2), 1e-44, "<f").bytes).graph
     assert graph is not None
 

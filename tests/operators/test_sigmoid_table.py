@@ -45,5 +45,5 @@ def test_scalings() -> None:
     assert [bool(list(check_scaling(sigmoid_scaling(s, (0,))))) for s in (2.6, 2.7, 1e-20)] == [
         False,
         True,
-        True,
+        False,
     ]

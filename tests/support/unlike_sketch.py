@@ -13,6 +13,9 @@ from tests.support.sketch import Array, Case, Quant, Shape, Sketch
 
 NARROW = ("int8", "uint8", "int16")
 
+TINY_SCALE = float(np.float32(3.6e-43))
+"""The least normal float32 by 32767, nearly."""
+
 _RATIOS = (1.3, 0.5, 0.7, 1.7, 1.01)
 
 
@@ -66,3 +69,29 @@ def unlike_case(operator: str, dtype: str, seed: int, *, is_unlike: bool = True)
     recipe = (OPERATORS.get(operator) or RECURRENT[operator]).recipe
     name = f"{operator.lower()}_{dtype}_unlike_{seed}"
     return recipe(kind(name, operator, np.dtype(drawn), rng))
+
+
+class TinySketch(AlikeSketch):
+    """A sketch one of whose tensors has the scale that converters give one that was always 0."""
+
+    tiny = "input0"
+
+    def tensor(
+        self, name: str, shape: Shape, dtype: npt.DTypeLike, quant: Quant | None = None,
+        data: Array | None = None, *, is_variable: bool = False,
+    ) -> int:  # fmt: skip
+        if quant is not None and name == self.tiny:
+            quant = Quant(TINY_SCALE, quant.zero_point)
+        return super().tensor(name, shape, dtype, quant, data, is_variable=is_variable)
+
+
+class TinySecondSketch(TinySketch):
+    """A sketch whose second operand is such a tensor, where it has one."""
+
+    tiny = "input1"
+
+
+class TinyOutputSketch(TinySketch):
+    """A sketch whose output is such a tensor."""
+
+    tiny = "output"

@@ -14,7 +14,7 @@ from microtir.graph.ir import Quantization
 # Weights of a channel that training gave up decay to the smallest numbers, and their scale with
 # them; the kernels make 0 of it.  Activations divide by their scale, which has to stay finite.
 _ANY_SCALES = (2.0**-149, (2.0 - 2.0**-23) * 2.0**127)
-_ACTIVATION_SCALES = (2.0**-100, 2.0**100)
+_ACTIVATION_SCALES = (2.0**-149, 2.0**100)
 
 
 def read_quantization(tensor: FileTensor, dtype: DType, file: str) -> Quantization | None:

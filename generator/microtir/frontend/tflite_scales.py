@@ -56,26 +56,31 @@ class OneScale:
         copied = _copied(node, moved, stored)
         if len(copied) < len(stored) and not moved.takes(dtype):
             return [node]
-        label = Relabel(moved.by_micro(dtype), moved.by_litert(dtype), node.name)
-        copy = Relabel(named=node.name)
         computed = replace(
             node,
             inputs=tuple(stored.get(tensor, tensor) for tensor in node.inputs),
             outputs=tuple(stored.get(tensor, tensor) for tensor in node.outputs),
         )
         before = [
-            self._node(copy if tensor in copied else label, node, tensor, taken)
+            self._node(None if tensor in copied else moved, node, tensor, taken)
             for tensor, taken in stored.items()
             if tensor not in node.outputs
         ]
         behind = [
-            self._node(label, node, stored[tensor], tensor)
+            self._node(None if tensor in copied else moved, node, stored[tensor], tensor)
             for tensor in node.outputs
             if tensor in stored
         ]
         return [*before, computed, *behind]
 
-    def _node(self, label: Relabel, node: Node, source: Tensor, made: Tensor) -> Node:
+    def _node(self, moved: Moved | None, node: Node, source: Tensor, made: Tensor) -> Node:
+        label = Relabel(named=node.name)
+        if moved is not None:
+            label = replace(
+                label,
+                by_micro=moved.by_micro(source.type, made.type),
+                by_litert=moved.by_litert(source.dtype),
+            )
         name = self.new_label(f"{node.name}_relabelled")
         return Node(label, (source,), (made,), name, node.source)
 

@@ -71,9 +71,12 @@ def reduced(factor: QuantizedMultiplier) -> QuantizedMultiplier:
 def quantize_value(real: float, scale: float, zero_point: int) -> int:
     """Return the stored value of a float32 `real`, not clamped; the quotient is a float32.
 
-    Rounding the double quotient again gives that: a double has more than twice the bits.
+    Rounding the double quotient again gives that: a double has more than twice the bits.  One that
+    leaves float32 is as large as any stored value.
     """
-    return zero_point + round_half_away(float(np.float32(real / scale)))
+    limit = float(np.finfo(np.float32).max)
+    quotient = min(max(real / scale, -limit), limit)
+    return zero_point + round_half_away(float(np.float32(quotient)))
 
 
 def activation_range(activation: Activation, output: TensorType) -> tuple[int, int]:

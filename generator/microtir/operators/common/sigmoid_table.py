@@ -87,10 +87,11 @@ def sigmoid_scaling(scale: float, shifts: tuple[int, ...]) -> SigmoidScaling:
 
 
 def check_scaling(scaling: SigmoidScaling) -> Iterator[Problem]:
-    """Find a scale whose multiplier takes more than 15 bits, so that products leave int32, or none.
+    """Find a scale whose multiplier takes more than 15 bits, so that products leave int32.
 
-    tflite-micro takes a multiplier of 0 for that of a power of two, and shifts it out of range.
+    The multiplier of the smallest scales is 0, and so is what they scale.  tflite-micro takes that
+    for the multiplier of a power of two, and shifts it out of range.
     """
-    if not 0 < scaling.multiplier <= INT16_MAX:
-        least, most = 2.0**-30 / 12288, (INT16_MAX + 1) / 12288
-        yield Problem("the scale of its input is out of range", f"{least:g} to {most:g}")
+    if scaling.multiplier > INT16_MAX:
+        most = (INT16_MAX + 1) / 12288
+        yield Problem("the scale of its input is out of range", f"below {most:g}")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
 from microtir.dtype import DType
+from microtir.graph.ir import TensorType
 from microtir.operators.common.types import QUANTISED
 
 
@@ -40,6 +43,7 @@ class Moved:
             its output, whose zero point pads and whose scale clamps.
         compared: the inputs whose scales the references compare with that of the output; None for
             all.  Integers of the others are copied by both.
+        taken_as_equal: by how much two scales differ at most that tflite-micro takes for equal.
     """
 
     types: frozenset[DType] = NARROW
@@ -48,10 +52,19 @@ class Moved:
     litert_rescales: bool = False
     in_input_scale: bool = False
     compared: frozenset[int] | None = None
+    taken_as_equal: float = 0.0
 
-    def by_micro(self, dtype: DType) -> UnlikeScales:
-        """Return what tflite-micro does."""
-        return UnlikeScales.REFUSES if dtype in self.refused_by_micro else UnlikeScales.COPIES
+    def by_micro(self, given: TensorType, taken: TensorType) -> UnlikeScales:
+        """Return what tflite-micro does between two scales."""
+        refuses = given.dtype in self.refused_by_micro and not self._is_near(given, taken)
+        return UnlikeScales.REFUSES if refuses else UnlikeScales.COPIES
+
+    def _is_near(self, given: TensorType, taken: TensorType) -> bool:
+        one, other = given.quantization, taken.quantization
+        if one is None or other is None or one.zero_points != other.zero_points:
+            return False
+        between = abs(np.float32(one.scale) - np.float32(other.scale))
+        return float(between) <= self.taken_as_equal
 
     def by_litert(self, dtype: DType) -> UnlikeScales:
         """Return what LiteRT does."""
@@ -86,7 +99,7 @@ class Moved:
 COPIED = Moved()
 """Neither reference compares scales."""
 
-COPIED_BY_LITERT = Moved(refused_by_micro=frozenset(QUANTISED))
+POOLED = Moved(refused_by_micro=frozenset(QUANTISED), taken_as_equal=1e-6)
 """tflite-micro compares scales; it has no such kernel of uint8."""
 
 

@@ -13,7 +13,7 @@ from microtir.operators.common.tflite_schema import (
     TfliteActivation,
 )
 from microtir.operators.common.tflite_windows import explicit_padding
-from microtir.operators.common.unlike_scales import COPIED_BY_LITERT
+from microtir.operators.common.unlike_scales import POOLED
 from microtir.operators.pooling.definition import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 
 
@@ -39,7 +39,7 @@ def _pool(op: type[Pool2D], code: BuiltinOperator) -> TfliteReader:
         attributes = op(window, strides, padding, operands.activation(options.activation))
         return Converted(attributes, (operands.input(0),))
 
-    return TfliteReader(op, code, read, Pool2DOptions, moved=COPIED_BY_LITERT)
+    return TfliteReader(op, code, read, Pool2DOptions, moved=POOLED)
 
 
 READERS = (
