@@ -46,7 +46,8 @@ def test_rows() -> None:
     rows = {row.name: row for row in operator_rows()}
     names = [code if isinstance(code, str) else BuiltinOperator(code).name for code in READERS]
     resolved = [code.name for code in (*VARIABLE_OPTIONS, *CONTROL_OPTIONS)]
-    assert list(rows) == [*names, *resolved, "TFLM_DECODE"]
+    assert list(rows) == [*names, *resolved, "TFLM_DECODE", "DENSIFY"]
+    assert {code.name for code in OPTIONS_OF} <= set(rows)
     assert rows["WHILE"].operator == "the operators of its subgraphs"
     assert rows["CALL_ONCE"].operator == "a state"
     assert rows["PADV2"].operator == "pad"

@@ -85,6 +85,7 @@ PROOFS = (
     _proof("SignalFilterBankLog", "uint32", _BANKS),
     _proof("WHERE", "float32 int8 uint8 int32 int64 bool", "tests/operators/test_conditions.py",
            Standing.LITERT),
+    _proof("DENSIFY", "float32 int8", "tests/frontend/test_tflite_sparsity.py", Standing.LITERT),
     _proof("GELU", "float32 int8 int16", "tests/operators/test_gelu.py", Standing.LITERT),
     _proof(
         "NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5", "float32",

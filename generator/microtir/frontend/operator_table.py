@@ -12,6 +12,7 @@ from microtir.frontend.tflite_variables import VARIABLE_OPTIONS
 from microtir.operators import OPERATORS, OperatorRecord
 from microtir.operators.common.onnx_operands import MANY, OnnxReader
 from microtir.operators.common.tflite_operands import TfliteReader
+from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.onnx_readers import ONNX_READERS
 
 
@@ -72,6 +73,10 @@ _RESOLVED = (
         "turns of a loop that are counted, or have a bound",
     ),
     ((DECODE,), "a constant", "float32, int8, int16, int32, int64, bool", "constant operands"),
+    (
+        (BuiltinOperator.DENSIFY,), "a constant", "float32, float16, integers of 8 bits and more",
+        "a sparse constant",
+    ),
 )  # fmt: skip
 """Operators of a file that are resolved while it is read: what becomes of them, types, limits."""
 
