@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
+from microtir.graph.ir import Tensor
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.common.onnx_operands import OnnxNode
+from microtir.operators.common.onnx_parts import box
 
 _MAX_EXTENT = 65_535  # keeps every index of a window within 32 bits
 
@@ -42,18 +45,33 @@ class OnnxWindow:
         return Padding2D(top, bottom, left, right)
 
 
+def without_margins(node: OnnxNode, x: Tensor, window: OnnxWindow) -> tuple[Tensor, OnnxWindow]:
+    """Return an image without what numbers below 0 cut off, and its window with padding from 0."""
+    if min((*window.before, *window.after)) >= 0:
+        return x, window
+    begin = tuple(max(-n, 0) for n in window.before)
+    ends = zip(x.shape[2:], begin, window.after, strict=True)
+    inner = tuple(size - first - max(-last, 0) for size, first, last in ends)
+    image = box(node, x, (0, 0, *begin), (*x.shape[:2], *inner))
+    before, after = (tuple(max(n, 0) for n in side) for side in (window.before, window.after))
+    return image, replace(window, before=before, after=after)
+
+
 def _pair(extents: tuple[int, ...], missing: int) -> tuple[int, int]:
     first, second = extents if len(extents) == 2 else (missing, *extents)
     return first, second
 
 
-def window_of(node: OnnxNode, sizes: tuple[int, ...], taps: tuple[int, ...]) -> OnnxWindow:
+def window_of(
+    node: OnnxNode, sizes: tuple[int, ...], taps: tuple[int, ...], *, pools: bool = False
+) -> OnnxWindow:
     """Return the window of a node.
 
     Args:
         node: with the attributes strides, dilations, pads and auto_pad.
         sizes: of the spatial axes of its image.
         taps: of the window along them.
+        pools: whether it is that of a pool; else it is that of a convolution.
     """
     rank = len(sizes)
     strides = _extents(node, "strides", (1,) * rank)
@@ -63,7 +81,8 @@ def window_of(node: OnnxNode, sizes: tuple[int, ...], taps: tuple[int, ...]) -> 
     automatic = node.word("auto_pad", "NOTSET")
     if automatic in ("SAME_UPPER", "SAME_LOWER"):
         axes = zip(sizes, taps, strides, dilations, strict=True)
-        pairs = [same_padding(*axis, at_end=automatic == "SAME_UPPER") for axis in axes]
+        at_end = automatic == "SAME_UPPER"
+        pairs = [same_padding(*axis, at_end=at_end, pools=pools) for axis in axes]
         before, after = (tuple(pair[side] for pair in pairs) for side in (0, 1))
     else:
         pads = node.list_of_integers("pads", (0,) * (2 * rank))
@@ -85,10 +104,15 @@ def _extents(node: OnnxNode, name: str, default: tuple[int, ...]) -> tuple[int, 
 
 
 def same_padding(
-    size: int, taps: int, stride: int, dilation: int, *, at_end: bool
+    size: int, taps: int, stride: int, dilation: int, *, at_end: bool, pools: bool
 ) -> tuple[int, int]:
-    """Return what SAME adds before and after an axis; an odd element goes to the end, or before."""
+    """Return what SAME adds before and after an axis; an odd element goes to the end, or before.
+
+    Where windows leave elements out between them it cuts off, numbers below 0.  How much of that is
+    in front ONNX leaves open; it is here as onnxruntime has it, of convolutions one element less.
+    """
     last = (-(-size // stride) - 1) * stride
-    total = max(last + (taps - 1) * dilation + 1 - size, 0)
-    less, more = total // 2, total - total // 2
-    return (less, more) if at_end else (more, less)
+    total = last + (taps - 1) * dilation + 1 - size
+    parted = total if total >= 0 or pools else total + 1
+    before = math.trunc((parted if at_end else parted + 1) / 2)
+    return before, total - before

@@ -15,7 +15,7 @@ from microtir.operators.common.onnx_layout import channels_first, channels_last
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along
 from microtir.operators.common.onnx_quantized import Scaling, requantised
-from microtir.operators.common.onnx_windows import OnnxWindow, window_of
+from microtir.operators.common.onnx_windows import OnnxWindow, window_of, without_margins
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.convolution_3d.definition import Conv3D
 from microtir.operators.movement.definition import Transpose
@@ -35,6 +35,8 @@ def conv(node: OnnxNode) -> Tensor:
     window = window_of(node, image.shape[2:], weights.shape[2:])
     _check_groups(node, image, weights)
     node.known(1, "the weights")
+    inner, window = without_margins(node, image, window)
+    node = node.with_inputs(inner, *node.inputs[1:])
     return _conv_3d(node, window) if rank == 5 else _conv_2d(node, window)
 
 

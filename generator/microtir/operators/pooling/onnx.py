@@ -22,7 +22,7 @@ from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxRea
 from microtir.operators.common.onnx_parts import reshaped
 from microtir.operators.common.onnx_quantized import between_integers
 from microtir.operators.common.onnx_types import cast, widened
-from microtir.operators.common.onnx_windows import OnnxWindow, window_of
+from microtir.operators.common.onnx_windows import OnnxWindow, window_of, without_margins
 from microtir.operators.indexing.onnx_elements import put_rows
 from microtir.operators.movement.definition import Pad
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
@@ -34,7 +34,7 @@ _ATTRIBUTES = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "st
 
 def average_pool(node: OnnxNode) -> Tensor:
     """Read AveragePool; what its border adds counts as zeros if count_include_pad says so."""
-    x, window = node.input(0), _window(node)
+    x, window = _windows(node)
     if not _is_plane(x, window):
         return means(node, x, window)
     image = channels_last(node, x)
@@ -49,7 +49,14 @@ def average_pool(node: OnnxNode) -> Tensor:
 
 def max_pool(node: OnnxNode) -> tuple[Tensor, ...]:
     """Read MaxPool, with the places of what it finds if they are an output."""
-    x, window = node.input(0), _window(node)
+    x, window = _windows(node)
+    if node.word("auto_pad", "NOTSET").startswith("SAME") and max(window.dilations) > 1:
+        raise node.unsupported(
+            f"its windows have gaps ({window.dilations}) and auto_pad, of which onnxruntime pads"
+            " for windows without gaps",
+            "auto_pad NOTSET or VALID, or no dilations",
+            "export the model with explicit pads",
+        )
     if node.outputs > 1:
         return with_places(node, x, window)
     if not _is_plane(x, window) or not x.dtype.is_float:
@@ -61,9 +68,9 @@ def max_pool(node: OnnxNode) -> tuple[Tensor, ...]:
 
 def power_pool(node: OnnxNode) -> Tensor:
     """Read LpPool: the root of the sum of powers of sizes."""
-    x, power = node.input(0), float(node.integer("p", 2))
+    (x, window), power = _windows(node), float(node.integer("p", 2))
     sizes = node.emit(Pow(), node.emit(Abs(), x), node.scalar_like(power, x))
-    total = sums(node, sizes, _window(node))
+    total = sums(node, sizes, window)
     return node.emit(Pow(), total, node.scalar_like(1.0 / power, x))
 
 
@@ -116,15 +123,22 @@ def _is_plane(x: Tensor, window: OnnxWindow) -> bool:
     return len(x.shape) in (3, 4) and max(window.dilations) == 1
 
 
-def _window(node: OnnxNode) -> OnnxWindow:
-    """Return the window over an image of any rank."""
+def _windows(node: OnnxNode) -> tuple[Tensor, OnnxWindow]:
+    """Return an image of any rank and the window over it."""
     image = node.input(0)
     if len(image.shape) < 3:
         raise node.malformed(f"an image of shape {image.shape}", "(N, C, ...)")
-    window = window_of(node, image.shape[2:], node.list_of_integers("kernel_shape"))
-    if min((*window.before, *window.after)) < 0:
+    taps = node.list_of_integers("kernel_shape")
+    window = window_of(node, image.shape[2:], taps, pools=True)
+    is_stated = not node.word("auto_pad", "NOTSET").startswith("SAME")
+    if is_stated and min((*window.before, *window.after)) < 0:
         raise node.malformed(f"pads {window.before} and {window.after}", "from 0 on")
-    return window
+    if node.outputs > 1 and min((*window.before, *window.after)) < 0:
+        raise node.unsupported(
+            "it leaves elements out between its windows by auto_pad, and gives places",
+            "strides of at most the window", "export the model with explicit pads",
+        )  # fmt: skip
+    return without_margins(node, image, window)
 
 
 def _rounded(node: OnnxNode, image: Tensor, window: OnnxWindow) -> Padding2D:

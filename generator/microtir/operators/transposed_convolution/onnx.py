@@ -122,7 +122,9 @@ def _placed(
     if node.has("output_shape"):
         extents = node.list_of_integers("output_shape")[-rank:]
     elif automatic in ("SAME_UPPER", "SAME_LOWER"):
-        extents = tuple(size * stride for size, stride in zip(sizes, strides, strict=True))
+        # Of windows that do not reach the next one ONNX wants more than there is: it is not added.
+        wanted = (size * stride for size, stride in zip(sizes, strides, strict=True))
+        extents = tuple(map(min, whole, wanted))
     else:
         lost = zip(pads[:rank], pads[rank:], strict=True)
         extents = tuple(size - sum(pair) for size, pair in zip(whole, lost, strict=True))
