@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks import arena
 from benchmarks.boards import TOLERANCE
 from microtir.boards import load_board
@@ -20,6 +22,7 @@ def test_every_model_is_recorded_and_takes_less_than_the_arena() -> None:
             assert name in _LARGER or price.arena == 0 or price.ram < price.arena
 
 
+@pytest.mark.compiler_version
 def test_ram_of_an_lstm_did_not_grow() -> None:
     """One of the recorded models is measured again."""
     name, goal = "LSTM, int8", "balanced"

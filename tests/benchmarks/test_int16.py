@@ -23,6 +23,7 @@ def test_every_layer_is_recorded_within_its_bound() -> None:
             assert price.times <= (_MOST_OF_WINOGRAD if is_winograd else _MOST[board])
 
 
+@pytest.mark.compiler_version
 @pytest.mark.parametrize("board", int16.BOARDS)
 def test_a_wide_layer_did_not_grow_dearer(board: str) -> None:
     """One of the recorded layers is measured again, with the kernels that were recorded."""

@@ -92,6 +92,7 @@ def test_counts_on_the_board(projects: dict[str, Project]) -> None:
     assert projects["asked"].run().status == 0
 
 
+@pytest.mark.compiler_version
 def test_cost(projects: dict[str, Project]) -> None:
     """The page says what was measured."""
     plain = instructions(projects["none"])

@@ -20,6 +20,7 @@ from tests.support.graphs import graph
 PRECISION = 0.03
 
 
+@pytest.mark.compiler_version
 @pytest.mark.parametrize(
     ("name", "kernel", "form", "shape"),
     [

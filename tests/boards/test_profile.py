@@ -27,6 +27,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.compiler_version
 @pytest.mark.parametrize("name", ["mps2_an386", "mps3_an547", "riscv32", "atmega2560"])
 def test_profile(name: str) -> None:
     """Every figure of the example model is there, and they agree with each other."""

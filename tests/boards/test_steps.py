@@ -82,6 +82,7 @@ def digits(goal: str) -> Artifact:
     return digits_with(config)
 
 
+@pytest.mark.compiler_version
 @pytest.mark.parametrize("goal", ["speed", "ram"])
 def test_estimates(goal: str, tmp_path: Path) -> None:
     """A step of some size takes what the header says, within a tenth, and a run within 5 %."""

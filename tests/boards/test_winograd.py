@@ -25,6 +25,7 @@ SQUARES, ROWS, FEW = (f"conv_s8_{tile}_dsp_winograd" for tile in ("16x2", "8x2",
 BANDS = {rows: f"{SQUARES}_bands_{rows}" for rows in (2, 4)}
 
 
+@pytest.mark.compiler_version
 @pytest.mark.parametrize(
     ("kernel", "height", "width", "channels", "outputs"),
     [

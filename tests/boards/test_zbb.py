@@ -43,6 +43,7 @@ def mnemonics(board_name: str, folder: Path) -> dict[str, Counter[str]]:
     return found
 
 
+@pytest.mark.compiler_version
 def test_clamps_are_min_and_max(tmp_path: Path) -> None:
     """Blocks have a MAX and a MIN for each output, and no branch beside those of their loops."""
     found = mnemonics(BOARD, tmp_path / "zbb")

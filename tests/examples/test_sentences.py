@@ -109,6 +109,7 @@ def test_a_board_gives_onnxruntimes_tokens(bits: int, tmp_path: Path) -> None:
     assert got == continued(export.Reference(stored(bits)).step, TEXTS[0])
 
 
+@pytest.mark.compiler_version
 def test_a_token_takes_no_more_than_recorded() -> None:
     """RAM holds the cache once, and flash a weight of 4 bits in half a byte."""
     recorded = tokens.read_recorded()

@@ -191,6 +191,7 @@ def compiled_bytes(cpu: str, kernel: str, layer: Node) -> int:
     return sum(int(row[1]) for row in rows if row and row[0].startswith(".text"))
 
 
+@pytest.mark.compiler_version
 @pytest.mark.parametrize(
     ("cpu", "kernel", "layer"), CASES, ids=[f"{c}-{k}-{n.op.name}" for c, k, n in CASES]
 )
