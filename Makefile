@@ -1,7 +1,7 @@
 # Everything is set up on the way: `make demo` and `make test` work in a fresh clone.
 # Variables: PYTHON (interpreter of .venv), OTHER_PYTHON (a second one, for test-other), ARGS (more
 # arguments for pytest), BASE (commit that replay and affected compare with), MINUTES, SEED, OF_SOURCES
-# and FILES (of soak).
+# and FILES (of soak), OPERATOR (of where).
 
 BIN := .venv/bin
 DIGITS := examples/digits
@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev demo quick test soak test-other product lint types check replay replay-quick \
-  size affected bench golden format clean
+  size affected where bench golden format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ affected: setup-dev ## run the tests that what differs from BASE=<commit> can af
 	@mkdir -p build
 	$(BIN)/python -m tests.affected $(BASE) >build/affected.txt
 	$(PYTEST) $(ARGS) @build/affected.txt
+
+where: setup-dev ## list the tests of OPERATOR=<name>, as TFLite, ONNX or the graph calls it
+	@$(BIN)/python -m tests.where $(OPERATOR)
 
 soak: setup-dev ## run tests of random cases with fresh seeds for MINUTES=10; SEED and FILES repeat
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(OF_SOURCES),--of-sources) $(FILES)
