@@ -93,7 +93,7 @@ DIFFERENT: Mapping[str, tuple[object, str]] = {
     "TVMGraphExecutorNode": (
         [
             *("op_type: char *", "name: char *", "param: TVMOpParam"),
-            *("inputs: const TVMGraphExecutorNodeEntry *", "inputs_count: size_t"),
+            *("inputs: TVMGraphExecutorNodeEntry *", "inputs_count: size_t"),
         ],
         f"{_TEXTS}; {_LOADER}",
     ),

@@ -40,8 +40,9 @@ static int is_in_order(const TVMGraphExecutor *executor)
             || one->inputs_count != one->param.num_inputs) {
             return 0;
         }
+        TVMGraphExecutorNodeEntry *const read = one->inputs; /* as clients keep them, no const */
         for (input = 0; input < one->inputs_count; input++) {
-            if (one->inputs[input].node_id >= node) {
+            if (read[input].node_id >= node) {
                 return 0;
             }
         }

@@ -66,7 +66,8 @@ def _rows(graph: NodeGraph, model: ModelInfo) -> Iterator[str]:
 
 def _row(node: GraphNode, name: str, first: int) -> str:
     count = len(node.inputs)
-    inputs = f"&read[{first}]" if count else "NULL"
+    # Clients' pointers have no const, and the entries stay in flash.
+    inputs = f"(TVMGraphExecutorNodeEntry *)(uintptr_t)&read[{first}]" if count else "NULL"
     outputs = node.output_count if node.is_call else 0
     param = f"{{{c_string(node.function)}, {count}, {outputs}, 0}}"
     return f"{{{c_string(node.kind)}, {c_string(name)}, {param}, {inputs}, {count}}}"

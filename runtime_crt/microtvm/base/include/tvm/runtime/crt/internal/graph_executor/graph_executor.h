@@ -1,9 +1,9 @@
 /* graph_executor.h: what applications read of microTVM's graph executor.
  *
  * Nodes and what belongs to them are constants of the generated code, in flash: they are read, not
- * written. Texts are pointers, where microTVM had arrays in each node, and without const, since
- * applications keep them as they kept those. Intermediate tensors lie in
- * the workspace, where a later node may write another one to the same bytes.
+ * written. Texts are pointers, where microTVM had arrays in each node. No pointer of a node is to
+ * const, since applications keep them as they kept microTVM's. Intermediate tensors lie in the
+ * workspace, where a later node may write another one to the same bytes.
  */
 #ifndef TVM_RUNTIME_CRT_INTERNAL_GRAPH_EXECUTOR_GRAPH_EXECUTOR_H_
 #define TVM_RUNTIME_CRT_INTERNAL_GRAPH_EXECUTOR_GRAPH_EXECUTOR_H_
@@ -29,7 +29,7 @@ typedef struct TVMGraphExecutorNode {
     char *op_type;    /* "tvm_op", or "null" for what no call writes */
     char *name;       /* of the model file */
     TVMOpParam param; /* of a call; zeros and an empty name for others */
-    const TVMGraphExecutorNodeEntry *inputs;
+    TVMGraphExecutorNodeEntry *inputs;
     size_t inputs_count;
 } TVMGraphExecutorNode;
 
