@@ -158,3 +158,41 @@ void mp_raise_ValueError(const char *text);
 #define MICROPY_END_ATOMIC_SECTION(state) (void)(state)
 """,
 }
+
+# What these functions do: an object is a buffer, and what is raised ends the call of a function.
+MICROPYTHON_BUFFERS = """
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "py/runtime.h"
+const int mp_type_tuple = 1, mp_type_ValueError = 2, mp_type_RuntimeError = 3, mp_type_module = 4;
+static jmp_buf caller;
+static char raised[200];
+void mp_raise_msg_varg(const int *type, const char *text, ...)
+{
+    va_list values;
+    (void)type;
+    va_start(values, text);
+    (void)vsnprintf(raised, sizeof(raised), text, values);
+    va_end(values);
+    longjmp(caller, 1);
+}
+void mp_raise_msg(const int *type, const char *text) { mp_raise_msg_varg(type, "%s", text); }
+void mp_raise_ValueError(const char *text) { mp_raise_msg_varg(&mp_type_ValueError, "%s", text); }
+void mp_get_buffer_raise(mp_obj_t object, mp_buffer_info_t *info, mp_uint_t flags)
+{
+    (void)flags;
+    *info = *(const mp_buffer_info_t *)object;
+}
+mp_obj_t mp_obj_new_float(mp_float_t value) { (void)value; return NULL; }
+/* Returns what a call raised, or a text without characters. */
+static const char *raised_by(const variadic_t *function, size_t count, const mp_obj_t *given)
+{
+    raised[0] = 0;
+    if (setjmp(caller) == 0) {
+        (void)function->call(count, given);
+    }
+    return raised;
+}
+"""
