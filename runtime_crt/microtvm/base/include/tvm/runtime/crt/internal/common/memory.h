@@ -28,16 +28,21 @@ static inline tvm_crt_error_t microtvm_code_of(int32_t status)
 static inline uint32_t microtvm_bytes_of(size_t bytes)
 {
 #if SIZE_MAX > UINT32_MAX
-    return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    return bytes > UINT32_MAX ? UINT32_MAX : bytes & UINT32_MAX;
 #else
-    return (uint32_t)bytes;
+    return bytes;
 #endif
 }
 
 /* Bytes up to the first address that is aligned: applications declare plain arrays of bytes. */
 static inline size_t microtvm_misalignment(const uint8_t *memory)
 {
-    const size_t rest = (size_t)((uintptr_t)memory % TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES);
+#ifdef __cplusplus /* which warns of casts of C in a header */
+    const uintptr_t address = reinterpret_cast<uintptr_t>(memory);
+#else
+    const uintptr_t address = (uintptr_t)memory;
+#endif
+    const size_t rest = address % TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES;
     return rest == 0u ? 0u : TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES - rest;
 }
 
