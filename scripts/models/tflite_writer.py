@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
 
@@ -506,7 +507,8 @@ def _write_metadata(fb: flatbuffers.Builder, name: str, buffer: int) -> int:
 
 def _write_options(fb: flatbuffers.Builder, options: Options) -> int:
     entries: list[_Entry] = []
-    types = get_type_hints(type(options))
+    kind: Any = type(options)
+    types = _types(kind)
     for slot, entry in enumerate(fields(options), start=options.first_slot):
         value = getattr(options, entry.name)
         wire = _wire(types[entry.name])
@@ -515,6 +517,12 @@ def _write_options(fb: flatbuffers.Builder, options: Options) -> int:
             value = _write_outside(fb, value) if value else 0
         entries.append((slot, wire, value))
     return _table(fb, *entries)
+
+
+@cache
+def _types(kind: type[Options]) -> Mapping[str, Any]:
+    """Return the annotations of a class, resolved once."""
+    return MappingProxyType(get_type_hints(kind))
 
 
 def _write_outside(fb: flatbuffers.Builder, value: str | Sequence[int]) -> int:

@@ -7,9 +7,8 @@ the text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from microtir.codegen.typed import (
     Alignment,
@@ -26,6 +25,7 @@ from microtir.codegen.typed import (
     Size,
     Text,
 )
+from microtir.support.json_text import indented, plain
 
 METADATA_FILE = "metadata.json"
 METADATA_VERSION = 2
@@ -373,11 +373,12 @@ class Metadata:
     @property
     def text(self) -> str:
         """Return the text of `metadata.json`."""
-        return json.dumps(self.as_json(), indent=2) + "\n"
+        return indented(self.as_json()) + "\n"
 
     def as_json(self) -> dict[str, object]:
         """Return the facts as values of JSON, for a file that holds them among others."""
-        facts = asdict(self)
+        facts = plain(self)
+        assert isinstance(facts, dict)
         if self.state is None:
             del facts["state"]
         if self.images == 1:

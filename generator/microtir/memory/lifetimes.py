@@ -153,6 +153,11 @@ def lifetimes(
         steps[buffer].append(max(end - 1, 0))
     known = touches(main.body, callees, tuple(steps))
     needs = alignments(main, callees)
+    # The caller reads an output after the last call: nothing takes its place.
+    overs: dict[Buffer, dict[Buffer, Mapping[int, tuple[int, int]]]] = {}
+    for (x, y), order in known.orders.items():
+        if x not in outputs:
+            overs.setdefault(y, {})[x] = order
     found = []
     for buffer, at in steps.items():
         if not at:
@@ -162,11 +167,10 @@ def lifetimes(
         alignment = max(buffer.alignment, buffer.dtype.bytes, needs.get(buffer, 1))
         use = _Use(size_of(buffer), known.moments, buffer in inputs, buffer in outputs)
         begin, low, high = _extents(known.of[buffer], use)
-        # The caller reads an output after the last call: nothing takes its place.
-        over = {x: at for (x, y), at in known.orders.items() if y is buffer and x not in outputs}
         found.append(
             Lifetime(
-                *(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high), over
+                *(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high),
+                overs.get(buffer, {}),
             )
         )
     by_buffer = {life.buffer: life for life in found}

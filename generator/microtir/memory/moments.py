@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.memory.order import Pair, orders
+from microtir.memory.order import Order, Pair, orders
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
@@ -23,6 +23,7 @@ from microtir.tir.ir import (
     Seq,
     Stmt,
 )
+from microtir.tir.structural_hash import structural_key
 from microtir.tir.visitor import allocations, buffers_read, buffers_written, walk
 
 
@@ -99,15 +100,42 @@ class _Call:
     views: Mapping[Buffer, BufferView]
 
 
+@dataclass(frozen=True, slots=True)
+class _KnownOrders:
+    """The orders of functions, worked out once for those that are the same but for names and data.
+
+    A pair is known by the numbers of its parameters.
+    """
+
+    known: dict[tuple[object, ...], tuple[tuple[int, int, Order], ...]]
+
+    def of(
+        self, function: PrimFunc, calls: Sequence[tuple[int, ...]]
+    ) -> Iterator[tuple[Pair, Order]]:
+        """Yield the pairs of a function with the order of these calls."""
+        key = (structural_key(function).tokens, tuple(calls))
+        if key not in self.known:
+            numbers = {param: number for number, param in enumerate(function.params)}
+            self.known[key] = tuple(
+                (numbers[x], numbers[y], order) for (x, y), order in orders(function, calls).items()
+            )
+        for x, y, order in self.known[key]:
+            first, second = function.params[x], function.params[y]
+            assert isinstance(first, Buffer)
+            assert isinstance(second, Buffer)
+            yield (first, second), order
+
+
 def _orders(
     callees: Mapping[str, PrimFunc], made: Mapping[str, Sequence[_Call]]
 ) -> Mapping[Pair, Mapping[int, tuple[int, int]]]:
     """Return `Touches.orders` of all calls, given the calls of each function."""
     found: dict[Pair, dict[int, tuple[int, int]]] = {}
+    known_orders = _KnownOrders({})
     for name, group in made.items():
         function = callees[name]
         written = frozenset(buffers_written(function.body))
-        for (x, y), order in orders(function, [call.scalars for call in group]).items():
+        for (x, y), order in known_orders.of(function, [call.scalars for call in group]):
             for number, call in enumerate(group):
                 if x not in call.views or y not in call.views:
                     continue

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
 from microtir.graph.ir import Tensor
 from microtir.plan.ir import Group, PlannedOperator
 from microtir.plan.nest import History, Rows, histories, nest_of, runs_of, streamable
-from microtir.plan.nest_simulations import NestSimulation, NestSimulations, tensors_of
+from microtir.plan.nest_simulations import NestSimulation, NestSimulations
 from microtir.plan.ranking import NO_PRICE, Prices, RankedCandidates, RankedKernels
 from microtir.plan.storage import Overlaps, Storage
 
@@ -256,20 +257,64 @@ def _nests(
     together: int,
     simulations: NestSimulations,
 ) -> Iterator[Choice]:
-    """Yield every nest that ends in `sink`, its rings within a limit, `together` rows a call.
+    """Yield every nest that ends in `sink`, its rings within a limit, `together` rows a call."""
+    members, simulation, known = longest_members(steps, sink, stop, together, simulations)
+    accumulators = sink.operator.candidate.accumulator_bytes
+    lives = _lives(storage, known, stop - len(members), stop)
+    key = (simulation, accumulators, limit, *lives)
+    found = simulations.taken(
+        key, lambda: _taken(members, simulation, known, stop, storage, limit, simulations)
+    )
+    for number, taken in enumerate(found):
+        behind = len(members) - 1 - number
+        start = stop - len(members) + behind
+        yield Choice(start, tuple(members[behind:]), taken, together)
+
+
+def _lives(
+    storage: Storage, known: Mapping[Tensor, History], start: int, stop: int
+) -> tuple[object, ...]:
+    """Return all that `_taken` reads of a storage for operators [start, stop), as it tells them."""
+    living = dict.fromkeys(chain.from_iterable(storage.living[start:stop]))
+    numbers: dict[Tensor, int] = {}
+    first, last, root = storage.first, storage.last, storage.root
+    lives: list[object] = []
+    for tensor in living:
+        numbers[tensor] = len(numbers)
+        begin, end = max(first[tensor], start - 1), min(last[tensor], stop)
+        lives += (storage.sizes[tensor], begin - start, end - start)
+    for tensor in known:
+        lives += (
+            numbers.setdefault(root[tensor], len(numbers)),
+            storage.sizes[tensor],
+            storage.is_internal(tensor, stop),
+            root[tensor] in storage.caller,
+        )
+    return (len(living), *lives)
+
+
+def _taken(
+    members: Sequence[RankedCandidates],
+    simulation: NestSimulation,
+    known: Mapping[Tensor, History],
+    stop: int,
+    storage: Storage,
+    limit: int,
+    simulations: NestSimulations,
+) -> tuple[Rows, ...]:
+    """Return `Choice.taken` of every nest of the last of `members`, the shortest first.
 
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.
     """
-    members, simulation, known = longest_members(steps, sink, stop, together, simulations)
-    start = stop - len(members)
+    sink, start = members[-1], stop - len(members)
     accumulators = sink.operator.candidate.accumulator_bytes
     finished = 0  # bytes that live when accumulators become the output
     kept: list[Rows] = []  # bytes that each tensor takes in its ring, or none, the last one first
     around: dict[Tensor, int] = {}
     later = frozenset[Tensor]()
     if accumulators:
-        del known[sink.node.output]
+        known = {t: history for t, history in known.items() if t is not sink.node.output}
         later = storage.begins_at(stop - 1)
         finished = accumulators + sum(map(storage.bytes, storage.left_by(stop - 1)))
     # Only inputs are around: an output in the workspace may take the place of one instead.
@@ -295,13 +340,14 @@ def _nests(
         if reader is not None:
             drained[len(wholes) - 1] = known[reader].read * storage.row_bytes(reader)
     fullest = _fullest(simulation, len(members), kept, drained) + accumulators
+    found: list[Rows] = []
     for number, whole in enumerate(wholes):
         if int(fullest[number].max()) > limit:
-            return
-        behind = len(members) - 1 - number
-        taken = fullest[number, behind:] + whole
+            break
+        taken = fullest[number, len(members) - 1 - number :] + whole
         taken[-1] = max(int(taken[-1]), finished)
-        yield Choice(start + behind, tuple(members[behind:]), taken, together)
+        found.append(taken)
+    return tuple(found)
 
 
 def _fullest(
@@ -345,5 +391,5 @@ def longest_members(
     members.reverse()
     simulation = simulations.of([member.operator for member in members], together)
     members = members[simulation.start :]
-    tensors = tensors_of([member.operator for member in members])
+    tensors = simulations.tensors_of([member.operator for member in members])
     return members, simulation, dict(zip(tensors, simulation.known, strict=True))

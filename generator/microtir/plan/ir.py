@@ -121,6 +121,11 @@ class Calls:
     rows: int = 0
     alone: bool = False
 
+    @property
+    def number(self) -> int:
+        """Return its place in `CALLS`."""
+        return 3 * self.alone + self.rows
+
 
 IN_ONE_CALL = Calls()
 CALLS = tuple(Calls(rows, alone) for alone in (False, True) for rows in range(3))
@@ -214,12 +219,16 @@ class Candidate:
 
     def cost(self, calls: Calls = IN_ONE_CALL) -> Cost:
         """Return what it takes where it is called so."""
-        return self.costs[CALLS.index(calls) if len(self.costs) > 1 else 0]
+        return self.costs[calls.number if len(self.costs) > 1 else 0]
 
     @property
     def scratch_bytes(self) -> int:
         """Return the bytes of scratch for the calls that it is taken for."""
-        return self.scratch[CALLS.index(self.calls) if len(self.scratch) > 1 else 0]
+        return self.scratch_for(self.calls)
+
+    def scratch_for(self, calls: Calls) -> int:
+        """Return the bytes of scratch that it needs where it is called so."""
+        return self.scratch[calls.number if len(self.scratch) > 1 else 0]
 
     @property
     def gains_by_pairs(self) -> bool:
@@ -233,7 +242,11 @@ class Candidate:
         Args:
             together: rows of a call, 1 or 2; 0 for all of them.
         """
-        return replace(self, calls=Calls(together, alone=True))
+        return self.called(Calls(together, alone=True))
+
+    def called(self, calls: Calls) -> Candidate:
+        """Return the candidate as it is taken for these calls."""
+        return self if calls == self.calls else replace(self, calls=calls)
 
     def estimate(self, measure: Measure, together: int = 0) -> int:
         """Return what it costs by calls for 1 or 2 rows each, or by one for all of them (0)."""

@@ -2,13 +2,14 @@
 
 Networks repeat their blocks, and a graph is planned with several layouts: the same nests come again
 and again.  What they run when, and what that makes of rows, depends on windows and on numbers of
-rows alone.
+rows alone; what that takes depends on how many bytes these are and on what lives around them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -34,13 +35,28 @@ class NestSimulation:
         return len(self.ran)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """An operator that may be a step of a nest.
+
+    Operators of one `number` have the same windows and numbers of rows; `tensors` are what it reads
+    and writes.
+    """
+
+    operator: PlannedOperator
+    number: int
+    tensors: tuple[Tensor, ...]
+
+
 class NestSimulations:
     """The simulations that have been asked for, and distances between what happens in them."""
 
     def __init__(self) -> None:
         self._simulations: dict[tuple[object, ...], NestSimulation] = {}
         self._distances: dict[tuple[History, History, int, int], int] = {}
-        self._rows: dict[Tensor, int] = {}
+        self._steps: dict[int, _Step] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._taken: dict[tuple[object, ...], tuple[Rows, ...]] = {}
 
     def of(self, operators: Sequence[PlannedOperator], together: int) -> NestSimulation:
         """Return the simulation of the longest nest that ends in the last operator.
@@ -50,22 +66,50 @@ class NestSimulations:
             together: rows of a call.
         """
         key = (together, *self._shape(operators))
-        if key not in self._simulations:
-            self._simulations[key] = _simulated(operators, together)
-        return self._simulations[key]
+        found = self._simulations.get(key)
+        if found is None:
+            found = self._simulations[key] = _simulated(operators, together)
+        return found
 
     def _shape(self, operators: Sequence[PlannedOperator]) -> list[object]:
         """Return which operator reads what of which other one, and how many rows there are."""
         numbers: dict[Tensor, int] = {}
         shape: list[object] = []
         for operator in operators:
-            node, candidate = operator.node, operator.candidate
-            shape += (candidate.accumulates, candidate.windows)
-            for tensor in (*node.activations, *node.outputs):
-                if tensor not in self._rows:
-                    self._rows[tensor] = tensor.type.rows
-                shape += (numbers.setdefault(tensor, len(numbers)), self._rows[tensor])
+            step = self._step(operator)
+            shape.append(step.number)
+            shape += [numbers.setdefault(tensor, len(numbers)) for tensor in step.tensors]
         return shape
+
+    def _step(self, operator: PlannedOperator) -> _Step:
+        """Return what the shape of a nest says of one operator, put together once."""
+        # An operator is known by its place in memory, which nobody else takes: the step keeps it.
+        step = self._steps.get(id(operator))
+        if step is None:
+            node, candidate = operator.node, operator.candidate
+            tensors = (*node.activations, *node.outputs)
+            rows = tuple(tensor.type.rows for tensor in tensors)
+            key = (candidate.accumulates, candidate.windows, rows)
+            number = self._numbers.setdefault(key, len(self._numbers))
+            step = self._steps[id(operator)] = _Step(operator, number, tensors)
+        return step
+
+    def tensors_of(self, operators: Sequence[PlannedOperator]) -> tuple[Tensor, ...]:
+        """Return `tensors_of` of operators that a simulation was asked for."""
+        return tuple(dict.fromkeys(chain.from_iterable(self._step(o).tensors for o in operators)))
+
+    def taken(
+        self, lives: tuple[object, ...], found: Callable[[], tuple[Rows, ...]]
+    ) -> tuple[Rows, ...]:
+        """Return the bytes that nests take, worked out once for those that live alike.
+
+        Args:
+            lives: a simulation, and all that the bytes depend on beside it.
+            found: works them out.
+        """
+        if lives not in self._taken:
+            self._taken[lives] = found()
+        return self._taken[lives]
 
     def distance(self, reader: History, writer: History, reader_row: int, writer_row: int) -> int:
         """Return bytes by which what is read must start behind what is written over it, at least.
@@ -85,7 +129,7 @@ class NestSimulations:
 def tensors_of(operators: Sequence[PlannedOperator]) -> tuple[Tensor, ...]:
     """Return what operators read or write, in the order of `NestSimulation.known`."""
     both = ((*operator.inputs, operator.node.output) for operator in operators)
-    return tuple(dict.fromkeys(tensor for tensors in both for tensor in tensors))
+    return tuple(dict.fromkeys(chain.from_iterable(both)))
 
 
 def _simulated(operators: Sequence[PlannedOperator], together: int) -> NestSimulation:

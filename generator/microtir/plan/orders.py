@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.plan.nest import histories, nest_of, runs_of
-from microtir.plan.nest_simulations import NestSimulations, tensors_of
+from microtir.plan.nest_simulations import NestSimulations
 from microtir.plan.ranking import RankedCandidates, RankedKernels
 from microtir.plan.sequence import Demand, Use, best_order, depth_first
 from microtir.plan.states import readers_of_old_values
@@ -28,9 +27,8 @@ def orders_worth_planning(
         ranked: one for each node, in graph order.
         storage: of all tensors that are not constant.
     """
-    if all(_feeds(first, second) for first, second in pairwise(graph.nodes)):
-        return ()
-    saved = [_saved(o.whole.node, o.rows, storage) for o in ranked]
+    simulations = NestSimulations()
+    saved = [_saved(o.whole.node, o.rows, storage, simulations) for o in ranked]
     best = tuple(o.whole.candidates[0].scratch_bytes for o in ranked)
     least = tuple(o.whole.least for o in ranked)
     demands = [_demand(graph, storage, scratch, saved) for scratch in dict.fromkeys((best, least))]
@@ -45,9 +43,15 @@ def orders_worth_planning(
 
 def whole_peak(graph: Graph, ranked: Sequence[RankedKernels], storage: Storage) -> int:
     """Return the most bytes that live at once where each operator is one call."""
-    saved = [_saved(o.whole.node, o.rows, storage) for o in ranked]
+    simulations = NestSimulations()
+    saved = [_saved(o.whole.node, o.rows, storage, simulations) for o in ranked]
     best = [o.whole.candidates[0].scratch_bytes for o in ranked]
     return _demand(graph, storage, best, saved).peak(range(len(graph.nodes)))
+
+
+def is_chain(graph: Graph) -> bool:
+    """Return whether each operator reads what the one before it makes: there is one order."""
+    return all(_feeds(first, second) for first, second in pairwise(graph.nodes))
 
 
 def _feeds(first: Node, second: Node) -> bool:
@@ -55,21 +59,25 @@ def _feeds(first: Node, second: Node) -> bool:
 
 
 def _saved(
-    node: Node, rows: RankedCandidates | None, storage: Storage
+    node: Node,
+    rows: RankedCandidates | None,
+    storage: Storage,
+    simulations: NestSimulations,
 ) -> Mapping[tuple[Tensor, Tensor], int]:
     """Return bytes that an input and an output of a node share where the input dies under it.
 
     Only in the workspace: what is the caller's takes nothing over.
     """
-    nest = nest_of([rows.operator]) if rows is not None else None
-    if nest is None:
+    if rows is None:
         return {}
     target = storage.root[node.output]
     if target in storage.caller:
         return {}
-    known = histories(runs_of(nest), tensors_of([nest.operator]))
-    overlaps = Overlaps(storage, known, NestSimulations())
-    roots = (storage.root[t] for t in nest.operator.inputs)
+    alone = [rows.operator]
+    simulation = simulations.of(alone, 1)
+    known = dict(zip(simulations.tensors_of(alone), simulation.known, strict=True))
+    overlaps = Overlaps(storage, known, simulations)
+    roots = (storage.root[t] for t in rows.operator.inputs)
     return {
         (root, target): overlaps.saved(root, target)
         for root in roots

@@ -22,7 +22,7 @@ from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, pos
 from microtir.plan.grouping import Choices, rings
 from microtir.plan.ir import Candidate, Group, Layout, LayoutKind, Plan, PlanConstraints
 from microtir.plan.nest_simulations import NestSimulations
-from microtir.plan.orders import orders_worth_planning, whole_peak
+from microtir.plan.orders import is_chain, orders_worth_planning, whole_peak
 from microtir.plan.prices import cheapest_price
 from microtir.plan.ranking import NO_PRICE, RankedKernels
 from microtir.plan.states import StateWriters
@@ -137,6 +137,7 @@ def alternatives(
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
+    reorder = reorder and not is_chain(graph)
     if (not reorder and not percent) or has_control(graph.nodes):
         return ()
     task = _Task.of(graph, candidates_of, PlanConstraints(goal))
@@ -147,8 +148,9 @@ def alternatives(
     if percent:
         again = sum(map(macs, graph.nodes)) * percent // 100
         for order in (graph, *orders):
-            task = _Task.of(order, candidates_of, PlanConstraints(goal))
-            storage = task.storage(workspace_io=workspace_io)
+            if order is not graph:
+                task = _Task.of(order, candidates_of, PlanConstraints(goal))
+                storage = task.storage(workspace_io=workspace_io)
             choices = Choices(task.ranked, storage, simulations)
             ways = cuts_worth_planning(choices, task.ranked, storage, again, simulations)
             found += [(order, cut) for cut in ways]
@@ -188,6 +190,8 @@ class _Task:
 
     def of_kinds(self, kinds: Kinds) -> _Task:
         """Return the same with other layouts."""
+        if self.ranked and kinds == self.kinds:
+            return self
         ranked = [
             _ranked_kernels(
                 node, agreeing(node, legal, kinds), self.constraints, self.writers.streams(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -11,7 +12,14 @@ import numpy.typing as npt
 
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
-from microtir.plan.ir import ANY_SPEED, Candidate, PlanConstraints, PlannedOperator
+from microtir.plan.ir import (
+    ANY_SPEED,
+    IN_ONE_CALL,
+    Calls,
+    Candidate,
+    PlanConstraints,
+    PlannedOperator,
+)
 from microtir.plan.work import image_work
 
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
@@ -158,42 +166,55 @@ class RankedKernels:
         if not whole:
             return None
 
-        def of(legal: Sequence[Candidate], together: int) -> RankedCandidates | None:
-            if not legal:
-                return None
-            return _ranked_candidates(
-                node,
-                legal,
-                lambda c: price(image_work(node, c, asked.measure, together=together), c),
-            )
-
-        def alone(together: int) -> RankedCandidates | None:
-            return of([c.running_alone(together) for c in rows], together)
+        def of(legal: Sequence[Candidate], together: int, calls: Calls) -> RankedCandidates | None:
+            return _ranked_candidates(node, legal, asked, price, together, calls) if legal else None
 
         return RankedKernels(
-            whole=_ranked_candidates(
-                node,
-                [c.running_alone(0) for c in whole],
-                lambda c: price(image_work(node, c, asked.measure), c),
-            ),
-            rows=of(rows, 1),
-            accumulated=of(accumulated, 1),
-            pairs=of(rows, 2),
-            accumulated_pairs=of(accumulated, 2),
-            alone=(alone(1), alone(2)),
+            whole=_ranked_candidates(node, whole, asked, price, 0, _ALONE[0]),
+            rows=of(rows, 1, IN_ONE_CALL),
+            accumulated=of(accumulated, 1, IN_ONE_CALL),
+            pairs=of(rows, 2, IN_ONE_CALL),
+            accumulated_pairs=of(accumulated, 2, IN_ONE_CALL),
+            alone=(of(rows, 1, _ALONE[1]), of(rows, 2, _ALONE[2])),
         )
 
 
+_ALONE = tuple(Calls(rows, alone=True) for rows in range(3))
+
+
 def _ranked_candidates(
-    node: Node, candidates: Sequence[Candidate], price: Callable[[Candidate], int]
+    node: Node,
+    candidates: Sequence[Candidate],
+    asked: PlanConstraints,
+    price: Price,
+    together: int,
+    calls: Calls,
 ) -> RankedCandidates:
-    ranked = sorted(candidates, key=lambda c: (price(c), c.scratch_bytes, c.weight_bytes))
+    """Return the candidates that are worth their scratch, best first.
+
+    Args:
+        node: what they compute.
+        candidates: not empty.
+        asked: of the plan.
+        price: what is charged for work.
+        together: rows of a call that they are priced for, 0 for all of them.
+        calls: what they are taken for.
+    """
+    priced = []
+    for number, c in enumerate(candidates):
+        scratch = c.scratch_for(calls)
+        work = image_work(node, c, asked.measure, together=together, alone=calls.alone)
+        priced.append((price(work, c), scratch, c.weight_bytes, number))
     # What takes no less scratch than a better one is never chosen.
     useful: list[Candidate] = []
-    for c in ranked:
-        if all(c.scratch_bytes < better.scratch_bytes for better in useful):
-            useful.append(c)
-    return RankedCandidates(node, tuple(useful), tuple(price(c) for c in useful))
+    prices: list[int] = []
+    least = 1 << 62
+    for charged, scratch, _, number in sorted(priced):
+        if scratch < least:
+            least = scratch
+            useful.append(candidates[number].called(calls))
+            prices.append(charged)
+    return RankedCandidates(node, tuple(useful), tuple(prices))
 
 
 NO_PRICE = 1 << 60
@@ -215,7 +236,8 @@ class Prices:
     """
 
     def __init__(self, sets: Sequence[tuple[Sequence[RankedCandidates], Bytes]]) -> None:
-        ranked = list(dict.fromkeys(ranking for given, _ in sets for ranking in given))
+        every = tuple(chain.from_iterable(given for given, _ in sets))
+        ranked = tuple(dict.fromkeys(every))
         numbers = {ranking: number for number, ranking in enumerate(ranked)}
         width = max((len(ranking.candidates) for ranking in ranked), default=0) + 1
         # Behind the candidates of each stands what has room anywhere and is charged too much.
@@ -227,7 +249,7 @@ class Prices:
             ):
                 self._scratch[row, column], self._charged[row, column] = c.scratch_bytes, price
         self._charged = np.minimum(self._charged, NO_PRICE)
-        self._ranked_kernels = np.array([numbers[o] for given, _ in sets for o in given], np.int64)
+        self._ranked_kernels = np.fromiter(map(numbers.__getitem__, every), np.int64)
         self._taken = np.concatenate([_NONE, *(taken for _, taken in sets)])
         self._begins = np.cumsum([0, *(len(given) for given, _ in sets)])[:-1]
         self.least = self._fullest([ranking.least for ranking in ranked])

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from microtir.config.enums import Measure
 from microtir.graph.ir import Graph, Node
-from microtir.plan.ir import Candidate, Plan, PlannedOperator
+from microtir.plan.ir import Calls, Candidate, Plan, PlannedOperator
 
 # Of a call of a layer function: its arguments, registers saved, loops set up.
 _CALL = MappingProxyType({Measure.INSTRUCTIONS: 40, Measure.CYCLES: 60})
@@ -17,7 +17,14 @@ def work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 
     return image_work(node, candidate, measure, together=together) * node.source.images
 
 
-def image_work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 0) -> int:
+def image_work(
+    node: Node,
+    candidate: Candidate,
+    measure: Measure,
+    *,
+    together: int = 0,
+    alone: bool | None = None,
+) -> int:
     """Return what a node costs for one image and in all turns of a loop, the calls included.
 
     Kernels are ranked by it: a byte of code is worth as many instructions of an image whatever the
@@ -28,12 +35,14 @@ def image_work(node: Node, candidate: Candidate, measure: Measure, *, together: 
         candidate: by what.
         measure: what it is counted in.
         together: rows of a call, 1 or 2; 0 for all of them.
+        alone: no other operator runs with it; None where the candidate says so itself.
     """
-    calls = 0 if candidate.is_view else 1
+    count = 0 if candidate.is_view else 1
     if together:
         steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
-        calls = -(-steps // together)
-    once = candidate.estimate(measure, together) + _CALL[measure] * calls
+        count = -(-steps // together)
+    calls = Calls(together, candidate.calls.alone if alone is None else alone)
+    once = candidate.cost(calls).of(measure) + _CALL[measure] * count
     return once * node.source.turns
 
 

@@ -11,7 +11,9 @@ from microtir.graph.ir import Array, Node, Tensor, TensorType
 
 
 def with_tensors(node: Node, renamed: Mapping[Tensor, Tensor]) -> Node:
-    """Return the node with other operands and results."""
+    """Return the node with other operands and results, itself where none is another one."""
+    if renamed.keys().isdisjoint(node.inputs) and renamed.keys().isdisjoint(node.outputs):
+        return node
     return replace(
         node,
         inputs=tuple(renamed.get(tensor, tensor) for tensor in node.inputs),

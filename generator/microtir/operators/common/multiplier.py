@@ -25,6 +25,7 @@ class QuantizedMultiplier(NamedTuple):
     shift: int
 
 
+@lru_cache(maxsize=1 << 14)  # every stage asks again
 def quantize_multiplier(real: float) -> QuantizedMultiplier:
     """Return the 31-bit mantissa and the exponent nearest to `real`.
 

@@ -73,6 +73,8 @@ def broadcast_of(*shapes: Shape) -> Shape:
 
 
 def _broadcast(first: Shape, second: Shape) -> Shape:
+    if first == second:
+        return first
     rank = max(len(first), len(second))
     pairs = list(
         zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second, strict=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.dtype import DType
-from microtir.graph.ir import Graph, Node, Tensor, TensorType
+from microtir.graph.ir import (
+    Graph,
+    Node,
+    Quantization,
+    SourceLocation,
+    Tensor,
+    TensorType,
+)
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Rescaling
@@ -257,17 +265,26 @@ def _add(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     shapes = {t.shape for t in node.inputs}
     if len(shapes) != 1 or len(inputs) != len(node.inputs):
         return ChannelRanges.full(node.output.type)
-    ends = []
-    for pick in ("low", "high"):
-        arrays = [getattr(r, pick).astype(np.int8) for r in inputs]
-        types = [
-            TensorType((len(arrays[0]),), DType.INT8, t.type.quantization) for t in node.inputs
-        ]
-        tensors = tuple(Tensor(f"x{i}", t) for i, t in enumerate(types))
-        out = Tensor("y", TensorType((len(arrays[0]),), DType.INT8, node.output.type.quantization))
-        single = Node(node.op, tensors, (out,), node.name, node.source)
-        ends.append(evaluate(single, tuple(arrays))[0].astype(np.int64))
-    return ChannelRanges(*ends)
+    ends = tuple(np.concatenate((r.low, r.high)).astype(np.int8).tobytes() for r in inputs)
+    quantisations = tuple(t.type.quantization for t in (*node.inputs, node.output))
+    return _sums_of_ends(node.op, quantisations, ends)
+
+
+@lru_cache(maxsize=512)  # several passes ask for the same ranges, and layers repeat
+def _sums_of_ends(
+    op: Operator, quantisations: tuple[Quantization | None, ...], ends: tuple[bytes, ...]
+) -> ChannelRanges:
+    """Return what an addition makes of the ends of its operands, the low ones first."""
+    arrays = [np.frombuffer(end, np.int8) for end in ends]
+    tensors = [
+        Tensor(f"x{i}", TensorType(arrays[0].shape, DType.INT8, quantisation))
+        for i, quantisation in enumerate(quantisations)
+    ]
+    source = SourceLocation("", 0, op.name)
+    node = Node(op, tuple(tensors[:-1]), (tensors[-1],), op.name, source)
+    (sums,) = evaluate(node, arrays)
+    low, high = np.split(sums.astype(np.int64), 2)
+    return ChannelRanges(low, high)
 
 
 def _table(node: Node, x: ChannelRanges) -> ChannelRanges:
