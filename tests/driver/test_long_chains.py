@@ -14,13 +14,13 @@ from microtir import driver
 from microtir.config import CompilationConfig, Target
 from microtir.dtype import DType
 from microtir.frontend.onnx.rewrite import with_tensors
-from microtir.graph.analysis import channel_ranges
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
-from microtir.ir_module import IRModule
 from microtir.memory import moments
+from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add
 from microtir.plan import grouping
 from microtir.plan.grouping import LONGEST_GROUP
+from microtir.rewrite.facts import channel_ranges
 
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 TYPE = TensorType((1, 16), DType.INT8, Quantization((0.5,), (3,)))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir import CompilationConfig
+from microtir import CompilationConfig, packages
 from microtir.artifact import Artifact
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph
@@ -166,6 +166,33 @@ def test_compilers_fuse_what_the_program_says(tmp_path: Path, where: str) -> Non
             found.append(len(re.findall(FUSING, text)))
             assert "fmaf" not in text
         assert len(set(found)) == 1
+        assert (found[0] > 0) is (target != "c")
+
+
+WITHOUT_FLAGS = ("arduino", "cmsis-pack", "single-header")
+
+
+@pytest.mark.parametrize("kind", WITHOUT_FLAGS)
+def test_the_source_of_a_package_suffices(tmp_path: Path, kind: str) -> None:
+    """Formats that cannot ask for flags of compilers: what GCC may fuse, the C does not let it."""
+    for target in ON:
+        folder = tmp_path / str(len(target))
+        manifest = packages.generate(
+            plan(target), kind, folder, options=packages.PackageOptions(name="floats")
+        )
+        units = [path for path in manifest.sources if path.endswith(".c")]
+        if kind == "single-header":
+            (folder / "unit.c").write_text('#define FLOATS_IMPLEMENTATION\n#include "floats.h"\n')
+            units = ["unit.c"]
+        assert units
+        found = []
+        for mode in (("-std=c99",), ("-std=gnu99", "-ffp-contract=fast")):
+            done = subprocess.run(
+                ["gcc", "-mfma", "-O2", *mode, "-S", "-o", "-", *units[:1]],
+                cwd=folder, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            found.append(len(re.findall(FUSING, done.stdout)))
+        assert found[0] == found[1]
         assert (found[0] > 0) is (target != "c")
 
 
