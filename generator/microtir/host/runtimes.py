@@ -179,6 +179,8 @@ def _fed(port: Any, given: Mapping[str, Array]) -> Array | list[Array]:
     """Return what an input of onnxruntime is given; one without elements is no argument."""
     is_sequence = port.type.startswith("seq(")
     element = port.type.removeprefix("seq(").removeprefix("tensor(").rstrip(")")
+    if element == "string" and port.name not in given:  # which nothing in the model takes
+        return np.full([e if isinstance(e, int) else 1 for e in port.shape], "", np.object_)
     if element not in _FED:
         raise ToolError(f"its input '{port.name}' is a {port.type}, which numpy does not have")
     dtype = _FED[element]

@@ -12,6 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from microtir.frontend import check, from_onnx
+from microtir.host.oracle import Oracle, expected_outputs
+from microtir.host.samples import SampleBatch
 from microtir.rewrite.reference import execute
 from tests.support.onnx_models import run_onnxruntime, typed
 
@@ -147,10 +149,40 @@ def sparse_initialiser() -> onnx.ModelProto:
     return model
 
 
+def part() -> onnx.ModelProto:
+    """The first slice whose starts and ends are inputs."""
+    held = {name: np.array([value], np.int64) for name, value in (("s", 1), ("e", 99), ("a", -1))}
+    node = helper.make_node("DynamicSlice", ["x", "s", "e", "a"], ["z"])
+    total = helper.make_node("ReduceSum", ["z"], ["sum"], keepdims=1, axes=[1])
+    return plain(node, total, helper.make_node("Add", ["x", "sum"], ["y"]), held=held, opset=9)
+
+
+def of_microsoft() -> onnx.ModelProto:
+    """Operators of onnxruntime's own domain that ONNX has, too."""
+    held: dict[str, Any] = {
+        "axis": np.array(-1, np.int32), "pads": np.array([1, 0, 2, 0, 1, 0], np.int64),
+        "at": np.array([[1, 0], [1, 2]], np.int64), "value": np.array([0.5], np.float32),
+        "from": np.array(0, np.float32), "to": np.array(4, np.float32),
+    }  # fmt: skip
+    own: dict[str, Any] = {"domain": "com.microsoft"}
+    nodes = [
+        helper.make_node("Trilu", ["x"], ["t"], upper=1, **own),
+        helper.make_node("ExpandDims", ["t", "axis"], ["d"], **own),
+        helper.make_node("Pad", ["d", "pads", "value"], ["p"], mode="constant", **own),
+        helper.make_node("GatherND", ["p", "at"], ["g"], **own),
+        helper.make_node("ReduceSum", ["g"], ["sum"], keepdims=0),
+        helper.make_node("Range", ["from", "to"], ["r"], **own),
+        helper.make_node("Mul", ["sum", "r"], ["m"]),
+        helper.make_node("Add", ["x", "m"], ["y"]),
+    ]
+    return plain(*nodes, held=held)
+
+
 FILES = [
     unsorted, unsorted_long, without_import, without_ml_import, by_its_long_name,
     initialiser_by_itself, initialiser_as_input, initialiser_twice, nameless, output_without_type,
     wrong_hints, minus_one, unused_text, unused_random, sparse_constant, sparse_initialiser,
+    part, of_microsoft,
 ]  # fmt: skip
 
 
@@ -190,3 +222,25 @@ def test_a_batch_of_one_dimension() -> None:
     assert read is not None
     (got,) = execute(read, given).values()
     np.testing.assert_array_equal(got, run_onnxruntime(data, given)[0])
+
+
+def test_an_input_of_strings_that_nothing_takes() -> None:
+    """It is no argument in C, and the oracle is given anything."""
+    model = plain(RELU)
+    text = helper.make_tensor_value_info("t", TensorProto.STRING, (1, 2))
+    model.graph.input.append(text)
+    data = model.SerializeToString()
+    graph = from_onnx(data).graph
+    assert graph is not None
+    assert [tensor.name for tensor in graph.arguments] == ["x"]
+    found = expected_outputs(Oracle.ONNXRUNTIME, graph, data, SampleBatch(({"x": X},)))
+    np.testing.assert_array_equal(found.values[0]["y"], np.maximum(X, 0))
+
+
+def test_what_training_finds_is_refused() -> None:
+    """Onnxruntime normalises by the batch where BatchNormalization has outputs for training."""
+    held = {name: np.array([n + 0.5] * 4, np.float32) for n, name in enumerate("sbmv")}
+    for outputs in (["y", "nm", "nv", "sm", "sv"], ["y", "", "", "", ""]):
+        node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], outputs)
+        (problem,) = check(plain(node, held=held, opset=9).SerializeToString())
+        assert problem.what == "it is in training mode"

@@ -31,7 +31,7 @@ _WITHOUT_IMPORT: Mapping[str, int] = MappingProxyType({MICROSOFT: 1, "ai.onnx.ml
 _INITIALISERS_BY_THEMSELVES = 4  # since this version of the format they need not be inputs
 
 _OF_ONNXRUNTIME: Mapping[str, int] = MappingProxyType({
-    "SimplifiedLayerNormalization": 1 << 31, "LayerNormalization": 17,
+    "SimplifiedLayerNormalization": 1 << 31, "DynamicSlice": 1 << 31, "LayerNormalization": 17,
     "MeanVarianceNormalization": 9, "ThresholdedRelu": 10,
     **dict.fromkeys(("Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"),
                     10),

@@ -199,7 +199,7 @@ class FileReader:
         return FileGraph(
             name=graph.name,
             nodes=tuple(self.node(index, node) for index, node in enumerate(graph.node)),
-            inputs=tuple(self.value(v) for v in graph.input if v.name not in constants),
+            inputs=self._inputs(graph, constants),
             outputs=self._outputs(graph),
             constants=constants,
             few_bits={
@@ -207,6 +207,16 @@ class FileReader:
                 for tensor in graph.initializer
                 if tensor.data_type in FEW_BITS
             },
+        )
+
+    def _inputs(
+        self, graph: onnx.GraphProto, constants: Mapping[str, Array]
+    ) -> tuple[FileValue, ...]:
+        """Return the inputs that a caller gives; strings that nothing takes are none."""
+        used = {name for inner in graphs_of(graph) for name in _names_used(inner)}
+        given = (value for value in graph.input if value.name not in constants)
+        return tuple(
+            self.value(value) for value in given if value.name in used or _is_readable(value)
         )
 
     def _outputs(self, graph: onnx.GraphProto) -> tuple[FileValue, ...]:
@@ -368,6 +378,11 @@ class FileReader:
 
 
 _STRING, _FLOAT16, _FLOAT64 = 8, 10, 11
+
+
+def _is_readable(value: onnx.ValueInfoProto) -> bool:
+    is_tensor = value.type.HasField("tensor_type")
+    return not is_tensor or value.type.tensor_type.elem_type in _DTYPES
 
 
 def _names_used(graph: onnx.GraphProto) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from microtir.graph.ir import Array, Tensor
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
+from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along, reshaped
 from microtir.operators.indexing.definition import Gather
 from microtir.operators.indexing.onnx_elements import (
@@ -54,6 +54,7 @@ ONNX_READERS = (
     OnnxReader("Gather", gather, (2, 2), ("axis",)),
     OnnxReader("GatherElements", gather_elements, (2, 2), ("axis",)),
     OnnxReader("GatherND", gather_nd, (2, 2), ("batch_dims",)),
+    OnnxReader("GatherND", gather_nd, (2, 2), domain=MICROSOFT),
     OnnxReader("ScatterElements", scatter_elements, (3, 3), _SCATTER),
     OnnxReader("Scatter", scatter_elements, (3, 3), ("axis",)),
     OnnxReader("ScatterND", scatter_nd, (3, 3), ("reduction",)),

@@ -26,7 +26,7 @@ from microtir.operators.movement.definition import (
     Split,
     Transpose,
 )
-from microtir.operators.movement.onnx_slices import slice_
+from microtir.operators.movement.onnx_slices import dynamic_slice, slice_
 from microtir.operators.repetition.definition import MirrorPad
 
 _AXES_AS_INPUT = 13  # Split, Squeeze and Unsqueeze since this operator set
@@ -109,6 +109,13 @@ def unsqueeze(node: OnnxNode) -> Tensor:
     )
 
 
+def expand_dims(node: OnnxNode) -> Tensor:
+    """Read com.microsoft's ExpandDims: one new axis, counted in the result."""
+    x, axis = node.input(0), node.whole_number(1, "the axis")
+    at = node.axis(axis, len(x.shape) + 1)
+    return node.emit(Reshape(), x, shape=(*x.shape[:at], 1, *x.shape[at:]))
+
+
 def transpose(node: OnnxNode) -> Tensor:
     """Read Transpose; without an attribute the axes are reversed."""
     x = node.input(0)
@@ -184,8 +191,13 @@ def pad(node: OnnxNode) -> Tensor:
     return node.emit(Pad(before, after, _value(node)), inside)
 
 
+def _has_attributes(node: OnnxNode) -> bool:
+    """Return whether what is padded is said by attributes; com.microsoft's has inputs."""
+    return node.version < 11 and not node.operator.startswith(MICROSOFT)
+
+
 def _value(node: OnnxNode) -> float:
-    if node.version < 11:
+    if _has_attributes(node):
         return node.number("value", 0.0)
     if node.optional(2) is None:
         return 0.0
@@ -193,7 +205,7 @@ def _value(node: OnnxNode) -> float:
 
 
 def _pads(node: OnnxNode, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    if node.version < 11:
+    if _has_attributes(node):
         pads = node.list_of_integers("pads")
     else:
         pads = node.integers(1, "the pads")
@@ -267,8 +279,11 @@ ONNX_READERS = (
     OnnxReader("Concat", concat, (1, MANY), ("axis",)),
     OnnxReader("QLinearConcat", qlinear_concat, (5, MANY), ("axis",), domain=MICROSOFT),
     OnnxReader("Split", split, (1, 2), ("axis", "num_outputs", "split"), outputs=MANY),
+    OnnxReader("DynamicSlice", dynamic_slice, (3, 4), domain=MICROSOFT),
+    OnnxReader("ExpandDims", expand_dims, (2, 2), domain=MICROSOFT),
     OnnxReader("Slice", slice_, (1, 5), ("axes", "ends", "starts")),
     OnnxReader("Crop", crop, attributes=("border", "scale"), domain=MICROSOFT),
     OnnxReader("CenterCropPad", by_definition, (2, 2), ("axes",)),
     OnnxReader("Pad", pad, (1, 4), ("mode", "pads", "value")),
+    OnnxReader("Pad", pad, (2, 3), ("mode",), domain=MICROSOFT),
 )

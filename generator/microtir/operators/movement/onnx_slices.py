@@ -38,7 +38,12 @@ def slice_(node: OnnxNode) -> Tensor:
         starts, ends = node.list_of_integers("starts"), node.list_of_integers("ends")
         axes = node.list_of_integers("axes", tuple(range(len(starts))))
         return _known(node, x, starts, ends, axes, (1,) * len(starts))
-    first, last = node.input(1), node.input(2)
+    return dynamic_slice(node)
+
+
+def dynamic_slice(node: OnnxNode) -> Tensor:
+    """Read a slice whose starts and ends are inputs, as in onnxruntime's DynamicSlice."""
+    x, first, last = node.input(0), node.input(1), node.input(2)
     count = first.type.elements
     has_axes, has_steps = (node.optional(index) is not None for index in (3, 4))
     axes = node.integers(3, "the axes") if has_axes else tuple(range(count))

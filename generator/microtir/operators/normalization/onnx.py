@@ -26,9 +26,12 @@ _EPSILON = float(np.float32(1e-5))
 
 
 def batch_normalization(node: OnnxNode) -> Tensor:
-    """Read BatchNormalization with known statistics: a factor and a term for each channel."""
+    """Read BatchNormalization with known statistics: a factor and a term for each channel.
+
+    Outputs for what training finds say that it is in training, also where nothing takes them.
+    """
     x = node.input(0)
-    if node.integer("training_mode", 0):
+    if node.integer("training_mode", 0) or node.outputs > 1:
         raise node.unsupported(
             "it is in training mode",
             "statistics of the training",
@@ -201,6 +204,7 @@ ONNX_READERS = (
         batch_normalization,
         (5, 5),
         ("epsilon", "momentum", "spatial", "training_mode"),
+        outputs=5,
     ),
     OnnxReader("LayerNormalization", layer_normalization, (2, 3), _LAYER, outputs=3),
     OnnxReader("MeanVarianceNormalization", by_definition, attributes=("axes",)),

@@ -48,4 +48,5 @@ ONNX_READERS = (
     OnnxReader("Where", where, (3, 3)),
     OnnxReader("QLinearWhere", qlinear_where, (9, 9), domain=MICROSOFT),
     OnnxReader("Trilu", triangle, (1, 2), ("upper",)),
+    OnnxReader("Trilu", triangle, (1, 2), ("upper",), domain=MICROSOFT),
 )

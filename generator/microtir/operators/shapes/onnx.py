@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from microtir.graph.ir import Array, Tensor
-from microtir.operators.common.onnx_operands import MOST_MADE, OnnxNode, OnnxReader
+from microtir.operators.common.onnx_operands import MICROSOFT, MOST_MADE, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_types import onnx_type
 
 
@@ -59,11 +59,12 @@ def size(node: OnnxNode) -> Tensor:
 
 
 def range_(node: OnnxNode) -> Tensor:
-    """Read Range, of known bounds."""
-    start, limit, delta = (
-        node.known(index, name).reshape(())
-        for index, name in enumerate(("start", "limit", "delta"))
+    """Read Range, of known bounds; com.microsoft's goes by 1 where it has no step."""
+    start, limit = (
+        node.known(index, name).reshape(()) for index, name in enumerate(("start", "limit"))
     )
+    is_by_one = len(node.inputs) == 2
+    delta: Array = np.ones((), start.dtype) if is_by_one else node.known(2, "delta").reshape(())
     steps = (float(limit) - float(start)) / float(delta) if delta else math.nan
     count = math.ceil(steps) if math.isfinite(steps) else -1
     if not 0 <= count <= MOST_MADE:
@@ -106,4 +107,5 @@ ONNX_READERS = (
     OnnxReader("Size", size),
     OnnxReader("EyeLike", eye_like, attributes=("dtype", "k")),
     OnnxReader("Range", range_, (3, 3)),
+    OnnxReader("Range", range_, (2, 3), domain=MICROSOFT),
 )
