@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import microtir
 from microtir import frontend, host
 from microtir.errors import MicrotirError
 from microtir.frontend import from_onnx
+from microtir.rewrite.reference import execute
 from tests.frontend.onnx.test_readers import check, drawn
 from tests.support.onnx_models import (
     Array,
@@ -188,3 +190,25 @@ def test_the_last_of_several_updates(operator: str) -> None:
     (want,) = run_onnxruntime(with_inferred_outputs(model), inputs)
     (got,) = host.load(microtir.build(from_onnx(model))).run(inputs).values()
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("rounding", ["floor", "ceil", "round_prefer_ceil", "round_prefer_floor"])
+@pytest.mark.parametrize("places", ["half_pixel_symmetric", "asymmetric"])
+def test_places_near_the_middle(rounding: str, places: str) -> None:
+    """Of places that are whole or in the middle in exact numbers, floats are to one side."""
+    factors = (1 / 3, 2 / 3, 0.3, 0.4, 4 / 7, 0.6, 7 / 9, 1.25, 1.6, 2.6, 3)
+    for size, factor in product(range(1, 12, 2), factors):
+        extent = int(np.floor(np.float32(size * np.float32(factor))))
+        if extent < 1:
+            continue
+        x = np.arange(size, dtype=np.float32).reshape(1, 1, 1, size)
+        node = helper.make_node(
+            "Resize", ["x", "", "s"], ["y"], mode="nearest", nearest_mode=rounding,
+            coordinate_transformation_mode=places,
+        )  # fmt: skip
+        held = {"s": np.array([1, 1, 1, factor], np.float32)}
+        model = model_of([node], [typed("x", x)], ["y"], held)
+        graph = from_onnx(model).graph
+        assert graph is not None
+        (expected,) = run_onnxruntime(model, {"x": x})
+        np.testing.assert_array_equal(execute(graph, {"x": x})["y"], expected)

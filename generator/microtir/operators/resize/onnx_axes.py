@@ -67,7 +67,10 @@ def places(axis: AxisResize, mode: str, kind: type[np.floating[Any]]) -> Array |
     if mode == "half_pixel":
         return np.asarray(centres - half)
     if mode == "half_pixel_symmetric":
-        return np.asarray(size * half * (1 - extent / (scale * size)) + centres - half)
+        # onnxruntime rounds the shift to float32, and the sum in the end alone.
+        shift = size * half * (1 - extent / (scale * size))
+        exact = np.arange(axis.extent) + 0.5
+        return np.asarray(float(shift) + exact / float(scale) - 0.5).astype(kind)
     if mode == "tf_crop_and_resize":
         begin, end = kind(axis.begin), kind(axis.end)
         if is_one:
@@ -81,11 +84,18 @@ def nearest_mode(node: OnnxNode) -> str:
     return node.word("nearest_mode", "round_prefer_floor") if node.version >= 11 else "floor"
 
 
+_NEARLY = 1e-5
+
+
 def nearest(at: Array, rounding: str) -> Array | None:
-    """Return whole places; None: there is no such rounding."""
+    """Return whole places; None: there is no such rounding.
+
+    onnxruntime takes for the middle what is nearly there.
+    """
+    wide = at.astype(np.float64)
     ways = {
-        "round_prefer_floor": np.ceil(at - 0.5),
-        "round_prefer_ceil": np.floor(at + 0.5),
+        "round_prefer_floor": np.ceil(wide - 0.5 - _NEARLY),
+        "round_prefer_ceil": np.floor(wide + 0.5 + _NEARLY),
         "floor": np.floor(at),
         "ceil": np.ceil(at),
     }
