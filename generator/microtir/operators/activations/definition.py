@@ -65,9 +65,13 @@ class LeakyRelu(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Prelu(Operator):
-    """x from 0 on, else x times the element of input 1, which broadcasts, at its place."""
+    """x from 0 on, else x times the element of input 1, which broadcasts, at its place.
+
+    LiteRT computes both factors in float32.
+    """
 
     name: ClassVar[str] = "prelu"
+    float32_ratio: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +179,18 @@ class PreluParams:
     product: QuantizedMultiplier
 
 
-def prelu_params(input_type: TensorType, alpha: TensorType, output: TensorType) -> PreluParams:
-    """Derive the parameters of integer PRELU, computed in double."""
-    scale = input_type.quant.scale
+def prelu_params(
+    op: Prelu, input_type: TensorType, alpha: TensorType, output: TensorType
+) -> PreluParams:
+    """Derive the parameters of integer PRELU, computed in double, or in float32 as LiteRT."""
+    real = np.float32 if op.float32_ratio else np.float64
+    scale, slope, made = (real(t.quant.scale) for t in (input_type, alpha, output))
     return PreluParams(
         input_zero_point=input_type.quant.zero_point,
         alpha_zero_point=alpha.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        identity=quantize_multiplier(scale / output.quant.scale),
-        product=quantize_multiplier(scale * alpha.quant.scale / output.quant.scale),
+        identity=quantize_multiplier(float(scale / made)),
+        product=quantize_multiplier(float(scale * slope / made)),
     )
 
 
@@ -285,7 +292,8 @@ def _leaky_relu_multipliers(node: Node) -> Iterator[Problem]:
 
 def _prelu_multipliers(node: Node) -> Iterator[Problem]:
     x, alpha = (tensor.type for tensor in node.inputs)
-    params = prelu_params(x, alpha, node.output.type)
+    assert isinstance(node.op, Prelu)
+    params = prelu_params(node.op, x, alpha, node.output.type)
     centred_bits = x.dtype.bits + 1
     yield from check_shift(params.identity, DType.INT32.bits - centred_bits)
     yield from check_shift(params.product, DType.INT32.bits - centred_bits - alpha.dtype.bits)

@@ -109,7 +109,8 @@ def prelu(layer: FormulaContext) -> None:
         elementwise(layer, lambda x, alpha: te.select(x >= 0.0, x, x * alpha))
         return
     output = node.output.type
-    params = prelu_params(node.inputs[0].type, node.inputs[1].type, output)
+    assert isinstance(node.op, Prelu)
+    params = prelu_params(node.op, node.inputs[0].type, node.inputs[1].type, output)
 
     def element(x: te.Expr, alpha: te.Expr) -> te.Expr:
         value = te.bind("centred", centred(x, params.input_zero_point))

@@ -66,12 +66,12 @@ def leaky_relu(op: LeakyRelu, node: Node, x: Array) -> Array:
     return as_output(quantized_leaky_relu(op, stored(x), source, output), output)
 
 
-def prelu(_op: Prelu, node: Node, x: Array, alpha: Array) -> Array:
+def prelu(op: Prelu, node: Node, x: Array, alpha: Array) -> Array:
     """Compute PRELU: x where x >= 0, else alpha * x, with broadcasting."""
     output = node.output.type
     if output.dtype.is_float:
         return as_output(np.where(x >= 0, x, x * alpha), output)
-    params = prelu_params(node.inputs[0].type, node.inputs[1].type, output)
+    params = prelu_params(op, node.inputs[0].type, node.inputs[1].type, output)
     centred = stored(x) - params.input_zero_point
     below = centred * (stored(alpha) - params.alpha_zero_point)
     below = multiply_by_quantized_multiplier(below, *params.product)

@@ -63,6 +63,12 @@ def leaky_relu(operands: Operands) -> Converted:
     return Converted(LeakyRelu(alpha, float32_ratio=x.dtype is DType.UINT8), (x,))
 
 
+def prelu(operands: Operands) -> Converted:
+    """Read PRELU."""
+    is_of_litert = operands.input(0).dtype is DType.UINT8
+    return Converted(Prelu(float32_ratio=is_of_litert), operands.present)
+
+
 @dataclass(frozen=True, slots=True)
 class GeluOptions(Options):
     """Options of GELU."""
@@ -87,7 +93,7 @@ READERS = (
     TfliteReader(Relu, _Code.RELU6, _relu(FusedActivation.RELU6), moved=_RELU6),
     TfliteReader(Relu, _Code.RELU_N1_TO_1, _relu(FusedActivation.RELU_N1_TO_1)),
     TfliteReader(LeakyRelu, _Code.LEAKY_RELU, leaky_relu, LeakyReluOptions),
-    TfliteReader(Prelu, _Code.PRELU, without_attributes(Prelu()), inputs=(2, 2)),
+    TfliteReader(Prelu, _Code.PRELU, prelu, inputs=(2, 2)),
     TfliteReader(Elu, _Code.ELU, without_attributes(Elu())),
     TfliteReader(HardSwish, _Code.HARD_SWISH, without_attributes(HardSwish()), HardSwishOptions),
     TfliteReader(Logistic, _Code.LOGISTIC, without_attributes(Logistic())),

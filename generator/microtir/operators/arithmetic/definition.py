@@ -59,7 +59,10 @@ class Sub(BinaryArithmetic):
 
 @dataclass(frozen=True, slots=True)
 class Mul(BinaryArithmetic):
+    """Multiplies; LiteRT computes the factor of its products in float32."""
+
     name: ClassVar[str] = "mul"
+    float32_ratio: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +187,11 @@ class MulParams:
 
 
 def mul_params(op: Mul, input1: TensorType, input2: TensorType, output: TensorType) -> MulParams:
-    """Derive the parameters of int8 and int16 MUL, computed in double."""
+    """Derive the parameters of int8 and int16 MUL, computed in double, or in float32 as LiteRT."""
     low, high = activation_range(op.activation, output)
-    factor = input1.quant.scale * input2.quant.scale / output.quant.scale
+    real = np.float32 if op.float32_ratio else np.float64
+    first, second, made = (real(t.quant.scale) for t in (input1, input2, output))
+    factor = float(first * second / made)
     return MulParams(
         input1_zero_point=input1.quant.zero_point,
         input2_zero_point=input2.quant.zero_point,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import (
     Add,
@@ -75,6 +76,9 @@ def _arithmetic(
 ) -> TfliteReader:
     def read(operands: Operands) -> Converted:
         activation = operands.activation(operands.table(options).activation)
+        if op is Mul:
+            is_of_litert = operands.input(0).dtype is DType.UINT8
+            return Converted(Mul(activation, float32_ratio=is_of_litert), operands.present)
         return Converted(op(activation), operands.present)
 
     return TfliteReader(op, code, read, options, (2, 2))

@@ -9,7 +9,7 @@ DIV of integers saturates, with 0 for 0 / 0, and FLOOR_DIV does so for a divisor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -34,9 +34,13 @@ from microtir.operators.definition import ACTIVATIONS, Definition, Trait
 
 @dataclass(frozen=True, slots=True)
 class Div(BinaryArithmetic):
-    """Divides real numbers; integers without a scale are rounded to zero."""
+    """Divides real numbers; integers without a scale are rounded to zero.
+
+    LiteRT computes the factor of quotients in float32.
+    """
 
     name: ClassVar[str] = "div"
+    float32_ratio: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,13 @@ class DivParams:
 def div_params(op: Div, input1: TensorType, input2: TensorType, output: TensorType) -> DivParams:
     """Derive the parameters of int8 and int16 DIV.
 
-    The factor is computed in double as tflite-micro does; LiteRT, which alone has int16, computes
-    it in float32.
+    The factor is computed in double as tflite-micro does, or in float32 as LiteRT, which alone has
+    int16.
     """
     low, high = activation_range(op.activation, output)
     scales = input1.quant.scale, input2.quant.scale, output.quant.scale
-    real = np.float32 if output.dtype is DType.INT16 else np.float64
+    in_float32 = op.float32_ratio or output.dtype is DType.INT16
+    real = np.float32 if in_float32 else np.float64
     numerator, divisor, result = map(real, scales)
     return DivParams(
         input1_zero_point=input1.quant.zero_point,

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.operator import Operator
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
@@ -47,7 +48,8 @@ def div(operands: Operands) -> Converted:
     if not operands.input(1).dtype.is_float:
         _refuse_zero(operands)
     activation = operands.activation(operands.table(DivOptions).activation)
-    return Converted(Div(activation), operands.present)
+    is_of_litert = operands.input(0).dtype is DType.UINT8
+    return Converted(Div(activation, float32_ratio=is_of_litert), operands.present)
 
 
 def _floor(op: FloorDiv | FloorMod) -> Callable[[Operands], Converted]:

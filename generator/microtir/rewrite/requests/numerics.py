@@ -14,7 +14,8 @@ from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.rewriting import named_apart, with_nodes
 from microtir.operators import record_of
-from microtir.operators.activations.definition import LeakyRelu, Relu
+from microtir.operators.activations.definition import LeakyRelu, Prelu, Relu
+from microtir.operators.arithmetic.definition import Mul
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.linear import rescaling_of
 from microtir.operators.common.quantization import quantization_text
@@ -22,6 +23,7 @@ from microtir.operators.common.unlike_scales import UnlikeScales
 from microtir.operators.conversion.definition import Quantize
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.division.definition import Div
 from microtir.operators.hybrid.definition import Bounds, DynamicQuantize, Hybrid, Inner
 from microtir.operators.movement.definition import Relabel
 from microtir.operators.normalization.definition import NORMALIZED_OF_INT8, L2Normalize
@@ -211,12 +213,16 @@ def _layers_of(node: Node) -> Iterable[Node]:
     return layers_of_lstm(node) if isinstance(node.op, Lstm) else layers_of_svdf(node)
 
 
+_OF_FLOAT32_RATIO = (Relu, LeakyRelu, Prelu, Abs, Mul, Div)
+"""Operators whose factor LiteRT computes in float32."""
+
+
 def _as_litert(node: Node) -> Iterator[Node]:
     op = node.op
     if isinstance(op, FullyConnected) and node.inputs[0].dtype in (DType.INT8, DType.INT16):
         yield replace(node, op=replace(op, rescaling=Rescaling.FLOAT64))
         return
-    if isinstance(op, Relu | LeakyRelu | Abs) and node.inputs[0].dtype.is_int:
+    if isinstance(op, _OF_FLOAT32_RATIO) and node.inputs[0].dtype.is_int:
         yield replace(node, op=replace(op, float32_ratio=True))
         return
     if not isinstance(op, Inner) or not _is_hybrid(node):
