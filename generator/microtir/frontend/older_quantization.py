@@ -18,13 +18,15 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.frontend.older_tables import function_table, rescaling_table
+from microtir.frontend.older_tables import rescaling_table
 from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.names import short_name
 from microtir.graph.operator import Operator
 from microtir.operators import record_of
+from microtir.operators.activations.curve_table import curve_table
 from microtir.operators.activations.definition import (
+    LOGISTIC_OF_INT8,
     HardSwish,
     LeakyRelu,
     Logistic,
@@ -273,13 +275,17 @@ def _pad(rewriter: _Rewriter, node: Node) -> list[Node]:
 def _function(rewriter: _Rewriter, node: Node) -> list[Node]:
     """Rewrite LOGISTIC and TANH, of which LiteRT makes tables of float32 results.
 
-    The result of LOGISTIC has one scale, that of TANH any.
+    The result of LOGISTIC has one scale and any zero point, that of TANH any scale, too.
     """
+    assert isinstance(node.op, Logistic | Tanh)
     nodes = _plain(rewriter, node)
     source, output = node.inputs[0].type, node.output.type
-    if isinstance(node.op, Logistic) and any(quantization(nodes[-1])):
-        return nodes  # and the checks say what is wrong
-    nodes[-1] = replace(nodes[-1], op=Tabulated(function_table(node.op, source, output)))
+    if isinstance(node.op, Logistic):
+        made = output.quantization
+        is_legal = made is not None and made.scales == LOGISTIC_OF_INT8.scales
+        if not is_legal or source.quantization is None:
+            return nodes  # and the checks say what is wrong
+    nodes[-1] = replace(nodes[-1], op=Tabulated(curve_table(node.op, source, output)))
     return nodes
 
 

@@ -5,16 +5,12 @@ A table is indexed, and holds results, in int8: stored values of uint8 less 128.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from microtir.graph.ir import TensorType
-from microtir.graph.operator import Operator
-from microtir.operators.activations.definition import Logistic, Tanh
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
@@ -31,30 +27,6 @@ def _rounded(values: Floats) -> Floats:
     """Round halves away from zero."""
     wide = values.astype(np.float64)
     return np.sign(wide) * np.floor(np.abs(wide) + 0.5)
-
-
-def _logistic(real: Floats) -> Floats:
-    """Round each step to float32, as LiteRT does: next to a half the last bit decides."""
-    with np.errstate(over="ignore"):
-        power = np.exp(-real.astype(np.float64)).astype(np.float32)
-    return np.asarray(np.float32(1) / (np.float32(1) + power))
-
-
-def _tanh(real: Floats) -> Floats:
-    return np.tanh(real.astype(np.float64)).astype(np.float32)
-
-
-_FUNCTIONS: Mapping[type[Operator], Callable[[Floats], Floats]] = MappingProxyType(
-    {Logistic: _logistic, Tanh: _tanh}
-)
-
-
-def function_table(op: Operator, source: TensorType, output: TensorType) -> bytes:
-    """Return the table of LOGISTIC or TANH of uint8, computed in float32."""
-    stored = (_STORED - source.quant.zero_point).astype(np.float32)
-    real = np.float32(source.quant.scale) * stored
-    result = _FUNCTIONS[type(op)](real) * np.float32(1 / output.quant.scale)
-    return _bytes(_rounded(result) + output.quant.zero_point)
 
 
 def rescaling_table(source: TensorType, output: TensorType) -> bytes:

@@ -55,7 +55,8 @@ def _inputs(reader: OnnxReader) -> str:
 
 def _scales(record: OperatorRecord, reader: TfliteReader) -> str:
     words = record.definition.quantization.words
-    return words if reader.moved is None else f"{words}; {reader.moved.words}"
+    also = (*((reader.moved,) if reader.moved else ()), *reader.fixed)
+    return "; ".join((words, *(one.words for one in also)))
 
 
 def operator_rows() -> tuple[OperatorRow, ...]:

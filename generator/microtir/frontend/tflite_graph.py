@@ -602,7 +602,7 @@ class GraphReader:
             inputs, outputs = converted.inputs, operands.outputs
             self._check_variables(operator, operands)
         node = Node(converted.op, inputs, outputs, name, source)
-        nodes = OneScale(self.new_tensor, self.new_label).nodes(node, reader.moved)
+        nodes = OneScale(self.new_tensor, self.new_label).nodes(node, reader.moved, reader.fixed)
         for made in nodes:
             self.problems.extend(node_problems(legal_form(made), operands.where))
         if converted.period > 1:

@@ -7,11 +7,12 @@ are taken for those of another scale.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from microtir.graph.ir import Node, Tensor, TensorType
-from microtir.operators.common.unlike_scales import NARROW, Moved
+from microtir.operators.common.quantization import is_near
+from microtir.operators.common.unlike_scales import NARROW, FixedResult, Moved, UnlikeScales
 from microtir.operators.movement.definition import Relabel
 
 
@@ -32,8 +33,41 @@ class OneScale:
     new_tensor: Callable[[str, TensorType], Tensor]
     new_label: Callable[[str], str]
 
-    def nodes(self, node: Node, moved: Moved | None) -> list[Node]:
-        """Return what stands for a node: itself, if its scales are equal or no reference takes it.
+    def nodes(self, node: Node, moved: Moved | None, fixed: Sequence[FixedResult]) -> list[Node]:
+        """Return what stands for a node.
+
+        Args:
+            node: as it was read.
+            moved: what references do where scales differ that are to be one.
+            fixed: what they do where the output has another one than its results.
+        """
+        types = node.inputs[0].dtype, node.outputs[0].dtype
+        own = next((one for one in fixed if one.is_of(*types)), None)
+        return self._moved(node, moved) if own is None else self._computed_in(node, own)
+
+    def _computed_in(self, node: Node, fixed: FixedResult) -> list[Node]:
+        """Return a node that computes in the fixed quantisation, and what relabels its results."""
+        output = node.output
+        quant = output.type.quantization
+        if quant is None or quant == fixed.quantization or quant.is_per_channel:
+            return [node]
+        if fixed.refused_by_micro and is_near(quant, fixed.quantization):
+            return [node]  # that is the fixed one, for every reference
+        by_micro, by_litert = fixed.by_micro(quant), fixed.by_litert(quant)
+        if by_micro is by_litert is UnlikeScales.REFUSES:
+            return [node]
+        computed = self.new_tensor(
+            f"{output.name}_stored", replace(output.type, quantization=fixed.quantization)
+        )
+        name = self.new_label(f"{node.name}_relabelled")
+        label = Relabel(by_micro, by_litert, node.name)
+        return [
+            replace(node, outputs=(computed,)),
+            Node(label, (computed,), (output,), name, node.source),
+        ]
+
+    def _moved(self, node: Node, moved: Moved | None) -> list[Node]:
+        """Return a node itself, if its scales are equal or no reference takes it.
 
         The operator itself is there once, and all others are `Relabel`.
         """

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Node, TensorType
+from microtir.graph.ir import Node, Quantization, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.fixed_point import INT16_MAX
@@ -320,10 +320,16 @@ def _function(
     )
 
 
-def _fixed(scale: Fraction, zero_point: int) -> QuantizationRule:
+LOGISTIC_OF_INT8 = Quantization((1 / 256,), (-128,))
+TANH_OF_INT8 = Quantization((1 / 128,), (0,))
+"""What LOGISTIC and TANH compute of int8."""
+
+
+def _fixed(quantization: Quantization) -> QuantizationRule:
     """Fix the quantisation of an int8 output as given, and that of an int16 one."""
+    scale = Fraction(quantization.scale)
     return fixed(
-        FixedOutput(DType.INT8, DType.INT8, scale, zero_point),
+        FixedOutput(DType.INT8, DType.INT8, scale, quantization.zero_point),
         FixedOutput(DType.INT16, DType.INT16, Fraction(1, 1 << 15), 0),
     )
 
@@ -348,7 +354,7 @@ DEFINITIONS = (
     ),
     _function(Elu),
     _function(HardSwish, multipliers=_hard_swish_multipliers),
-    _function(Logistic, _fixed(Fraction(1, 256), -128), _table_multipliers, COMPUTED_16),
-    _function(Tanh, _fixed(Fraction(1, 128), 0), _table_multipliers, COMPUTED_16),
+    _function(Logistic, _fixed(LOGISTIC_OF_INT8), _table_multipliers, COMPUTED_16),
+    _function(Tanh, _fixed(TANH_OF_INT8), _table_multipliers, COMPUTED_16),
     _function(Gelu, types=COMPUTED_16),
 )

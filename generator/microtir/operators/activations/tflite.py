@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.operators.activations.definition import (
+    LOGISTIC_OF_INT8,
+    TANH_OF_INT8,
     Elu,
     Gelu,
     HardSwish,
@@ -26,7 +28,7 @@ from microtir.operators.common.tflite_operands import (
     without_attributes,
 )
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
-from microtir.operators.common.unlike_scales import Moved
+from microtir.operators.common.unlike_scales import FixedResult, Moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,26 @@ READERS = (
     TfliteReader(Prelu, _Code.PRELU, prelu, inputs=(2, 2)),
     TfliteReader(Elu, _Code.ELU, without_attributes(Elu())),
     TfliteReader(HardSwish, _Code.HARD_SWISH, without_attributes(HardSwish()), HardSwishOptions),
-    TfliteReader(Logistic, _Code.LOGISTIC, without_attributes(Logistic())),
-    TfliteReader(Tanh, _Code.TANH, without_attributes(Tanh())),
+    TfliteReader(
+        Logistic,
+        _Code.LOGISTIC,
+        without_attributes(Logistic()),
+        fixed=(
+            FixedResult(
+                DType.INT8,
+                DType.INT8,
+                LOGISTIC_OF_INT8,
+                zero_by_micro=True,
+                scale_by_litert=True,
+                litert_rescales=True,
+            ),
+        ),
+    ),
+    TfliteReader(
+        Tanh,
+        _Code.TANH,
+        without_attributes(Tanh()),
+        fixed=(FixedResult(DType.INT8, DType.INT8, TANH_OF_INT8, litert_rescales=True),),
+    ),
     TfliteReader(Gelu, _Code.GELU, gelu, GeluOptions),
 )

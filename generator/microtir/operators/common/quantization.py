@@ -217,7 +217,7 @@ tflite-micro allows as much for SOFTMAX, and computes with the exact one: some c
 """
 
 
-def _is_near(quant: Quantization, fixed_one: Quantization) -> bool:
+def is_near(quant: Quantization, fixed_one: Quantization) -> bool:
     """Return whether a quantisation has a fixed zero point, and nearly a fixed scale."""
     if quant.is_per_channel or quant.zero_points != fixed_one.zero_points:
         return False
@@ -245,7 +245,7 @@ def fixed(*outputs: FixedOutput) -> QuantizationRule:
         yield from _symmetric_int16(node.inputs[0])
         quant = node.output.type.quantization
         legal = expected.get((node.inputs[0].dtype, node.output.dtype))
-        if legal is not None and (quant is None or not _is_near(quant, legal)):
+        if legal is not None and (quant is None or not is_near(quant, legal)):
             yield Problem(
                 f"it has {quantization_text(quant)}", quantization_text(legal), node.output
             )

@@ -16,7 +16,7 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
-from microtir.operators.common.unlike_scales import Moved
+from microtir.operators.common.unlike_scales import FixedResult, Moved
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
@@ -275,6 +275,7 @@ class TfliteReader:
         updates: whether it writes its variable tensors.
         moved: what references do where its scales differ and the operator has one; by default
             they refuse it, or the operator has its own.
+        fixed: what they do where the output has another quantisation than its results.
     """
 
     op: type[Operator]
@@ -285,6 +286,7 @@ class TfliteReader:
     outputs: int = 1
     updates: bool = False
     moved: Moved | None = None
+    fixed: tuple[FixedResult, ...] = ()
 
 
 def without_attributes(op: Operator) -> Callable[[Operands], Converted]:

@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import TensorType
+from microtir.graph.ir import Quantization, TensorType
 from microtir.operators.common.types import QUANTISED
 
 
@@ -94,6 +94,51 @@ class Moved:
         """Return whether a reference takes scales that differ."""
         refused = self.refused_by_micro & self.refused_by_litert
         return dtype in self.types - refused
+
+
+@dataclass(frozen=True, slots=True)
+class FixedResult:
+    """What references do with an operator whose result they compute in one quantisation.
+
+    Args:
+        source: the type of the input.
+        result: that of the output.
+        quantization: of what is computed.
+        refused_by_micro: whether tflite-micro refuses all but nearly this one.
+        zero_by_micro: whether tflite-micro refuses another zero point; it copies results otherwise.
+        scale_by_litert: whether LiteRT refuses another scale.
+        litert_rescales: whether LiteRT computes in the quantisation of the output; else it copies.
+    """
+
+    source: DType
+    result: DType
+    quantization: Quantization
+    refused_by_micro: bool = False
+    zero_by_micro: bool = False
+    scale_by_litert: bool = False
+    litert_rescales: bool = False
+
+    def by_micro(self, taken: Quantization) -> UnlikeScales:
+        """Return what tflite-micro does where the output has this quantisation."""
+        other_zero = taken.zero_points != self.quantization.zero_points
+        is_refused = self.refused_by_micro or (self.zero_by_micro and other_zero)
+        return UnlikeScales.REFUSES if is_refused else UnlikeScales.COPIES
+
+    def is_of(self, source: DType, result: DType) -> bool:
+        """Return whether this is said of an operator of these types."""
+        return (self.source, self.result) == (source, result)
+
+    def by_litert(self, taken: Quantization) -> UnlikeScales:
+        """Return what LiteRT does there."""
+        if self.scale_by_litert and taken.scales != self.quantization.scales:
+            return UnlikeScales.REFUSES
+        return UnlikeScales.RESCALES if self.litert_rescales else UnlikeScales.COPIES
+
+    @property
+    def words(self) -> str:
+        """Return what else an output may have."""
+        who = "by tflite-micro" if self.litert_rescales else "by LiteRT"
+        return f"another of {self.result.value} is copied as stored {who}"
 
 
 COPIED = Moved()

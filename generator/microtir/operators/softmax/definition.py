@@ -211,6 +211,9 @@ _SOFTMAX_TYPES = converting((DType.FLOAT32, DType.FLOAT32), (_I8, _I8), (_I8, _I
 SOFTMAX_OF_INT8 = Quantization((1 / 256,), (-128,))
 """What SOFTMAX gives int8 outputs of TFLite."""
 
+SOFTMAX_OF_INT16 = Quantization((2.0**-16,), (-(1 << 15),))
+"""What it gives int16 outputs for int8 inputs."""
+
 _SOFTMAX_OUTPUT = fixed(
     FixedOutput(_I8, _I8, Fraction(1, 256), -128),
     FixedOutput(_I8, _I16, Fraction(1, 1 << 16), -(1 << 15)),

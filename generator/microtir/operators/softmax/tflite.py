@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
+from microtir.graph.ir import Quantization
 from microtir.operators.common.tflite_operands import (
     Converted,
     Operands,
@@ -13,7 +15,8 @@ from microtir.operators.common.tflite_operands import (
     without_attributes,
 )
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
-from microtir.operators.softmax.definition import LogSoftmax, Softmax
+from microtir.operators.common.unlike_scales import FixedResult
+from microtir.operators.softmax.definition import SOFTMAX_OF_INT16, LogSoftmax, Softmax
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,16 @@ def softmax(operands: Operands) -> Converted:
 
 
 READERS = (
-    TfliteReader(Softmax, BuiltinOperator.SOFTMAX, softmax, SoftmaxOptions),
+    TfliteReader(
+        Softmax,
+        BuiltinOperator.SOFTMAX,
+        softmax,
+        SoftmaxOptions,
+        fixed=(
+            FixedResult(DType.UINT8, DType.UINT8, Quantization((1 / 256,), (0,))),
+            FixedResult(DType.INT8, DType.INT16, SOFTMAX_OF_INT16, refused_by_micro=True),
+        ),
+    ),
     TfliteReader(
         LogSoftmax, BuiltinOperator.LOG_SOFTMAX, without_attributes(LogSoftmax()), LogSoftmaxOptions
     ),

@@ -14,13 +14,14 @@ from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.rewriting import named_apart, with_nodes
 from microtir.operators import record_of
-from microtir.operators.activations.definition import LeakyRelu, Prelu, Relu
+from microtir.operators.activations.curve_table import curve_table
+from microtir.operators.activations.definition import LeakyRelu, Logistic, Prelu, Relu, Tanh
 from microtir.operators.arithmetic.definition import Mul
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.linear import rescaling_of
 from microtir.operators.common.quantization import quantization_text
 from microtir.operators.common.unlike_scales import UnlikeScales
-from microtir.operators.conversion.definition import Quantize
+from microtir.operators.conversion.definition import Quantize, Tabulated
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, groups_of
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.division.definition import Div
@@ -65,7 +66,7 @@ def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
         graph = named_apart(with_nodes(graph, nodes))
     if numerics is not Numerics.TFLITE_REF:
         return graph
-    graph = with_nodes(graph, _rescaled_in_clamps(graph))
+    graph = with_nodes(graph, _rescaled_in_place(graph))
     layers = (layer for node in graph.nodes for layer in _layers_of(node))
     return named_apart(with_nodes(graph, [n for layer in layers for n in _as_litert(layer)]))
 
@@ -149,14 +150,18 @@ def _check_scales(graph: Graph, numerics: Numerics) -> None:
         scales = _refused_scales(node, numerics)
         if scales is not None:
             given, made = map(quantization_text, scales)
+            rescales = isinstance(node.op, Relabel) and (
+                UnlikeScales.RESCALES in (node.op.by_micro, node.op.by_litert)
+            )
+            does = "rescales" if rescales else "copies integers"
             raise UnsupportedModelError(
                 f"its integers are stored with {given}, and its output has {made}, which {who}"
                 " refuses",
                 where=f"{node.source} ({brief(name_in_model(node))!r})",
                 legal="one scale and zero point",
                 fix=Fix(
-                    f"convert the model again; numerics '{other.value}' copy integers there",
-                    f"convert the model again; --numerics {other.value} copies integers there",
+                    f"convert the model again; numerics '{other.value}' {does} there",
+                    f"convert the model again; --numerics {other.value} {does} there",
                 ),
             )
 
@@ -177,17 +182,17 @@ def _refused_scales(
     return None
 
 
-def _rescaled_in_clamps(graph: Graph) -> list[Node]:
-    """Return the nodes with one RELU6 that rescales for one whose results are relabelled."""
+def _rescaled_in_place(graph: Graph) -> list[Node]:
+    """Return the nodes with an operator that rescales for one whose results are relabelled."""
     producers = graph.producers()
-    clamps = {
+    rescaled = {
         producers[node.inputs[0]]: node
         for node in graph.nodes
         if isinstance(node.op, Relabel) and node.op.by_litert is UnlikeScales.RESCALES
     }
-    gone = set(clamps.values())
+    gone = set(rescaled.values())
     return [
-        replace(node, outputs=clamps[node].outputs) if node in clamps else node
+        replace(node, outputs=rescaled[node].outputs) if node in rescaled else node
         for node in graph.nodes
         if node not in gone
     ]
@@ -224,6 +229,10 @@ def _as_litert(node: Node) -> Iterator[Node]:
         return
     if isinstance(op, _OF_FLOAT32_RATIO) and node.inputs[0].dtype.is_int:
         yield replace(node, op=replace(op, float32_ratio=True))
+        return
+    if isinstance(op, Logistic | Tanh) and node.output.dtype is DType.INT8:
+        table = curve_table(op, node.inputs[0].type, node.output.type)
+        yield replace(node, op=Tabulated(table))
         return
     if not isinstance(op, Inner) or not _is_hybrid(node):
         yield node
