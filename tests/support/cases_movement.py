@@ -28,6 +28,7 @@ def pad(s: Sketch) -> Case:
     """Draw a case: PAD with the zero point, PADV2 with a value of its own."""
     shape = s.shape(1, 4)
     quant = _quant(s)
+    made = s.taken_as(quant)
     before = [s.integer(0, 2) for _ in shape]
     after = [s.integer(0, 2) for _ in shape]
     result = tuple(b + n + a for b, n, a in zip(before, shape, after, strict=True))
@@ -36,8 +37,8 @@ def pad(s: Sketch) -> Case:
     if s.code is BuiltinOperator.PADV2:
         computed = s.chance(0.3)
         value = s.values((1,))
-        inputs.append(s.input((1,), quant) if computed else s.constant("value", value, quant))
-    return s.finish(inputs, s.output(result, quant))
+        inputs.append(s.input((1,), made) if computed else s.constant("value", value, made))
+    return s.finish(inputs, s.output(result, made))
 
 
 def concatenation(s: Sketch) -> Case:
@@ -59,11 +60,12 @@ def reshape(s: Sketch) -> Case:
     divisor = next(n for n in range(s.integer(1, elements), 0, -1) if elements % n == 0)
     result = s.pick((elements,), (divisor, elements // divisor), (1, elements // divisor, divisor))
     quant = _quant(s)
+    made = s.taken_as(quant)
     wanted = list(result)
     if s.chance(0.4):
         wanted[s.integer(0, len(wanted) - 1)] = -1
     inputs = [s.input(shape, quant), s.ints("shape", *wanted)]
-    return s.finish(inputs, s.output(result, quant), ReshapeOptions(tuple(wanted)))
+    return s.finish(inputs, s.output(result, made), ReshapeOptions(tuple(wanted)))
 
 
 def squeeze(s: Sketch) -> Case:
@@ -74,8 +76,9 @@ def squeeze(s: Sketch) -> Case:
     dropped = named or units
     result = tuple(n for axis, n in enumerate(shape) if axis not in dropped)
     quant = _quant(s)
+    made = s.taken_as(quant)
     x = s.input(shape, quant)
-    return s.finish([x], s.output(result, quant), SqueezeOptions(tuple(named)))
+    return s.finish([x], s.output(result, made), SqueezeOptions(tuple(named)))
 
 
 def expand_dims(s: Sketch) -> Case:
@@ -83,9 +86,10 @@ def expand_dims(s: Sketch) -> Case:
     shape = s.shape(1, 3)
     axis = s.integer(0, len(shape))
     quant = _quant(s)
+    made = s.taken_as(quant)
     named = axis - len(shape) - 1 if s.chance(0.3) else axis
     inputs = [s.input(shape, quant), s.ints("axis", named)]
-    return s.finish(inputs, s.output((*shape[:axis], 1, *shape[axis:]), quant))
+    return s.finish(inputs, s.output((*shape[:axis], 1, *shape[axis:]), made))
 
 
 def transpose(s: Sketch) -> Case:
@@ -93,8 +97,9 @@ def transpose(s: Sketch) -> Case:
     shape = s.shape(1, 4)
     permutation = [int(axis) for axis in s.rng.permutation(len(shape))]
     quant = _quant(s)
+    made = s.taken_as(quant)
     inputs = [s.input(shape, quant), s.ints("permutation", *permutation)]
-    return s.finish(inputs, s.output(tuple(shape[axis] for axis in permutation), quant))
+    return s.finish(inputs, s.output(tuple(shape[axis] for axis in permutation), made))
 
 
 def split(s: Sketch) -> Case:
@@ -103,9 +108,10 @@ def split(s: Sketch) -> Case:
     axis, parts = s.integer(0, len(shape) - 1), s.integer(1, 4)
     whole = (*shape[:axis], shape[axis] * parts, *shape[axis + 1 :])
     quant = _quant(s)
+    made = s.taken_as(quant)
     axis_tensor = s.ints("axis", axis - len(shape) if s.chance(0.3) else axis)
     x = s.input(whole, quant)
-    outputs = [s.output(tuple(shape), quant, name=f"output{i}") for i in range(parts)]
+    outputs = [s.output(tuple(shape), made, name=f"output{i}") for i in range(parts)]
     return s.finish([axis_tensor, x], outputs, SplitOptions(parts))
 
 
@@ -116,9 +122,10 @@ def split_v(s: Sketch) -> Case:
     sizes = [s.integer(1, 4) for _ in range(s.integer(1, 4))]
     whole = (*shape[:axis], sum(sizes), *shape[axis + 1 :])
     quant = _quant(s)
+    made = s.taken_as(quant)
     x = s.input(whole, quant)
     parts = [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
-    outputs = [s.output(part, quant, name=f"output{i}") for i, part in enumerate(parts)]
+    outputs = [s.output(part, made, name=f"output{i}") for i, part in enumerate(parts)]
     if s.chance(0.3):
         sizes[s.integer(0, len(sizes) - 1)] = -1
     named = s.integer(0, 1) * -len(shape) + axis
@@ -131,10 +138,11 @@ def pack(s: Sketch) -> Case:
     shape = s.shape(0, 3)
     axis = s.integer(0, len(shape))
     quant = _quant(s)
+    made = s.taken_as(quant)
     inputs = [s.input(shape, quant) for _ in range(s.integer(1, 4))]
     result = (*shape[:axis], len(inputs), *shape[axis:])
     named = axis - len(shape) - 1 if s.chance(0.3) else axis
-    return s.finish(inputs, s.output(result, quant), PackOptions(len(inputs), named))
+    return s.finish(inputs, s.output(result, made), PackOptions(len(inputs), named))
 
 
 def unpack(s: Sketch) -> Case:
@@ -142,9 +150,10 @@ def unpack(s: Sketch) -> Case:
     shape = s.shape(1, 4)
     axis = s.integer(0, len(shape) - 1)
     quant = _quant(s)
+    made = s.taken_as(quant)
     part = (*shape[:axis], *shape[axis + 1 :])
     x = s.input(shape, quant)
-    outputs = [s.output(part, quant, name=f"output{i}") for i in range(shape[axis])]
+    outputs = [s.output(part, made, name=f"output{i}") for i in range(shape[axis])]
     named = axis - len(shape) if s.chance(0.3) else axis
     return s.finish([x], outputs, UnpackOptions(len(outputs), named))
 
@@ -155,8 +164,9 @@ def reverse(s: Sketch) -> Case:
     first = s.integer(0, len(shape) - 1)
     last = s.integer(first, len(shape) - 1)
     quant = _quant(s)
+    made = s.taken_as(quant)
     x = s.input(shape, quant)
-    return s.finish([x, s.ints("axes", *range(first, last + 1))], s.output(shape, quant))
+    return s.finish([x, s.ints("axes", *range(first, last + 1))], s.output(shape, made))
 
 
 def slice_(s: Sketch) -> Case:
@@ -169,6 +179,7 @@ def slice_(s: Sketch) -> Case:
         for extent, b, n in zip(shape, begin, size, strict=True)
     ]
     quant = _quant(s)
+    made = s.taken_as(quant)
     x = s.input(shape, quant)
     if s.chance(0.3):
         dtype = s.pick(np.int32, np.int64)
@@ -176,7 +187,7 @@ def slice_(s: Sketch) -> Case:
         inputs = [x, place, s.constant("size", np.array(size, dtype))]
     else:
         inputs = [x, s.ints("begin", *begin), s.ints("size", *named)]
-    return s.finish(inputs, s.output(tuple(size), quant))
+    return s.finish(inputs, s.output(tuple(size), made))
 
 
 _DROPS_MASKS = ("float32", "int8", "int16", "int32", "bool")
@@ -229,6 +240,7 @@ def strided_slice(s: Sketch) -> Case:
         entries = [entry for entry in range(len(begin)) if not new_mask >> entry & 1]
         ellipsis_mask = 1 << entries[ellipsis]
     quant = _quant(s)
+    made = s.taken_as(quant)
     inputs = [
         s.input(shape, quant),
         s.ints("begin", *begin),
@@ -238,4 +250,4 @@ def strided_slice(s: Sketch) -> Case:
     options = StridedSliceOptions(
         begin_mask, end_mask, ellipsis_mask, new_mask, shrink_mask, offset
     )
-    return s.finish(inputs, s.output(tuple(result), quant), options, version=1)
+    return s.finish(inputs, s.output(tuple(result), made), options, version=1)

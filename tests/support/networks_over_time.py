@@ -22,6 +22,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import (
     Concatenation,
     Pad,
+    Relabel,
     Reshape,
     Split,
     StridedSlice,
@@ -32,6 +33,7 @@ from microtir.rewrite.reference import execute
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 _SCALE = 0.05
+_ALIKE = 0.7  # of the layers that take the integers of another tensor in its scale
 
 
 class Edge(Enum):
@@ -191,8 +193,21 @@ class Network:
         shape = self.grown(x.shape, rows - first, x.shape[3])
         return self.add(StridedSlice(begin, (1,) * 4, shape), (x,), self.tensor(shape, x))
 
+    def taken(self, x: Tensor) -> Tensor:
+        """The integers of another tensor, sometimes in another scale, as readers of TFLite do it.
+
+        What is drawn behind is the same whether they are or not.
+        """
+        own = np.random.default_rng([self.names, x.type.elements])
+        if not self.is_int8 or own.random() < _ALIKE:
+            return x
+        other = quant(_SCALE * float(own.uniform(0.5, 2)), int(own.integers(-30, 31)))
+        made = tensor(f"{x.name}_taken{self.names}", x.shape, self.dtype, other)
+        return self.add(Relabel(), (x,), made)
+
     def layer(self, x: Tensor) -> Tensor:
         """A random layer."""
+        x = self.taken(x)
         kinds = (self.convolution, self.convolution, self.pooling, self.pad, self.doubled,
                  self.parts, self.later)  # fmt: skip
         return kinds[self.draw(0, len(kinds) - 1)](x)

@@ -38,6 +38,10 @@ class OlderSketch(Sketch):
         stored = None if data is None else flipped(data)
         return super().tensor(name, shape, np.uint8, moved, stored, is_variable=is_variable)
 
+    def taken_as(self, quant: Quant | None) -> Quant | None:
+        """Return the same one: LiteRT, whose kernels these are, compares some of them."""
+        return quant
+
     def weights(
         self, data: Array, scales: Sequence[float], axis: int, *, is_int4: bool = False
     ) -> int:

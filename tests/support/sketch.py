@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -17,6 +18,9 @@ from scripts.models.tflite_writer import TfliteBuilder
 
 Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
+
+_ALIKE = 0.6
+"""How many of the outputs that take stored integers have the scale of what they take."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,20 @@ class Sketch:
 
     def quant(self, dtype: npt.DTypeLike = np.int8) -> Quant:
         return Quant(self.scale(), self.zero_point(dtype))
+
+    def taken_as(self, quant: Quant | None) -> Quant | None:
+        """Return the quantisation of an output for whose integers those of a tensor are taken.
+
+        Operators that move elements copy them as they are stored, whatever both stand for.  The
+        draws behind are the same whether the two differ or not.
+        """
+        if quant is None:
+            return None
+        rng = np.random.default_rng([zlib.crc32(self.name.encode())])
+        if rng.random() < _ALIKE:
+            return quant
+        scale = float(np.float32(quant.scale * rng.choice((0.5, 0.7, 1.01, 1.7))))
+        return Quant(scale, int(rng.integers(-128, 127, endpoint=True)))
 
     def values(self, shape: Shape, dtype: npt.DTypeLike | None = None) -> Array:
         """Draw data: the whole range, the extremes only, or near zero."""
