@@ -164,6 +164,22 @@ def test_types_of_a_variable_agree() -> None:
     assert "legal: float32 (1, 2), as in" in text
 
 
+def test_scales_of_a_variable_agree() -> None:
+    """Both are named with their zero points, which may be all that differs."""
+    builder = TfliteBuilder()
+    old, out, x = (
+        builder.tensor(name, (1, 2), np.int8, None, [0.5], [zero_point])
+        for name, zero_point in (("old", -7), ("out", -7), ("x", 3))
+    )
+    variable = handle(builder)
+    builder.operator(Code.READ_VARIABLE, [variable], [old])
+    builder.operator(Code.ADD, [old, old], [out], AddOptions())
+    builder.operator(Code.ASSIGN_VARIABLE, [variable, x], [])
+    text = refusal(builder.build([x], [out]))
+    assert "has the type int8 (1, 2) of scale 0.5 and zero point 3 here" in text
+    assert "legal: int8 (1, 2) of scale 0.5 and zero point -7, as in" in text
+
+
 def test_initial_values_are_known_at_compile_time() -> None:
     """CALL_ONCE names a subgraph of the file, and not its own."""
     for number in (0, 7):

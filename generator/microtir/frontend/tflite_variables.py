@@ -21,6 +21,7 @@ from microtir.frontend.tflite_options import read_options
 from microtir.frontend.tflite_tensors import Tensors
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.graph.names import brief, short_name
+from microtir.operators.common.quantization import quantization_text
 from microtir.operators.common.tflite_operands import Memory
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
 
@@ -378,7 +379,7 @@ def resource_of(operator: FileOperator, where: str) -> Resource:
 
 def _title(type_: TensorType) -> str:
     quant = type_.quantization
-    scale = "" if quant is None or quant.is_per_channel else f" of scale {quant.scale:.9g}"
+    scale = "" if quant is None else f" of {quantization_text(quant)}"
     return f"{type_.dtype.value} {type_.shape}{scale}"
 
 
