@@ -38,6 +38,10 @@ class UnlikeSketch(Sketch):
                 quant = self._other(name, quant, dtype)
         return super().tensor(name, shape, dtype, quant, data, is_variable=is_variable)
 
+    def taken_as(self, quant: Quant | None) -> Quant | None:
+        """Return the same one: which tensors are unlike is said below."""
+        return quant
+
     def _other(self, name: str, quant: Quant, dtype: npt.DTypeLike) -> Quant:
         rng = np.random.default_rng([zlib.crc32(f"{self.name} {name}".encode())])
         scale = float(np.float32(quant.scale * rng.choice(_RATIOS)))

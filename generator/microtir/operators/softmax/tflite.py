@@ -46,6 +46,7 @@ READERS = (
         SoftmaxOptions,
         fixed=(
             FixedResult(DType.UINT8, DType.UINT8, Quantization((1 / 256,), (0,))),
+            FixedResult(DType.UINT8, DType.INT16, SOFTMAX_OF_INT16),
             FixedResult(DType.INT8, DType.INT16, SOFTMAX_OF_INT16, refused_by_micro=True),
         ),
     ),
