@@ -301,4 +301,4 @@ _READING = (
         ),
     ),
 )
-"""What a MODEL argument may say behind a `#`, as flags."""
+"""The flags that a MODEL argument may give behind a `#`."""

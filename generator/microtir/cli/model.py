@@ -73,7 +73,7 @@ def model_path(model: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a MODEL argument says beside the file, behind a `#`.
+    """The text of a MODEL argument behind a `#`, beside the file.
 
     A name is a signature of a TFLite file; NAME=EXTENT or NAME=1..MOST a dimension, and
     INPUT:[1,2,3] the shape of an input, which may have a range, several of them joined by `&`.

@@ -47,7 +47,7 @@ from microtir.support.shown import shown
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class CompilationConfig(ConfigFields):
-    """What to compile for and how.
+    """Everything that a compilation is asked for: targets, memories, goal, limits, options.
 
     Everything is checked here: after construction no stage meets an unset, illegal or
     inconsistent option, nor one that is not built yet. Fields are given by name; what each

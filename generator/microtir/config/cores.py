@@ -28,7 +28,7 @@ _FREE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a user asks for, with suffixes split off: ``cortex-m4+nodsp`` asks to remove dsp."""
+    """A target as the user names it, suffixes split off: ``cortex-m4+nodsp`` asks to remove dsp."""
 
     mcpu: str | None = None
     march: str | None = None

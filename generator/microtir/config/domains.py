@@ -1,4 +1,4 @@
-"""What values an option may take: the check, and the reading from text.
+"""Domains of options: the values that one may take, how they are checked and read from text.
 
 A domain never raises: `problem` says in words what is wrong, so that `Option.check` is the one
 place that turns a wrong value into a diagnostic.

@@ -6,7 +6,7 @@ from microtir.support.spelled import Spelled
 
 
 class TargetKind(Spelled):
-    """What code is generated for a target. All kinds that exist can also be the host."""
+    """The kind of code generated for a target. Every kind that exists can also be the host."""
 
     C = "c"
 
@@ -20,7 +20,7 @@ class ExecutorKind(Spelled):
 
 
 class RuntimeKind(Spelled):
-    """Which C runtime the generated code belongs to."""
+    """The C runtime that the generated code belongs to."""
 
     CRT = "crt"
 
@@ -40,7 +40,7 @@ class CallingConvention(Spelled):
 
 
 class Compatibility(Spelled):
-    """Whose C interface is generated beside microtir's own."""
+    """The C interface of others that is generated beside microtir's own."""
 
     NONE = "none"
     MICROTVM = "microtvm"
@@ -68,7 +68,7 @@ class Optimize(Spelled):
 
 
 class Measure(Spelled):
-    """What the price of a kernel is counted in."""
+    """The unit in which the price of a kernel is counted."""
 
     INSTRUCTIONS = "instructions"
     CYCLES = "cycles"

@@ -25,7 +25,7 @@ from microtir.config.target import Target
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class ConfigFields:
-    """What `CompilationConfig` holds and checks: rules and texts of it need no more than this."""
+    """The fields of `CompilationConfig` and their checks, all that rules and texts need of it."""
 
     target_host: Target
     targets: tuple[Target, ...]

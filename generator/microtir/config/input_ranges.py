@@ -1,4 +1,4 @@
-"""Which stored values the inputs of a model take, where the user declares less than all."""
+"""Ranges of stored values that inputs of a model take, where the user declares less than all."""
 
 from __future__ import annotations
 

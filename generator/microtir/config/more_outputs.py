@@ -1,4 +1,4 @@
-"""Which tensors of a model the user wants as outputs besides its own."""
+"""Tensors of a model that the user wants as outputs besides its own."""
 
 from __future__ import annotations
 

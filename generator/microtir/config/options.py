@@ -46,7 +46,7 @@ from microtir.support.names import pool_name_problem, wanted_name_problem
 _ALIGNMENT = Integer(1, MAX_ALIGNMENT, power=True)
 _BYTES = Integer(1, MAX_BYTES)
 DEFAULT_TARGET = "c -mcpu=cortex-m4"
-"""What a command line plans for that names neither a target nor a board."""
+"""Target of a command line that names neither a target nor a board."""
 
 _NATURAL = "the strictest of targets and host: AVR 1, MVE and 64-bit CPUs 8, others 4"
 _MODULE_NAME = Word(

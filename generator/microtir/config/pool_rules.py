@@ -1,4 +1,4 @@
-"""What workspace pools contradict, and which of them take inputs and outputs of a model."""
+"""Rules on workspace pools: which fields contradict each other, which pools hold model inputs."""
 
 from __future__ import annotations
 

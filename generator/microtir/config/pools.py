@@ -20,7 +20,7 @@ from microtir.support.shown import shown
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PoolInfoProperties:
-    """What is known of a pool's memory.
+    """The properties of a pool's memory.
 
     `size_hint_bytes` is a limit that placement must meet; -1 is no limit. The application
     provides the memory, as it does for microTVM's declared pools, unless the pool is internal.

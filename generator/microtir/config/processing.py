@@ -1,4 +1,4 @@
-"""What a deployment computes before and behind a model: steps that are put into its graph.
+"""Processing that is put into the graph of a model: steps before its inputs, behind its outputs.
 
     INPUT=STEP,STEP;INPUT=STEP     from what a sensor gives to what the model takes
     OUTPUT=STEP,STEP               from what the model gives to what an application wants
@@ -51,7 +51,7 @@ GIVEN = (StepKind.INT8, StepKind.UINT8, StepKind.INT16)
 _ARITHMETIC = (StepKind.PLUS, StepKind.MINUS, StepKind.OVER, StepKind.TIMES)
 _FUNCTIONS = (StepKind.SQRT, StepKind.LOG)
 ELEMENTWISE = (*_ARITHMETIC, *_FUNCTIONS)
-"""What is computed of each element, in floats."""
+"""Steps that compute each element by itself, in floats."""
 
 
 class Window(Enum):

@@ -1,4 +1,4 @@
-"""What the processors of a configuration are called in a sentence, and where their code runs."""
+"""Names of the processors of a configuration for use in sentences, and where their code runs."""
 
 from __future__ import annotations
 

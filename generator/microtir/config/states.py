@@ -1,4 +1,4 @@
-"""Which inputs of a model begin a run with what an output was at the end of the run before."""
+"""Inputs of a model that begin a run with the value that an output had at the end of the last."""
 
 from __future__ import annotations
 

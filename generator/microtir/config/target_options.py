@@ -1,4 +1,4 @@
-"""What a target is made of, as rows of the option table."""
+"""The options of a target, as rows of the option table."""
 
 from __future__ import annotations
 

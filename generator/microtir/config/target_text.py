@@ -13,7 +13,7 @@ from microtir.instruction_sets import ARCHITECTURES, CPUS, is_architecture
 from microtir.support.shown import shown
 
 _FAMILIES = ("cortex", "esp", "atmega", "armv")
-"""What the names of processors begin with: one that is not known is no other kind of target."""
+"""Beginnings of processor names; an unknown name with one of them is a mistyped processor."""
 
 _FORMS = (
     "a target string such as 'c -mcpu=cortex-m4', the name of a CPU or an architecture, JSON, a "

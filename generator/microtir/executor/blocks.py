@@ -22,7 +22,7 @@ Flag = Callable[[Tensor], Expr]
 
 @dataclass(slots=True)
 class _Block:
-    """What an operator has begun, with the statements so far."""
+    """An operator of control that has begun a block, with the statements in it so far."""
 
     node: Node | None
     statements: list[Stmt] = field(default_factory=list)

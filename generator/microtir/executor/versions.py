@@ -50,7 +50,7 @@ def check_versions(plan: Plan) -> None:
 
 @dataclass(slots=True)
 class _Memories:
-    """What memories hold that are written more than once, and what each tensor means there."""
+    """Memories that are written more than once: the tensors in them, and each tensor's meaning."""
 
     plan: Plan
     shared: frozenset[Tensor]

@@ -1,4 +1,4 @@
-"""What a library of kernels, or a code generator of others, says about itself.
+"""The interface of a library of kernels, or of a code generator of others.
 
 A Library is data: patterns of operators with the conditions under which it computes them, an
 estimate of what that costs, and the C that calls it.

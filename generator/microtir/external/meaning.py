@@ -1,4 +1,4 @@
-"""What a match means: its nodes, one after another."""
+"""The meaning of a match: its nodes, run one after another."""
 
 from __future__ import annotations
 

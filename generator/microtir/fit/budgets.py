@@ -67,7 +67,7 @@ def search(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Use:
-    """What a program takes, in bytes.
+    """The bytes that a program takes, by kind.
 
     `ram` is what it takes beyond the limits, less than 0 where there is room; `arrays` and `code`
     are of flash.  `stack` holds for each node the deepest chain of calls from the entry through

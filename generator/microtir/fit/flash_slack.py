@@ -1,4 +1,4 @@
-"""What is left of a budget of flash, spent on faster kernels layer by layer.
+"""Spends the part of a flash budget that a plan leaves on faster kernels, layer by layer.
 
 A price for a byte finds plans on the convex hull of instructions and bytes.  From
 such a plan on, layers are raised to faster kernels, those first that save most for a byte.  Layers

@@ -42,7 +42,7 @@ _LESS_CODE, _SURE_RAM = 0.3, 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """What a program takes: instructions or cycles, RAM with inputs, outputs and states, flash."""
+    """The cost of a program: instructions or cycles, RAM with inputs, outputs and states, flash."""
 
     work: int
     ram: int

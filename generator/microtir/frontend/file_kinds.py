@@ -1,4 +1,4 @@
-"""What a file is that is no TFLite model, by its content first, then by its name."""
+"""Recognises the kind of a file that is no TFLite model, by its content first, then by its name."""
 
 from __future__ import annotations
 

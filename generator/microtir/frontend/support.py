@@ -1,4 +1,4 @@
-"""What keeps the compiler from taking a node of a model file, with what to do about it."""
+"""Problems that keep the compiler from taking a node of a model file, with advice for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXPORT = "export the model again"
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about a node, in the words of those who write files of one format.
+    """Advice on a node of a model file, in the words of those who write files of one format.
 
     Args:
         scales: that an operator cannot compute with.

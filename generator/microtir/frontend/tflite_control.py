@@ -42,7 +42,7 @@ Ends: TypeAlias = "tuple[list[Node], list[Tensor]]"
 
 
 class SubgraphReader(Protocol):
-    """What is asked of the reader of the subgraph in which an operator stands."""
+    """Reader of the subgraph around an operator, as readers of operators with subgraphs see it."""
 
     def subgraph(self, number: int, where: str) -> FileGraph:
         """Return a subgraph of the file; ModelFileError if there is none."""

@@ -23,7 +23,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is known of a condition.
+    """The facts about the condition of a loop.
 
     Args:
         turns: the most turns that the counters allow.

@@ -38,7 +38,7 @@ class _Gate:
 
 @dataclass(slots=True)
 class _Result:
-    """What is to stay in runs that end early: a value so far, and who takes it."""
+    """A value that keeps its old content in runs that end early, and the variable that takes it."""
 
     value: Tensor
     held: Tensor

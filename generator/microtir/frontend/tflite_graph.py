@@ -57,7 +57,7 @@ from microtir.rewrite.reference import evaluate, known_inputs, known_values
 
 @dataclass(slots=True)
 class _File:
-    """What the readers of a file's subgraphs share."""
+    """The state that the readers of all subgraphs of a file share."""
 
     model: ModelFile
     operators: Sequence[OperatorRecord]

@@ -1,4 +1,4 @@
-"""Which subgraphs operators of a TFLite file run, and which variables are assigned there."""
+"""The subgraphs that operators of a TFLite file run, and the variables that are assigned there."""
 
 from __future__ import annotations
 

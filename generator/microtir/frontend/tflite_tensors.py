@@ -43,7 +43,7 @@ _DTYPES: Mapping[int, DType] = MappingProxyType(
 _WIDENED: Mapping[int, DType] = MappingProxyType(
     {FileType.INT4: DType.INT8, FileType.FLOAT16: DType.FLOAT32}
 )
-"""What constants of types become that nothing computes in; each value stays what it is."""
+"""Wider types of constants in types that no operator computes in; their values stay the same."""
 
 
 class Tensors:

@@ -77,7 +77,7 @@ class Cell:
 
 
 class Scope:
-    """What variables hold at a place of the program: in the model, in a loop, in a branch.
+    """The values of variables at one place of the program: in the model, in a loop, in a branch.
 
     Args:
         assigned: the resources that something assigns here.

@@ -266,7 +266,7 @@ class StreamedLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """What a graph is that is given the newest frames of a window.
+    """The facts about a graph that is streamed: each run is given the newest frames of a window.
 
     Args:
         whole: the graph of the window.

@@ -1,4 +1,4 @@
-"""What the graph passes share."""
+"""Helpers that several graph passes share."""
 
 from __future__ import annotations
 

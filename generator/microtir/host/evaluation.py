@@ -17,7 +17,7 @@ _HALF = 0.5  # from which a single output means the second class
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """What a classifier has decided.
+    """The accuracy of a classifier: how many samples it got right, and which it took for which.
 
     Args:
         labels: the class of each sample.

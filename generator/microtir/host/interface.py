@@ -16,7 +16,7 @@ _ELEMENTS = {"i": 0, "u": 1, "f": 2, "b": 3}  # enum microtir_element, by numpy'
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What a caller must know of an artifact's functions besides the header.
+    """The facts about an artifact's functions that a caller needs besides the header.
 
     Args:
         is_packed: whether arguments are packed, and functions found by name.

@@ -25,7 +25,7 @@ _REQUEST = "request.json"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is run.
+    """The model and the inputs that the process of an oracle is to run.
 
     Args:
         runtime: a name in `RUNTIMES`.

@@ -18,7 +18,7 @@ from microtir.host.sequences import run_samples
 from microtir.host.tolerance import Tolerance, Values
 
 HOST = "host"
-"""What stands for the board where a model runs on this machine."""
+"""Name that stands for the board where a model runs on this machine."""
 
 Runner = Callable[[SampleBatch], Sequence[Values]]
 """Runs a compiled model on every sample, somewhere, and gives the outputs."""
@@ -39,7 +39,7 @@ class WrongLayerData(TypedDict):
 
 
 class VerificationData(TypedDict):
-    """What `verify --json` writes. A float that is not finite is null: JSON has no NaN.
+    """The data that `verify --json` writes. A float that is not finite is null: JSON has no NaN.
 
     `steps` are the runs of each sample that is a sequence, null where a sample is one run.
     """

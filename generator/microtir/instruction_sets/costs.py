@@ -1,4 +1,4 @@
-"""What instructions cost in clock cycles: kinds of instructions, and a table for each CPU."""
+"""Costs of instructions in clock cycles: kinds of instructions, and a table for each CPU."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Issue(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WorkPercent:
-    """What a CPU takes for work that was counted on others, in percent.
+    """The work of a CPU, in percent of the instructions and cycles that were counted on others.
 
     Kernels in plain C state the instructions and cycles of Cortex-M3 and M4, whatever they are
     compiled for.  Planning compares kernels of one CPU, for which no factor matters; what people

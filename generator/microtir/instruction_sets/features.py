@@ -1,4 +1,4 @@
-"""What kernels may use of a CPU: the names that `-mattr` takes, and what each needs.
+"""Features of CPUs that kernels may use: the names that `-mattr` takes, and what each needs.
 
 Names only: which CPU has which of them stands in the folder of its instruction set.
 """
@@ -12,7 +12,7 @@ from microtir.support.spelled import Spelled
 
 
 class Feature(Spelled):
-    """What kernels may use; the value is the name that `-mattr` takes."""
+    """A feature of a CPU that kernels may use; the value is the name that `-mattr` takes."""
 
     MUL_LONG = "mul-long"  # a 32 x 32 -> 64 bit product without a library call
     DIVIDE = "div"  # a hardware integer division

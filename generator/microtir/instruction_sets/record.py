@@ -1,4 +1,4 @@
-"""What is known of a family of CPUs: a record for each instruction set."""
+"""The record of an instruction set: all facts about a family of CPUs."""
 
 from __future__ import annotations
 

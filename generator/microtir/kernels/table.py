@@ -1,4 +1,4 @@
-"""Which kernels compute which operators: a list for each instruction set, and what follows from it.
+"""The table of kernels: a list for each instruction set, and which kernels compute an operator.
 
 There is no registry that is filled on import.  Candidates are described without emitting any TIR,
 because planning comes first.

@@ -1,4 +1,4 @@
-"""What `lower` does with the functions of layers: emission, passes and proofs, merging."""
+"""Lowers the functions of layers: emission, passes and proofs, merging."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _LARGEST = 1 << 16  # bytes of constants of one of them: no process keeps the we
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What decides what passes make of a function; the rest is what it takes to do it."""
+    """The passes and tokens that decide a function's lowering, with the means that it takes."""
 
     passes: tuple[tir_passes.Pass, ...]
     tokens: tuple[object, ...]

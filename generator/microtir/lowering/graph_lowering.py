@@ -1,4 +1,4 @@
-"""What `lower` does with the graph of a model before it is planned."""
+"""Rewrites the graph of a model before it is planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values of an input calibration has seen, as far as its quantisation tells."""
+"""The range of values of an input that calibration has seen, derived from its quantisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `lower` and `build` give for a model: a module that carries its program, and its C."""
+"""The results of `lower` and `build`: a module that carries its program, and its C."""
 
 from __future__ import annotations
 

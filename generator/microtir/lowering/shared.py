@@ -1,4 +1,4 @@
-"""What all compilations of one model share: no limit changes it, so that a search makes it once."""
+"""Results that all compilations of one model share, since no limit changes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Observer = Callable[[str, object], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared:
-    """What all compilations of one call of `lower` share, since no limit changes it.
+    """The results that all compilations of one call of `lower` share, since no limit changes them.
 
     Args:
         name: of the entry function.

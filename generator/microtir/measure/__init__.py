@@ -1,4 +1,4 @@
-"""What a program takes of flash and of stack: facts about its TIR, before anything is printed."""
+"""Measures the flash and the stack of a program in TIR, before anything is printed."""
 
 from microtir.measure.constants import ConstantData, constants_of
 from microtir.measure.figures import Figures, figures_of

@@ -16,7 +16,7 @@ from microtir.tir.memory_plan import ConstantPlan
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a program takes, in bytes; its code by estimate.
+    """The bytes that a program takes; those of its code are an estimate.
 
     `layer_stacks` holds for each layer of a model the deepest chain of calls through it.
     """

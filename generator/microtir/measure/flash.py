@@ -1,4 +1,4 @@
-"""What a program takes of flash: its constant arrays to the byte, and an estimate of its code.
+"""Measures flash: the constant arrays of a program to the byte, and an estimate of its code.
 
 How much code a compiler makes is known only afterwards.  The estimate counts what there is to
 print: instructions of assembly as they are repeated, and for C the functions, stores, loops and

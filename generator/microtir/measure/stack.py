@@ -69,7 +69,7 @@ _MATH_CALLS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """What one function of the deepest chain of calls takes, in bytes.
+    """The frame of one function in the deepest chain of calls, in bytes.
 
     `name` is its name in TIR; `function` is None for what is no function of TIR.
     """
@@ -140,7 +140,7 @@ def layer_stacks(
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """What is measured, by the names of the arguments of `stacks_of`."""
+    """The program whose stack is measured, by the names of the arguments of `stacks_of`."""
 
     functions: Functions
     config: CompilationConfig
@@ -285,7 +285,7 @@ class _Chains:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """What the body of a function says of its frame: bytes of arrays, and calls of <math.h>."""
+    """Facts about a function's frame that its body determines: bytes of arrays, use of <math.h>."""
 
     arrays: int
     uses_math: bool
@@ -327,7 +327,7 @@ def _kept_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _Kept:
 
 
 Place = tuple[Buffer, int, DType]
-"""What main has a pointer for: where something begins in which block, and its elements."""
+"""Place that main has a pointer for: the block, the offset in it, and the type of the elements."""
 
 
 def _outermost(body: Stmt) -> Iterator[Stmt]:

@@ -147,7 +147,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Memory:
-    """What every byte of the workspace holds: a byte of a tensor, or -1.
+    """The content of each byte of the workspace: a byte of a tensor, or -1.
 
     `pools` has the first byte and the number of bytes of each.
     """

@@ -1,4 +1,4 @@
-"""Which bytes a layer function touches for one row, read off its body.
+"""The bytes that a layer function touches for one row, derived from its body.
 
 The planner takes the rows that a function declares; the checker takes these.  Indices are
 evaluated over the ranges of the loops for one value of the row, so that clipped windows and rings

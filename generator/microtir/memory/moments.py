@@ -1,4 +1,4 @@
-"""Which bytes of which buffer each call of main touches, by the rows that the layers declare."""
+"""The bytes that each call of main touches, by buffer, from the rows that the layers declare."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """What the calls of main do, in order; `moments` is their number.
+    """The accesses of the calls of main, in order; `moments` is the number of calls.
 
     `of` has for each buffer what each call touches.  `orders` has, for an input and an output of
     calls, how far they must lie apart by the order within each, by moment: bytes by which the input

@@ -1,4 +1,4 @@
-"""What a placement looks like over time, for people: which bytes are in use at which step.
+"""Placement over time, for people: which bytes of memory are in use at which step.
 
 A step of a nest is executed many times, and its calls alternate with those of other steps.  Seen
 at its own calls only, a buffer of the nest shows when it is in use and what takes its place.

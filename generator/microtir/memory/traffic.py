@@ -56,7 +56,7 @@ class Traffic:
 NONE = Traffic()
 
 Array = TypeVar("Array")
-"""What several buffers that hold the same constants are known by."""
+"""Key that is equal for buffers that hold the same constants."""
 
 
 def traffic(

@@ -1,1 +1,1 @@
-"""What a compilation carries from stage to stage."""
+"""The module and the program: what a compilation carries from stage to stage."""

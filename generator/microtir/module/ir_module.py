@@ -71,7 +71,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatePort:
-    """What a model keeps from one run to the next: a member of the struct that callers own.
+    """A value that a model keeps from one run to the next: a member of the struct that callers own.
 
     `alignment` is what its address is a multiple of, in bytes.  The `initial` value of a model that
     was read from an archive is None: the code of the archive has it.  Of several values that runs
@@ -89,7 +89,7 @@ class StatePort:
 
 @dataclass(frozen=True, slots=True)
 class StreamInfo:
-    """What a run is given of a model that is streamed: so many frames of a window of an input.
+    """Frames that a run of a streamed model is given: so many of the window of an input.
 
     They follow each other along an axis of it.
     """

@@ -1,4 +1,4 @@
-"""What limits the workspace of a program, by its configuration, and by how much one exceeds it."""
+"""Limits that a configuration sets on a program's workspace, and by how much it exceeds one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a node of an operator legal: the vocabulary of the definitions."""
+"""Definitions of operators: what makes a node legal, and the words that say so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ACTIVATIONS = "fused activation NONE, RELU, RELU6 or RELU_N1_TO_1"
 
 
 class Trait(Enum):
-    """What generic passes and tables need to know of an operator besides its rules."""
+    """A property of an operator, beyond its rules, that generic passes and tables ask for."""
 
     ELEMENTWISE = "element i of the output depends on element i of each input, or on a broadcast"
     TABULATED = "an int8 result of one int8 input is looked up among its 256 values"
@@ -41,7 +41,7 @@ class Trait(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """What makes a node of an operator legal, and facts that follow from its attributes.
+    """The rules that make a node of an operator legal, and facts that follow from its attributes.
 
     Args:
         op: the class of its attributes.

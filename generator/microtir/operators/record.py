@@ -1,4 +1,4 @@
-"""What the package knows of an operator, joined in one record.
+"""The record of an operator: everything that the package knows of it.
 
 A family of operators is a folder of sibling files that do not know each other's answers: the
 definition (attributes and rules), the meaning in numpy, the formula in tensor expressions, and the

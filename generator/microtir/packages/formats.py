@@ -28,7 +28,7 @@ from microtir.support.toml_table import TomlTable
 
 
 class PackageFormat(Spelled):
-    """Whose form a package has; the value is what the command line takes."""
+    """The form of a package; the value is what the command line takes."""
 
     ARDUINO = "arduino"
     PLATFORMIO = "platformio"

@@ -25,7 +25,7 @@ from microtir.projects.values import memory_rows
 
 @dataclass(frozen=True, slots=True)
 class CpuNeeds:
-    """What the kernels of a package were written for; other CPUs run their bodies in portable C.
+    """The features of a CPU that a package's kernels need; other CPUs run bodies in portable C.
 
     Args:
         name: of the CPU, or of several.

@@ -25,7 +25,7 @@ _HOMEPAGE = re.compile(r"https?://[A-Za-z0-9._~/%?=+:@-]{1,300}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackageOptions:
-    """What a package says of itself; every field is honoured or refused.
+    """The facts that a package states about itself; every field is honoured or refused.
 
     Args:
         name: of the package, a C identifier; None makes it from the names of the models.

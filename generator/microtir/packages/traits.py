@@ -14,7 +14,7 @@ from microtir.support.spelled import Spelled
 
 
 class ModelTrait(Spelled):
-    """What a format may have to refuse; the value stands in `template.toml`."""
+    """A property of a model that a format may refuse; the value stands in `template.toml`."""
 
     RUNTIME = "runtime"  # it calls the C runtime
     PACKED = "packed"  # it is called with packed arguments

@@ -1,4 +1,4 @@
-"""Which consecutive operators to compute in bands of columns, where columns may be computed twice.
+"""Runs of operators that are computed in bands of columns, where columns may be computed twice.
 
 Rings are as wide as the image.  Cut into bands, a group needs rings of a band's width, and the
 columns at the edges of bands are computed in both: less memory for more multiply-accumulates.
@@ -55,7 +55,7 @@ class _Piece:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What operators up to a position take at their fullest, compute twice, and how."""
+    """The peak memory of operators up to a position, their repeated work, and the cuts so far."""
 
     bytes: int
     again: int

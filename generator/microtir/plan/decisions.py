@@ -1,4 +1,4 @@
-"""What planning decided about each layer, and why: for metadata, reports and `--explain`."""
+"""Decisions of planning about each layer, with reasons: for metadata, reports and `--explain`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DeclinedTrade:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about a layer and why, and what was proven of it.
+    """The decision about a layer, with its reason and what was proven of the layer.
 
     `layer` is the operator's name in the model and `index` its position; `instructions` and
     `cycles` are those of all its calls, as estimated or measured before; `group` numbers what runs

@@ -1,4 +1,4 @@
-"""Which tensors may lie as planes, and the candidates that agree with a choice.
+"""Layouts of edges: which tensors may lie as planes, and candidates that agree with a choice.
 
 A layout belongs to the edge: what is written as planes is read as planes.  So an edge has a choice
 where one operator alone reads a tensor, nobody outside sees it, and producer and reader both know

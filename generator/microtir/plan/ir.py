@@ -133,7 +133,7 @@ CALLS = tuple(Calls(rows, alone) for alone in (False, True) for rows in range(3)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an operator is estimated to take, all of its calls together."""
+    """The estimated cost of an operator, all of its calls together."""
 
     instructions: int
     cycles: int = 0
@@ -163,7 +163,7 @@ def spread(instructions: int, cycles: int, by_calls: Callable[[Calls], int]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a kernel takes beside its operands and constants, in bytes.
+    """The memory that a kernel takes beside its operands and constants, in bytes.
 
     `code_bytes` count from those of a direct kernel; other layers may share them.
     """
@@ -292,7 +292,7 @@ class PlannedOperator:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What a step asks for before it computes row y: rows of `tensor` up to the window's end.
+    """A request of a step before it computes row y: rows of `tensor` up to the window's end.
 
     Rows that an earlier row of the step has asked for are there already.
     """
@@ -336,7 +336,7 @@ ANY_SPEED = 1 << 36
 
 @dataclass(frozen=True, slots=True)
 class PlanConstraints:
-    """What a plan is asked for: what to rank kernels by, prices, and limits.
+    """The constraints on a plan: the goal that ranks kernels, prices, and limits.
 
     Args:
         goal: what counts.

@@ -37,7 +37,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a kernel; files of before cycles were recorded have none."""
+    """The measured cost of a kernel; older files have no cycles."""
 
     instructions: int
     cycles: int | None = None

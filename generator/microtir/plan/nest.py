@@ -213,7 +213,7 @@ def _calls(block: _Block, starts: Rows) -> Iterator[tuple[PlannedOperator, Rows,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """What happens to a tensor of so many `rows` while a nest runs, per call.
+    """The history of a tensor of so many `rows` while a nest runs, per call.
 
     `made` counts the rows that exist after the call, `oldest` is the first row that this call or
     a later one reads (NEVER if none does); `alive` says whether it holds a row that is read or has

@@ -1,4 +1,4 @@
-"""What happens in nests, worked out once for those of the same shape.
+"""Simulations of nests, made once for all nests of the same shape.
 
 Networks repeat their blocks, and a graph is planned with several layouts: the same nests come again
 and again.  What they run when, and what that makes of rows, depends on windows and on numbers of

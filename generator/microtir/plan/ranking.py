@@ -1,4 +1,4 @@
-"""What each operator may be computed by, and which of that is best in so many bytes."""
+"""Ranks the candidates of each operator, and finds the best one that fits in so many bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12, Opti
 PRICE_PER_CONSTANT, PRICE_BEYOND, MOST_TIMES = 30, 160, 3
 
 Price = Callable[[int, Candidate], int]
-"""Of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
+"""Price of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
 
 
 def price_of(asked: PlanConstraints, node: Node, goal: Optimize | None = None) -> Price:
@@ -226,7 +226,7 @@ _NONE: Bytes = np.zeros(0, np.int64)
 
 
 class Prices:
-    """What several operators together take and are charged, for many such sets at once.
+    """The bytes and prices of several operators together, for many such sets at once.
 
     `least` holds for each set the bytes that it cannot do without, `most` those with which every
     operator has its best candidate.

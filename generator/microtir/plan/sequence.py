@@ -29,7 +29,7 @@ Bits = int
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What an operator asks of memory: numbers of buffers, and bytes for itself while it runs.
+    """The memory that an operator uses: numbers of buffers, and bytes for itself while it runs.
 
     It needs the results of the operators `after`.  `saved` has buffers that it reads, buffers that
     it writes, and the bytes that they share where the first dies: at most those of the smaller.
@@ -44,7 +44,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What lives once some operators have run, and the most that lived at once on the way."""
+    """The buffers alive once some operators have run, and the peak of bytes on the way."""
 
     done: Bits = 0
     alive: Bits = 0
@@ -53,7 +53,7 @@ class State:
 
 
 class Demand:
-    """What operators ask of memory, whatever their order.
+    """The memory that operators need, whatever their order.
 
     Args:
         uses: of each operator, in an order that is legal.
@@ -357,7 +357,7 @@ def _only_reader(
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """What a chain takes beside what is there before it: at its peak, and when it is done.
+    """The memory of a chain beyond what is there before it: at its peak, and when it is done.
 
     `low` and `left` are the least that it may be, `high` the most: who else reads what it reads may
     have run or not.

@@ -194,7 +194,7 @@ class Storage:
 
 
 class Overlaps:
-    """What an output may take over from an input that dies in a nest.
+    """The bytes that an output may take over from an input that dies in a nest.
 
     Args:
         storage: of all tensors.

@@ -1,4 +1,4 @@
-"""What operators and plans cost, calls of functions included, and what no plan changes."""
+"""Costs of operators and plans, calls of functions included, and costs that no plan changes."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def check_fit(board: Board, needs: MemoryDemand) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What a program takes of a memory of a board, the application aside."""
+    """The bytes that a program takes of a memory of a board, the application aside."""
 
     memory: BoardMemory
     what: str

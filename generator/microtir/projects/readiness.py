@@ -16,7 +16,7 @@ Problems = tuple[MissingToolError, ...]
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What of a board is ready here: no problems where nothing is missing.
+    """The readiness of a board on this machine: the problems of each tool, none where all is there.
 
     Args:
         board: which.

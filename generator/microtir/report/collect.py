@@ -48,7 +48,7 @@ class _Compiled:
 
 
 LimitsOf = Callable[[Artifact, int], Sequence[data.ReportedLimit]]
-"""What else limits a program, for example the memories of a board, by its bytes of code."""
+"""Function that gives further limits on a program, such as a board's memories, by code bytes."""
 
 
 def describe(

@@ -17,14 +17,14 @@ from microtir.artifact import Footprint
 from microtir.support.notebook import facts_html
 
 FINISH = "f"
-"""What follows the layer's number in the label of a step that finishes a layer."""
+"""Suffix of the layer's number in the label of a step that finishes a layer."""
 
 NO_NUMBER = "-"
 """The number of a layer that the model file does not have."""
 
 
 class BufferKind(Enum):
-    """What a buffer is for; the value is what reports print."""
+    """The purpose of a buffer; the value is what reports print."""
 
     ACTIVATION = "activation"
     RING = "ring"  # line buffer: fewer row slots than the tensor has rows
@@ -259,7 +259,7 @@ class WholeRun:
 
 @dataclass(frozen=True, slots=True)
 class ReportedPushes:
-    """What a run is of a model that is streamed over time, beside one of the whole window."""
+    """The facts about a run of a streamed model, beside those of a run of the whole window."""
 
     input: str
     frames: int

@@ -1,4 +1,4 @@
-"""What differs between two compiled programs: figures, layers, and what they were compiled for."""
+"""Differences between two compiled programs: figures, layers, and their configurations."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _layers(before: Sequence[LayerData], after: Sequence[LayerData]) -> tuple[Ch
 
 
 _NAME = "module_name"
-"""Of the configuration, what changes names only."""
+"""Field of the configuration that changes names only."""
 
 
 def _config(

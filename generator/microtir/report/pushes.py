@@ -1,4 +1,4 @@
-"""What a push of frames costs beside a run of the whole window, as facts and as sentences."""
+"""Costs of a push of frames beside those of a run of the whole window, as facts and sentences."""
 
 from __future__ import annotations
 

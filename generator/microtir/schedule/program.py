@@ -1,4 +1,4 @@
-"""What a schedule works on: the TIR of some tensors, and who owns which loop of it."""
+"""The program that a schedule works on: the TIR of some tensors, and the loops that each owns."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def make_primfunc(
 
 @dataclass(slots=True)
 class _Storage:
-    """Which buffer holds each buffer of the program in the end."""
+    """The final buffer of each buffer of the program."""
 
     program: ScheduledProgram
     final: dict[ir.Buffer, ir.Buffer]

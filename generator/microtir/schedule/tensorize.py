@@ -81,7 +81,7 @@ def _check_alignment(
 
 @dataclass(frozen=True, slots=True)
 class _Pointer:
-    """What a buffer parameter points to: an element, and its number in the buffer."""
+    """The target of a buffer parameter: an element, and its number in the buffer."""
 
     buffer: ir.Buffer
     indices: tuple[ir.Expr, ...]

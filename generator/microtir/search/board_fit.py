@@ -9,7 +9,7 @@ from microtir.boards.board import MemoryKind
 
 @dataclass(frozen=True, slots=True)
 class MemoryFit:
-    """What a program takes of a memory of a board, in bytes, with the stack that is usual there."""
+    """The bytes that a program takes of a board's memory, with the stack that is usual there."""
 
     name: str
     kind: MemoryKind
@@ -24,7 +24,7 @@ class MemoryFit:
 
 @dataclass(frozen=True, slots=True)
 class BoardFit:
-    """What a model takes on a board.
+    """The resources that a model takes on a board.
 
     Attributes:
         board: its name.

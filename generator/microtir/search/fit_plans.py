@@ -32,7 +32,7 @@ _SMALLEST = (
     Suggestion("ram", {**_LEAST_RAM, **_IN_WORKSPACE}),
     Suggestion("ram", {**_LEAST_RAM, **_BY_ROWS}),
 )
-"""Those of which one takes the least RAM: where they do not fit, none does."""
+"""Suggestions that take the least RAM: where neither fits, no other one does."""
 
 _REMEDIES = (
     Suggestion("ram", _RAM),
@@ -43,7 +43,7 @@ _REMEDIES = (
     _SMALLEST[1],
     Suggestion("flash", {"--optimize": ("flash",)}),
 )
-"""What may help, by the kind of memory; the cheapest first.
+"""Suggestions that may help, by the kind of memory; the cheapest first.
 
 The goal is the compiler's business alone; how inputs are handed over is the application's, too.
 """

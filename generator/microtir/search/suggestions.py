@@ -367,7 +367,7 @@ def _again(module: IRModule) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """What a program takes of everything that may be limited, in bytes."""
+    """The bytes that a program takes of everything that may be limited."""
 
     workspace: int
     ram: int  # that a budget counts

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from microtir.studio.events import Job
 
 MOST_BYTES = 64 << 20
-"""Of all that is kept."""
+"""Limit of the bytes of all answers that are kept."""
 
 
 class Answers:
-    """What jobs came to, the newest and what was asked for again.
+    """Cache of the answers of jobs: it keeps the newest, and those that were asked for again.
 
     A job is a value that names all that its answer follows from; its model files are named with
     their sizes and times, so that the answer to one that has changed is never given.

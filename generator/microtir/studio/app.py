@@ -35,7 +35,7 @@ _LAST: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
 class Studio:
-    """What the server has: models, and workers, of which some may work at a time.
+    """The state of the server: models, and workers, of which some may work at a time.
 
     Args:
         models: that the page may ask about.

@@ -116,7 +116,7 @@ ASKS: Mapping[str, type[Ask]] = MappingProxyType({
     "compare": CompareAsk,
     "download": DownloadAsk,
 })  # fmt: skip
-"""What can be asked, by the last part of its address."""
+"""Questions that the page can ask, by the last part of their address."""
 
 
 def read_ask(name: str, body: bytes) -> Ask:

@@ -13,7 +13,7 @@ _KINDS = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_CORE")
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """What a worker may take.
+    """The limits of a worker.
 
     Args:
         seconds: until it is stopped.

@@ -13,7 +13,7 @@ from microtir.module.ir_module import IRModule
 from microtir.support.names import module_name_from
 
 MOST_BYTES = 64 << 20
-"""Of a file that is dropped: several times the flash of any board."""
+"""Largest file that may be dropped: several times the flash of any board."""
 
 _MOST_DROPPED = 8
 _LONGEST = 60  # characters of a name: at most 240 bytes, which every file system takes

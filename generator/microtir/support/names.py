@@ -55,7 +55,7 @@ def is_identifier(name: str) -> bool:
 
 
 UNNAMED = "default"
-"""What a module is called that nobody has named: microTVM's name for it."""
+"""Name of a module that nobody has named: microTVM's word for it."""
 
 _MAPPED = str.maketrans("-.", "__")
 

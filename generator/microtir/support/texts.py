@@ -25,7 +25,7 @@ _HEXADECIMAL = re.compile(r"(0x)?[0-9a-f]*")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a text may be.
+    """The rule for a text.
 
     Args:
         meaning: the legal texts in words.

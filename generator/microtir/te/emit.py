@@ -35,7 +35,7 @@ Place: TypeAlias = Callable[["LoopScope"], ir.Stmt]
 
 @dataclass(frozen=True, slots=True)
 class LoopScope:
-    """What is defined at a place of the function: axes and preludes, with what stands for them."""
+    """The definitions at a place of the function: axes and preludes, and what stands for them."""
 
     values: Values
 

@@ -28,7 +28,7 @@ ExprLike: TypeAlias = "Expr | ir.Expr | int | float | np.generic"
 
 
 Combine: TypeAlias = Callable[[ir.Expr, ir.Expr], ir.Expr]
-"""What a value so far and the next one make."""
+"""Function that combines the value so far with the next one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

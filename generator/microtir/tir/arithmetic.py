@@ -1,4 +1,4 @@
-"""What every typed scalar operation of TIR means, on exact Python numbers.
+"""Arithmetic of every typed scalar operation of TIR, on exact Python numbers.
 
 Constant folding and the interpreter share these functions, so that folding cannot disagree with
 running.  Integers are Python ints, floats are Python floats that already lie on the grid of their

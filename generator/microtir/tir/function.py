@@ -1,4 +1,4 @@
-"""What a function says about itself beside its parameters and its body, in types.
+"""Typed facts that a function carries beside its parameters and its body.
 
 None of it changes what the function computes. Passes leave all of it as it is; analyses, the
 executor and printing read it instead of guessing from names.
@@ -113,7 +113,7 @@ class NativeForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NativeBody:
-    """What the template of a micro-kernel is given, and what the CPU must have.
+    """The arguments of the template of a micro-kernel, and the features that the CPU must have.
 
     `values` are finished text, whether there is something, and lists and tables of these.
     """

@@ -1,4 +1,4 @@
-"""What interpreted functions work on: typed views of memory, and the places of possible errors.
+"""The memory of interpreted functions: typed views of it, and the places of possible errors.
 
 Memory is bytes with one mask byte for each: a BufferView may see the bytes of another buffer as a
 different type, and an element of which a byte was never written is known as such.

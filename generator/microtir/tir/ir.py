@@ -296,7 +296,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class KernelContract:
-    """What a micro-kernel promises: the facts that analysis uses instead of its body.
+    """The promises of a micro-kernel: the facts that analysis uses instead of its body.
 
     Regions and preconditions speak about the parameters of the KernelCall's `meaning`.
     """

@@ -46,7 +46,7 @@ class BufferPlacement:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPool:
-    """What placement takes of a pool, in bytes; nothing where no buffer went there.
+    """The bytes that placement takes of a pool; none where no buffer went there.
 
     `lower_bound` is the largest sum of its buffers that live at the same step, less what outputs
     may share with inputs: no placement of these in one pool is smaller. At `peak_step` they keep
@@ -110,7 +110,7 @@ class ConstantPlace:
 
 @dataclass(frozen=True, slots=True)
 class PlannedConstants:
-    """What arrays take of a constant pool, in bytes; nothing where none went there.
+    """The bytes that arrays take of a constant pool; none where no array went there.
 
     Gaps of alignment count, and the identity of a pool that the application passes. A linker may
     leave other gaps between arrays of the code.
@@ -135,10 +135,10 @@ class ConstantPlan:
 
 
 STATE_IDENTITY_BYTES = 4
-"""Of the first member of a state, which tells those of different models apart."""
+"""Size of the first member of a state, which tells states of different models apart."""
 
 TURN_BYTES = 4
-"""Of the member that counts whose turn it is, where states have several values."""
+"""Size of the member that counts whose turn it is, where states have several values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def parse_function(text: str) -> ir.PrimFunc:
 
 @dataclass(slots=True)
 class _Header:
-    """What stands before the body of a function."""
+    """The declarations before the body of a function."""
 
     origin: Origin | None = None
     row_range: RowRange | None = None

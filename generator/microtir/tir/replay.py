@@ -33,7 +33,7 @@ class ReplayOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a check found: `steps` were run, or are estimated where it was skipped for `reason`."""
+    """The result of a check: `steps` were run, or are estimated where `reason` prevented it."""
 
     outcome: ReplayOutcome
     steps: int

@@ -1,4 +1,4 @@
-"""What values are kept in: integers that never change, and typed buffers."""
+"""Storage of values: integers that never change, and typed buffers."""
 
 from __future__ import annotations
 

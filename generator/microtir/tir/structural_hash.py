@@ -24,7 +24,7 @@ Item: TypeAlias = ir.Var | ir.Buffer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructuralKey:
-    """What a function is, its name and what it says about itself aside.
+    """The identity of a function, without its name and what it says about itself.
 
     Functions with equal tokens have bodies of the same text, parameters included, and differ in the
     `items` of which they are made, by position, and in the data of constants.

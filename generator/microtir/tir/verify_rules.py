@@ -22,7 +22,7 @@ from microtir.tir.visitor import walk
 
 @dataclass(slots=True)
 class Context:
-    """What is known at a node: the definitions around it, and the functions of the module.
+    """The context of a node: the definitions around it, and the functions of the module.
 
     `vars` and `buffers` are those whose scope holds the node; `defined` is every object defined
     so far in the function.  `functions` is None where a function is verified by itself.

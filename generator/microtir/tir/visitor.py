@@ -21,7 +21,7 @@ Argument: TypeAlias = ir.BufferView | ir.BufferArgument
 Node: TypeAlias = ir.Expr | ir.Stmt | Argument
 NodeT = TypeVar("NodeT", ir.Expr, ir.Stmt)
 Replacement: TypeAlias = ir.Expr | ir.Buffer | int
-"""What `substitute` puts in the place of a Var, or a buffer in that of a buffer."""
+"""Replacement that `substitute` puts in the place of a Var, or a buffer in that of a buffer."""
 
 
 def children(node: Node) -> tuple[Node, ...]:

@@ -31,7 +31,7 @@ from microtir.tir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
 
 @dataclass(frozen=True, slots=True)
 class _ModuleData:
-    """What the format has no place for: a program's metadata, and where its sources lie."""
+    """The metadata of a program and the place of its sources, for which the format has no field."""
 
     metadata: Metadata
     layout: Mapping[FilePath, FilePath]

@@ -53,7 +53,7 @@ def names_of(parameters: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class MainFrame:
-    """What a function that runs statements of main has beside them.
+    """The surroundings of the statements of main within a function of C.
 
     `printer` prints them, and what they use of `local` is declared: the buffers of main, each with
     its line. Those of `per_image` are one image's of a batch, whose number is called `image`.

@@ -13,7 +13,7 @@ from microtir.tir.memory_plan import PlannedPool
 GRAPH_LOCALS = (
     "input_pointers", "output_pointers", "pool_pointers", "executor", "observer", "platform",
 )  # fmt: skip
-"""What is declared in a function that runs a graph, besides the parameters of tensors."""
+"""Names that a function that runs a graph declares besides the parameters of its tensors."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from microtir.support.encoding import c_comment
 from microtir.tir.memory_plan import STATE_IDENTITY_BYTES, StateLayout
 
 VERSION = 1
-"""Of the bytes that a state is saved as."""
+"""Version of the format in which the bytes of a state are saved."""
 
 HEADER_BYTES = 8
 """Version and identity, before the values that are saved."""

@@ -12,7 +12,7 @@ from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, STATE_STA
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a generated function may return: its macro without the model's name, and its meaning."""
+    """A status of a generated function: its macro without the model's name, and its meaning."""
 
     name: str
     value: int

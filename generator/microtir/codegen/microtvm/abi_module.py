@@ -21,7 +21,7 @@ PACKED_PARAMETERS = (
     "int *out_type_code",
     "void *resource_handle",
 )
-"""Of a packed function of microTVM."""
+"""Parameters of a packed function of microTVM."""
 _METADATA_VERSION = 1
 
 

@@ -31,7 +31,7 @@ from microtir.operators.softmax.definition import Softmax, softmax_params
 
 @dataclass(frozen=True, slots=True)
 class LibraryCall:
-    """What the template of a call is given, and what the call needs.
+    """The arguments of the template of a call of the library, and what the call needs.
 
     `functions` are those of the library that the C names.
     """

@@ -1,4 +1,4 @@
-"""Which layers CMSIS-NN computes, at what estimated cost, and by which calls.
+"""The layers that CMSIS-NN computes, their estimated costs, and the calls that compute them.
 
 Costs are rounded from what emulated Cortex-M3, M4 and M55 take; where the choice is
 close, measure (docs/external-kernels.md).

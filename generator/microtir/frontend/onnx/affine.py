@@ -26,7 +26,7 @@ from microtir.operators.transposed_convolution.definition import TransposeConv
 _CHANNEL_AXIS: Mapping[type[Operator], int] = MappingProxyType(
     {Conv2D: 0, TransposeConv: 0, FullyConnected: 0, DepthwiseConv2D: 3, Conv3D: 4}
 )
-"""Of weights, by layer."""
+"""Axis of the output channels in the weights of each kind of layer."""
 
 
 def fold_affine(graph: Graph) -> Graph:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import onnx
 
 MAX_EXTERNAL_BYTES = 1 << 30
-"""Of all tensors together; a file with holes takes no room on a disk, and all of it in memory."""
+"""Limit for all external tensors together; holes of a file take memory, though no disk."""
 
 _KEEP = (
     "keep the file of external data beside the model, and pass the path of the model; or write one "

@@ -27,7 +27,7 @@ _WITH_INTEGERS = (
 
 @dataclass(frozen=True, slots=True)
 class FloatLayer:
-    """What is computed in floats between integers.
+    """An operator that computes in floats between layers that compute in integers.
 
     Args:
         source: the operator of the file whose result becomes integers.

@@ -31,11 +31,11 @@ from microtir.operators.unary.definition import Neg
 from microtir.rewrite.reference import evaluate
 
 _MOST_ELEMENTS = 256
-"""Of a tensor that is looked into; starts and ends are a few numbers."""
+"""Largest number of elements of a tensor whose elements are followed one by one."""
 
 _MOVES = (Concatenation, Pack, Reshape, Split, Tile, Transpose, Unpack)
 _PICKS = (Gather, GatherNd, StridedSlice)
-"""Of these, other operands than the first say which elements are meant."""
+"""Operators whose operands behind the first say which of its elements are taken."""
 
 _WIDER = ((DType.INT32, DType.INT64), (DType.INT32, DType.INT32), (DType.INT64, DType.INT64))
 

@@ -49,7 +49,7 @@ def repeated(emitter: NodeEmitter, loop: Loop) -> Repeated | None:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What is known of a loop when a turn was read.
+    """The facts about a loop that were learnt from reading one turn of it.
 
     Args:
         followed: its turns.

@@ -34,10 +34,10 @@ Scope: TypeAlias = "MutableMapping[str, Value | None]"
 """Values by name; None: it could not be read."""
 
 CANNOT_COMPUTE = "its attributes and constants are numbers that nothing can be computed with"
-"""What is said where no reader has looked at a number before it computed with it."""
+"""Text of the error where numbers fail in a computation that no reader has checked them for."""
 
 MOST_DEPTH = 16
-"""Of graphs inside of nodes, and functions inside of functions."""
+"""Deepest nesting of graphs inside of nodes, and of functions inside of functions."""
 
 MOST_INNER_NODES = 1 << 15
 """Nodes of loops, which are read once a turn, and of functions."""

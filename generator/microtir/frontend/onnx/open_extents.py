@@ -53,7 +53,7 @@ def _with_fix(problem: MicrotirError, fix: Fix) -> MicrotirError:
 
 @dataclass(frozen=True, slots=True)
 class _Extents:
-    """What is said of dimensions with names, and of whole inputs that have others."""
+    """Extents that the user is told to give: of dimensions by name, else of whole inputs."""
 
     dims: Mapping[str, int]
     shapes: Mapping[str, tuple[int, ...]]

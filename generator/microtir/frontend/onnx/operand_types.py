@@ -1,4 +1,4 @@
-"""Which types the definition of an operator in ONNX takes, by the package's own table.
+"""The types that ONNX allows for the operands of an operator, from the package's own table.
 
 Readers rely on it: what follows from other types would be a number that ONNX has no meaning for.
 """

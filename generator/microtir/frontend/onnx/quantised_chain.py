@@ -27,7 +27,7 @@ _ACTIVATED = Conv2D | FullyConnected | Add | Sub | Mul | AveragePool2D
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What computes the values that a node quantises.
+    """The nodes that compute the values that a node quantises.
 
     Args:
         layer: the first of it.

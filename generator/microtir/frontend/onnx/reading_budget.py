@@ -9,7 +9,7 @@ from microtir.graph.ir import Node
 from microtir.rewrite.facts.macs import terms
 
 MOST_KNOWN_BYTES = 1 << 28
-"""Of what one node computes from constants alone, which is a constant."""
+"""Limit of the bytes that one node computes from constants alone, which become a constant."""
 
 _NODES = 1 << 14
 _NODES_EACH = 16  # more for each node of the file
@@ -22,7 +22,7 @@ _FIX = "export the model again, simplified (onnxsim, or onnxruntime's basic grap
 
 @dataclass(slots=True)
 class ReadingBudget:
-    """What may still be made of a file; what is tried and taken back counts, too."""
+    """The nodes and bytes that may still be made of a file; tries taken back count, too."""
 
     nodes: int = _NODES
     known_bytes: int = _KNOWN_BYTES

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import onnx
 
 MAX_DENSE_BYTES = 1 << 28
-"""Of all sparse tensors of a file, written out."""
+"""Limit of the bytes of all sparse tensors of a file, written out."""
 
 
 def make_dense(model: onnx.ModelProto, file: str) -> None:

@@ -26,7 +26,7 @@ Values: TypeAlias = "Mapping[Tensor, Array]"
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What is known of a loop.
+    """The facts about a loop whose integers were followed turn by turn.
 
     Args:
         turns: how many there are, at most if it is open.

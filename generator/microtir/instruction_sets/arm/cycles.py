@@ -1,4 +1,4 @@
-"""What Arm's instructions cost in clock cycles.
+"""Costs of Arm's instructions in clock cycles.
 
 Where Arm publishes a table it is the source: Cortex-M0 Technical Reference Manual r0p0, table 3-1;
 Cortex-M3 r2p1, table 3-1; Cortex-M4 r0p1, tables 3-1 and 7-1.  Arm publishes none for Cortex-M7,

@@ -1,4 +1,4 @@
-"""What kernels for Arm's DSP extension take of layers whose sums are rescaled in float32.
+"""Layers whose sums are rescaled in float32, as far as kernels for Arm's DSP extension take them.
 
 Where integers give the same for every sum, any core does; else the FPU multiplies and rounds.
 """

@@ -212,7 +212,7 @@ class DepthwisePlanar(DepthwisePlanes):
 
 
 class _Emitter:
-    """What both ways have in common."""
+    """The part that both ways to emit depthwise 3x3 over planes have in common."""
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer

@@ -1,4 +1,4 @@
-"""What depthwise 3x3 over planes reads for a channel: words in the order of their loads.
+"""Words that depthwise 3x3 over planes reads for a channel, in the order of their loads.
 
 Weights are doubled, so that sums of products are doubled accumulators, and the first product of a
 sum is added to twice the bias: rescaling begins with its multiplication.

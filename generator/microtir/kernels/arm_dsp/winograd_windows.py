@@ -1,4 +1,4 @@
-"""What Winograd's convolutions of both kinds have in common: which layers they take, and windows.
+"""The part that both Winograd convolutions share: which layers they take, and their windows.
 
 Tiles beside each other are computed together.  Rows of the windows behind them are copied into
 scratch as bytes, between what lies beside the image, behind the memory of their transforms.
@@ -40,7 +40,7 @@ _BEHIND = (0, 2, 2, 4)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which of `stop` columns of a block's windows lie inside the image: [low, high).
+    """The columns [low, high) of a block's windows that lie inside the image, of `stop` columns.
 
     The block begins at column `begin` of the output, and its windows at column `left` of the image.
     """

@@ -1,4 +1,4 @@
-"""What the parts of Winograd's convolutions take: instructions, and cycles of each part.
+"""Costs of the parts of Winograd's convolutions: instructions, and cycles of each part.
 
 How many cycles an instruction takes differs from part to part, by the words that it loads or stores
 and by calls, and how much there is of each differs from layer to layer.

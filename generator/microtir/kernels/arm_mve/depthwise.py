@@ -298,7 +298,7 @@ def depthwise(line: Line, taps: Taps, rescaling: Form) -> KernelDescription:
 
 
 class _Params(NamedTuple):
-    """Of the kernel, in order."""
+    """The parameters of the kernel, in order."""
 
     x: ir.Buffer
     weights: ir.Buffer

@@ -1,4 +1,4 @@
-"""What kernels for Helium take of layers whose sums are rescaled in float32: vectors of floats."""
+"""Layers with sums rescaled in float32, as kernels for Helium take them: vectors of floats."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _WORD_BITS = 32
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
-    """What all channels of a layer have in common; part of the identity of a kernel.
+    """Numbers of requantisation that all channels of a layer share; part of a kernel's identity.
 
     Results are clamped to [low, high], which is within int8.  Where it is `in_float`, the
     multiplier is a float32, by its bits, and there is no shift.

@@ -1,4 +1,4 @@
-"""What turns the sum of a channel into its output, for int8, int16 and float32.
+"""Finishing steps: they turn the sum of a channel into its output, for int8, int16 and float32.
 
 int8 shares the exact sequence of `dsp.requantise`, shifted by 128: values are clamped to [0, 255],
 whose ends are immediates of every CPU (one USAT on Arm), and 128 is subtracted in the end.

@@ -47,7 +47,7 @@ _WORD = 4
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What parts of a layer take, in instructions or in cycles, from counts on emulators."""
+    """Prices of the parts of a layer, in instructions or in cycles, from counts on emulators."""
 
     block: float  # four tiles: their windows, beside what each channel takes
     channel: float  # an input channel of four tiles: its windows and their transform
@@ -174,7 +174,7 @@ def emit(layer: Layer, name: str, form: Form) -> ir.PrimFunc:
 
 
 class _Steps:
-    """What is done for a block: windows are copied and transformed, then a few channels a turn.
+    """The steps for a block: copy and transform its windows, then compute a few channels a turn.
 
     Args:
         layer: whose function it is.

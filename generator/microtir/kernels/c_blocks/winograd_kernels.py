@@ -34,7 +34,7 @@ _NAMES = ("bias", "factor", "rounding", "shift")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What registers hold: sums of four tiles by `channels` output channels.
+    """The sums that registers hold: those of four tiles by `channels` output channels.
 
     A sum takes `turn` input channels without a loop between them.  Transforms are of the type
     `lane`.  Operands may be read `in_turn`, where compilers would load all of a turn first.
@@ -210,7 +210,7 @@ def _position(
 
 
 class _Outputs:
-    """What sums of four tiles become, channel by channel.
+    """The outputs made of the sums of four tiles, channel by channel.
 
     Args:
         sums: of all positions.

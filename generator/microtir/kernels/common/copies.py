@@ -1,4 +1,4 @@
-"""What the micro-kernels compute that move bytes and set elements."""
+"""Meanings of the micro-kernels that move bytes and set elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What depthwise kernels of all CPUs share: what they take, and the taps of windows."""
+"""The part that depthwise kernels of all CPUs share: the layers they take, taps of windows."""
 
 from __future__ import annotations
 

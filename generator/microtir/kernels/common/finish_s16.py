@@ -1,4 +1,4 @@
-"""What turns the sum of a channel into an int16, for kernels with instructions of their own.
+"""Finishing steps that turn a channel's sum into an int16, for kernels with special instructions.
 
 Sums are of 32 bits where no input can make more of them (`SHORT` with a bias of int32, which
 tflite-micro rescales as it does int8, else `LONG`), or of 64 bits (`WIDE`).  A channel is four

@@ -75,7 +75,7 @@ def scaled_once(x: te.Expr, offset: te.Expr, multiplier: te.Expr) -> te.Expr:
 
 @dataclass(frozen=True, slots=True)
 class RowAdd:
-    """What adds a row: a micro-kernel, and its constants."""
+    """A micro-kernel that adds a row, and its constants."""
 
     kernel: KernelDescription
     constants: tuple[ir.Buffer, ...]

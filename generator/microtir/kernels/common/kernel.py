@@ -1,4 +1,4 @@
-"""What a kernel is: one way to compute some operators, as planning and emission see it.
+"""The interface of a kernel: one way to compute some operators, as planning and emission see it.
 
 A kernel is a class; its forms (tiles, layouts that it writes) are instances.  Planning is given
 what speaks against a node (`refusal`) and what the kernel costs and takes (`candidate`), and knows

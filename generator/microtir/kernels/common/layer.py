@@ -1,4 +1,4 @@
-"""What a kernel is written in terms of: the edges of one layer and its row range.
+"""The layer that a kernel is emitted for: its edges and its row range.
 
 A row index counts the rows of the whole tensor (see `graph.ir`).  An edge turns it into the slot
 that holds the row: the row itself for a whole tensor, floormod(row, R) for a ring of R slots.

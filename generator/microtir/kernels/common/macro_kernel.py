@@ -24,7 +24,7 @@ from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 Arguments = tuple[ir.BufferArgument | te.Expr, ...]
-"""What a call of a micro-kernel is given."""
+"""Arguments of a call of a micro-kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What is computed at once: counts of pixels, the largest first, and products of a block.
+    """The block of outputs that is computed at once: counts of pixels, largest first, and products.
 
     Blocks have up to so many `rows` and begin at the first of them; source and sink know where a
     row range ends within a block.  What is computed by `turns` has no other products.

@@ -1,4 +1,4 @@
-"""What is made once: micro-kernels of equal arguments, and what is known of a node.
+"""Caches: one micro-kernel for equal arguments, and the answers of questions about a node.
 
 Layers of equal shapes call equal kernels.  Where these are one, what is worked out about one of
 them (that it keeps the rules, what it reads, its stack) holds for the others without a comparison.

@@ -1,4 +1,4 @@
-"""What the kernels of linear layers read: packed weights and constants of the channels."""
+"""Packed weights and constants of channels, as the kernels of linear layers read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the micro-kernels of pooling compute; each CPU has assembly of its own for them."""
+"""Meanings of the micro-kernels of pooling; each CPU has assembly of its own for them."""
 
 from __future__ import annotations
 

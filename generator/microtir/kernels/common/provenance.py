@@ -1,4 +1,4 @@
-"""What a layer function says about where it comes from: its name and its Origin."""
+"""Provenance of a layer function: its name and its Origin."""
 
 from __future__ import annotations
 

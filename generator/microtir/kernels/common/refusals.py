@@ -1,4 +1,4 @@
-"""What several kernels refuse for the same reason."""
+"""Refusals that several kernels share."""
 
 from __future__ import annotations
 

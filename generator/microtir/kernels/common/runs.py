@@ -1,4 +1,4 @@
-"""What a pixel of a convolution reads where it lies, and how its channels are taken in turns."""
+"""Runs of elements that a pixel of a convolution reads in place, and turns over its channels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What a pixel of a convolution reads: `rows` times `parts` runs of `length` elements.
+    """The elements that a pixel of a convolution reads: `rows` times `parts` runs of `length` each.
 
     `row_step` and `part_step` are elements between the first ones of neighbouring runs,
     `pixel_step` those between neighbouring pixels.

@@ -33,11 +33,11 @@ from microtir.tir.visitor import substitute
 _Axes = tuple[te.ReduceAxis, ...]
 
 Term = Callable[[te.Expr, te.Expr, te.Expr], tuple[te.Expr, _Axes]]
-"""What (row, column, channel) adds, and the axes within the row that it is summed over."""
+"""Function from (row, column, channel) to a summand and the axes in the row that it runs over."""
 
 
 Over = Callable[[te.Expr, Sequence[te.ReduceAxis], te.ExprLike], te.Expr]
-"""What the values over axes make of an accumulator that begins with the last operand."""
+"""Function that reduces values over axes, starting from its last operand, such as te.sum."""
 
 
 @dataclass(frozen=True, slots=True)

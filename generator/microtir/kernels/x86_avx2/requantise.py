@@ -33,7 +33,7 @@ _UPPER = 32  # bits below the upper word
 
 @dataclass(frozen=True, slots=True)
 class Rescaling:
-    """What the channels of a layer share; part of the identity of a kernel.
+    """Numbers of requantisation that a layer's channels share; part of a kernel's identity.
 
     `corrects_ties` says that results below the zero point are possible. Results are clamped to
     [low, high], which is within int8.

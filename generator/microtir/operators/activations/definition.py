@@ -322,7 +322,7 @@ def _function(
 
 LOGISTIC_OF_INT8 = Quantization((1 / 256,), (-128,))
 TANH_OF_INT8 = Quantization((1 / 128,), (0,))
-"""What LOGISTIC and TANH compute of int8."""
+"""Quantisation of the results of LOGISTIC and TANH for int8."""
 
 
 def _fixed(quantization: Quantization) -> QuantizationRule:

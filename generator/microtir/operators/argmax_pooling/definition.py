@@ -45,7 +45,7 @@ class MaxUnpool(Operator):
 
 
 PLACE_ROUNDING = 0.1
-"""What is added to the number of a tap."""
+"""Fraction that is added to each place of a maximum, which is given as a float32."""
 
 
 def unpool_before(node: Node) -> tuple[int, int]:

@@ -253,7 +253,7 @@ def add_n_params(node: Node) -> AddParams:
 
 
 MOST_ADDED = 14
-"""As many rescaled operands of int8, and a zero point, add up to less than 2^31."""
+"""Most rescaled int8 operands whose sum with a zero point stays below 2^31."""
 
 
 def _add_n_multipliers(node: Node) -> Iterator[Problem]:

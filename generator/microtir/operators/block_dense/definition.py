@@ -67,7 +67,7 @@ def block_dense_inputs(node: Node) -> BlockDenseInputs:
 
 
 BITS = (2, 4, 8)
-"""Of a weight."""
+"""Legal numbers of bits of a weight."""
 
 
 def _shape(node: Node) -> tuple[Shape, ...]:

@@ -93,7 +93,7 @@ def requantise_wrapping(value: te.Expr, factor: QuantizedMultiplier, bits: int) 
 
 @dataclass(frozen=True, slots=True)
 class ShortRequantisation:
-    """What `requantise` does, in fewer instructions where values are known to be small.
+    """A cheaper form of `requantise`, in fewer instructions where values are known to be small.
 
     The value is given times `scale`, so that the upper word of a product is what counts.
     """

@@ -1,4 +1,4 @@
-"""What a formula is: the outputs of a layer as tensor expressions, and what planning asks of it."""
+"""The formula of a layer: its outputs as tensor expressions, and its answers to planning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader says of a loop that the graph repeats: its turns, what goes through them, lists."""
+"""Loops as readers describe them to the graph: turns, values that go through them, lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW_TURNS = 4
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a turn of a loop leaves.
+    """The results of one turn of a loop.
 
     Args:
         states: the new values of what goes from turn to turn, in order.
@@ -51,7 +51,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What is there behind a loop: the last values of states, and the lists."""
+    """The results of a loop: the last values of states, and the lists."""
 
     states: tuple[Tensor, ...]
     lists: tuple[Tensor, ...]

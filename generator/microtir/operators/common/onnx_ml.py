@@ -28,7 +28,7 @@ ML = "ai.onnx.ml"
 
 
 class PostTransform(Enum):
-    """What is done to the scores of all classes in the end."""
+    """The last step over the scores of all classes."""
 
     NONE = "NONE"
     LOGISTIC = "LOGISTIC"

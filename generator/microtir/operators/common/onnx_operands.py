@@ -40,7 +40,7 @@ MICROSOFT = "com.microsoft"
 AttributeValue: TypeAlias = (
     "int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array | object"
 )
-"""What the file holds; a graph of the file is an object that only the frontend looks into."""
+"""Value of an attribute in the file; a graph of the file is an object only the frontend opens."""
 
 
 class Emitter(Protocol):

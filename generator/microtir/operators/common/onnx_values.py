@@ -1,4 +1,4 @@
-"""What a name in an ONNX file stands for: a tensor, or a sequence of them.
+"""Values of names in an ONNX file: each is a tensor, or a sequence of tensors.
 
 The graph knows no sequences: how many tensors one has follows from constants and shapes, so that
 readers take it apart and put it together.

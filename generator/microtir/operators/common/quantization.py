@@ -121,7 +121,7 @@ def _symmetric(node: Node) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantizationRule:
-    """What is asked of the quantisation of integer tensors: as a check, and in words.
+    """The rule for the quantisation of integer tensors: as a check, and in words.
 
     `weight_axis` is that of the output channels in int8 weights, if the operator takes some.
     """
@@ -150,7 +150,7 @@ EQUAL_INPUTS_IF_NARROW = QuantizationRule(
 )
 EQUAL = QuantizationRule(_equal, "equal for inputs and outputs")
 EQUAL_AND_OWN = QuantizationRule(_equal_and_own, EQUAL.words)
-"""As EQUAL, and none may be without."""
+"""The rule EQUAL, where every tensor also needs a quantisation."""
 
 
 def _symmetric_weights(node: Node) -> Iterator[Problem]:

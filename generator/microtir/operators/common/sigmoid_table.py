@@ -32,11 +32,11 @@ LAST_STEP = _ENTRIES - 2
 """Arguments behind the step from this entry on to the last one saturate."""
 
 SATURATED_LOGISTIC, SATURATED_TANH = (INT16_MAX << 10) >> LOGISTIC_STEP_BITS, _ONE - 1
-"""What arguments get that saturate, in the unit of the entries."""
+"""Results of LOGISTIC and TANH for arguments that saturate, in the unit of the entries."""
 
 
 class SigmoidScaling(NamedTuple):
-    """What takes an int16 to the argument of a look-up: x * multiplier * 2^-right_shift, rounded.
+    """The scaling from an int16 to a table's argument: x * multiplier * 2^-right_shift, rounded.
 
     The multiplier is at least 0, the shift 0 to 31, and every product fits an int32.
     """

@@ -12,7 +12,7 @@ from microtir.operators.common.tflite_operands import Operands
 from microtir.operators.common.tflite_schema import TfliteType
 
 _DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, struct.error, RecursionError)
-"""What reading damaged bytes ends in."""
+"""Exceptions that reading damaged bytes can end in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _ACTIVATIONS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """What an operator of the file remembers from one run to the next, without a tensor for it.
+    """A value that an operator of the file keeps from run to run without a tensor for it.
 
     Its old value becomes one more input of the node, and its new value one more output.
     """
@@ -44,7 +44,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a reader makes of an operator.
+    """The node that a reader makes of an operator.
 
     Of variable tensors among the inputs the new values become more outputs of the node, in their
     order; of those among the outputs the old values become more inputs. `memory` comes last.

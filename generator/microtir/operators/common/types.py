@@ -126,13 +126,13 @@ ANY_TYPES = TypeRule(None)
 """All types in all combinations."""
 
 COMPUTED = equal_types(_F32, _I8)
-"""What operators compute in."""
+"""Types that operators compute in."""
 
 COMPUTED_16 = equal_types(_F32, _I8, _I16)
-"""What operators compute in that take int16 activations, too."""
+"""Types of operators that compute in int16 activations, too."""
 
 MOVED = equal_types(*ALL_TYPES)
-"""What operators take that compute nothing."""
+"""Types of operators that only move data."""
 
 WEIGHTED_LONG = TypeRule(
     (
@@ -149,7 +149,7 @@ Weights of int16 are such of 8 bits less a zero point: see `common.centred_weigh
 """
 
 WEIGHTED = WEIGHTED_LONG.also(TypeSignature((_I16, _I8, _I32), _I16))
-"""As WEIGHTED_LONG; int16 data may have a bias of int32, and are then added in 32 bits."""
+"""Types of WEIGHTED_LONG; int16 data may have an int32 bias, and are then added in 32 bits."""
 
 WEIGHTED_TRANSPOSED = TypeRule(
     (
@@ -160,4 +160,4 @@ WEIGHTED_TRANSPOSED = TypeRule(
         TypeSignature((_I16, _I8, _I16), _I16),
     )
 )
-"""As WEIGHTED_LONG, without hybrid forms; the bias of int16 data may be of int16."""
+"""Types of WEIGHTED_LONG without hybrid forms; int16 data may have an int16 bias."""

@@ -13,7 +13,7 @@ from microtir.operators.common.types import QUANTISED
 
 
 class UnlikeScales(Enum):
-    """What a reference does with stored integers whose output has another scale or zero point."""
+    """A reference's treatment of stored integers whose output has another scale or zero point."""
 
     COPIES = "copies"  # so that they stand for other real numbers
     RESCALES = "rescales"
@@ -30,7 +30,7 @@ def _by_name(dtype: DType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What references do with an operator of TFLite that has a meaning in one scale alone.
+    """Behaviour of the references for an operator of TFLite that has a meaning in one scale alone.
 
     Where one of them has no kernel of a type, the word of the other counts for both.
 
@@ -98,7 +98,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class FixedResult:
-    """What references do with an operator whose result they compute in one quantisation.
+    """Behaviour of the references for an operator whose result they compute in one quantisation.
 
     Args:
         source: the type of the input.

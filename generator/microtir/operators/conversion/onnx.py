@@ -22,7 +22,7 @@ _INTEGERS = {
     **{number: ONNX_TYPES[number] for number in (2, 3, 4, 5)},
     **{number: few.held for number, few in FEW_BITS.items()},
 }
-"""What numbers are quantised to."""
+"""Integer types that values can be quantised to, by ONNX's number of the type."""
 
 _STRING = 8  # ONNX's number of the type
 

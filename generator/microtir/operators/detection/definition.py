@@ -35,7 +35,7 @@ class NonMaxSuppression(Operator):
 
 
 class BoxForm(Enum):
-    """What four numbers of a box say."""
+    """The meaning of the four numbers of a box."""
 
     CORNERS = "corners"  # y, x, y, x of two corners, in any order
     CENTRES = "centres"  # x and y of the centre, width, height

@@ -41,7 +41,7 @@ class SquareRoot(Operator):
 
 
 class Smoothing(NamedTuple):
-    """What a channel's signal and its noise so far count in its new noise."""
+    """Weights of a channel's signal and of its noise so far in its new noise."""
 
     signal: int
     noise: int
@@ -90,7 +90,7 @@ class FilterBankLog(Operator):
 
 
 class Bands(NamedTuple):
-    """Of each band the first frequency, the one behind its last, and where its weights begin."""
+    """First frequency of each band, the one behind its last, and where its weights begin."""
 
     first: tuple[int, ...]
     stop: tuple[int, ...]

@@ -134,7 +134,7 @@ def _dense(layer: FormulaContext, op: Hybrid) -> None:
 
 
 class _Finish:
-    """What becomes of the sums of a layer."""
+    """The finishing step of a layer: from sums to outputs."""
 
     def __init__(self, layer: FormulaContext, op: Hybrid) -> None:
         node = layer.node

@@ -242,7 +242,7 @@ def expand_dims(operands: Operands) -> Converted:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """What is taken of one input axis; a dropped axis is not in the output's shape."""
+    """The elements taken of one input axis; a dropped axis is not in the output's shape."""
 
     begin: int
     stride: int
@@ -449,7 +449,7 @@ _VALUE_COMPARED = Moved(
     refused_by_litert=NARROW,
     compared=frozenset({1}),
 )
-"""Of PADV2 the value alone is asked for the scale of the output: by tflite-micro in int8."""
+"""Rule of PADV2: references compare only the scale of the value, tflite-micro in int8."""
 
 READERS = (
     TfliteReader(Pad, _Code.PAD, pad, PadOptions, (2, 2), moved=COPIED),

@@ -31,7 +31,7 @@ class L2Normalize(Operator):
 
 
 EPSILON = 1e-6
-"""What a root of a sum of floats counts at least."""
+"""Least root of a sum of squares of floats, which is the divisor."""
 
 OUTPUT_BITS = 7
 """Int8 results are multiples of 2^-7."""
@@ -40,7 +40,7 @@ UINT8_ZERO = 128
 """The zero point of uint8 results."""
 
 NORMALIZED_OF_INT8 = Quantization((2.0**-OUTPUT_BITS,), (0,))
-"""That of an int8 result, whatever its tensor says."""
+"""Quantisation of an int8 result, whatever its tensor says."""
 
 _LARGEST_SQUARE = (DType.INT8.max - DType.INT8.min) ** 2
 MAX_ROW = DType.INT32.max // _LARGEST_SQUARE

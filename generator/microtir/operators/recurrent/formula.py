@@ -59,7 +59,7 @@ class _Sums(Protocol):
 
 
 Factor: TypeAlias = "int | float | te.Tensor"
-"""What sums are multiplied by: one number, or one for each channel."""
+"""Factor of a sum: one number, or one for each channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +226,14 @@ Element: TypeAlias = "Callable[[te.Expr], te.Expr]"
 """An element of a vector."""
 
 GateSums: TypeAlias = "Callable[[int, te.Expr], Sequence[te.Expr]]"
-"""What is added up to the argument of a gate, by its number, of a unit.
+"""Function from a gate's number and a unit to the summands of the gate's argument.
 
 Integers are in the type of arguments: each part was rescaled and clamped.
 """
 
 
 class LstmStep(Protocol):
-    """What one step of an LSTM computes, unit by unit."""
+    """One step of an LSTM, computed unit by unit."""
 
     def cell(self, old: te.Expr, unit: te.Expr) -> te.Expr:
         """Return the new cell."""
@@ -288,7 +288,7 @@ def finished_gates(layer: FormulaContext, sums: Callable[[int, te.Expr], te.Expr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Finish:
-    """What makes a part of a gate's argument of a sum: a factor, a start of each unit, the rest."""
+    """The finishing step that turns a sum into a part of a gate's argument."""
 
     factor: Factor
     start: Array

@@ -104,7 +104,7 @@ def nearest(at: Array, rounding: str) -> Array | None:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What elements at a distance weigh.
+    """The kernel of an interpolation: weights of elements by their distance.
 
     Args:
         mode: linear or cubic.

@@ -87,7 +87,7 @@ def _difference_multiplier(beta: float, scale: float) -> QuantizedMultiplier:
 
 @dataclass(frozen=True, slots=True)
 class LogSoftmaxParams:
-    """As SoftmaxParams; `reverse` (shift <= 0) takes Q5 back to differences of stored values."""
+    """Parameters of LOG_SOFTMAX; `reverse` (shift <= 0) takes Q5 back to stored differences."""
 
     multiplier: QuantizedMultiplier
     reverse: QuantizedMultiplier
@@ -140,7 +140,7 @@ FLOAT_BITS = 24
 """Powers that are rescaled in float32 are integers of so many bits, which a float32 holds."""
 
 LEAST_FLOAT_SCALE = 2.0**-12
-"""Of an output for which the powers are exact enough: they are so to a part of its step."""
+"""Least scale of an output for which the powers are exact, to a part of its step."""
 
 
 def float_powers(op: Softmax, input_type: TensorType) -> Array:
@@ -209,10 +209,10 @@ def _over_last_axis(
 _I8, _I16 = DType.INT8, DType.INT16
 _SOFTMAX_TYPES = converting((DType.FLOAT32, DType.FLOAT32), (_I8, _I8), (_I8, _I16), (_I16, _I16))
 SOFTMAX_OF_INT8 = Quantization((1 / 256,), (-128,))
-"""What SOFTMAX gives int8 outputs of TFLite."""
+"""Quantisation of SOFTMAX's int8 outputs in TFLite."""
 
 SOFTMAX_OF_INT16 = Quantization((2.0**-16,), (-(1 << 15),))
-"""What it gives int16 outputs for int8 inputs."""
+"""Quantisation of SOFTMAX's int16 outputs for int8 inputs in TFLite."""
 
 _SOFTMAX_OUTPUT = fixed(
     FixedOutput(_I8, _I8, Fraction(1, 256), -128),

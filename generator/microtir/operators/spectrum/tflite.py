@@ -12,7 +12,7 @@ from microtir.operators.common.tflite_operands import (
 from microtir.operators.spectrum.definition import AutoScale, Energy, Irfft, Rfft
 
 _LONGEST = 1 << 16
-"""Of transforms: their tables would be larger than a microcontroller's memory."""
+"""Longest transform; tables of longer ones would exceed a microcontroller's memory."""
 
 
 def _length(operands: Operands) -> int:

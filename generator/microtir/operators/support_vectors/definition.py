@@ -42,7 +42,7 @@ class PairwiseCoupling(Operator):
 
 MOST_TURNS = 100
 TOLERANCE = 0.005
-"""What the largest error is compared with, divided by the number of classes."""
+"""Bound of the largest error, times the number of classes, below which the iteration ends."""
 
 
 def _distances(node: Node) -> tuple[Shape, ...]:

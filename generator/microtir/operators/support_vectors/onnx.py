@@ -219,7 +219,7 @@ def _pairs(classes: int) -> list[tuple[int, int]]:
 
 
 _ZEROS_FOR_CODE = 150
-"""As many floats in flash are what code for the vectors of one class by themselves takes."""
+"""Number of floats in flash that take as many bytes as code for the vectors of one class."""
 
 
 def _pair_scores(node: OnnxNode, counts: tuple[int, ...]) -> Tensor:

@@ -16,7 +16,7 @@ from microtir.operators.definition import Definition
 
 
 class Aggregate(Enum):
-    """What is made of the numbers that trees give for one target."""
+    """The operation that combines the numbers that trees give for one target."""
 
     SUM = "sum"
     MIN = "min"

@@ -20,7 +20,7 @@ LEAF = "LEAF"
 
 
 class Question(Enum):
-    """What a node asks of its feature; the value is ONNX's name."""
+    """The comparison that a node makes with its feature; the value is ONNX's name."""
 
     AT_MOST = "BRANCH_LEQ"
     BELOW = "BRANCH_LT"

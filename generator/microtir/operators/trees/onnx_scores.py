@@ -20,7 +20,7 @@ AGGREGATES = {
     "MIN": Aggregate.MIN,
     "MAX": Aggregate.MAX,
 }
-"""What is made of the numbers of trees, in the order of the operator `TreeEnsemble`."""
+"""Operations that combine the numbers of trees, in the order of the operator `TreeEnsemble`."""
 
 
 @dataclass(frozen=True, slots=True)

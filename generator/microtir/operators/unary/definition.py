@@ -49,7 +49,7 @@ class Abs(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Neg(Operator):
-    """Of stored values: quantisation plays no part."""
+    """Negation of stored values: quantisation plays no part."""
 
     name: ClassVar[str] = "neg"
 

@@ -1,4 +1,4 @@
-"""Which stored values each channel of an int8 tensor can take, for any input.
+"""Ranges of the stored values that each channel of an int8 tensor can take, for any input.
 
 Interval arithmetic through the integer graph, with no data: a model input takes all values of its
 type, or those that the user declares, and every operator maps intervals of its inputs to intervals

@@ -1,4 +1,4 @@
-"""Which columns of each tensor are behind some columns of another: what cutting images needs.
+"""Columns of tensors that columns of another one depend on, as needed to cut images.
 
 An image that is computed in bands of columns takes buffers of a band's width.  Windows of
 neighbouring bands reach over the same columns of their inputs; those are computed in both.

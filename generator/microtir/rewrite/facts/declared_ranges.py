@@ -1,4 +1,4 @@
-"""What the user declares of the inputs, noted in the graph for analysis."""
+"""Notes the ranges that the user declares of the inputs in the graph, for analysis."""
 
 from __future__ import annotations
 

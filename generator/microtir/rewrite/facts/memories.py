@@ -1,4 +1,4 @@
-"""Which tensors of a graph have one memory whatever is planned, and hold its value in turn."""
+"""Tensors of a graph that share one memory whatever is planned, and hold its value in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes read what a state holds before a run, which write what it holds after it.
+"""The nodes that read a state's value before a run, and those that write its value after it.
 
 Both values have the same memory, so that the first run before the second.  A view of a value is
 taken to lie in its memory; whether it does is decided later.

@@ -1,1 +1,1 @@
-"""What one part of a layer does in another place: rows that change hands, columns in bands."""
+"""Rewrites that move a part of a layer elsewhere: rows that change hands, columns in bands."""

@@ -46,7 +46,7 @@ class FuseLstmLoops:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What a turn computes: values of the loop, and the arguments of the gates in their order."""
+    """One turn of the loop: its states, and the arguments of the gates in their order."""
 
     hidden: Carried
     cell: Carried

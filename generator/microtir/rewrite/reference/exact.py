@@ -1,4 +1,4 @@
-"""What a graph means in real numbers, as far as float64 has them.
+"""Evaluates a graph in real numbers, as far as float64 has them.
 
 The same kernels on wider types: nothing is rounded to float32 between layers. Integer operators
 keep their bits. It is the middle from which float32 computations are measured, since no order of

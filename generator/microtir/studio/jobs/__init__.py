@@ -1,1 +1,1 @@
-"""What a worker does for the page: one file a job, each a frozen value with `run`."""
+"""Jobs that a worker does for the page: one file each, a frozen value with `run`."""

@@ -1,4 +1,4 @@
-"""What is known at a point of a function, and proofs from it.
+"""Facts that hold at a point of a function, and proofs from them.
 
 A proof assumes the opposite of the goal and looks for a contradiction: by interval arithmetic
 first, then by Fourier-Motzkin elimination over the facts that share unknowns with the goal, going

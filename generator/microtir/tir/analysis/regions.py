@@ -1,4 +1,4 @@
-"""Which elements the regions of a micro-kernel span, counted from the pointer that it is given."""
+"""Elements that the regions of a micro-kernel span, from the pointer that it is given."""
 
 from __future__ import annotations
 

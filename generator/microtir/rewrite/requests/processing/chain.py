@@ -36,7 +36,7 @@ _ARITHMETIC: dict[StepKind, type[Operator]] = {
 _FUNCTIONS: dict[StepKind, Operator] = {StepKind.SQRT: Sqrt(), StepKind.LOG: Log()}
 
 PIXELS = Quantization((1.0,), (-128,))
-"""Of int8 that stands for 0 to 255."""
+"""Quantisation of an int8 tensor that stands for 0 to 255."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a push computes of each layer, and the check that it is all that a window needs."""
+"""Facts about a push: what it computes of each layer, and a check that the window needs no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of each tensor a push keeps, and which it computes.
+"""Rows of each tensor that a push keeps, and rows that it computes.
 
 Going backward from the results, every reader asks for rows of what it reads.  Of those that are
 steady, all but the newest are there from an earlier push, as long as every push has computed the

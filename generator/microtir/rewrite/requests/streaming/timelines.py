@@ -1,4 +1,4 @@
-"""Which tensors have rows along time, and which of these move with the window.
+"""Timelines: which tensors have rows along time, and which of these move with the window.
 
 A row is steady if no edge of the window has part in it: what lies there after a push lay some rows
 further on before.  All others, near padding, are computed anew with every push.
