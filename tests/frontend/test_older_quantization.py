@@ -10,7 +10,6 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.dtype import DType
-from microtir.frontend.older_quantization import EXACT
 from microtir.graph.ir import Graph
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.operators.common.tflite_schema import Padding
@@ -19,6 +18,7 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.definition import Relabel
 from microtir.operators.movement.tflite import ConcatenationOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
+from microtir.rewrite.imports.older_quantization import EXACT
 from microtir.rewrite.reference import execute
 from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder

@@ -4,8 +4,8 @@ from microtir.frontend.causes import Cause, causes
 from microtir.frontend.inspect import inspect
 from microtir.frontend.model_file import check, float_layers, read_model
 from microtir.frontend.onnx import from_onnx
-from microtir.frontend.onnx.float_layers import FloatLayer
 from microtir.frontend.tflite import from_tflite, signatures
+from microtir.rewrite.imports.float_layers import FloatLayer
 
 __all__ = [
     "Cause",

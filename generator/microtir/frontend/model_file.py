@@ -9,9 +9,9 @@ from microtir.frontend import tflite
 from microtir.frontend.file_kinds import is_onnx
 from microtir.frontend.model_bytes import ModelSource, load
 from microtir.frontend.onnx import check_onnx, from_onnx, onnx_float_layers
-from microtir.frontend.onnx.float_layers import FloatLayer
 from microtir.graph.ir import Graph
 from microtir.module.ir_module import IRModule
+from microtir.rewrite.imports.float_layers import FloatLayer
 from microtir.support.arguments import checked_arguments
 
 

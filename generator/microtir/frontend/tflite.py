@@ -11,12 +11,12 @@ from microtir.errors import (
     nearest,
 )
 from microtir.frontend.model_bytes import ModelSource, load, summary
-from microtir.frontend.older_quantization import with_int8
 from microtir.frontend.tflite_file import ModelFile, parse
 from microtir.frontend.tflite_graph import GraphReader
 from microtir.graph.names import brief
 from microtir.module.ir_module import IRModule
 from microtir.operators import OperatorRecord
+from microtir.rewrite.imports.older_quantization import with_int8
 from microtir.support.arguments import checked_arguments
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
-from microtir.frontend.older_quantization import legal_form
 from microtir.frontend.support import node_problems
 from microtir.frontend.tflite_control import Control
 from microtir.frontend.tflite_decoding import CODE as DECODE
@@ -36,7 +35,6 @@ from microtir.frontend.tflite_shapes import (
 from microtir.frontend.tflite_subgraphs import CONTROL_OPTIONS, MOST_DEPTH, Effects
 from microtir.frontend.tflite_tensors import Tensors
 from microtir.frontend.tflite_variables import VARIABLE_OPTIONS, Resource, Scope, Variables
-from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, State, Tensor, TensorType
 from microtir.graph.names import brief, short_name
 from microtir.operators import OperatorRecord
@@ -52,7 +50,9 @@ from microtir.operators.control.definition import PutItem
 from microtir.operators.movement.definition import Relabel, Reshape
 from microtir.operators.state.definition import Assign
 from microtir.rewrite.facts.rules import inferred_shapes
+from microtir.rewrite.imports.older_quantization import legal_form
 from microtir.rewrite.reference import evaluate, known_inputs, known_values
+from microtir.support.unique_names import UniqueNames
 
 
 @dataclass(slots=True)

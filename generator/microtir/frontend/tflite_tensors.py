@@ -22,9 +22,9 @@ from microtir.frontend.tflite_file import (
 from microtir.frontend.tflite_refusals import type_advice, type_title
 from microtir.frontend.tflite_shapes import is_free
 from microtir.frontend.tflite_sparsity import written_out
-from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.operators.common.tflite_schema import TfliteType as FileType
+from microtir.support.unique_names import UniqueNames
 
 _DTYPES: Mapping[int, DType] = MappingProxyType(
     {

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from microtir.frontend import from_onnx
-from microtir.frontend.onnx.axis_orders import inverse, squeezed_order
 from microtir.graph.ir import Graph
+from microtir.rewrite.imports.axis_orders import inverse, squeezed_order
 from microtir.rewrite.reference import execute
 from microtir.rewrite.verify import verify
 from tests.support.onnx_models import (

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from microtir.errors import MicrotirError
 from microtir.frontend.model_bytes import ModelSource, load, summary
-from microtir.frontend.onnx.affine import fold_affine
 from microtir.frontend.onnx.counted_extent import check_counted_extent
 from microtir.frontend.onnx.exporters import with_exporters_option
 from microtir.frontend.onnx.file import OnnxFile, parse
-from microtir.frontend.onnx.float_layers import FloatLayer
 from microtir.frontend.onnx.graph import GraphReader
-from microtir.frontend.onnx.input_order import transpose_inputs_first
-from microtir.frontend.onnx.layout import settle_layout
 from microtir.frontend.onnx.open_extents import with_example
-from microtir.frontend.onnx.quantised import float_layers, fuse_quantised
-from microtir.frontend.onnx.settled_loops import settle_loops
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.module.ir_module import IRModule
+from microtir.rewrite.imports.float_layers import FloatLayer
+from microtir.rewrite.imports.fold_affine import fold_affine
+from microtir.rewrite.imports.fuse_quantised import float_layers, fuse_quantised
+from microtir.rewrite.imports.settle_layout import settle_layout
+from microtir.rewrite.imports.settle_loops import settle_loops
+from microtir.rewrite.imports.transpose_inputs_first import transpose_inputs_first
 from microtir.support.arguments import checked_arguments
 
 

@@ -14,12 +14,10 @@ from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.file import MAX_TENSOR_BYTES
 from microtir.frontend.onnx.known_distances import depends_on, known_distances
 from microtir.frontend.onnx.known_spans import known_span
-from microtir.frontend.onnx.movements import moves_elements
 from microtir.frontend.onnx.reading_budget import MOST_KNOWN_BYTES, ReadingBudget
 from microtir.frontend.onnx.refusals import ONNX_ADVICE
 from microtir.frontend.onnx.row_counts import mixes_rows, row_count_of_results
 from microtir.frontend.support import node_problems
-from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Array, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
@@ -31,7 +29,9 @@ from microtir.operators.common.onnx_values import Distance, RowCount, Value
 from microtir.operators.definition import Trait
 from microtir.operators.movement.definition import Reshape, Transpose
 from microtir.rewrite.facts.rules import inferred_shapes
+from microtir.rewrite.imports.movements import moves_elements
 from microtir.rewrite.reference import evaluate, known_inputs
+from microtir.support.unique_names import UniqueNames
 
 
 @dataclass(slots=True)

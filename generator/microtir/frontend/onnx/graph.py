@@ -11,7 +11,6 @@ from microtir.frontend.onnx.emitter import GraphParts
 from microtir.frontend.onnx.file import FileNode, FileValue, OnnxFile, names_taken
 from microtir.frontend.onnx.named_values import named_result
 from microtir.frontend.onnx.node import NodeReader, UnreadValueError
-from microtir.frontend.onnx.rewrite import needed, with_tensors
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.graph.ir import (
     CountedResult,
@@ -25,6 +24,7 @@ from microtir.graph.ir import (
 from microtir.graph.names import brief
 from microtir.operators.common.onnx_values import TensorSequence, Value
 from microtir.operators.movement.definition import Reshape
+from microtir.rewrite.imports.changed_nodes import needed, with_tensors
 
 
 class GraphReader:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from microtir.dtype import DType
-from microtir.frontend.onnx.movements import moves_elements
 from microtir.graph.ir import Node, Tensor
 from microtir.operators.conversion.definition import CastTo
 from microtir.operators.selection.definition import Select
+from microtir.rewrite.imports.movements import moves_elements
 
 Span = tuple[int, int]
 _WIDE = (DType.INT32, DType.INT64)

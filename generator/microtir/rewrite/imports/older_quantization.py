@@ -18,8 +18,6 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.frontend.older_tables import rescaling_table
-from microtir.frontend.unique_names import UniqueNames
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.names import short_name
 from microtir.graph.operator import Operator
@@ -76,6 +74,8 @@ from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
 from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.rewrite.facts.rules import quantization, scalar_types
+from microtir.rewrite.imports.older_tables import rescaling_table
+from microtir.support.unique_names import UniqueNames
 
 _HALF = 128
 

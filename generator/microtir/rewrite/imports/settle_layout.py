@@ -14,7 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from microtir.frontend.onnx.axis_orders import (
+from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Reshape, Transpose
+from microtir.rewrite.imports.axis_orders import (
     Order,
     inverse,
     is_plain,
@@ -22,10 +25,7 @@ from microtir.frontend.onnx.axis_orders import (
     moves_data,
     squeezed_order,
 )
-from microtir.frontend.unique_names import UniqueNames
-from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
-from microtir.operators.dense.definition import FullyConnected
-from microtir.operators.movement.definition import Reshape, Transpose
+from microtir.support.unique_names import UniqueNames
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.frontend.onnx.rewrite import constant
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add, Mul
@@ -22,6 +21,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.convolution_3d.definition import Conv3D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.transposed_convolution.definition import TransposeConv
+from microtir.rewrite.imports.changed_nodes import constant
 
 _CHANNEL_AXIS: Mapping[type[Operator], int] = MappingProxyType(
     {Conv2D: 0, TransposeConv: 0, FullyConnected: 0, DepthwiseConv2D: 3, Conv3D: 4}

@@ -16,11 +16,6 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.frontend.onnx.float_layers import FloatLayer, float_layer
-from microtir.frontend.onnx.movements import finds_places, moves_elements
-from microtir.frontend.onnx.quantised_chain import Chain, chain_before
-from microtir.frontend.onnx.rewrite import needed, with_tensors
-from microtir.frontend.onnx.stored_constants import stored_bias, stored_weights
 from microtir.graph.ir import (
     Array,
     Graph,
@@ -44,6 +39,11 @@ from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
+from microtir.rewrite.imports.changed_nodes import needed, with_tensors
+from microtir.rewrite.imports.float_layers import FloatLayer, float_layer
+from microtir.rewrite.imports.movements import finds_places, moves_elements
+from microtir.rewrite.imports.quantised_chain import Chain, chain_before
+from microtir.rewrite.imports.stored_constants import stored_bias, stored_weights
 from microtir.rewrite.reference import evaluate
 
 # Unsigned integers are stored as these, less half of their range.

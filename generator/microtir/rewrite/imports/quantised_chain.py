@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from microtir.dtype import DType
-from microtir.frontend.onnx.movements import moves_elements
 from microtir.graph.ir import Node, Tensor
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
@@ -20,6 +19,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Pack
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.ranking.definition import TopK
+from microtir.rewrite.imports.movements import moves_elements
 
 # Layers that clamp their results.
 _ACTIVATED = Conv2D | FullyConnected | Add | Sub | Mul | AveragePool2D

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from microtir.dtype import DType
-from microtir.frontend.onnx.stored_constants import stored_weights
 from microtir.graph.ir import Node, SourceLocation, Tensor
 from microtir.operators import record_of
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
@@ -18,6 +17,7 @@ from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import Softmax
+from microtir.rewrite.imports.stored_constants import stored_weights
 
 _WITH_INTEGERS = (
     Add, AveragePool2D, Concatenation, Conv2D, FullyConnected, Mean, Mul, Pad, Select, Softmax, Sub,

@@ -1,0 +1,1 @@
+"""Graphs as files have them, as the operators of this compiler: layouts, loops, integers."""
