@@ -13,8 +13,8 @@ import pytest
 from microtir import driver
 from microtir.config import CompilationConfig, Target
 from microtir.dtype import DType
-from microtir.frontend.onnx.rewrite import with_tensors
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
+from microtir.graph.rewriting import substitute
 from microtir.memory import moments
 from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add
@@ -109,5 +109,5 @@ def test_a_node_without_another_tensor_is_the_same() -> None:
     assert graph is not None
     first, second = graph.nodes
     other = Tensor("other", TYPE)
-    assert with_tensors(first, {second.output: other}) is first
-    assert with_tensors(second, {second.output: other}).output is other
+    assert substitute(first, {second.output: other}) is first
+    assert substitute(second, {second.output: other}).output is other

@@ -18,7 +18,7 @@ from microtir.support import resources
 from microtir.support.names import module_name_from
 
 if TYPE_CHECKING:
-    from microtir.config import CompilationConfig
+    from microtir.config import CompilationConfig, PassConfig
     from microtir.module.ir_module import IRModule
 
 EXAMPLE = "example:"
@@ -201,7 +201,7 @@ def read_model(model: str, config: CompilationConfig) -> IRModule:
             where=model,
             legal="archives are taken by `microtir run` and `microtir micro create-project`",
         )
-    return unconfigured(model).with_configuration(config)
+    return unconfigured(model, config.pass_config).with_configuration(config)
 
 
 def with_batch_count(config: CompilationConfig, models: Sequence[str]) -> CompilationConfig:
@@ -224,8 +224,8 @@ def with_batch_count(config: CompilationConfig, models: Sequence[str]) -> Compil
     return config.with_(executor=config.executor.with_options({"batch-count": True}))
 
 
-def unconfigured(model: str) -> IRModule:
-    """Return the model as a module without a configuration.
+def unconfigured(model: str, pass_config: PassConfig | None = None) -> IRModule:
+    """Return the model as a module without a configuration; the passes over it have options.
 
     Raises:
         MicrotirError: the file cannot be read, or the model is not supported.
@@ -234,8 +234,9 @@ def unconfigured(model: str) -> IRModule:
 
     said = reading_of(model)
     return frontend.read_model(
-        model_path(model), signature=said.signature, dims=said.dims, input_shapes=said.input_shapes
-    )
+        model_path(model), signature=said.signature, dims=said.dims,
+        input_shapes=said.input_shapes, pass_config=pass_config,
+    )  # fmt: skip
 
 
 def model_problems(model: str) -> tuple[MicrotirError, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from microtir.config import PassConfig
 from microtir.errors import Fix, MicrotirError, UsageError
 from microtir.frontend import tflite
 from microtir.frontend.file_kinds import is_onnx
@@ -23,6 +24,7 @@ def read_model(
     signature: str | None = None,
     dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int | range]] | None = None,
+    pass_config: PassConfig | None = None,
 ) -> IRModule:
     """Read a TFLite or an ONNX model, as `from_tflite` and `from_onnx` do.
 
@@ -32,14 +34,17 @@ def read_model(
         signature: which program of a TFLite file is meant.
         dims: extents of dimensions that an ONNX file gives a name.
         input_shapes: shapes of inputs of an ONNX file, by name.
+        pass_config: options of the passes over the graph, such as `tir.verify_each_pass`.
 
     Raises:
         MicrotirError: the file cannot be read, is damaged or not supported, or has no signatures,
             or shapes of its own.
     """
     if _is_onnx(source, signature, dims):
-        return from_onnx(source, name=name, dims=dims, input_shapes=input_shapes)
-    module = tflite.from_tflite(source, name=name, signature=signature)
+        return from_onnx(
+            source, name=name, dims=dims, input_shapes=input_shapes, pass_config=pass_config
+        )
+    module = tflite.from_tflite(source, name=name, signature=signature, pass_config=pass_config)
     assert module.graph is not None
     _check_shapes(module.graph, input_shapes or {})
     return module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from microtir.config import PassConfig
 from microtir.errors import (
     Fix,
     MicrotirError,
@@ -16,7 +17,8 @@ from microtir.frontend.tflite_graph import GraphReader
 from microtir.graph.names import brief
 from microtir.module.ir_module import IRModule
 from microtir.operators import OperatorRecord
-from microtir.rewrite.imports.older_quantization import with_int8
+from microtir.rewrite.checked import rewritten
+from microtir.rewrite.imports import TFLITE_PASSES
 from microtir.support.arguments import checked_arguments
 
 
@@ -27,6 +29,7 @@ def from_tflite(
     name: str | None = None,
     operators: Sequence[OperatorRecord] = (),
     signature: str | None = None,
+    pass_config: PassConfig | None = None,
 ) -> IRModule:
     """Read a TFLite model.
 
@@ -39,6 +42,7 @@ def from_tflite(
         name: of the graph; by default the file's name without its suffix, "model" for bytes.
         operators: what custom operators of the file mean, see `microtir.custom`.
         signature: which of the file's signatures is read; by default its first subgraph.
+        pass_config: options of the passes over the graph, such as `tir.verify_each_pass`.
 
     Returns:
         A module with a graph and no configuration.
@@ -54,7 +58,7 @@ def from_tflite(
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
         raise summary(model, reader.problems)
-    return IRModule(graph=with_int8(graph))
+    return IRModule(graph=rewritten(graph, TFLITE_PASSES, pass_config or PassConfig()))
 
 
 @checked_arguments

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from enum import Enum
 from typing import ClassVar, Protocol
 
-from microtir.graph.ir import Graph, Node, Tensor
+import numpy as np
+
+from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
+
+
+class Keeps(Enum):
+    """What a rewrite keeps of the outputs."""
+
+    BITS = "every bit"
+    SUMS = "floats, but for the order of sums"
+    NUMBERS = "real numbers, but for what integers round"
+    NOTHING = "nothing that can be compared: another computation is asked for, or there was none"
 
 
 class GraphPass(Protocol):
-    """A rewrite: gives an equivalent graph, the same object if there is nothing to do.
+    """A rewrite: gives another graph, the same object if there is nothing to do.
 
-    One whose `reorders_sums` is true may add floats in another order.
+    One that keeps less than every bit of the outputs says so by an attribute `keeps`.
     """
 
     name: ClassVar[str]
 
     def __call__(self, graph: Graph) -> Graph: ...
+
+
+def keeps(graph_pass: GraphPass) -> Keeps:
+    """Return what a pass keeps of the outputs; every bit if it does not say."""
+    kept = getattr(graph_pass, "keeps", Keeps.BITS)
+    assert isinstance(kept, Keeps)
+    return kept
 
 
 def with_nodes(graph: Graph, nodes: Iterable[Node]) -> Graph:
@@ -71,8 +90,25 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 def substitute(node: Node, tensors: Mapping[Tensor, Tensor]) -> Node:
     """Return the node with its inputs and outputs replaced; itself if none of them is."""
+    if tensors.keys().isdisjoint(node.inputs) and tensors.keys().isdisjoint(node.outputs):
+        return node
     inputs = tuple(tensors.get(tensor, tensor) for tensor in node.inputs)
     outputs = tuple(tensors.get(tensor, tensor) for tensor in node.outputs)
-    if inputs == node.inputs and outputs == node.outputs:
-        return node
     return replace(node, inputs=inputs, outputs=outputs)
+
+
+def live_nodes(nodes: Iterable[Node], outputs: Iterable[Tensor]) -> list[Node]:
+    """Return the nodes that outputs depend on, in their order."""
+    wanted, live = set(outputs), []
+    for node in reversed(list(nodes)):
+        if not wanted.isdisjoint(node.outputs):
+            live.append(node)
+            wanted.update(node.inputs)
+    return live[::-1]
+
+
+def constant(name: str, type_: TensorType, values: Array) -> Tensor:
+    """Return a constant of a type, whose values nobody changes."""
+    data = np.ascontiguousarray(values, type_.dtype.value)
+    data.flags.writeable = False
+    return Tensor(name, type_, data)

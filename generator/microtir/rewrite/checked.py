@@ -10,7 +10,7 @@ from microtir.config import PassConfig
 from microtir.dtype import DType
 from microtir.errors import GraphError
 from microtir.graph.ir import Array, Graph, Tensor
-from microtir.graph.rewriting import GraphPass, named_apart
+from microtir.graph.rewriting import GraphPass, Keeps, keeps, named_apart
 from microtir.rewrite.reference import execute, execute_steps
 from microtir.rewrite.verify import verify
 
@@ -18,6 +18,8 @@ _SAMPLES = 2
 _RUNS = 12  # where states change
 _SEED = 20
 _ROUNDING = 2.0**-16  # of the largest value
+_STEPS = 2.0**-4  # of the largest value: what one step in each of many layers comes to
+_LARGEST_QUANTISED = 2  # bytes
 
 
 def rewritten(graph: Graph, passes: Sequence[GraphPass], options: PassConfig) -> Graph:
@@ -36,22 +38,17 @@ def rewritten(graph: Graph, passes: Sequence[GraphPass], options: PassConfig) ->
             continue
         if options.verify_each_pass or options.replay_each_pass:
             _verify_after(graph_pass.name, graph)
-        if options.replay_each_pass:
-            check_meaning(before, graph, graph_pass.name, _reorders(graph_pass))
+        if options.replay_each_pass and keeps(graph_pass) is not Keeps.NOTHING:
+            check_meaning(before, graph, graph_pass.name, keeps(graph_pass))
     verify(graph)
     return graph
 
 
-def _reorders(graph_pass: GraphPass) -> bool:
-    """Return whether a pass says that sums of floats come in another order behind it."""
-    return bool(getattr(graph_pass, "reorders_sums", False))
-
-
-def check_meaning(before: Graph, after: Graph, name: str, reorders_sums: bool = False) -> None:
+def check_meaning(before: Graph, after: Graph, name: str, kept: Keeps = Keeps.BITS) -> None:
     """Compare every output of two graphs, bit for bit, on random inputs.
 
     Where states have become others, the results of runs one after the other are compared.  Where
-    sums come in another order, floats may differ by what rounding makes of that.
+    a pass keeps less than bits, numbers may differ by what rounding makes of that.
 
     Raises:
         GraphError: the pass `name` changed one; says the first element that differs.
@@ -64,38 +61,43 @@ def check_meaning(before: Graph, after: Graph, name: str, reorders_sums: bool = 
         for expected, actual in zip(
             execute_steps(before, steps), execute_steps(after, steps), strict=True
         ):
-            _compare(expected, actual, before, name, reorders_sums)
+            _compare(expected, actual, before, name, kept)
         return
     for _ in range(_SAMPLES):
         inputs = {t.name: _random(generator, before, t) for t in before.inputs}
         # States that no result depends on go, and with them what they were.
-        kept = {t.name for t in (*before.results, *after.outputs)}
-        expected = {n: value for n, value in execute(before, inputs).items() if n in kept}
+        names = {t.name for t in (*before.results, *after.outputs)}
+        expected = {n: value for n, value in execute(before, inputs).items() if n in names}
         actual = execute(after, {t.name: inputs[t.name] for t in after.inputs})
-        _compare(expected, actual, before, name, reorders_sums)
+        _compare(expected, actual, before, name, kept)
 
 
 def _compare(
     expected: Mapping[str, Array], actual: Mapping[str, Array], graph: Graph, name: str,
-    reorders_sums: bool,
+    kept: Keeps,
 ) -> None:  # fmt: skip
     """Refuse an output that differs."""
     for output, value in expected.items():
-        if output not in actual or not _is_same(value, actual[output], reorders_sums):
+        if output not in actual or not _is_same(value, actual[output], kept):
             raise GraphError(
                 f"pass '{name}' changed the output '{output}'{_first(value, actual, output)}",
                 where=f"graph '{graph.name}'",
             )
 
 
-def _is_same(expected: Array, actual: Array, reorders_sums: bool) -> bool:
+def _is_same(expected: Array, actual: Array, kept: Keeps) -> bool:
     if actual.tobytes() == expected.tobytes():
         return True
-    alike = (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
-    if not (reorders_sums and alike and expected.dtype.kind == "f"):
+    if (actual.shape, actual.dtype) != (expected.shape, expected.dtype) or kept is Keeps.BITS:
         return False
-    size = float(np.abs(expected).max(initial=0.0))
-    return bool(np.allclose(actual, expected, rtol=0.0, atol=_ROUNDING * size))
+    if expected.dtype.kind == "f":
+        size = float(np.abs(expected).max(initial=0.0))
+        error = _ROUNDING if kept is Keeps.SUMS else _STEPS
+        return bool(np.allclose(actual, expected, rtol=0.0, atol=error * size, equal_nan=True))
+    if kept is Keeps.SUMS or expected.dtype.itemsize > _LARGEST_QUANTISED:
+        return False
+    difference = np.abs(actual.astype(np.int64) - expected.astype(np.int64)).max(initial=0)
+    return bool(difference <= _STEPS * (1 << 8 * expected.dtype.itemsize))
 
 
 def _first(value: Array, actual: Mapping[str, Array], output: str) -> str:

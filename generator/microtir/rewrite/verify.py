@@ -152,7 +152,9 @@ def _tensors(graph: Graph) -> Iterator[GraphError]:
 
 def _quantization(tensor: Tensor, quant: Quantization) -> Iterator[tuple[str, str]]:
     if not tensor.dtype.is_int:
-        yield f"{tensor.dtype.value} is quantised", "integer types"
+        # A constant may remember what it was stored as until the layers of integers are found.
+        if tensor.data is None:
+            yield f"{tensor.dtype.value} is quantised", "integer types"
         return
     count = 1
     if quant.axis is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 
+from microtir.config import PassConfig
 from microtir.errors import MicrotirError
 from microtir.frontend.model_bytes import ModelSource, load, summary
 from microtir.frontend.onnx.counted_extent import check_counted_extent
@@ -14,12 +16,10 @@ from microtir.frontend.onnx.graph import GraphReader
 from microtir.frontend.onnx.open_extents import with_example
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.module.ir_module import IRModule
+from microtir.rewrite.checked import rewritten
+from microtir.rewrite.imports import ONNX_PASSES
 from microtir.rewrite.imports.float_layers import FloatLayer
-from microtir.rewrite.imports.fold_affine import fold_affine
-from microtir.rewrite.imports.fuse_quantised import float_layers, fuse_quantised
-from microtir.rewrite.imports.settle_layout import settle_layout
-from microtir.rewrite.imports.settle_loops import settle_loops
-from microtir.rewrite.imports.transpose_inputs_first import transpose_inputs_first
+from microtir.rewrite.imports.fuse_quantised import FuseQuantised, float_layers
 from microtir.support.arguments import checked_arguments
 
 
@@ -30,6 +30,7 @@ def from_onnx(
     name: str | None = None,
     dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int | range]] | None = None,
+    pass_config: PassConfig | None = None,
 ) -> IRModule:
     """Read an ONNX model.
 
@@ -44,6 +45,7 @@ def from_onnx(
             most, and compiled with the option `batch-count` each run is told how many entries
             there are.
         input_shapes: shapes of inputs, by name; one extent of all may be a range, too.
+        pass_config: options of the passes over the graph, such as `tir.verify_each_pass`.
 
     Returns:
         A module with a graph and no configuration.
@@ -63,8 +65,7 @@ def from_onnx(
     if reader.problems:
         raise summary(model, _explained(reader, file, shapes, source))
     check_counted_extent(graph, file, shapes)
-    fused = fuse_quantised(settle_loops(settle_layout(graph)))
-    return IRModule(graph=fold_affine(transpose_inputs_first(fused)))
+    return IRModule(graph=rewritten(graph, ONNX_PASSES, pass_config or PassConfig()))
 
 
 @checked_arguments
@@ -112,4 +113,5 @@ def onnx_float_layers(
     folder = Path(source).parent if isinstance(source, str | Path) else None
     file = parse(model.data, model.file, folder)
     graph = GraphReader(file, InputShapes(dims or {}, input_shapes or {})).graph("")
-    return float_layers(settle_layout(graph))
+    before = takewhile(lambda graph_pass: graph_pass.name != FuseQuantised.name, ONNX_PASSES)
+    return float_layers(rewritten(graph, tuple(before), PassConfig()))

@@ -22,9 +22,9 @@ from microtir.graph.ir import (
     TensorType,
 )
 from microtir.graph.names import brief
+from microtir.graph.rewriting import live_nodes, substitute
 from microtir.operators.common.onnx_values import TensorSequence, Value
 from microtir.operators.movement.definition import Reshape
-from microtir.rewrite.imports.changed_nodes import needed, with_tensors
 
 
 class GraphReader:
@@ -65,7 +65,7 @@ class GraphReader:
             name=name,
             inputs=inputs,
             outputs=outputs,
-            nodes=tuple(needed(self._parts.nodes, outputs)),
+            nodes=tuple(live_nodes(self._parts.nodes, outputs)),
             source_sha256=self._file.sha256,
             source_bytes=self._file.size,
             counted=tuple(self._counted),
@@ -163,7 +163,7 @@ class GraphReader:
                 self._counted.append(CountedResult(own.name, known.axis, title))
         if not outputs:
             self.problems += empty
-        self._parts.nodes = [with_tensors(node, renamed) for node in self._parts.nodes]
+        self._parts.nodes = [substitute(node, renamed) for node in self._parts.nodes]
         return tuple(outputs)
 
     def _name_values(self, own: Tensor, name: str, given: Tensor) -> None:

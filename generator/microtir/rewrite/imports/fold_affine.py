@@ -7,21 +7,22 @@ a factor and a term for each channel.  In floats they are part of the layer, whi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
 from microtir.graph.operator import Operator
+from microtir.graph.rewriting import Keeps, constant
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.convolution_3d.definition import Conv3D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.transposed_convolution.definition import TransposeConv
-from microtir.rewrite.imports.changed_nodes import constant
 
 _CHANNEL_AXIS: Mapping[type[Operator], int] = MappingProxyType(
     {Conv2D: 0, TransposeConv: 0, FullyConnected: 0, DepthwiseConv2D: 3, Conv3D: 4}
@@ -29,28 +30,34 @@ _CHANNEL_AXIS: Mapping[type[Operator], int] = MappingProxyType(
 """Axis of the output channels in the weights of each kind of layer."""
 
 
-def fold_affine(graph: Graph) -> Graph:
-    """Return the graph with layers that add and multiply what came right after them."""
-    consumers = graph.consumers()
-    nodes: list[Node] = []
-    made: dict[Tensor, int] = {}  # which node gives a tensor
-    for node in graph.nodes:
-        layer, values = _layer_and_values(node, nodes, made)
-        if layer is None or values is None or layer.outputs[0] in graph.outputs:
-            folded = None
-        else:
-            alone = len(layer.outputs) == 1 and consumers[layer.output] == (node,)
-            folded = _folded(layer, node, values) if alone else None
-        if folded is None or layer is None:
-            made.update(dict.fromkeys(node.outputs, len(nodes)))
-            nodes.append(node)
-            continue
-        place = made[layer.output]
-        nodes[place] = folded
-        made[folded.output] = place
-        # What was known of the layer's consumers is true of what takes its place.
-        consumers[folded.output] = consumers.get(node.output, ())
-    return replace(graph, nodes=tuple(nodes))
+@dataclass(frozen=True, slots=True)
+class FoldAffine:
+    """Folds what is multiplied and added behind a layer into its weights and bias."""
+
+    name: ClassVar[str] = "fold_affine"
+    keeps: ClassVar[Keeps] = Keeps.SUMS
+
+    def __call__(self, graph: Graph) -> Graph:
+        consumers = graph.consumers()
+        nodes: list[Node] = []
+        made: dict[Tensor, int] = {}  # which node gives a tensor
+        for node in graph.nodes:
+            layer, values = _layer_and_values(node, nodes, made)
+            if layer is None or values is None or layer.outputs[0] in graph.outputs:
+                folded = None
+            else:
+                alone = len(layer.outputs) == 1 and consumers[layer.output] == (node,)
+                folded = _folded(layer, node, values) if alone else None
+            if folded is None or layer is None:
+                made.update(dict.fromkeys(node.outputs, len(nodes)))
+                nodes.append(node)
+                continue
+            place = made[layer.output]
+            nodes[place] = folded
+            made[folded.output] = place
+            # What was known of the layer's consumers is true of what takes its place.
+            consumers[folded.output] = consumers.get(node.output, ())
+        return replace(graph, nodes=tuple(nodes))
 
 
 def _layer_and_values(

@@ -10,8 +10,8 @@ stays between such operators is stored less 128, uint16 less 32,768.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,17 +20,17 @@ from microtir.graph.ir import (
     Array,
     Graph,
     Node,
-    Quantization,
     SourceLocation,
     Tensor,
     TensorType,
 )
+from microtir.graph.rewriting import Keeps, live_nodes, substitute
 from microtir.operators import record_of
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
 from microtir.operators.common.attributes import Activation, Rescaling
 from microtir.operators.common.types import QUANTISED
-from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize, Tabulated
+from microtir.operators.conversion.definition import Dequantize, Quantize, Tabulated
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
@@ -39,125 +39,32 @@ from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
-from microtir.rewrite.imports.changed_nodes import needed, with_tensors
 from microtir.rewrite.imports.float_layers import FloatLayer, float_layer
-from microtir.rewrite.imports.movements import finds_places, moves_elements
+from microtir.rewrite.imports.movements import has_one_scale, moves
 from microtir.rewrite.imports.quantised_chain import Chain, chain_before
 from microtir.rewrite.imports.stored_constants import stored_bias, stored_weights
 from microtir.rewrite.reference import evaluate
 
-# Unsigned integers are stored as these, less half of their range.
-_SIGNED = MappingProxyType({DType.UINT8: DType.INT8, DType.UINT16: DType.INT16})
 
+@dataclass(frozen=True, slots=True)
+class FuseQuantised:
+    """Has integer layers where a float one stands between conversions."""
 
-def fuse_quantised(graph: Graph) -> Graph:
-    """Return the graph with integer layers where a float one stands between conversions."""
-    return _forgotten(_Fusion(_signed(_settled(graph))).graph())
+    name: ClassVar[str] = "fuse_quantised"
+    keeps: ClassVar[Keeps] = Keeps.NUMBERS
+
+    def __call__(self, graph: Graph) -> Graph:
+        return _Fusion(graph).graph()
 
 
 def float_layers(graph: Graph) -> tuple[FloatLayer, ...]:
-    """Return what `fuse_quantised` leaves in floats between integers."""
-    fusion = _Fusion(_signed(_settled(graph)))
+    """Return what `FuseQuantised` leaves in floats between integers."""
+    fusion = _Fusion(graph)
     fusion.graph()
     return tuple(fusion.left.values())
 
 
-# --- types ----------------------------------------------------------------------------------------
-
-
-def _settled(graph: Graph) -> Graph:
-    """Give integers of a caller the scale that their one reader says they have."""
-    typed: dict[Tensor, Tensor] = {}
-    consumers = graph.consumers()
-    for node in graph.nodes:
-        if not isinstance(node.op, CastTo) or node.output in graph.outputs:
-            continue
-        source, wanted = node.inputs[0], node.output.type
-        is_free = source in graph.inputs and source.type == replace(wanted, quantization=None)
-        if is_free and consumers[source] == (node,) and source not in graph.outputs:
-            typed[source] = Tensor(source.name, wanted)
-            typed[node.output] = typed[source]
-    nodes = [
-        node for node in (with_tensors(node, typed) for node in graph.nodes)
-        if not (isinstance(node.op, CastTo) and node.inputs[0] is node.output)
-    ]  # fmt: skip
-    inputs = tuple(typed.get(tensor, tensor) for tensor in graph.inputs)
-    return replace(graph, inputs=inputs, nodes=tuple(nodes))
-
-
-def _signed(graph: Graph) -> Graph:
-    """Return the graph with signed integers for unsigned ones that only conversions and moves see.
-
-    What a caller gives or takes is converted where it enters or leaves.
-    """
-    consumers = graph.consumers()
-    tensors = (*graph.inputs, *(tensor for node in graph.nodes for tensor in node.outputs))
-    candidates = {t for t in tensors if t.dtype in _SIGNED and _per_tensor(t)}
-    before = -1
-    while before != len(candidates):
-        before = len(candidates)
-        for node in graph.nodes:
-            seen = {t for t in (*node.inputs, *node.outputs) if t.dtype in _SIGNED}
-            if not _takes_either(node) or not seen <= candidates:
-                candidates -= seen
-    ports = {*graph.inputs, *graph.outputs}
-    typed = {
-        tensor: Tensor(f"{tensor.name}_signed" * (tensor in ports) or tensor.name, signed)
-        for tensor in dict.fromkeys(tensors)
-        if tensor in candidates
-        and (consumers.get(tensor) or (tensor in graph.outputs and tensor not in graph.inputs))
-        for signed in (_less_half(tensor.type),)
-    }
-    inside = [with_tensors(node, typed) for node in graph.nodes]
-    entering = [_converted(t, typed[t], consumers[t][0]) for t in graph.inputs if t in typed]
-    makers = {tensor: node for node in graph.nodes for tensor in node.outputs}
-    leaving = [
-        _converted(typed[t], t, makers[t])
-        for t in dict.fromkeys(graph.outputs)
-        if t in typed and t not in graph.inputs
-    ]
-    return replace(graph, nodes=(*entering, *inside, *leaving))
-
-
-def _converted(source: Tensor, result: Tensor, near: Node) -> Node:
-    """Return what makes signed integers of a caller's, or the reverse; `near` is its node."""
-    name = f"{result.name}_unsigned" if result.dtype in _SIGNED else result.name
-    return replace(near, op=Quantize(), inputs=(source,), outputs=(result,), name=name)
-
-
-def _takes_either(node: Node) -> bool:
-    """Return whether a node does the same with either sort of integers of equal real values."""
-    return isinstance(node.op, Quantize | Dequantize) or _moves(node)
-
-
-def _less_half(type_: TensorType) -> TensorType:
-    quant, signed = type_.quant, _SIGNED[type_.dtype]
-    shifted = Quantization(quant.scales, (quant.zero_point + signed.min,))
-    return TensorType(type_.shape, signed, shifted)
-
-
-def _per_tensor(tensor: Tensor) -> bool:
-    quant = tensor.type.quantization
-    return quant is not None and not quant.is_per_channel
-
-
-def _forgotten(graph: Graph) -> Graph:
-    """Return the graph with float constants that no longer remember what they were stored as."""
-    plain = {
-        tensor: replace(tensor, type=replace(tensor.type, quantization=None))
-        for node in graph.nodes
-        for tensor in node.inputs
-        if tensor.dtype.is_float and tensor.type.quantization is not None
-    }
-    return replace(graph, nodes=tuple(with_tensors(node, plain) for node in graph.nodes))
-
-
 # --- operators ------------------------------------------------------------------------------------
-
-
-def _moves(node: Node) -> bool:
-    """Return whether elements of the outputs are some of an input, or say where one is."""
-    return moves_elements(node.op) or finds_places(node.op)
 
 
 def _is_exact(stored: Tensor, result: Tensor) -> bool:
@@ -190,18 +97,18 @@ class _Fusion:
     def graph(self) -> Graph:
         """Return the new graph."""
         for old in self._old.nodes:
-            node = with_tensors(old, self._renamed)
+            node = substitute(old, self._renamed)
             for made in self._found(node) or (node,):
                 self._made.update(dict.fromkeys(made.outputs, made))
         nodes = dict.fromkeys(self._made.values())
         outputs = tuple(self._renamed.get(tensor, tensor) for tensor in self._old.outputs)
-        return replace(self._old, nodes=tuple(needed(nodes, outputs)), outputs=outputs)
+        return replace(self._old, nodes=tuple(live_nodes(nodes, outputs)), outputs=outputs)
 
     def _found(self, node: Node) -> tuple[Node, ...]:
         """Return what a node becomes; nothing if it stays."""
         if isinstance(node.op, Quantize) and node.inputs[0].dtype is DType.FLOAT32:
             return self._quantised(node) if node.output.dtype in QUANTISED else ()
-        if _moves(node) and node.inputs[0].dtype is DType.FLOAT32:
+        if moves(node) and node.inputs[0].dtype is DType.FLOAT32:
             return self._moved(node)
         return ()
 
@@ -211,7 +118,7 @@ class _Fusion:
         if node is None or not isinstance(node.op, Dequantize):
             return None
         source = node.inputs[0]
-        return source if source.dtype in QUANTISED and _per_tensor(source) else None
+        return source if source.dtype in QUANTISED and has_one_scale(source) else None
 
     def _moved(self, node: Node) -> tuple[Node, ...]:
         """Move the integers, and dequantise behind; places of elements are the same."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.indexing.definition import Gather, GatherNd
 from microtir.operators.movement.definition import (
@@ -38,3 +39,14 @@ def moves_elements(op: Operator) -> bool:
 def finds_places(op: Operator) -> bool:
     """Return whether the result is where elements are, by their order alone."""
     return isinstance(op, ArgMax | ArgMin)
+
+
+def moves(node: Node) -> bool:
+    """Return whether elements of the outputs are some of an input, or say where one is."""
+    return moves_elements(node.op) or finds_places(node.op)
+
+
+def has_one_scale(tensor: Tensor) -> bool:
+    """Return whether integers are quantised with one scale for all of them."""
+    quant = tensor.type.quantization
+    return quant is not None and not quant.is_per_channel

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.names import short_name
 from microtir.graph.operator import Operator
+from microtir.graph.rewriting import Keeps
 from microtir.operators import record_of
 from microtir.operators.activations.curve_table import curve_table
 from microtir.operators.activations.definition import (
@@ -91,23 +93,29 @@ EXACT: frozenset[type[Operator]] = frozenset(
 """Operators whose kernels of int8 and of uint8 give the same bits, 128 apart."""
 
 
-def with_int8(graph: Graph) -> Graph:
-    """Return the graph with operators of int8 for those of the older quantisation."""
-    if not any(map(_is_older, graph.nodes)):
-        return graph
-    names = UniqueNames()
-    for tensor in graph.tensors():
-        names.take(tensor.name)
-    labels = UniqueNames()
-    for node in graph.nodes:
-        labels.take(node.name)
-    rewriter = _Rewriter(names, labels, graph.nodes[0].source.file)
-    nodes = [new for node in graph.nodes for new in rewriter.nodes_of(node)]
-    return replace(graph, nodes=(*nodes, *rewriter.stored(graph.outputs)))
+@dataclass(frozen=True, slots=True)
+class OlderQuantization:
+    """Computes in int8 what the older quantisation has in uint8."""
+
+    name: ClassVar[str] = "older_quantization"
+    keeps: ClassVar[Keeps] = Keeps.NOTHING  # weights with a zero point have no meaning before
+
+    def __call__(self, graph: Graph) -> Graph:
+        if not any(map(_is_older, graph.nodes)):
+            return graph
+        names = UniqueNames()
+        for tensor in graph.tensors():
+            names.take(tensor.name)
+        labels = UniqueNames()
+        for node in graph.nodes:
+            labels.take(node.name)
+        rewriter = _Rewriter(names, labels, graph.nodes[0].source.file)
+        nodes = [new for node in graph.nodes for new in rewriter.nodes_of(node)]
+        return replace(graph, nodes=(*nodes, *rewriter.stored(graph.outputs)))
 
 
 def legal_form(node: Node) -> Node:
-    """Return a node as `with_int8` makes it of one, for checks."""
+    """Return a node as `OlderQuantization` makes it of one, for checks."""
     if not _is_older(node):
         return node
     return _Rewriter(UniqueNames(), UniqueNames(), node.source.file).nodes_of(node)[-1]

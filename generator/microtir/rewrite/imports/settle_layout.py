@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
+from microtir.graph.rewriting import Keeps
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape, Transpose
 from microtir.rewrite.imports.axis_orders import (
@@ -41,9 +43,15 @@ class View:
         return is_plain(self.order)
 
 
-def settle_layout(graph: Graph) -> Graph:
-    """Return the graph with as few transposes as were found to do."""
-    return _Layout(graph).graph()
+@dataclass(frozen=True, slots=True)
+class SettleLayout:
+    """Moves transposes to where they cancel, or cost least."""
+
+    name: ClassVar[str] = "settle_layout"
+    keeps: ClassVar[Keeps] = Keeps.SUMS
+
+    def __call__(self, graph: Graph) -> Graph:
+        return _Layout(graph).graph()
 
 
 class _Layout:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.operators.arithmetic.definition import Add
@@ -12,16 +13,21 @@ from microtir.operators.movement.definition import Reshape, StridedSlice
 from microtir.operators.state.definition import Assign
 
 
-def settle_loops(graph: Graph) -> Graph:
-    """Return the graph with loops as the passes over graphs want them.
+@dataclass(frozen=True, slots=True)
+class SettleLoops:
+    """Leaves in loops what each turn computes anew, and hands on what is needed.
 
     Values that nothing needs do not go from turn to turn; what no turn changes is computed before
     the loop; values are given their new ones at the end of a turn.
     """
-    if not any(isinstance(node.op, Repeat) for node in graph.nodes):
-        return graph
-    nodes, _ = _settled(_needed(_without_lists(graph)), 0)
-    return replace(graph, nodes=tuple(nodes))
+
+    name: ClassVar[str] = "settle_loops"
+
+    def __call__(self, graph: Graph) -> Graph:
+        if not any(isinstance(node.op, Repeat) for node in graph.nodes):
+            return graph
+        nodes, _ = _settled(_needed(_without_lists(graph)), 0)
+        return replace(graph, nodes=tuple(nodes))
 
 
 # --- lists of which the last item is taken --------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from microtir.dtype import DType
 from microtir.graph.ir import Quantization, Tensor, TensorType
-from microtir.rewrite.imports.changed_nodes import constant
+from microtir.graph.rewriting import constant
 
 _INT32_LIMIT = 1 << 31
 _ROUNDINGS = 2.0**-20  # a part that a few roundings to float32 stay below

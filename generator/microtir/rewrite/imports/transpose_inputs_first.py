@@ -7,29 +7,35 @@ and both run row by row.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.operators.conversion.definition import Quantize
 from microtir.operators.movement.definition import Transpose
 
 
-def transpose_inputs_first(graph: Graph) -> Graph:
-    """Return the graph with transposes of converted inputs before the conversions."""
-    made = {node.output: node for node in graph.nodes if len(node.outputs) == 1}
-    behind = {
-        made[node.inputs[0]].name: node
-        for node in graph.nodes
-        if isinstance(node.op, Transpose) and _is_converted_input(graph, made, node.inputs[0])
-    }
-    moved = {node.name for node in behind.values()}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if node.name in behind:
-            nodes += _turned(node, behind[node.name])
-        elif node.name not in moved:
-            nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
+@dataclass(frozen=True, slots=True)
+class TransposeInputsFirst:
+    """Moves the axes of inputs before their elements are converted."""
+
+    name: ClassVar[str] = "transpose_inputs_first"
+
+    def __call__(self, graph: Graph) -> Graph:
+        made = {node.output: node for node in graph.nodes if len(node.outputs) == 1}
+        behind = {
+            made[node.inputs[0]].name: node
+            for node in graph.nodes
+            if isinstance(node.op, Transpose) and _is_converted_input(graph, made, node.inputs[0])
+        }
+        moved = {node.name for node in behind.values()}
+        nodes: list[Node] = []
+        for node in graph.nodes:
+            if node.name in behind:
+                nodes += _turned(node, behind[node.name])
+            elif node.name not in moved:
+                nodes.append(node)
+        return replace(graph, nodes=tuple(nodes))
 
 
 def _is_converted_input(graph: Graph, made: dict[Tensor, Node], tensor: Tensor) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.graph.rewriting import named_apart, with_nodes
+from microtir.graph.rewriting import Keeps, named_apart, with_nodes
 from microtir.operators.activations.definition import Logistic, Tanh
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.control.definition import PutItem
@@ -34,7 +34,7 @@ class FuseLstmLoops:
     """
 
     name: ClassVar[str] = "fuse_lstm_loops"
-    reorders_sums: ClassVar[bool] = True
+    keeps: ClassVar[Keeps] = Keeps.SUMS
 
     def __call__(self, graph: Graph) -> Graph:
         # From the last one on: the numbers of those before stay.
