@@ -24,7 +24,7 @@ from microtir.lowering.constant_placement import placed_constants
 from microtir.lowering.excess import refuse_excess
 from microtir.lowering.extra_passes import ExtraPasses, applied
 from microtir.lowering.function_lowering import FunctionLowering, emitted, merged
-from microtir.lowering.graph_lowering import lowered_graph
+from microtir.lowering.graph_lowering import offloaded_graph, optimised_graph
 from microtir.lowering.inputs import configured, module_of
 from microtir.lowering.outcome import Compiler, artifact_of, code_of, module_with
 from microtir.lowering.ports import state_bytes
@@ -119,13 +119,13 @@ def _lower_model(
     assert original is not None, "functions go another way"
     module = replace(module, graph=requested_graph(original, config))
     assert module.graph is not None
+    see("request", module.graph)
     records = records or Measured.of(config, kernel_names())
     # The passes know no limit, so that a search runs them once.
-    graph = lowered_graph(
-        module.graph, config, lowering.extra, libraries,
-        lambda node: least_cost(node, config),
-    )  # fmt: skip
+    graph = optimised_graph(module.graph, config, lowering.extra)
     see("graph", graph)
+    graph = offloaded_graph(graph, config, libraries, lambda node: least_cost(node, config))
+    see("offload", graph)
     shared = Shared.of(graph, name, lowering, see, records)
     compiled = partial(compile_once, replace(module, graph=graph), config, shared=shared)
     plan_of = partial(shared.planned, graph)

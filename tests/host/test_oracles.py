@@ -18,7 +18,7 @@ from microtir.host.oracle import Oracle, check_format, expected_outputs
 from microtir.host.runtimes import OnnxRuntimeSession, Ports
 from microtir.host.samples import SampleBatch
 from microtir.rewrite.reference import execute, execute_steps
-from microtir.rewrite.requests.bound_states import with_bound_states
+from microtir.rewrite.requests.bound_states import BindStates
 from tests.support.command import FLOAT, INT8
 from tests.support.onnx_models import Array, ml_model_of, ml_node, model_of, typed
 from tests.support.stateful import running_sum
@@ -69,7 +69,7 @@ def test_states_are_handed_on(dtype: Any) -> None:
     ports = {name: typed(name, (1, 3), dtype) for name in ("past", "x", "y", "present")}
     inputs, outputs = [ports["past"], ports["x"]], [ports["present"], ports["y"]]
     model = model_of(nodes, inputs, outputs)
-    graph = with_bound_states(graph_of(model), states("past=present"))
+    graph = BindStates(states("past=present"))(graph_of(model))
     given = np.arange(18, dtype=np.float32).reshape(6, 1, 3)
     samples = SampleBatch(tuple({"x": x} for x in given), steps=3)
     found = expected_outputs(Oracle.ONNXRUNTIME, graph, model, samples).values

@@ -11,7 +11,7 @@ import pytest
 from microtir.config.enums import Numerics
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.rewrite.reference import execute
-from microtir.rewrite.requests.numerics import with_numerics
+from microtir.rewrite.requests.numerics import ChooseNumerics
 from microtir.rewrite.requests.unlike_scales import stored_as_is
 from tests.frontend.models import Value, model, read, refusal
 from tests.operators.test_unlike_scales import computed, ran
@@ -117,14 +117,14 @@ def test_a_copied_result_is_told() -> None:
     """What to do is said with it: LiteRT's numerics, where they rescale."""
     x = Value((4,), np.int8, None, (0.05,), (0,))
     graph = read(model(Code.TANH, [x], Value((4,), np.int8, None, (0.01,), (3,))))
-    (told,) = stored_as_is(with_numerics(graph, Numerics.TFLM))
+    (told,) = stored_as_is(ChooseNumerics(Numerics.TFLM)(graph))
     assert told.name == "y0"
     assert told.what == (
         "it copies integers stored with scale 0.0078125 and zero point 0"
         " as such with scale 0.00999999978 and zero point 3"
     )
     assert "rescales, as LiteRT does" in told.fix.command
-    assert not stored_as_is(with_numerics(graph, Numerics.TFLITE_REF))
+    assert not stored_as_is(ChooseNumerics(Numerics.TFLITE_REF)(graph))
 
 
 @pytest.mark.tools

@@ -24,7 +24,7 @@ from microtir.operators.common.tflite_schema import (
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.rewrite.reference import execute, execute_steps
-from microtir.rewrite.requests.numerics import with_numerics
+from microtir.rewrite.requests.numerics import ChooseNumerics
 from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.batch import load_batch
@@ -51,7 +51,7 @@ class HybridCase:
     def graph(self) -> Graph:
         graph = from_tflite(self.model, name=self.name).graph
         assert graph is not None
-        return with_numerics(graph, Numerics.TFLITE_REF)
+        return ChooseNumerics(Numerics.TFLITE_REF)(graph)
 
 
 def draw(code: BuiltinOperator, seed: int) -> HybridCase:
@@ -131,7 +131,7 @@ def test_sequences_of_recurrent_layers_equal_litert(operator: str) -> None:
     """Over 50 runs, up to the order of sums: inputs and hidden states are quantised in a step."""
     for seed in range(12):
         case = generate(operator, seed, HYBRID)
-        graph = with_numerics(case.graph(), Numerics.TFLITE_REF)
+        graph = ChooseNumerics(Numerics.TFLITE_REF)(case.graph())
         verify(graph)
         steps = steps_of(case)
         (x,), (y,) = graph.arguments, graph.results
@@ -150,7 +150,7 @@ def test_c_of_recurrent_layers_equals_the_meaning(tmp_path: Path) -> None:
         for case in cases
     ]
     for case, model in zip(cases, load_batch(artifacts, tmp_path, flags=STRICT), strict=True):
-        graph = with_numerics(case.graph(), Numerics.TFLITE_REF)
+        graph = ChooseNumerics(Numerics.TFLITE_REF)(case.graph())
         (x,), (y,) = graph.arguments, graph.results
         steps = [{x.name: values} for values in steps_of(case, 6)]
         for given, expected in zip(steps, execute_steps(graph, steps), strict=True):
@@ -163,7 +163,7 @@ def test_other_numerics_keep_float_layers() -> None:
     """Without the option a hybrid layer multiplies floats by widened weights."""
     graph = from_tflite(draw(Code.CONV_2D, 0).model).graph
     assert graph is not None
-    assert with_numerics(graph, Numerics.TFLM) is graph
+    assert ChooseNumerics(Numerics.TFLM)(graph) is graph
 
 
 def test_missing_scales_are_refused() -> None:

@@ -25,7 +25,7 @@ from microtir.operators.movement.tflite import PadV2Options
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.unary.definition import may_leave_float32
 from microtir.rewrite.reference import execute
-from microtir.rewrite.requests.numerics import with_numerics
+from microtir.rewrite.requests.numerics import ChooseNumerics
 from microtir.rewrite.requests.unlike_scales import stored_as_is
 from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import TfliteBuilder
@@ -64,7 +64,7 @@ def read(model: bytes, numerics: Numerics) -> Graph:
     """Return a model with the layers of a reference."""
     graph = from_tflite(model).graph
     assert graph is not None
-    graph = with_numerics(graph, numerics)
+    graph = ChooseNumerics(numerics)(graph)
     verify(graph)
     return graph
 
@@ -154,7 +154,7 @@ def ran(run: Callable[[], list[Array]]) -> list[Array] | None:
 def computed(case: Case, numerics: Numerics) -> list[Array] | None:
     """Return what the graph of a case computes; None where a diagnostic refuses it."""
     try:
-        graph = with_numerics(case.graph(), numerics)
+        graph = ChooseNumerics(numerics)(case.graph())
     except MicrotirError:
         return None
     verify(graph)

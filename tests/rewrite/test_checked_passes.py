@@ -11,8 +11,10 @@ import pytest
 import microtir
 from microtir import CompilationConfig
 from microtir.config import PassConfig
+from microtir.dtype import DType
 from microtir.errors import GraphError
 from microtir.graph.ir import Graph
+from microtir.graph.rewriting import Keeps, substitute, with_nodes
 from microtir.graph.text import to_text
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D
@@ -94,3 +96,44 @@ def test_the_passes_of_the_compiler_change_nothing() -> None:
     config = CompilationConfig(targets="c", pass_config={"tir.replay_each_pass": True})
     found = [rewritten(model.graph, GRAPH_PASSES, o) for o in (config.pass_config, PassConfig({}))]
     assert to_text(found[0]) == to_text(found[1])
+
+
+@dataclass(frozen=True)
+class DoubleTheWeights:
+    """A pass that says which bits may change, and changes more."""
+
+    keeps: Keeps
+    name: ClassVar[str] = "double_the_weights"
+
+    def __call__(self, graph: Graph) -> Graph:
+        """The first convolution gives other numbers."""
+        weights = next(n.inputs[1] for n in graph.nodes if isinstance(n.op, Conv2D))
+        assert weights.data is not None
+        other = replace(weights, data=np.ascontiguousarray(weights.data // 2))
+        return with_nodes(graph, [substitute(node, {weights: other}) for node in graph.nodes])
+
+
+@pytest.mark.parametrize("kept", [Keeps.BITS, Keeps.SUMS, Keeps.NUMBERS])
+def test_what_is_kept_has_a_limit(kept: Keeps) -> None:
+    """A pass that may round may not compute another number; one that keeps nothing is verified."""
+    with pytest.raises(GraphError, match="'double_the_weights' changed the output"):
+        rewritten(quantised_graph(), (DoubleTheWeights(kept),), REPLAY)
+    rewritten(quantised_graph(), (DoubleTheWeights(Keeps.NOTHING),), REPLAY)
+
+
+def test_steps_are_numbers() -> None:
+    """A step of integers is what NUMBERS leaves open, and SUMS does not."""
+    graph = quantised_graph()
+    last = graph.nodes[-1]
+    assert last.output.dtype is DType.INT8
+    shifted = replace(last.output.type.quant, zero_points=(last.output.type.quant.zero_point + 1,))
+    other = replace(last.output, type=replace(last.output.type, quantization=shifted))
+    after = replace(
+        graph,
+        nodes=(*graph.nodes[:-1], substitute(last, {last.output: other})),
+        outputs=(other,),
+    )
+    check_meaning(graph, after, "step", Keeps.NUMBERS)
+    for kept in (Keeps.SUMS, Keeps.BITS):
+        with pytest.raises(GraphError, match="'step' changed the output"):
+            check_meaning(graph, after, "step", kept)

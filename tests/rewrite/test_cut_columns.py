@@ -14,7 +14,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.rewrite import verify
 from microtir.rewrite.facts.columns import Columns, ColumnWindow, Cut, bands_of, demanded, width_of
 from microtir.rewrite.facts.macs import macs
-from microtir.rewrite.optimise import CutColumns
+from microtir.rewrite.offload.cut_columns import CutColumns
 from microtir.rewrite.reference import execute
 from tests.support.streams import Garden
 

@@ -11,7 +11,7 @@ from microtir.config.input_ranges import InputRange, input_ranges
 from microtir.errors import ConfigError
 from microtir.module.ir_module import IRModule
 from microtir.rewrite.facts.channel_ranges import channel_ranges
-from microtir.rewrite.facts.declared_ranges import with_declared_ranges
+from microtir.rewrite.facts.declared_ranges import DeclareRanges
 from microtir.rewrite.optimise import BoundSums, FoldConstantChannels
 from microtir.rewrite.reference import execute
 from tests.rewrite.test_fold_constant_channels import Net
@@ -42,7 +42,7 @@ def test_what_is_declared_is_used() -> None:
     weights[0], bias[0] = 20, -1500  # opens where 20 * (a + b - 6) exceeds that
     net.conv(2, 1)
     g = net.graph()
-    declared = with_declared_ranges(g, input_ranges("x=0..30"))
+    declared = DeclareRanges(input_ranges("x=0..30"))(g)
     assert not channel_ranges(g)[net.nodes[0].output].is_constant[0]
     assert channel_ranges(declared)[net.nodes[0].output].is_constant[0]
     full, narrow = BoundSums()(g).nodes[0].sums, BoundSums()(declared).nodes[0].sums

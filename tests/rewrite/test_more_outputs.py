@@ -11,7 +11,7 @@ import microtir
 from microtir import CompilationConfig, host
 from microtir.errors import ConfigError
 from microtir.rewrite.reference import execute
-from microtir.rewrite.requests.more_outputs import with_more_outputs
+from microtir.rewrite.requests.more_outputs import AddOutputs
 from tests.support.small_models import (
     module_of,
     quantised_graph,
@@ -53,11 +53,11 @@ def test_the_model_computes_what_it_did() -> None:
     """Its own outputs do not change, nor does a model without the option."""
     model, inputs = quantised_graph(), sample_inputs(quantised_graph())
     inner = next(t.name for n in model.nodes for t in n.outputs if t not in model.outputs)
-    more = reference_outputs(with_more_outputs(model, [inner]), inputs)
+    more = reference_outputs(AddOutputs([inner])(model), inputs)
     for name, values in reference_outputs(model, inputs).items():
         np.testing.assert_array_equal(more[name], values)
     assert inner in more
-    assert with_more_outputs(model, []) is model
+    assert AddOutputs([])(model) is model
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from microtir.operators.recurrent.definition import Lstm
 from microtir.operators.softmax.definition import Softmax
 from microtir.rewrite.optimise import FuseLstmLoops
 from microtir.rewrite.reference import execute, execute_steps
-from microtir.rewrite.requests.stepwise import one_step
+from microtir.rewrite.requests.stepwise import OneStep
 from microtir.rewrite.verify import verify
 from scripts.models.recurrent import Kind, lstm, stacked_lstms
 from tests.rewrite.test_fuse_lstm_loops import STEPS, Written, loop
@@ -93,7 +93,7 @@ def test_loops_keep_what_they_began_with(batch: int, first: float, show: Operato
     written = Written(batch=batch, first=first, results=("list", "cell"), show=show)
     model = FuseLstmLoops()(loop(written))
     assert has_control(model.nodes) is (show == Tanh())
-    steps = one_step(model)
+    steps = OneStep()(model)
     verify(steps)
     assert not any(isinstance(node.op, Repeat) for node in steps.nodes)
     assert sorted(state.initial.flat[0] for state in steps.states) == [0.0, first]
@@ -178,7 +178,7 @@ FOLLOWED: dict[str, list[tuple[Operator, tuple[int, ...]]]] = {
 def test_layers_around_are_those_of_a_step(case: str) -> None:
     """Each run gives what the whole model gives for its step."""
     model = network(*FOLLOWED[case])
-    steps = one_step(model)
+    steps = OneStep()(model)
     verify(steps)
     x, result = values_of(model.arguments[0]), model.results[0]
     wanted = execute(model, {"x": x})[result.name]
@@ -217,14 +217,14 @@ REFUSED = {
 def test_what_needs_more_than_the_past_is_refused(text: str) -> None:
     """Each with the layer and what is legal."""
     with pytest.raises(ConfigError, match=text) as caught:
-        one_step(REFUSED[text]())
+        OneStep()(REFUSED[text]())
     assert "legal: " in str(caught.value)
 
 
 def test_a_sequence_of_one_step_is_refused() -> None:
     """It is computed so already."""
     with pytest.raises(ConfigError, match="go over 1 steps"):
-        one_step(of(lstm(Kind.FLOAT32, 1, 3, 4)))
+        OneStep()(of(lstm(Kind.FLOAT32, 1, 3, 4)))
 
 
 def test_ports_and_states_are_those_of_a_step() -> None:

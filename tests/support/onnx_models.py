@@ -10,10 +10,14 @@ import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
+from microtir.config import PassConfig
+
 Array = npt.NDArray[Any]
 
 IR_VERSION = 10
 OPSET = 21
+REPLAY = PassConfig({"tir.replay_each_pass": True})
+"""A model is computed before and after each pass that its reading takes."""
 
 
 def typed(name: str, values: Array | tuple[Any, ...], dtype: Any = np.float32) -> Any:

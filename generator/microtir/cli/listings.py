@@ -140,14 +140,14 @@ def explain(
     as_json: AsJson = False,
 ) -> ExitCode:
     """Explains how a model becomes C, pass by pass, or whose a line of C is."""
-    from microtir.lowering.stages import pipeline
+    from microtir.lowering.stages import pipeline, reading
 
     place = _PLACE.fullmatch(topic)
     if place is not None:
         return explain_line(Path(place[1]), place[2], as_json=as_json)
     check_choice("topic", topic, (PIPELINE, "FILE.c:LINE"), "microtir explain")
     check_choice("executor", executor, _EXECUTORS, "microtir explain")
-    stages = pipeline(host().with_(executor=executor))
+    stages = (reading(), *pipeline(host().with_(executor=executor)))
     if as_json:
         write_json({"executor": executor, "stages": [_stage(stage) for stage in stages]})
         return ExitCode.DONE

@@ -1,1 +1,1 @@
-"""Stage 8: the entry function as TIR."""
+"""The entry function as TIR."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from microtir.config.external import External
 from microtir.config.target import Target
@@ -30,42 +31,44 @@ class _Offload:
     library: Library
 
 
-def partition(
-    graph: Graph,
-    libraries: Sequence[tuple[Library, External | None]],
-    target: Target,
-    own_cost: Cost,
-    prefix: str,
-) -> Graph:
-    """Replace the layers that libraries compute by calls of them.
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Replaces the layers that libraries compute by calls of them.
 
     Args:
-        graph: after the graph passes; every output stays as it is.
         libraries: in order of preference, each with the operators that it may have; None stands
             for those where it is estimated cheaper.
         target: the processor.
         own_cost: estimated instructions of the compiler's own kernel for a node.
         prefix: start of every C identifier.
     """
-    if not libraries:
-        return graph
-    consumers = graph.consumers()
-    taken: dict[Node, _Offload] = {}
-    for library, wanted in libraries:
-        for rule in library.rules:
-            for match in _matches(graph, consumers, rule, target):
-                if any(node in taken for node in match.nodes) or not rule.accepts(match):
-                    continue
-                if _is_wanted(match, rule, wanted, own_cost):
-                    taken |= dict.fromkeys(match.nodes, _Offload(match, rule, library))
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        offload = taken.get(node)
-        if offload is None:
-            nodes.append(node)
-        elif node is offload.match.last:
-            nodes.append(_call(offload, prefix))
-    return replace(graph, nodes=tuple(nodes)) if taken else graph
+
+    libraries: Sequence[tuple[Library, External | None]]
+    target: Target
+    own_cost: Cost
+    prefix: str
+    name: ClassVar[str] = "partition"
+
+    def __call__(self, graph: Graph) -> Graph:
+        if not self.libraries:
+            return graph
+        consumers = graph.consumers()
+        taken: dict[Node, _Offload] = {}
+        for library, wanted in self.libraries:
+            for rule in library.rules:
+                for match in _matches(graph, consumers, rule, self.target):
+                    if any(node in taken for node in match.nodes) or not rule.accepts(match):
+                        continue
+                    if _is_wanted(match, rule, wanted, self.own_cost):
+                        taken |= dict.fromkeys(match.nodes, _Offload(match, rule, library))
+        nodes: list[Node] = []
+        for node in graph.nodes:
+            offload = taken.get(node)
+            if offload is None:
+                nodes.append(node)
+            elif node is offload.match.last:
+                nodes.append(_call(offload, self.prefix))
+        return replace(graph, nodes=tuple(nodes)) if taken else graph
 
 
 def _matches(

@@ -94,6 +94,8 @@ def substitute(node: Node, tensors: Mapping[Tensor, Tensor]) -> Node:
         return node
     inputs = tuple(tensors.get(tensor, tensor) for tensor in node.inputs)
     outputs = tuple(tensors.get(tensor, tensor) for tensor in node.outputs)
+    if inputs == node.inputs and outputs == node.outputs:
+        return node
     return replace(node, inputs=inputs, outputs=outputs)
 
 

@@ -1,4 +1,4 @@
-"""Stage 4: operators to candidates, and a planned operator to its PrimFunc."""
+"""Operators to candidates, and a planned operator to its PrimFunc."""
 
 from __future__ import annotations
 

@@ -6,31 +6,50 @@ from collections.abc import Callable, Sequence
 
 from microtir.config import CompilationConfig
 from microtir.errors import Fix, UnsupportedModelError
-from microtir.external import Library, library_of, partition
-from microtir.external.ethos_u import with_driver_calls
+from microtir.external import Library, Partition, library_of
+from microtir.external.ethos_u import DriverCalls
 from microtir.graph.ir import Graph, Node
+from microtir.graph.rewriting import GraphPass
 from microtir.lowering.extra_passes import ExtraPasses, applied
 from microtir.operators.control.definition import Control
 from microtir.rewrite import verify as graph_verify
 from microtir.rewrite.checked import rewritten
-from microtir.rewrite.facts.declared_ranges import with_declared_ranges
-from microtir.rewrite.optimise import BoundSums, RowPorts, graph_passes_of
+from microtir.rewrite.facts.declared_ranges import DeclareRanges
+from microtir.rewrite.offload.row_ports import RowPorts
+from microtir.rewrite.optimise import BoundSums, graph_passes_of
 from microtir.rewrite.optimise.split_images import node_that_mixes
 
 
-def lowered_graph(
+def optimised_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
+    """Return a graph that computes the same with less.
+
+    Args:
+        graph: that the configuration asks for.
+        config: what is compiled for.
+        extra: passes of the user.
+
+    Raises:
+        GraphError: a graph breaks a rule.
+        UnsupportedModelError: the executor has no place for what the model does.
+    """
+    _refuse_stream(graph, config)
+    graph = _rewritten(graph, config, extra)
+    _refuse_control(graph, config)
+    _refuse_mixed(graph, config)
+    return graph
+
+
+def offloaded_graph(
     graph: Graph,
     config: CompilationConfig,
-    extra: ExtraPasses,
     libraries: Sequence[Library],
     cost_of: Callable[[Node], int],
 ) -> Graph:
-    """Return the graph that is planned: rewritten, with the layers of libraries given to them.
+    """Return the graph that is planned: work of others is given to them.
 
     Args:
-        graph: as a frontend made it, with the outputs that the configuration adds.
+        graph: as the optimising passes leave it.
         config: what is compiled for.
-        extra: passes of the user.
         libraries: kernels of others beside those that the configuration names.
         cost_of: what a layer costs without a library.
 
@@ -38,19 +57,29 @@ def lowered_graph(
         GraphError: a graph breaks a rule.
         MicrotirError: any diagnostic of a library.
     """
-    _refuse_stream(graph, config)
-    graph = _rewritten(graph, config, extra)
-    _refuse_control(graph, config)
-    _refuse_mixed(graph, config)
+    return rewritten(graph, offload_passes_of(config, libraries, cost_of), config.pass_config)
+
+
+def offload_passes_of(
+    config: CompilationConfig,
+    libraries: Sequence[Library] = (),
+    cost_of: Callable[[Node], int] = lambda _: 0,
+) -> tuple[GraphPass, ...]:
+    """Return the passes that give work to others: libraries, an NPU, the caller of rows; in order.
+
+    Args:
+        config: what is compiled for.
+        libraries: kernels of others beside those that the configuration names.
+        cost_of: what a layer costs without a library.
+    """
     named = [(library_of(external), external) for external in config.external]
-    graph = partition(
-        graph, [*named, *((library, None) for library in libraries)], config.primary_target(),
-        cost_of, config.module_name,
-    )  # fmt: skip
-    graph = with_driver_calls(graph, config)
-    graph_verify.verify(graph)
+    every = (*named, *((library, None) for library in libraries))
     executor = config.executor
-    return RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
+    return (
+        Partition(every, config.primary_target(), cost_of, config.module_name),
+        DriverCalls(config),
+        RowPorts(executor.row_fed_inputs, executor.row_drained_outputs),
+    )
 
 
 def _refuse_control(graph: Graph, config: CompilationConfig) -> None:
@@ -105,7 +134,7 @@ def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> G
         graph_verify.verify(after)
 
     graph_verify.verify(graph)
-    graph = with_declared_ranges(graph, config.pass_config.input_ranges)
+    graph = DeclareRanges(config.pass_config.input_ranges)(graph)
     graph = applied(extra.graph_first, "graph_first", graph, check)
     graph = rewritten(graph, graph_passes_of(config), config.pass_config)
     last = applied(extra.graph_last, "graph_last", graph, check)

@@ -14,7 +14,7 @@ from microtir.plan import NestSimulations, alternatives, plan
 from microtir.plan.ir import Candidate, Plan, PlanConstraints
 from microtir.plan.measured import Measured
 from microtir.rewrite import verify as graph_verify
-from microtir.rewrite.optimise import CutColumns
+from microtir.rewrite.offload.cut_columns import CutColumns
 
 Observer = Callable[[str, object], None]
 """Called after each stage with its name and what it made; for timing and dumps."""

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from microtir.config import CompilationConfig, host
+from microtir.graph.rewriting import GraphPass
 from microtir.lowering.function_lowering import tir_passes_of
-from microtir.rewrite.optimise import GraphPass, graph_passes_of
+from microtir.lowering.graph_lowering import offload_passes_of
+from microtir.rewrite.imports import ONNX_PASSES, TFLITE_PASSES
+from microtir.rewrite.optimise import graph_passes_of
+from microtir.rewrite.requests.requested import request_passes_of
 from microtir.tir import passes as tir_passes
 
 
@@ -23,6 +27,12 @@ class Stage:
     passes: tuple[tuple[str, str], ...] = ()
 
 
+def reading() -> Stage:
+    """Return what is done to the graph of a file while it is read, before `lower`."""
+    passes = _about((*TFLITE_PASSES, *ONNX_PASSES))
+    return Stage("import", "Settles what the format of the file has in another way.", passes)
+
+
 def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
     """Return the steps of `lower` and `build` for a model, in order.
 
@@ -30,12 +40,15 @@ def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
         config: whose passes are meant; that of `host()` without it.
     """
     config = config or host()
+    requests, offload = _about(request_passes_of(config)), _about(offload_passes_of(config))
     graph, tir = graph_passes_of(config), tir_passes_of(config, simple_mode=False)
     plan = "Chooses kernels, layouts of tensors, and what shares memory."
     if config.keeps_layouts():
         plan = "Chooses kernels, and what shares memory; tensors lie as in the model."
     return (
+        Stage("request", "Makes the graph that the configuration asks for.", requests),
         Stage("graph", "Rewrites the graph; every output stays as it is.", _about(graph)),
+        Stage("offload", "Gives work to libraries, NPUs, and callers that hold rows.", offload),
         Stage("plan", plan),
         Stage("lowering", "Writes one PrimFunc for each operator that needs code."),
         Stage("tir", "Rewrites each PrimFunc, then proves every access in bounds.", _about(tir)),

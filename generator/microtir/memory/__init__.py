@@ -1,4 +1,4 @@
-"""Stage 9: offsets in the workspace, with an independent checker; never changes a kernel."""
+"""Offsets in the workspace, with an independent checker; never changes a kernel."""
 
 from microtir.memory.constants import Constant, place_constants
 from microtir.memory.limits import (

@@ -1,4 +1,4 @@
-"""Stage 5: which kernel, which layout on each edge, which operators run together."""
+"""Which kernel, which layout on each edge, which operators run together."""
 
 from microtir.plan.nest_simulations import NestSimulations
 from microtir.plan.planner import alternatives, plan

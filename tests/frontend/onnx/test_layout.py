@@ -17,6 +17,7 @@ from microtir.rewrite.imports.axis_orders import inverse, squeezed_order
 from microtir.rewrite.reference import execute
 from microtir.rewrite.verify import verify
 from tests.support.onnx_models import (
+    REPLAY,
     Array,
     model_of,
     run_onnxruntime,
@@ -36,7 +37,7 @@ def weights(*shape: int) -> Array:
 
 def graph_of(model: bytes) -> Graph:
     """Return the graph of a model, verified."""
-    graph = from_onnx(model).graph
+    graph = from_onnx(model, pass_config=REPLAY).graph
     assert graph is not None
     verify(graph)
     return graph

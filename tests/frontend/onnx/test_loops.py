@@ -24,6 +24,7 @@ from microtir.rewrite.reference import execute
 from microtir.rewrite.verify import verify
 from tests.support.batch import load_batch
 from tests.support.onnx_models import (
+    REPLAY,
     Array,
     model_of,
     run_onnxruntime,
@@ -249,7 +250,7 @@ CASES = (
 
 def graph_of(model: bytes) -> Graph:
     """The graph of a file, checked."""
-    graph = from_onnx(model).graph
+    graph = from_onnx(model, pass_config=REPLAY).graph
     assert graph is not None
     verify(graph)
     return graph

@@ -25,9 +25,10 @@ from microtir.operators.conversion.definition import Dequantize, Quantize, Tabul
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.rewrite.reference import execute
-from microtir.rewrite.requests.numerics import with_numerics
+from microtir.rewrite.requests.numerics import ChooseNumerics
 from tests.support.batch import load_batch
 from tests.support.onnx_models import (
+    REPLAY,
     Array,
     model_of,
     run_onnxruntime,
@@ -111,7 +112,7 @@ def integer_layers(graph: Graph) -> int:
 
 def executed(model: bytes, x: Array) -> tuple[Graph, Array]:
     """Return the graph of a model and what its reference gives."""
-    graph = from_onnx(model).graph
+    graph = from_onnx(model, pass_config=REPLAY).graph
     assert graph is not None
     (got,) = execute(graph, {"input": x}).values()
     return graph, got
@@ -323,15 +324,15 @@ def test_numerics_choose_the_rescaling() -> None:
     """`tflm` rescales in fixed point: at most one step from the definition; TFLite has no other."""
     pair = convolution(1, is_unsigned=False, by_channel=True, group=1)
     graph, by_model = executed(pair.model, pair.x)
-    assert with_numerics(graph, Numerics.MODEL) is graph
-    assert with_numerics(graph, Numerics.ONNXRUNTIME) is graph
-    fixed = with_numerics(graph, Numerics.TFLM)
+    assert ChooseNumerics(Numerics.MODEL)(graph) is graph
+    assert ChooseNumerics(Numerics.ONNXRUNTIME)(graph) is graph
+    fixed = ChooseNumerics(Numerics.TFLM)(graph)
     assert not any(rescales_in_float(node) for node in fixed.nodes)
     (by_tflm,) = execute(fixed, {"input": pair.x}).values()
     scales = [n.inputs[0].type.quant.scale for n in graph.nodes if isinstance(n.op, Dequantize)]
     assert np.abs(by_tflm - by_model).max() <= 1.001 * scales[-1]
     with pytest.raises(UnsupportedModelError, match="fixed point"):
-        with_numerics(fixed, Numerics.ONNXRUNTIME)
+        ChooseNumerics(Numerics.ONNXRUNTIME)(fixed)
 
 
 @pytest.mark.parametrize("is_constant", [True, False])

@@ -24,7 +24,7 @@ from microtir.graph.ir import Graph
 from microtir.module.ir_module import IRModule
 from microtir.operators.common.linear import rescales_in_float
 from microtir.rewrite.reference import execute
-from microtir.rewrite.requests.numerics import with_numerics
+from microtir.rewrite.requests.numerics import ChooseNumerics
 from tests.support.batch import load_batch
 from tests.support.onnx_models import (
     Array,
@@ -140,7 +140,7 @@ def test_fixed_point_is_for_symmetric_ones() -> None:
         model = network(3, unsigned=False, domain="", symmetric=symmetric)
         graph = from_onnx(model).graph
         assert graph is not None
-        made = with_numerics(graph, Numerics.TFLM)
+        made = ChooseNumerics(Numerics.TFLM)(graph)
         weighted = [node for node in made.nodes if len(node.inputs) == 3]
         assert len(weighted) == 3
         assert all(rescales_in_float(node) is not symmetric for node in weighted)

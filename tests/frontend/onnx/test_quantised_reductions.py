@@ -22,7 +22,7 @@ from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.softmax.definition import Softmax
 from microtir.rewrite.reference import execute
-from microtir.rewrite.requests.numerics import with_numerics
+from microtir.rewrite.requests.numerics import ChooseNumerics
 from tests.frontend.onnx.test_quantised import Parts, executed
 from tests.support.batch import load_batch
 from tests.support.onnx_models import Array, run_onnxruntime, with_inferred_outputs
@@ -81,7 +81,7 @@ def test_means_and_softmax_are_integers(kind: str, seed: int) -> None:
     apart = steps_apart(graph, got, expected)
     assert apart.max() <= 1 and (apart > 0).sum() <= 1
     # In fixed point the result is a step away at most; TFLite has no pools between scales.
-    fixed = with_numerics(graph, Numerics.TFLM)
+    fixed = ChooseNumerics(Numerics.TFLM)(graph)
     assert bool(layers(fixed)) == (kind in ("AveragePool", "Padded"))
     (by_tflm,) = execute(fixed, {"input": x}).values()
     assert steps_apart(graph, by_tflm, got).max() <= 1 + (kind == "Softmax")
@@ -124,7 +124,7 @@ def test_parts_of_other_scales_are_requantised(seed: int) -> None:
     found = [(n.inputs[0].dtype, n.output.dtype) for n in graph.nodes]
     assert found.count((DType.FLOAT32, DType.INT8)) == 1, "the input alone is quantised"
     assert found.count((DType.INT8, DType.FLOAT32)) == 1
-    fixed = with_numerics(graph, Numerics.TFLM)
+    fixed = ChooseNumerics(Numerics.TFLM)(graph)
     assert not layers(fixed)
     (by_tflm,) = execute(fixed, {"input": x}).values()
     assert np.abs(by_tflm - got).max() <= 3 * 0.05, "a step of each scale on the way"
@@ -147,6 +147,6 @@ def test_compiled(tmp_path: Path, target: str) -> None:
     ]
     for (graph, x, numerics), model in zip(cases, load_batch(artifacts, tmp_path), strict=True):
         name = graph.inputs[0].name
-        (want,) = execute(with_numerics(graph, numerics), {name: x}).values()
+        (want,) = execute(ChooseNumerics(numerics)(graph), {name: x}).values()
         (got,) = model.run({name: x}).values()
         np.testing.assert_array_equal(got, want)

@@ -1,5 +1,5 @@
 """Arm's driver of the Ethos-U: calls for the operators that Vela has made."""
 
-from microtir.external.ethos_u.calls import with_driver_calls
+from microtir.external.ethos_u.calls import DriverCalls
 
-__all__ = ["with_driver_calls"]
+__all__ = ["DriverCalls"]

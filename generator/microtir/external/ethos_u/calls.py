@@ -7,6 +7,7 @@ memory planning finds it a place in a pool for the time of the call.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from microtir.codegen.printer.environment import render
 from microtir.config import CompilationConfig
@@ -16,6 +17,7 @@ from microtir.errors import UsageError
 from microtir.external.emit import call_body
 from microtir.external.interface import device
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
+from microtir.graph.rewriting import Keeps
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import custom_record
 from microtir.operators.custom.definition import Custom
@@ -58,26 +60,33 @@ class _Driver:
     device: Device | None
 
 
-def with_driver_calls(graph: Graph, config: CompilationConfig) -> Graph:
-    """Return the graph with a call of the driver for each operator of an Ethos-U.
+@dataclass(frozen=True, slots=True)
+class DriverCalls:
+    """Calls the driver for each operator of an Ethos-U.
 
     Raises:
         UsageError: the driver that is used has to be known, and a function reserves one by itself.
     """
-    if not any(isinstance(node.op, EthosU) for node in graph.nodes):
-        return graph
-    passes = config.pass_config
-    is_microtvm = config.compatibility is Compatibility.MICROTVM
-    _refuse_two_drivers(config)
-    driver = _Driver(
-        config.module_name,
-        passes.ethos_u_invoke,
-        passes.ethos_u_fast_scratch is FastScratch.DRIVER,
-        (passes.ethos_u_scratch_pool, passes.ethos_u_fast_scratch_pool),
-        device(_DEVICE) if is_microtvm else None,
-    )
-    nodes = tuple(_call(n, driver) if isinstance(n.op, EthosU) else n for n in graph.nodes)
-    return replace(graph, nodes=nodes)
+
+    config: CompilationConfig
+    name: ClassVar[str] = "driver_calls"
+    keeps: ClassVar[Keeps] = Keeps.NOTHING
+
+    def __call__(self, graph: Graph) -> Graph:
+        if not any(isinstance(node.op, EthosU) for node in graph.nodes):
+            return graph
+        passes = self.config.pass_config
+        is_microtvm = self.config.compatibility is Compatibility.MICROTVM
+        _refuse_two_drivers(self.config)
+        driver = _Driver(
+            self.config.module_name,
+            passes.ethos_u_invoke,
+            passes.ethos_u_fast_scratch is FastScratch.DRIVER,
+            (passes.ethos_u_scratch_pool, passes.ethos_u_fast_scratch_pool),
+            device(_DEVICE) if is_microtvm else None,
+        )
+        nodes = tuple(_call(n, driver) if isinstance(n.op, EthosU) else n for n in graph.nodes)
+        return replace(graph, nodes=nodes)
 
 
 def _refuse_two_drivers(config: CompilationConfig) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from microtir.config.input_ranges import InputRange
 from microtir.dtype import DType
@@ -11,26 +12,31 @@ from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Graph
 
 
-def with_declared_ranges(graph: Graph, ranges: Sequence[InputRange]) -> Graph:
-    """Return the graph with ranges for its int8 inputs.
+@dataclass(frozen=True, slots=True)
+class DeclareRanges:
+    """Declares ranges of int8 inputs.
 
     Args:
-        graph: as it was read.
         ranges: by name of the input; one without a name is for each that has none of its own.
 
     Raises:
         ConfigError: a name is not that of an int8 input.
     """
-    inputs = {t.name: t for t in graph.arguments if t.dtype is DType.INT8}
-    bounds = {t: (r.low, r.high) for r in ranges if not r.name for t in inputs.values()}
-    for declared in ranges:
-        if declared.name and declared.name not in inputs:
-            hint = nearest(declared.name, tuple(inputs))
-            raise ConfigError(
-                f"the model has no int8 input '{declared.name}'{f': {hint}' if hint else ''}",
-                where="pass_config.graph.input_ranges",
-                legal=", ".join(inputs) or "nothing: no input is int8",
-            )
-        if declared.name:
-            bounds[inputs[declared.name]] = (declared.low, declared.high)
-    return replace(graph, input_ranges=tuple(bounds.items())) if bounds else graph
+
+    ranges: Sequence[InputRange]
+    name: ClassVar[str] = "declare_ranges"
+
+    def __call__(self, graph: Graph) -> Graph:
+        inputs = {t.name: t for t in graph.arguments if t.dtype is DType.INT8}
+        bounds = {t: (r.low, r.high) for r in self.ranges if not r.name for t in inputs.values()}
+        for declared in self.ranges:
+            if declared.name and declared.name not in inputs:
+                hint = nearest(declared.name, tuple(inputs))
+                raise ConfigError(
+                    f"the model has no int8 input '{declared.name}'{f': {hint}' if hint else ''}",
+                    where="pass_config.graph.input_ranges",
+                    legal=", ".join(inputs) or "nothing: no input is int8",
+                )
+            if declared.name:
+                bounds[inputs[declared.name]] = (declared.low, declared.high)
+        return replace(graph, input_ranges=tuple(bounds.items())) if bounds else graph

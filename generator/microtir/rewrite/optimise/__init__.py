@@ -5,8 +5,6 @@ Every output is kept bit for bit; only FuseLstmLoops adds floats in another orde
 
 from microtir.config import CompilationConfig, Feature, Optimize
 from microtir.graph.rewriting import GraphPass
-from microtir.rewrite.offload.cut_columns import CutColumns
-from microtir.rewrite.offload.row_ports import RowPorts
 from microtir.rewrite.optimise.bound_sums import BoundSums
 from microtir.rewrite.optimise.count_turns import CountTurns
 from microtir.rewrite.optimise.drop_redundant_clamps import DropRedundantClamps
@@ -83,7 +81,6 @@ __all__ = [
     "GRAPH_PASSES",
     "BoundSums",
     "CountTurns",
-    "CutColumns",
     "DropRedundantClamps",
     "FoldConstantChannels",
     "FoldConstants",
@@ -99,7 +96,6 @@ __all__ = [
     "PushRows",
     "RemoveDeadNodes",
     "RemoveIdentities",
-    "RowPorts",
     "SplitImages",
     "TransposedToConvolution",
     "TreeThresholds",

@@ -7,56 +7,64 @@ leave it to a loop outside of the model to hand one on as the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from microtir.config.states import StatePair
 from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, State, Tensor, TensorType
+from microtir.graph.rewriting import Keeps
 from microtir.operators.state.definition import Assign
 
 _WHERE = "states"
 
 
-def with_bound_states(graph: Graph, pairs: Sequence[StatePair]) -> Graph:
-    """Return the graph that keeps inputs from run to run: at first zeros, then what outputs were.
+@dataclass(frozen=True, slots=True)
+class BindStates:
+    """Keeps inputs from run to run: at first zeros, then what outputs were.
 
     Args:
-        graph: as it was read.
         pairs: of names; callers give these inputs no more, and take these outputs no more.
 
     Raises:
         ConfigError: there is no such input or output, the two differ, or nothing else is left.
     """
-    if not pairs:
-        return graph
-    inputs = {tensor.name: tensor for tensor in graph.arguments}
-    outputs = {tensor.name: tensor for tensor in graph.results}
-    bound = _bound(pairs, inputs, outputs)
-    chosen = {output for _, output in bound}
-    if chosen.issuperset(graph.results):
-        raise _refused("all outputs are kept, and a run gives nothing", "an output that is not")
-    states, assigns, producers = [], [], graph.producers()
-    for before, value in bound:
-        after = Tensor(f"{value.name}_kept", before.type)
-        states.append(State(before, after, _zeros(before.type)))
-        source = SourceLocation(producers[value].source.file, -1, "STATE")
-        assigns.append(Node(Assign(), (value,), (after,), f"{before.name}_keeps", source))
-    return replace(
-        graph,
-        outputs=(
-            *(tensor for tensor in graph.outputs if tensor not in chosen),
-            *(state.after for state in states),
-        ),
-        nodes=(*graph.nodes, *assigns),
-        states=(*graph.states, *states),
-        input_ranges=tuple(
-            (tensor, bounds)
-            for tensor, bounds in graph.input_ranges
-            if all(tensor is not before for before, _ in bound)
-        ),
-    )
+
+    pairs: Sequence[StatePair]
+    name: ClassVar[str] = "bind_states"
+    keeps: ClassVar[Keeps] = Keeps.NOTHING
+
+    def __call__(self, graph: Graph) -> Graph:
+        if not self.pairs:
+            return graph
+        inputs = {tensor.name: tensor for tensor in graph.arguments}
+        outputs = {tensor.name: tensor for tensor in graph.results}
+        bound = _bound(self.pairs, inputs, outputs)
+        chosen = {output for _, output in bound}
+        if chosen.issuperset(graph.results):
+            raise _refused("all outputs are kept, and a run gives nothing", "an output that is not")
+        states, assigns, producers = [], [], graph.producers()
+        for before, value in bound:
+            after = Tensor(f"{value.name}_kept", before.type)
+            states.append(State(before, after, _zeros(before.type)))
+            source = SourceLocation(producers[value].source.file, -1, "STATE")
+            assigns.append(Node(Assign(), (value,), (after,), f"{before.name}_keeps", source))
+        return replace(
+            graph,
+            outputs=(
+                *(tensor for tensor in graph.outputs if tensor not in chosen),
+                *(state.after for state in states),
+            ),
+            nodes=(*graph.nodes, *assigns),
+            states=(*graph.states, *states),
+            input_ranges=tuple(
+                (tensor, bounds)
+                for tensor, bounds in graph.input_ranges
+                if all(tensor is not before for before, _ in bound)
+            ),
+        )
 
 
 def _bound(

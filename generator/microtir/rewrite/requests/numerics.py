@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from microtir.dtype import DType
 from microtir.errors import Fix, UnsupportedModelError
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.names import brief
-from microtir.graph.rewriting import named_apart, with_nodes
+from microtir.graph.rewriting import Keeps, named_apart, with_nodes
 from microtir.operators import record_of
 from microtir.operators.activations.curve_table import curve_table
 from microtir.operators.activations.definition import LeakyRelu, Logistic, Prelu, Relu, Tanh
@@ -37,8 +38,9 @@ from microtir.rewrite.requests.recurrent_layers import layers_of_lstm, layers_of
 from microtir.rewrite.requests.unlike_scales import name_in_model
 
 
-def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
-    """Return the graph with layers as a reference computes them.
+@dataclass(frozen=True, slots=True)
+class ChooseNumerics:
+    """Has layers as a reference computes them.
 
     With `tflm`, which has no hybrid layers, they are float layers whose weights are widened.  With
     `tflite_ref` their input is quantised while the model runs: an image, or a row of features, has
@@ -47,28 +49,33 @@ def with_numerics(graph: Graph, numerics: Numerics) -> Graph:
     Integers of ONNX are rescaled in fixed point with both.
 
     Args:
-        graph: as it was read: weights that a model dequantises are floats there.
         numerics: the reference.
 
     Raises:
         UnsupportedModelError: LiteRT reads memory behind the scales of the weights, or onnxruntime
             has no layer that rescales integers in fixed point.
     """
-    if numerics is Numerics.MODEL:
-        return graph
-    if numerics is Numerics.ONNXRUNTIME:
-        _check_float_rescaling(graph)
-        return graph
-    if numerics in _REFUSED_BY:
-        _check_scales(graph, numerics)
-    if rescales_as_onnx(graph):
-        nodes = [made for node in graph.nodes for made in _in_fixed_point(node)]
-        graph = named_apart(with_nodes(graph, nodes))
-    if numerics is not Numerics.TFLITE_REF:
-        return graph
-    graph = with_nodes(graph, _rescaled_in_place(graph))
-    layers = (layer for node in graph.nodes for layer in _layers_of(node))
-    return named_apart(with_nodes(graph, [n for layer in layers for n in _as_litert(layer)]))
+
+    numerics: Numerics
+    name: ClassVar[str] = "choose_numerics"
+    keeps: ClassVar[Keeps] = Keeps.NOTHING
+
+    def __call__(self, graph: Graph) -> Graph:
+        if self.numerics is Numerics.MODEL:
+            return graph
+        if self.numerics is Numerics.ONNXRUNTIME:
+            _check_float_rescaling(graph)
+            return graph
+        if self.numerics in _REFUSED_BY:
+            _check_scales(graph, self.numerics)
+        if rescales_as_onnx(graph):
+            nodes = [made for node in graph.nodes for made in _in_fixed_point(node)]
+            graph = named_apart(with_nodes(graph, nodes))
+        if self.numerics is not Numerics.TFLITE_REF:
+            return graph
+        graph = with_nodes(graph, _rescaled_in_place(graph))
+        layers = (layer for node in graph.nodes for layer in _layers_of(node))
+        return named_apart(with_nodes(graph, [n for layer in layers for n in _as_litert(layer)]))
 
 
 def rescales_as_onnx(graph: Graph) -> bool:

@@ -7,6 +7,7 @@ from microtir.config.processing import appended, prepended
 from microtir.config.states import states
 from microtir.config.stream_axis import stream_axis
 from microtir.graph.ir import Graph
+from microtir.graph.rewriting import GraphPass
 from microtir.rewrite.checked import rewritten
 from microtir.rewrite.optimise import (
     GRAPH_PASSES,
@@ -16,12 +17,12 @@ from microtir.rewrite.optimise import (
     RemoveDeadNodes,
     RemoveIdentities,
 )
-from microtir.rewrite.requests.bound_states import with_bound_states
-from microtir.rewrite.requests.more_outputs import with_more_outputs
-from microtir.rewrite.requests.numerics import rescales_as_onnx, with_numerics
-from microtir.rewrite.requests.processing import with_appended, with_prepended
-from microtir.rewrite.requests.stepwise import one_step
-from microtir.rewrite.requests.streaming import check_push, refuse_stream, streamed
+from microtir.rewrite.requests.bound_states import BindStates
+from microtir.rewrite.requests.more_outputs import AddOutputs
+from microtir.rewrite.requests.numerics import ChooseNumerics, rescales_as_onnx
+from microtir.rewrite.requests.processing import Append, Prepend
+from microtir.rewrite.requests.stepwise import OneStep
+from microtir.rewrite.requests.streaming import CheckPush, Push, check_push
 from microtir.rewrite.requests.unlike_scales import StoredAsIs, stored_as_is
 from microtir.support.names import UNNAMED, module_name_from
 
@@ -66,14 +67,31 @@ def requested_graph(graph: Graph, config: CompilationConfig) -> Graph:
     """
     if graph.stream is not None:
         return graph  # of a module that was lowered
-    graph = with_bound_states(graph, states(config.states))
-    graph = with_more_outputs(graph, config.pass_config.more_outputs)
-    graph = with_prepended(graph, prepended(config.prepend))
-    graph = with_appended(graph, appended(config.append))
-    graph = with_numerics(graph, config.numerics)
+    options = config.pass_config
+    graph = rewritten(graph, request_passes_of(config), options)
+    if graph.stream is not None and options.replay_each_pass:
+        check_push(graph)
+    return graph
+
+
+def request_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
+    """Return the passes that make the graph which a configuration asks for, in order."""
+    always = (
+        BindStates(states(config.states)),
+        AddOutputs(config.pass_config.more_outputs),
+        Prepend(prepended(config.prepend)),
+        Append(appended(config.append)),
+        ChooseNumerics(config.numerics),
+    )
+    axis = stream_axis(config.stream_axis)
     if config.stateful:
-        return one_step(rewritten(graph, _LAYERS, config.pass_config))
-    return _streamed(graph, config)
+        return (*always, *_LAYERS, OneStep())
+    if axis is not None:
+        asked = (axis.name, axis.axis, config.stream_hop)
+        # What is followed along time are layers as they are compiled: padding is part of
+        # convolutions.  What a push is made of is rewritten once more, since it is another graph.
+        return (*always, CheckPush(*asked), *GRAPH_PASSES, Push(*asked))
+    return always
 
 
 def changed_values(graph: Graph, config: CompilationConfig) -> tuple[StoredAsIs, ...]:
@@ -83,18 +101,4 @@ def changed_values(graph: Graph, config: CompilationConfig) -> tuple[StoredAsIs,
         graph: as a frontend made it.
         config: what it is compiled for.
     """
-    return stored_as_is(with_numerics(graph, completed(config, graph).numerics))
-
-
-def _streamed(graph: Graph, config: CompilationConfig) -> Graph:
-    """Return the graph of a push, if a stream is asked for."""
-    asked, options = stream_axis(config.stream_axis), config.pass_config
-    if asked is None:
-        return graph
-    refuse_stream(graph, asked.name, asked.axis, config.stream_hop)
-    # What is followed along time are layers as they are compiled: padding is part of convolutions.
-    whole = rewritten(graph, GRAPH_PASSES, options)
-    pushed = streamed(whole, asked.name, asked.axis, config.stream_hop)
-    if options.replay_each_pass:
-        check_push(pushed)
-    return pushed
+    return stored_as_is(ChooseNumerics(completed(config, graph).numerics)(graph))

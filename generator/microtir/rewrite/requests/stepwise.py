@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph, Node, State, Tensor
+from microtir.graph.rewriting import Keeps
 from microtir.operators import record_of
 from microtir.operators.control.definition import PutItem
 from microtir.operators.definition import Trait
@@ -33,31 +35,34 @@ from microtir.rewrite.optimise.loops import Carried, Loop, loops_of
 _BY_LAST_AXIS = (Softmax, LogSoftmax)
 
 
-def one_step(graph: Graph) -> Graph:
-    """Return the model of one step of a model of a sequence.
-
-    Args:
-        graph: whose loops over time are recurrent layers, or compute cells of their own.
+@dataclass(frozen=True, slots=True)
+class OneStep:
+    """Makes the model of one step of a model of a sequence.
 
     Raises:
         ConfigError: it has none, or a layer needs other steps than those that were.
     """
-    if graph.images != 1:
-        raise _refused(f"'{graph.name}' computes several images", "one")
-    steps = _steps(graph)
-    choices = [
-        (tensor, axis)
-        for tensor in graph.arguments
-        for axis, extent in enumerate(tensor.shape)
-        if extent == steps
-    ]
-    if not choices:
-        raise _refused(f"no input has an axis of {steps} steps", "an input of a sequence")
-    tried = [_tried(graph, steps, tensor, axis) for tensor, axis in choices]
-    made = next((result for result in tried if isinstance(result, Graph)), tried[0])
-    if isinstance(made, ConfigError):
-        raise made
-    return made
+
+    name: ClassVar[str] = "one_step"
+    keeps: ClassVar[Keeps] = Keeps.NOTHING
+
+    def __call__(self, graph: Graph) -> Graph:
+        if graph.images != 1:
+            raise _refused(f"'{graph.name}' computes several images", "one")
+        steps = _steps(graph)
+        choices = [
+            (tensor, axis)
+            for tensor in graph.arguments
+            for axis, extent in enumerate(tensor.shape)
+            if extent == steps
+        ]
+        if not choices:
+            raise _refused(f"no input has an axis of {steps} steps", "an input of a sequence")
+        tried = [_tried(graph, steps, tensor, axis) for tensor, axis in choices]
+        made = next((result for result in tried if isinstance(result, Graph)), tried[0])
+        if isinstance(made, ConfigError):
+            raise made
+        return made
 
 
 def _tried(graph: Graph, steps: int, tensor: Tensor, axis: int) -> Graph | ConfigError:

@@ -1,6 +1,6 @@
 """Steps of a deployment as part of the graph: before its inputs, and behind its outputs."""
 
-from microtir.rewrite.requests.processing.before import with_prepended
-from microtir.rewrite.requests.processing.behind import with_appended
+from microtir.rewrite.requests.processing.before import Prepend
+from microtir.rewrite.requests.processing.behind import Append
 
-__all__ = ["with_appended", "with_prepended"]
+__all__ = ["Append", "Prepend"]

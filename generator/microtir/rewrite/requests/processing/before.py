@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from microtir.config.processing import (
     ELEMENTWISE,
@@ -15,7 +16,7 @@ from microtir.config.processing import (
 from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
-from microtir.graph.rewriting import named_apart, substitute
+from microtir.graph.rewriting import Keeps, named_apart, substitute
 from microtir.operators.conversion.definition import CastTo, Quantize
 from microtir.operators.movement.definition import Transpose
 from microtir.operators.resize.definition import ResizeBilinear
@@ -26,29 +27,35 @@ _WHERE = "prepend"
 _IMAGE = 4  # axes
 
 
-def with_prepended(graph: Graph, asked: Sequence[Processing]) -> Graph:
-    """Return the graph with steps before inputs, which are then what sensors give.
+@dataclass(frozen=True, slots=True)
+class Prepend:
+    """Puts steps before inputs, which are then what sensors give.
 
     Args:
-        graph: as it was read.
         asked: steps of inputs.
 
     Raises:
         ConfigError: there is no such input, or a step cannot be computed for it.
     """
-    for wanted, processing in each_processing(asked, graph.arguments, _WHERE):
-        inside = replace(wanted, name=f"{wanted.name}/prepended")
-        chain = _chain(graph, wanted, processing)
-        nodes = [substitute(node, {wanted: inside}) for node in graph.nodes]
-        made = _named(chain.nodes, inside)
-        given = chain.nodes[0].inputs[0]
-        graph = replace(
-            graph,
-            inputs=tuple(given if t is wanted else t for t in graph.inputs),
-            outputs=tuple(inside if t is wanted else t for t in graph.outputs),
-            nodes=(*made, *nodes),
-        )
-    return named_apart(graph) if asked else graph
+
+    asked: Sequence[Processing]
+    name: ClassVar[str] = "prepend"
+    keeps: ClassVar[Keeps] = Keeps.NOTHING
+
+    def __call__(self, graph: Graph) -> Graph:
+        for wanted, processing in each_processing(self.asked, graph.arguments, _WHERE):
+            inside = replace(wanted, name=f"{wanted.name}/prepended")
+            chain = _chain(graph, wanted, processing)
+            nodes = [substitute(node, {wanted: inside}) for node in graph.nodes]
+            made = _named(chain.nodes, inside)
+            given = chain.nodes[0].inputs[0]
+            graph = replace(
+                graph,
+                inputs=tuple(given if t is wanted else t for t in graph.inputs),
+                outputs=tuple(inside if t is wanted else t for t in graph.outputs),
+                nodes=(*made, *nodes),
+            )
+        return named_apart(graph) if self.asked else graph
 
 
 def _named(nodes: Sequence[Node], last: Tensor) -> tuple[Node, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from microtir.config.processing import (
     ELEMENTWISE,
@@ -16,7 +17,7 @@ from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import CountedResult, Graph, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.graph.rewriting import named_apart, substitute
+from microtir.graph.rewriting import Keeps, named_apart, substitute
 from microtir.operators.activations.definition import Logistic
 from microtir.operators.ranking.definition import TopK
 from microtir.operators.reduction.definition import ArgMax
@@ -32,22 +33,28 @@ _SQUASHED: dict[StepKind, Operator] = {
 }
 
 
-def with_appended(graph: Graph, asked: Sequence[Processing]) -> Graph:
-    """Return the graph with steps behind outputs; the results have the names of these.
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Puts steps behind outputs; the results have the names of these.
 
     Args:
-        graph: as it was read.
         asked: steps of outputs.
 
     Raises:
         ConfigError: there is no such output, or a step cannot be computed for it.
     """
-    pairs = list(each_processing(asked, graph.results, _WHERE))
-    # Scores may have steps of their own, which come before boxes are chosen by them.
-    pairs.sort(key=lambda pair: _suppression(pair[1]) is not None)
-    for given, processing in pairs:
-        graph = _with_steps(graph, given, processing)
-    return named_apart(graph) if asked else graph
+
+    asked: Sequence[Processing]
+    name: ClassVar[str] = "append"
+    keeps: ClassVar[Keeps] = Keeps.NOTHING
+
+    def __call__(self, graph: Graph) -> Graph:
+        pairs = list(each_processing(self.asked, graph.results, _WHERE))
+        # Scores may have steps of their own, which come before boxes are chosen by them.
+        pairs.sort(key=lambda pair: _suppression(pair[1]) is not None)
+        for given, processing in pairs:
+            graph = _with_steps(graph, given, processing)
+        return named_apart(graph) if self.asked else graph
 
 
 def _with_steps(graph: Graph, given: Tensor, processing: Processing) -> Graph:

@@ -6,6 +6,6 @@ Rows that move with the window stay in states, and only what new frames change i
 
 from microtir.rewrite.requests.streaming.facts import check_push, windows
 from microtir.rewrite.requests.streaming.push import push_graph
-from microtir.rewrite.requests.streaming.request import refuse_stream, streamed
+from microtir.rewrite.requests.streaming.request import CheckPush, Push
 
-__all__ = ["check_push", "push_graph", "refuse_stream", "streamed", "windows"]
+__all__ = ["CheckPush", "Push", "check_push", "push_graph", "windows"]

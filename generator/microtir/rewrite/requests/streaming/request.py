@@ -3,44 +3,64 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Graph, Tensor
+from microtir.graph.rewriting import Keeps
 from microtir.operators.control.definition import has_control
 from microtir.rewrite.requests.streaming.push import push_graph
 
 
-def refuse_stream(graph: Graph, name: str, axis: int, hop: int) -> None:
-    """Check what is asked of a model before its layers are followed.
+@dataclass(frozen=True, slots=True)
+class CheckPush:
+    """Checks what is asked of a model before its layers are followed, and changes nothing.
 
     Args:
-        graph: as a frontend made it.
-        name: of the input that is streamed; empty for the only one.
+        input: that is streamed; empty for the only one.
         axis: of it.
         hop: the frames of a push.
 
     Raises:
         ConfigError: no such input, or no frames along the axis, or a model of another kind.
     """
-    if graph.states:
-        raise _refused("it keeps a state of its own", graph.name)
-    if has_control(graph.nodes):
-        raise _refused("it has loops or branches", graph.name)
-    if graph.images != 1:
-        raise _refused(f"it computes {graph.images} images", graph.name)
-    _check_axis(_input(graph, name, axis), axis, hop)
+
+    input: str
+    axis: int
+    hop: int
+    name: ClassVar[str] = "check_push"
+
+    def __call__(self, graph: Graph) -> Graph:
+        if graph.states:
+            raise _refused("it keeps a state of its own", graph.name)
+        if has_control(graph.nodes):
+            raise _refused("it has loops or branches", graph.name)
+        if graph.images != 1:
+            raise _refused(f"it computes {graph.images} images", graph.name)
+        _check_axis(_input(graph, self.input, self.axis), self.axis, self.hop)
+        return graph
 
 
-def streamed(graph: Graph, name: str, axis: int, hop: int) -> Graph:
-    """Return the graph of a push of a model that was checked, with layers as they are compiled.
+@dataclass(frozen=True, slots=True)
+class Push:
+    """Makes the graph of a push of a model that was checked, with layers as they are compiled.
 
     Raises:
         ConfigError: nothing of it stays from one push to the next.
     """
-    pushed = push_graph(graph, _input(graph, name, axis), axis, hop)
-    if not pushed.states:
-        raise _refused("nothing of it stays from one push to the next", graph.name)
-    return pushed
+
+    input: str
+    axis: int
+    hop: int
+    name: ClassVar[str] = "push"
+    keeps: ClassVar[Keeps] = Keeps.NOTHING
+
+    def __call__(self, graph: Graph) -> Graph:
+        pushed = push_graph(graph, _input(graph, self.input, self.axis), self.axis, self.hop)
+        if not pushed.states:
+            raise _refused("nothing of it stays from one push to the next", graph.name)
+        return pushed
 
 
 def _input(graph: Graph, name: str, axis: int) -> Tensor:
