@@ -13,7 +13,7 @@ from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
 
 
 class Keeps(Enum):
-    """What a rewrite keeps of the outputs."""
+    """Degrees to which a rewrite keeps the outputs."""
 
     BITS = "every bit"
     SUMS = "floats, but for the order of sums"

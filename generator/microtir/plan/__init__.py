@@ -1,4 +1,4 @@
-"""Which kernel, which layout on each edge, which operators run together."""
+"""Choice of kernels, of layouts on edges, and of operators that run together."""
 
 from microtir.plan.nest_simulations import NestSimulations
 from microtir.plan.planner import alternatives, plan
