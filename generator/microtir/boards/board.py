@@ -45,7 +45,7 @@ class ProjectType(Enum):
 
 
 class Label(Enum):
-    """How far the tests of microtir itself go with a board, from the most to the least."""
+    """The extent to which the tests of microtir cover a board, from the most to the least."""
 
     EXECUTED = "executed"  # built, run in an emulator, outputs compared
     BUILT = "built"  # compiled and linked with the board's own tools

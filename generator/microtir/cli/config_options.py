@@ -44,7 +44,7 @@ PANELS = (PANEL, EXECUTOR_PANEL, POOL_PANEL, TVMC_PANEL)
 
 HELP_ALL = "--help-all"
 WHOLE_HELP = "microtir.whole_help"
-"""Among what a context knows, where the help of every option is asked for."""
+"""Key in the metadata of a context that says that the help of every option is asked for."""
 
 _DUMP = "dump_config"
 _ALL = "help_all"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "example:"
 READING = "#"
-"""Between a model file and what is said of it: its signature, or extents."""
+"""Separator of a model file and the words about it: its signature, or extents."""
 
 _DIM = re.compile(r"(.+)=(?:(\d{1,9})\.\.)?(\d{1,9})")
 _SHAPES = re.compile(r"([^,\[\]]+):\[([0-9., ]*)\](?:,|$)")

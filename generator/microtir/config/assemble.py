@@ -1,4 +1,4 @@
-"""From single option values to one CompilationConfig: what the command line and tests share."""
+"""Assembles one CompilationConfig from single option values, for the command line and tests."""
 
 from __future__ import annotations
 

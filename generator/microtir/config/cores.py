@@ -1,4 +1,4 @@
-"""From the attributes of a target to a core and its features, with every contradiction refused."""
+"""Resolves the attributes of a target to a core and its features, and refuses contradictions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ class TargetKind(Spelled):
 
 
 class ExecutorKind(Spelled):
-    """How the operators of a model are called, one after the other."""
+    """The way in which the operators of a model are called, one after the other."""
 
     AOT = "aot"
     GRAPH = "graph"
@@ -33,7 +33,7 @@ class InterfaceApi(Spelled):
 
 
 class CallingConvention(Spelled):
-    """How arguments reach the entry function of the generated code."""
+    """The way in which arguments reach the entry function of the generated code."""
 
     UNPACKED = "unpacked"  # one C parameter per tensor
     PACKED = "packed"  # arrays of values and type codes
@@ -75,7 +75,7 @@ class Measure(Spelled):
 
 
 class Placement(Spelled):
-    """How buffers are placed in the workspace."""
+    """The way in which buffers are placed in the workspace."""
 
     GREEDY = "greedy"
     EXACT = "exact"
@@ -98,7 +98,7 @@ class EthosUInvoke(Spelled):
 
 
 class FastScratch(Spelled):
-    """Who has the memory for the fast scratch of an NPU."""
+    """The owner of the memory for the fast scratch of an NPU."""
 
     WORKSPACE = "workspace"
     DRIVER = "driver"  # what the application gave to ethosu_init()

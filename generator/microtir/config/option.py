@@ -13,7 +13,7 @@ from microtir.support.shown import shown
 
 
 class Section(Enum):
-    """Where an option lives: (words for messages, path of the field, form of the flag)."""
+    """The place of an option: (words for messages, path of the field, form of the flag)."""
 
     CONFIG = ("CompilationConfig field", "", "--{name}")
     TARGET = ("Target option", "target.", '--target "c -{name}=VALUE"')

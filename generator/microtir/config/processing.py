@@ -63,7 +63,7 @@ class Window(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """How boxes are chosen.
+    """The method by which boxes are chosen.
 
     Args:
         scores: the output that has their scores.

@@ -1,4 +1,4 @@
-"""Along which axis of which input a model is streamed."""
+"""The input and its axis along which a model is streamed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import TfliteType
 
 INTEGERS: Mapping[int, str] = MappingProxyType({TfliteType.INT32: "<i4", TfliteType.INT64: "<i8"})
-"""How numbers of a type are stored, by the type's number in the file."""
+"""Formats in which numbers of a type are stored, by the type's number in the file."""
 
 
 def stored_integers(tensor: FileTensor) -> Array | None:

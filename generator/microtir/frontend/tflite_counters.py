@@ -1,4 +1,4 @@
-"""How often a loop of a TFLite file runs: its counters, and the terms of its condition."""
+"""Number of turns of a loop of a TFLite file: its counters, and the terms of its condition."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ _COMPARISONS = {
     _Code.GREATER: (-1, True),
     _Code.GREATER_EQUAL: (-1, False),
 }
-"""By comparison: whether a counter grows towards its limit, and whether it may not reach it."""
+"""Comparisons: the direction in which a counter reaches its limit, and whether that is excluded."""
 
 
 def _constant(tensor: Tensor) -> int | None:

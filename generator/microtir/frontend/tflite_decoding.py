@@ -35,7 +35,7 @@ _CODED = frozenset({DType.INT8, DType.INT16})
 
 
 class _Form(IntEnum):
-    """How a constant is stored."""
+    """The form in which a constant is stored."""
 
     LUT = 0
     HUFFMAN = 1

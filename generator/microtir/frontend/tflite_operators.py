@@ -18,7 +18,7 @@ from microtir.operators.common.tflite_schema import (
 )
 
 Readers: TypeAlias = Mapping[int | str, TfliteReader]
-"""By code of the schema, custom operators by their name."""
+"""Readers by the schema's code of the operator; those of custom operators by their name."""
 
 READERS: Readers = MappingProxyType(
     {reader.code: reader for record in OPERATORS for reader in record.tflite}

@@ -39,7 +39,7 @@ class SparseAxis:
 
 @dataclass(frozen=True, slots=True)
 class FileSparsity:
-    """How the elements of a tensor are stored.
+    """The form in which the elements of a sparse tensor are stored.
 
     Args:
         order: in which its axes are walked, those of blocks numbered behind its own.

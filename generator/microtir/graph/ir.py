@@ -120,7 +120,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where a node stands in its model file; every error and comment about it names this."""
+    """The place of a node in its model file; every error and comment about it names this."""
 
     file: str  # base name only, so that output does not depend on the folder
     index: int  # position of the operator in the file

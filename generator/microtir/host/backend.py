@@ -24,7 +24,7 @@ from microtir.host.toolchain import Compiler
 from microtir.support import processes
 
 LayerHook = Callable[[int, int, int, int, int], None]
-"""Called with layer, output, address, first row and the one after the last."""
+"""Function called with layer, output, address, first row and the one after the last."""
 
 _HOOK = """
 void microtir_host_set_hook(

@@ -18,7 +18,7 @@ from microtir.host.tolerance import Judgement, Tolerance, Values, judge
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one output of one run differs; `index` is the first wrong element.
+    """A difference in one output of one run; `index` is the first wrong element.
 
     The run is the step of that number in a sample that is a sequence, and a whole sample else.
     """

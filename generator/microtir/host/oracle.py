@@ -71,7 +71,7 @@ _FOREIGN: Mapping[Oracle, _Foreign] = MappingProxyType({
 _OTHERS = "use --oracle reference, or a file: --golden FILE.npz"
 
 SAMPLE_SECONDS = 60.0
-"""How long an oracle may take for a sample, which may be a sequence of runs."""
+"""Longest time that an oracle may take for a sample, which may be a sequence of runs."""
 
 
 def title_of(oracle: Oracle) -> str:

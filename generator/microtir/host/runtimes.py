@@ -18,7 +18,7 @@ from microtir.graph.ir import Array
 TFLM, LITERT, ONNXRUNTIME = "tflm", "litert", "onnxruntime"
 
 _ARENA_BYTES = 1 << 25
-"""More than any model for a microcontroller needs; untouched pages cost nothing."""
+"""Arena larger than any model for a microcontroller needs; untouched pages cost nothing."""
 
 _FED = MappingProxyType({
     "float": "float32", "float16": "float16", "double": "float64", "bool": "bool",

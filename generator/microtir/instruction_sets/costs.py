@@ -32,7 +32,7 @@ class Kind(Enum):
 
 
 class Issue(Enum):
-    """How many instructions start in one cycle."""
+    """The number of instructions that start in one cycle."""
 
     SINGLE = "one"
     PAIRS = "two"  # independent neighbours, one of which at most accesses memory or multiplies

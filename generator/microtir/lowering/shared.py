@@ -17,7 +17,7 @@ from microtir.rewrite import verify as graph_verify
 from microtir.rewrite.offload.cut_columns import CutColumns
 
 Observer = Callable[[str, object], None]
-"""Called after each stage with its name and what it made; for timing and dumps."""
+"""Function called after each stage with its name and its result; for timing and dumps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -138,7 +138,7 @@ def _all_of(buffer: Buffer) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an argument starts in all pools, one after another; of which buffer, and from where."""
+    """The place where an argument starts among all pools in a row; its buffer and the offset."""
 
     buffer: Buffer
     start: int

@@ -41,7 +41,7 @@ _FAR = 1 << 44  # more than the bytes of any buffer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lifetime:
-    """When a buffer must keep what.
+    """The lifetime of a buffer: which of its bytes are kept at which moment.
 
     `first` and `last` are steps (positions of Invokes in program order, inclusive), for people.
     At moment `begin + i` bytes [low[i], high[i]) are kept; none where low equals high.

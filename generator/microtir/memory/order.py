@@ -1,4 +1,4 @@
-"""In which order the calls of a function read and write: how far an output must lie from an input.
+"""Derives how far an output must lie from an input, from the order of reads and writes of calls.
 
 All calls are followed at once.  Loops around what is written are executed turn by turn, as arrays
 with a number for each turn; what is read between two writes only counts by its extent, so that

@@ -106,7 +106,7 @@ Fit = tuple[dict[int, int], int]
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    """Some buffers placed: offsets may be negative, `bottom` is the lowest, `top` the end."""
+    """A partial placement: offsets may be negative, `bottom` is the lowest, `top` the end."""
 
     offsets: Mapping[int, int]
     bottom: int

@@ -45,7 +45,7 @@ from microtir.tir.ir import (
 from microtir.tir.visitor import buffers_read, buffers_written, children, walk
 
 Access = tuple[bool, int, int, int]
-"""Whether it writes, the position of a parameter, its first element and the one behind its last."""
+"""Tuple: whether it writes, the position of a parameter, the first element, the end."""
 
 _Ends = tuple[str, str]
 """Texts of the lowest and the highest value of an expression."""

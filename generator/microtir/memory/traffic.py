@@ -1,4 +1,4 @@
-"""How often main reads and writes each of its buffers: an estimate for choosing between memories.
+"""Counts how often main reads and writes each buffer: an estimate to choose between memories.
 
 Every call of main is counted with the loops of its layer.  Bounds that depend on outer loops
 (windows that are clipped at a border) count at their widest, both branches of a condition count,

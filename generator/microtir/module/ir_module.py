@@ -36,7 +36,7 @@ class SeenRange:
 
 @dataclass(frozen=True, slots=True)
 class RowsInUse:
-    """How many of an output's rows are in use, the first ones along an axis: an output says it.
+    """The rows of an output that are in use, the first along an axis: another output counts them.
 
     `count` is the C name of that output.
     """

@@ -13,7 +13,7 @@ RAM_BUDGET = "budget.ram"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `bytes`, because the option `field` says so; `holder` names what is limited.
+    """A limit of `bytes` that the option `field` sets; `holder` names what is limited.
 
     `pool` is the number of the pool that is, if it is one of several.  A budget counts what the
     model keeps between runs, too, which no plan changes.

@@ -86,7 +86,7 @@ class Layout:
 
 
 class Refusal(Enum):
-    """Why a kernel is not offered for an operator; the value is what metadata say of the kernel."""
+    """The reason that a kernel is not offered for an operator; metadata give the value."""
 
     TYPES = "computes other types"
     WEIGHTS = "needs constant weights"
@@ -111,7 +111,7 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """How the rows of an operator are computed.
+    """The calls that compute the rows of an operator.
 
     `rows` are those of each call, 1 or 2; 0 stands for all of them in one call.  Where an operator
     stands `alone`, no other runs with it: all rows of its tensors are there, one after the other.

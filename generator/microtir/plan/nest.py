@@ -140,7 +140,7 @@ def runs_of(nest: Step) -> Runs:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """How many calls each turn of a step makes: those that it asks for, then its own.
+    """The calls that each turn of a step makes: those that it asks for, then its own.
 
     Turn t computes rows [bounds[t], bounds[t + 1]).  Before it `ends[t]` calls are made where the
     step's turns are all there is, and its n-th feed has made `asked[n][t]` turns, or rows where

@@ -120,7 +120,7 @@ class RankedCandidates:
 
 @dataclass(frozen=True, slots=True)
 class RankedKernels:
-    """How a node may run: in one call, as a step of a nest, or as the end of one.
+    """The candidates of a node, ranked: for one call, for a step of a nest, and for the end of one.
 
     `whole` is never empty.  The candidates of `rows` ask for the same rows of the inputs, as do
     those of `accumulated`, so that a nest does not depend on which of them is taken.  `pairs` and

@@ -1,4 +1,4 @@
-"""Why each layer got its kernel, in words: what metadata and `profile --explain` say."""
+"""Reasons for each layer's kernel, in words: for metadata and `profile --explain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order to run operators, so that little is alive at once.
+"""Orders operators so that few bytes are alive at once.
 
 Any order in which tensors are made before they are read computes the same.  A graph falls into
 segments at the operators that all others come before or behind; within each the order with the

@@ -1,4 +1,4 @@
-"""Who writes what states hold after a run, where they hold what a run begins with.
+"""The operators that write the new values of states, over the old ones that a run begins with.
 
 Both values have the same memory, so that whoever reads the old one runs before the new one is
 written.  One operator may do both: if it is in place, and no other operator runs between its rows.

@@ -1,4 +1,4 @@
-"""Where tensors live while operators run, and what an output may take over from an input."""
+"""Storage of tensors while operators run, and bytes that outputs may take over from inputs."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Views:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where tensors live: `root` shares memory with a tensor; `caller` is not the workspace.
+    """The storage of tensors: `root` shares memory with a tensor; `caller` is not the workspace.
 
     Lifetimes are positions in the graph, both inclusive: -1 for what is there from the start, the
     number of operators for what is needed at the end. `living` has for each operator the roots in

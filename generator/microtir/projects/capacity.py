@@ -27,7 +27,7 @@ _OF_THE_APPLICATION = (CODE, SAMPLES, TENSORS)
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that takes bytes: of the memory that `section` is in, if it has one."""
+    """A need for bytes: of the memory that `section` is in, if it has one."""
 
     what: str
     bytes: int

@@ -17,7 +17,7 @@ RUNTIME_FOLDER = "runtime_crt/"  # in the files of an artifact
 
 @dataclass(frozen=True, slots=True)
 class ModelFolders:
-    """Where in a project or a package the library of the models lies.
+    """The folders of a project or a package in which the library of the models lies.
 
     Args:
         models: folder with one folder of sources for each model.

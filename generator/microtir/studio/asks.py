@@ -22,7 +22,7 @@ from microtir.support.reading import check, parse_json
 
 
 class Ask(Protocol):
-    """Something that the page asks for."""
+    """A question that the page asks."""
 
     def job(self, models: ModelStore) -> Job:
         """Return the work; UsageError if the model is not there."""

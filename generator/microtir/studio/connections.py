@@ -18,7 +18,7 @@ from microtir.studio.guard import API
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the server waits for the other end of a connection.
+    """The times that the server waits for the other end of a connection.
 
     Args:
         head: seconds in which the head of a request arrives, and the rest of one that was refused.

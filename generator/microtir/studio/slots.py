@@ -10,7 +10,7 @@ from microtir.studio.jobs.boards import Boards
 from microtir.studio.jobs.frontier import FrontierSearch
 
 _LONG = (Boards, FrontierSearch)
-"""They take minutes for a large model, and tell what is known so far."""
+"""Jobs that take minutes for a large model, and tell what is known so far."""
 
 
 class Slots:

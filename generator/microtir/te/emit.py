@@ -1,4 +1,4 @@
-"""From a computation to its naive loop nest.
+"""Turns a computation into its naive loop nest.
 
 Each prelude is placed in the outermost loop that defines all axes it reads: a maximum over a row
 that a softmax subtracts from every element is computed once per row.  This never changes a value,

@@ -365,7 +365,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Computation:
-    """How a tensor is computed: one loop nest over `axes`, the first one outermost."""
+    """The computation of a tensor: one loop nest over `axes`, the first one outermost."""
 
     axes: tuple[Axis, ...]
     value: Expr

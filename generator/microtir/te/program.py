@@ -1,4 +1,4 @@
-"""From output tensors to a schedule over naive TIR, or straight to a PrimFunc."""
+"""Turns output tensors into a schedule over naive TIR, or straight into a PrimFunc."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from microtir.tir.storage import Buffer, Param
 
 
 class SourceKind(Enum):
-    """How much of a C file the text of an ExternSource is."""
+    """The part of a C file that the text of an ExternSource is."""
 
     FILE = "file"  # all of it
     DEFINITION = "definition"  # of the function; its prototype is printed before

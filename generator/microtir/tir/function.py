@@ -38,7 +38,7 @@ class LayerName:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a function comes from: printed as its comment, used by reports and errors.
+    """The origin of a function: printed as its comment, used by reports and errors.
 
     `facts` are finished lines such as ``input   1x49x10x1 int8, scale 0.58, zero point 83``.
     """
@@ -105,7 +105,7 @@ class PlaneRows:
 
 
 class NativeForm(Enum):
-    """How the template of a micro-kernel is written."""
+    """The language in which the template of a micro-kernel is written."""
 
     ASSEMBLY = "assembly"  # instructions, a block of them behind each comment
     INTRINSICS = "intrinsics"  # the body of a C function that uses a compiler's intrinsics
@@ -125,7 +125,7 @@ class NativeBody:
 
 @dataclass(frozen=True, slots=True)
 class MicroKernel:
-    """How a function that layers call by KernelCall is printed.
+    """The properties of a function that layers call by KernelCall, as far as printing needs them.
 
     `noinline` keeps the registers that it fills from the variables of its callers. A function that
     `merges` layers stands for all of them: its buffers may lie over each other, as theirs, and each

@@ -40,7 +40,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How the source reaches a buffer: `scalar` for a Python variable, else view and memory."""
+    """The way from the source to a buffer: a Python variable if `scalar`, else view and memory."""
 
     number: int
     scalar: bool

@@ -1,4 +1,4 @@
-"""Where everything lies: buffers in pools, arrays of constants in theirs, states in a struct."""
+"""Places in memory: of buffers in pools, of constant arrays in theirs, of states in a struct."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microtir.tir.ir import Buffer
 
 @dataclass(frozen=True, slots=True)
 class KeptBytes:
-    """At the calls of a step a buffer holds something, all of it in its bytes [low, high).
+    """The bytes [low, high) of a buffer that hold something at the calls of a step.
 
     A step of a nest is called many times: `first` and `last` are low and high at the first and
     the last of these calls, since a buffer may be filled or read row by row.
@@ -27,7 +27,7 @@ class KeptBytes:
 
 @dataclass(frozen=True, slots=True)
 class BufferPlacement:
-    """Where a workspace buffer lies and when it lives (steps of main, inclusive).
+    """The place of a workspace buffer and its lifetime (steps of main, inclusive).
 
     `pool` counts the pools of the plan, `offset` the bytes of that pool. `kept` says which of its
     bytes are in use at which step, `at_peak` how many of them at the moment of the pool's peak:
@@ -97,7 +97,7 @@ class MemoryPlan:
 
 
 POOL_IDENTITY_BYTES = 4
-"""At the start of constants that the application passes: a number of the code that reads them."""
+"""Size of the number at the start of passed constants that identifies the code that reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class KeptBlock:
 
 @dataclass(frozen=True, slots=True)
 class StateLayout:
-    """Where the members lie in the struct of what outlives a run, as C lays it out; all in bytes.
+    """The places of members in the struct of what outlives a run, as C lays it out; all in bytes.
 
     A model that keeps nothing has no struct, and one of size 0 here.
     """

@@ -14,7 +14,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 class Scope(Enum):
-    """Where a buffer lives, and so who allocates it."""
+    """The memory in which a buffer lives, and so who allocates it."""
 
     PARAMETER = "parameter"  # passed in by the caller
     CONSTANT = "constant"  # weights and tables: `data` is set, lands in flash

@@ -11,7 +11,7 @@ from microtir.errors import ToolError
 from microtir.tir.ir import ExternSource
 
 FOLDER = "cmsis_nn"
-"""Where the copies lie beside the generated sources: headers and C files together, so that no
+"""Folder of the copies beside the generated sources: headers and C files together, so that no
 compiler needs to be told where to look."""
 
 _HEADER = "arm_nnfunctions.h"

@@ -43,7 +43,7 @@ _STACK = 256  # bytes of arrays, and of what the driver calls, as far as is know
 
 @dataclass(frozen=True, slots=True)
 class _Driver:
-    """How the application's driver is called.
+    """The calls of the application's driver.
 
     Args:
         prefix: start of every C identifier.

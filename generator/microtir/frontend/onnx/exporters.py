@@ -67,7 +67,7 @@ EXPORTERS: Mapping[str, Exporter] = MappingProxyType({
         ExportProblem.FEW_BITS: _EIGHT_BITS,
     })),
 })  # fmt: skip
-"""By the name that a file has as that of its producer."""
+"""Exporters by the name of the producer that a file states."""
 
 
 def with_exporters_option(problem: MicrotirError, producer: str) -> MicrotirError:

@@ -57,7 +57,7 @@ def take_in_all(model: onnx.ModelProto, folder: Path | None, file: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the values of a tensor lie; `where` is the tensor in words."""
+    """The place of a tensor's values in another file; `where` is the tensor in words."""
 
     tensor: onnx.TensorProto
     path: Path

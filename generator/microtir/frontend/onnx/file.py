@@ -39,7 +39,7 @@ MAX_RANK = 8
 _USUAL_OPSET = 17  # what exporters that have a choice are asked for
 
 OLDEST_OPSET = 7
-"""Before it, broadcasting and batches were written otherwise; what was not is read all the same."""
+"""Oldest opset with today's broadcasting and batches; nodes written alike before are read."""
 
 T = TypeVar("T")
 

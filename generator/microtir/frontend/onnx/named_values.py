@@ -31,7 +31,7 @@ _MOVES = frozenset((
 _COMPARES = frozenset(("Equal",))
 
 _KNOWS_NAMES = frozenset(("Cast", "LabelEncoder", "Shape", "Size"))
-"""They ask for names, or look at the shape alone."""
+"""Operators that handle names themselves, or look at the shape alone."""
 
 
 def read_named(node: OnnxNode, reader: OnnxReader) -> Value | tuple[Value, ...]:

@@ -45,7 +45,7 @@ MOST_INNER_NODES = 1 << 15
 
 @dataclass(slots=True)
 class _Budget:
-    """How many nodes inside of others may still be read."""
+    """The number of nodes inside of others that may still be read."""
 
     nodes: int = MOST_INNER_NODES
 

@@ -11,4 +11,4 @@ from microtir.operators.onnx_readers import ONNX_READERS
 READERS: Mapping[tuple[str, str], OnnxReader] = MappingProxyType(
     {(reader.domain, reader.name): reader for reader in ONNX_READERS}
 )
-"""By domain and name; ONNX's own domain is empty."""
+"""Readers by domain and name of the operator; ONNX's own domain is empty."""

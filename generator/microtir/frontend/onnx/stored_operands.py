@@ -23,7 +23,7 @@ _READ_WITH_SCALES = frozenset((
     "OptionalGetElement", "OptionalHasElement", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
     "Scan", "Shape", "Size",
 ))  # fmt: skip
-"""They know scales, or look at types alone, or hold others that are asked one by one."""
+"""Operators that handle scales, look at types alone, or hold nodes that are asked one by one."""
 
 _MOVES = frozenset((
     "Compress", "Concat", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather",

@@ -49,7 +49,7 @@ _narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
 
 
 class Depthwise16(FloatRescaling):
-    """Up to four pixels of two channels, or two where sums are wide.
+    """A kernel for up to four pixels of two channels, or two pixels where sums are wide.
 
     Args:
         name: of the kernel.

@@ -251,7 +251,7 @@ def narrow(
 
 
 Place = Callable[[te.Expr, te.Expr], tuple[te.Expr, te.Expr]]
-"""Where the output of a channel and a pixel of the patch goes."""
+"""Function from a channel and a pixel of the patch to the place of the output."""
 
 
 def _outputs(

@@ -46,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Where the words of a channel have what; twice the bias is the first one.
+    """The positions of weights and constants in a channel's words; the first is twice the bias.
 
     The lowest byte of the word `shift` is the shift; the rounding constant follows the multiplier.
     """

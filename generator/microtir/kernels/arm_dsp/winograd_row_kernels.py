@@ -30,7 +30,7 @@ _MOST_TURN = 24  # steps of a sum that follow each other
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """How many tiles beside each other are computed at once, and for how many output channels."""
+    """The tiles beside each other that are computed at once, and the output channels of a turn."""
 
     tiles: int
 

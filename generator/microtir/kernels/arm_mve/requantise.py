@@ -158,7 +158,7 @@ class Rescaling16:
 
 
 Form: TypeAlias = Rescaling | Rescaling16
-"""How sums of a layer are rescaled."""
+"""Rescaling of the sums of a layer, to int8 or to int16."""
 
 
 def constants16(words: npt.NDArray[np.int32]) -> Ints:

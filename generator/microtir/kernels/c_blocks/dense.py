@@ -28,7 +28,7 @@ _TURN = 2  # inputs of a turn: with more, compilers for RISC-V load too many wei
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How sums are made and become outputs.
+    """The form of the code that makes sums and turns them into outputs.
 
     Products and sums of floats may be kept apart (`no_fp_contract`); clamps of int8 may be
     `is_straight`, without a branch.

@@ -35,7 +35,7 @@ Table = npt.NDArray[np.generic]
 
 
 class Finish(Protocol):
-    """How sums of a layer become outputs; part of the identity of its kernels."""
+    """The step that turns sums of a layer into outputs; part of the identity of its kernels."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""How the micro-kernels of this folder are described, and copies, the simplest of them."""
+"""Descriptions of the micro-kernels of this folder, and copies, the simplest of them."""
 
 from __future__ import annotations
 

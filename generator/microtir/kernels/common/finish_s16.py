@@ -40,7 +40,7 @@ _LOW = (1 << 32) - 1
 
 
 class Sums(Enum):
-    """How many bits sums have, and how they are rescaled; `RAW` ones are outputs themselves."""
+    """The width of sums in bits, and their rescaling; `RAW` sums are outputs themselves."""
 
     SHORT = "short"
     LONG = "long"

@@ -58,7 +58,7 @@ Some = Callable[[Pixel, int], ir.Stmt]
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many pixels a micro-kernel computes at once.
+    """The number of pixels that a micro-kernel computes at once.
 
     Attributes:
         pixels: of a block.
@@ -84,7 +84,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Some blocks of a row or line: `times` blocks of `pixels`, from pixel `first` on."""
+    """Consecutive blocks of a row or line: `times` blocks of `pixels`, from pixel `first` on."""
 
     first: int
     pixels: int
@@ -158,7 +158,7 @@ def all_blocks(
 
 
 class Source(ABC):
-    """How the inputs of a block of pixels are laid out and made ready.
+    """The layout of the inputs of a block of pixels, and the statements that prepare them.
 
     Attributes:
         scratch: memory that the layer function is given, if it needs some.
@@ -188,7 +188,7 @@ class Source(ABC):
 
 
 class Sink(ABC):
-    """Where the outputs of a block of pixels go."""
+    """The destination of the outputs of a block of pixels."""
 
     is_line = False  # whether the outputs of a row's pixels follow those of the row before
 

@@ -1,4 +1,4 @@
-"""How micro-kernels are described, called and unrolled."""
+"""Describes, calls and unrolls micro-kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from microtir.tir.function import MicroKernel, NativeBody, NativeForm
 
 
 class Unroll(NamedTuple):
-    """How far a sum is unrolled: up to `full` steps without a loop, else `turn` steps a turn.
+    """The unrolling of a sum: up to `full` steps without a loop, else `turn` steps a turn.
 
     A kernel without a loop is for one number of steps; the one with the loop is for any.
     """

@@ -20,7 +20,7 @@ _WORD = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """How a CPU computes a kernel: template, what that is given, bytes that it pushes."""
+    """A CPU's assembly for a kernel: its template, the template's arguments, bytes pushed."""
 
     template: str
     values: Mapping[str, object]

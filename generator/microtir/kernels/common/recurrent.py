@@ -127,7 +127,7 @@ class Sequences:
 
 
 StepAt: TypeAlias = Callable[[te.Expr, te.Expr, te.Expr], LstmStep]
-"""How units are computed at a step, of a sequence, from a unit on."""
+"""Function that gives the computation of units at a step of a sequence, from a unit on."""
 
 
 # --- blocks of units ------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ class Copy(Direct):
 
 
 class View(Kernel):
-    """No code: the output is the memory of the input, or of several inputs, or a part of it."""
+    """The kernel without code: its output is memory of the inputs, or a part of it."""
 
     name = "view"
     operators = (

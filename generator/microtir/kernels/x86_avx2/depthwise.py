@@ -48,7 +48,7 @@ _STACK, _STACK_OF_TAP = 2560, 320
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Where a kernel reads and writes, in elements.
+    """The elements that a kernel reads and writes, by their distances.
 
     It computes `rows` of `pixels` pixels. The first inputs of neighbouring pixels lie `step`
     apart, those of rows `row_step`, their outputs `channels` and `output_row`. Taps form

@@ -36,7 +36,7 @@ _BYTES_OF_LANES = 2  # of an input as AVX2 multiplies it
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Where the inputs of a run of pixels lie, in elements from the first one's on.
+    """The places of the inputs of a run of pixels, in elements from the first one's on.
 
     All that they read is `rows` runs of `length` elements each, `stride` apart. In each run pixel
     p reads `parts` segments of `segment` elements, `part_step` apart, from p * `step` on.

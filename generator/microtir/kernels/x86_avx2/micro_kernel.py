@@ -1,4 +1,4 @@
-"""How the micro-kernels of this folder are described, and their constants."""
+"""Descriptions of the micro-kernels of this folder, and their constants."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class CachedAttention(Operator):
 
 
 class RotaryExtents(NamedTuple):
-    """How many rows, heads of each, and elements of a head; how many angles, of how many places."""
+    """Numbers of rows, heads of each, elements of a head, angles, and places that have angles."""
 
     rows: int
     heads: int
@@ -63,7 +63,7 @@ class RotaryExtents(NamedTuple):
 
 
 class AttentionExtents(NamedTuple):
-    """How many tokens are new, and how much the cache holds."""
+    """Numbers of new tokens, of heads and their groups, and the extents of the cache."""
 
     tokens: int
     heads: int

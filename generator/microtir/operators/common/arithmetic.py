@@ -39,7 +39,7 @@ def wrapped_int32(value: te.Expr) -> te.Expr:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """How a layer adds integers.
+    """The type in which a layer adds integers.
 
     In INT32 where no input makes a sum leave that; otherwise in INT64.  Where tflite-micro adds in
     32 bits, `total` takes the lower half, as the sums of its compiled kernels wrap; where it adds

@@ -16,7 +16,7 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 
 
 Meaning: TypeAlias = "Callable[..., Array | tuple[Array, ...]]"
-"""Given the operator, its node and an array for each input: the output, or a tuple of outputs."""
+"""Function from an operator, its node and an array for each input to one output, or to several."""
 
 
 def stored(array: Array) -> Ints:

@@ -30,7 +30,7 @@ class Activation(Enum):
 
 
 class Rescaling(Enum):
-    """How sums of stored integers become stored integers of another scale.
+    """The arithmetic that turns sums of stored integers into stored integers of another scale.
 
     FIXED_POINT is TFLite's: a multiplier of 31 bits and a shift.  FLOAT32 is that of ONNX's QLinear
     operators as onnxruntime computes them: the sum as a float32 times a float32, rounded to the

@@ -13,7 +13,7 @@ from microtir.operators.common.formula import FormulaContext, Windows, same_row_
 from microtir.operators.common.shapes import Shape
 
 ScalarFunction: TypeAlias = Callable[..., te.Expr]
-"""Given an element of each input: the element of the output."""
+"""Function from an element of each input to the element of the output."""
 
 _Place: TypeAlias = tuple[te.Expr, ...]
 _Reader: TypeAlias = Callable[[_Place], te.Expr]

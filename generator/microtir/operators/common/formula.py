@@ -111,7 +111,7 @@ def same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """How an operator is computed on any target.
+    """The formula by which an operator is computed on any target.
 
     Args:
         compute: gives the outputs.
@@ -126,7 +126,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenFunction:
-    """How an operator is computed whose function is written in whole, by a user or in TIR.
+    """The function of an operator that is written as a whole, by a user or in TIR.
 
     Args:
         build: writes the function of a node, of a given name; parameters are the inputs that are

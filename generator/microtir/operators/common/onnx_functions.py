@@ -65,7 +65,7 @@ ACTIVATIONS = {
     "Softsign": ElementFunction(_softsign),
     "Softplus": ElementFunction(_softplus),
 }
-"""By name."""
+"""Activation functions by their name in ONNX."""
 
 
 def fused_function(node: OnnxNode, x: Tensor, numbers: Sequence[float]) -> Tensor:

@@ -26,7 +26,7 @@ from microtir.operators.common.onnx_values import Distance, RowCount, TensorSequ
 from microtir.operators.common.shapes import Shape
 
 MANY = 1 << 16
-"""Any number of inputs or outputs."""
+"""Number of inputs or outputs that stands for any number."""
 
 MOST_RANK = 16
 """Dimensions of a tensor, those that are split on the way among them."""
@@ -374,7 +374,7 @@ class OnnxNode:
 
 @dataclass(frozen=True, slots=True)
 class OnnxReader:
-    """How one operator of ONNX becomes operators of the graph.
+    """The reader that turns one operator of ONNX into operators of the graph.
 
     Args:
         name: of the operator.

@@ -21,7 +21,7 @@ class TensorSequence:
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """How much of a tensor is in use: along `axis`, from the front, as many as `count` says.
+    """The part of a tensor that is in use: `count` rows along `axis`, from the front.
 
     `count` is an int32 of shape (1,).  What lies behind these rows means nothing.
     """

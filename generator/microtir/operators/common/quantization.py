@@ -210,7 +210,7 @@ def unless_in_float(rule: QuantizationRule) -> QuantizationRule:
 
 
 OF_FIXED_SCALE = 1e-3
-"""How far off the scale of a fixed output may be, as a part of it.
+"""Tolerance for the scale of a fixed output, as a part of it.
 
 tflite-micro allows as much for SOFTMAX, and computes with the exact one: some converters divide by
 65535 where others divide by 65536.

@@ -258,12 +258,12 @@ class Operands:
 
 
 MANY = 1 << 16
-"""Any number of inputs or outputs."""
+"""Number of inputs or outputs that stands for any number."""
 
 
 @dataclass(frozen=True, slots=True)
 class TfliteReader:
-    """How one operator of the file format becomes an operator of the graph.
+    """The reader that turns one operator of the file format into an operator of the graph.
 
     Args:
         op: what it becomes.

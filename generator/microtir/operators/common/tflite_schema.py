@@ -27,7 +27,7 @@ class TfliteType(IntEnum):
 
 
 class Padding(IntEnum):
-    """How a windowed operator treats the border."""
+    """The treatment of the border by a windowed operator."""
 
     SAME = 0
     VALID = 1

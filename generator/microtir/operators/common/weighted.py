@@ -24,7 +24,7 @@ from microtir.operators.common.linear import LinearParams, bias_of, has_long_sum
 
 @dataclass(frozen=True, slots=True)
 class WeightedArithmetic:
-    """How a layer with integer weights makes terms, where its sums begin, what they become."""
+    """The arithmetic of a layer with integer weights: terms, start and result of its sums."""
 
     params: LinearParams
     accumulator: Accumulator

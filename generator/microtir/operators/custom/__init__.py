@@ -16,7 +16,7 @@ from microtir.operators.definition import Definition
 from microtir.operators.record import OperatorRecord
 
 Reference: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
-"""Given the node and an array per input: the output, or a tuple of outputs."""
+"""Function from the node and an array per input to one output, or to several."""
 
 
 def custom_record(

@@ -133,7 +133,7 @@ def _sides(form: BoxForm, box: str, names: tuple[str, str, str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """How the boxes of one class are chosen; all are texts of TIR, but for the form and numbers.
+    """The choice of boxes of one class; all are texts of TIR, but for the form and numbers.
 
     Args:
         form: of the boxes.

@@ -87,7 +87,7 @@ class Delay(Operator):
 
 
 class FramerExtents(NamedTuple):
-    """How samples become frames.
+    """Numbers that say how samples become frames.
 
     `held` samples of each row are kept from one run to the next; the first `warm_up` steps
     complete no frame.
@@ -114,7 +114,7 @@ def framer_extents(op: Framer, samples: Shape) -> FramerExtents:
 
 
 class StackerExtents(NamedTuple):
-    """How many values a frame has, and how many before it are kept."""
+    """The number of values of a frame, and of those that are kept before and behind it."""
 
     channels: int
     held: int
@@ -126,7 +126,7 @@ def stacker_extents(op: Stacker, frame: Shape) -> StackerExtents:
 
 
 class OverlapExtents(NamedTuple):
-    """How frames become samples; `held` sums of each row are not complete after a run."""
+    """Numbers that say how frames become samples; `held` sums of a row await the next run."""
 
     rows: int
     frames: int
@@ -142,7 +142,7 @@ def overlap_extents(op: OverlapAdd, frames: Shape) -> OverlapExtents:
 
 
 class DelayExtents(NamedTuple):
-    """How many rows there are, what a run adds to each, and by how much it is late."""
+    """The number of rows, the samples that a run adds to each, and the samples of the delay."""
 
     rows: int
     samples: int

@@ -31,7 +31,7 @@ _F32, _F64, _I32 = DType.FLOAT32, DType.FLOAT64, DType.INT32
 
 
 class _Scales(NamedTuple):
-    """How the values of a part are stored."""
+    """The scaling of the values of a part as they are stored."""
 
     scale: te.Expr
     inverse: te.Expr

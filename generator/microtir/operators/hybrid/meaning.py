@@ -32,7 +32,7 @@ _F32 = np.float32
 
 
 class Scales(NamedTuple):
-    """How the values of each part are stored; one entry for each."""
+    """The scaling of the values of each part as they are stored; one entry for each."""
 
     scale: npt.NDArray[np.float32]
     inverse: npt.NDArray[np.float32]

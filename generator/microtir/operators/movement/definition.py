@@ -33,7 +33,7 @@ class Pad(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Concatenation(Operator):
-    """Along `axis` (non-negative); never rescales."""
+    """Concatenation along `axis` (non-negative); it never rescales."""
 
     name: ClassVar[str] = "concatenation"
     axis: int = 0

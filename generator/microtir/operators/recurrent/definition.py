@@ -55,7 +55,7 @@ class Svdf(Operator):
 
 
 class SvdfExtents(NamedTuple):
-    """How many inputs there are, what each has and what is kept of it, and what is put out."""
+    """Extents of an SVDF: batch, width of an input, filters, steps that are kept, units."""
 
     batch: int
     width: int
@@ -73,7 +73,7 @@ def svdf_extents(node: Node) -> SvdfExtents:
 
 @dataclass(frozen=True, slots=True)
 class SvdfParams:
-    """How SVDF of integers rescales: sums of features for the memory, those of time for y."""
+    """The rescaling of integer SVDF: sums over inputs for the memory, sums over time for y."""
 
     feature: QuantizedMultiplier
     time: QuantizedMultiplier
@@ -193,7 +193,7 @@ def data_of(tensor: Tensor) -> Array:
 
 
 class LstmExtents(NamedTuple):
-    """How many sequences there are, of how many steps, and what a step reads and remembers."""
+    """Extents of an LSTM: sequences, steps of each, inputs of a step, units."""
 
     batch: int
     steps: int
@@ -211,7 +211,7 @@ def lstm_extents(node: Node) -> LstmExtents:
 
 @dataclass(frozen=True, slots=True)
 class LstmParams:
-    """How an LSTM of integers rescales.
+    """The rescaling of an LSTM of integers.
 
     Sums of a gate become arguments of scale 2^-12, gates are of scale 2^-15.
     """

@@ -46,7 +46,7 @@ from microtir.operators.recurrent.definition import (
 
 
 class _Sums(Protocol):
-    """How products are added up, and what the sum becomes."""
+    """The arithmetic of sums: their terms, their start, and the stored result."""
 
     def product(self, x: te.Expr, w: te.Expr) -> te.Expr:
         """Return one term of a sum."""
@@ -143,7 +143,7 @@ def svdf(layer: FormulaContext) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SvdfFinish:
-    """How an SVDF adds up features and what they are worth in time, and what becomes of the sums.
+    """The arithmetic of an SVDF: sums over inputs, sums over time, and their results.
 
     Args:
         features: the arithmetic of sums over inputs.

@@ -194,7 +194,7 @@ def _lstm_step(layer: _Direction, inputs: Tensor, states: tuple[Tensor, ...]) ->
 
 
 _Step: TypeAlias = "Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]"
-"""Given what the inputs of a step add to its gates, and the states, returns the new states."""
+"""Function from a step's summands for the gates, and the states, to the new states."""
 
 _RNN = _Cell(1, 1, ("Tanh",), _rnn_step)
 _GRU = _Cell(3, 1, ("Sigmoid", "Tanh"), _gru_step, bias_apart=True)

@@ -48,7 +48,7 @@ Combine: TypeAlias = Callable[[te.Expr, te.Expr], te.Expr]
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How a reduction goes through its elements, in whatever order and parts.
+    """The steps by which a reduction combines its elements, in whatever order and parts.
 
     Args:
         start: what it begins with.

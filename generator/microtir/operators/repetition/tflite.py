@@ -19,7 +19,7 @@ from microtir.operators.repetition.definition import MirrorPad, Tile, aligned
 
 
 class MirrorPadMode(IntEnum):
-    """Whether the element at the edge is mirrored, too."""
+    """The mirroring of PAD: with or without the element at the edge."""
 
     REFLECT = 0
     SYMMETRIC = 1

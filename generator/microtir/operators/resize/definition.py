@@ -43,7 +43,7 @@ BILINEAR_BITS = 10
 
 @dataclass(frozen=True, slots=True)
 class BilinearAxis:
-    """Per output index: the two input indices and the weight of the second, of 2^10.
+    """The two input indices of each output index, and the weight of the second, of 2^10.
 
     The first has the weight 2^10 - `weight`. At the borders both indices may be equal and the
     weight outside [0, 2^10]; the weights still add up to 2^10.
@@ -75,7 +75,7 @@ def bilinear_axis(op: Resize, input_size: int, output_size: int) -> BilinearAxis
 
 @dataclass(frozen=True, slots=True)
 class BilinearAxisFloat:
-    """Per output index: the two input indices and the position relative to the first."""
+    """The two input indices of each output index, and the position relative to the first."""
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]

@@ -22,7 +22,7 @@ from microtir.operators.indexing.definition import Gather
 
 @dataclass(frozen=True, slots=True)
 class AxisResize:
-    """How one axis is resized.
+    """The resizing of one axis.
 
     Args:
         size: of the axis.

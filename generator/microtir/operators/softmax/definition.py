@@ -38,7 +38,7 @@ from microtir.operators.definition import Definition
 
 @dataclass(frozen=True, slots=True)
 class Softmax(RescaledOperator):
-    """Over the last axis.
+    """Softmax over the last axis.
 
     Rescaled in float32, powers of differences are rounded to multiples of 2^-24, and quotients of
     floats to the nearest integer, of two the even one.
@@ -51,7 +51,7 @@ class Softmax(RescaledOperator):
 
 @dataclass(frozen=True, slots=True)
 class LogSoftmax(Operator):
-    """Over the last axis."""
+    """Logarithm of softmax over the last axis."""
 
     name: ClassVar[str] = "log_softmax"
 

@@ -98,7 +98,7 @@ def stages(count: int) -> tuple[Stage, ...]:
 
 
 class Numbers(NamedTuple):
-    """How a type stands for real numbers: `wide` holds products, `bits` are behind the point."""
+    """The fixed-point form of a type: `wide` holds products, `bits` are behind the point."""
 
     dtype: DType
     wide: DType

@@ -117,7 +117,7 @@ class Ceil(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Round(Operator):
-    """To the nearest whole number, of two the even one."""
+    """Rounding to the nearest whole number, of two the even one."""
 
     name: ClassVar[str] = "round"
 

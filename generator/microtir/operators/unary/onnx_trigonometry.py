@@ -81,7 +81,7 @@ def _log_of_one_more(node: OnnxNode, x: Tensor) -> Tensor:
 
 
 _LARGE = 1e4
-"""From here on 1 + x^2 is x^2."""
+"""Bound from which on 1 + x^2 is taken for x^2."""
 
 
 def inverse_hyperbolic_sine(node: OnnxNode) -> Tensor:

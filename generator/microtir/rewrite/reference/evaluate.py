@@ -15,7 +15,7 @@ from microtir.rewrite.reference.images import image_by_image
 from microtir.rewrite.reference.order import in_order
 
 Observer: TypeAlias = Callable[[Node, tuple[Array, ...]], None]
-"""Called with each node and its outputs, in the order of execution."""
+"""Function called with each node and its outputs, in the order of execution."""
 
 
 def evaluate(node: Node, inputs: Sequence[Array]) -> tuple[Array, ...]:

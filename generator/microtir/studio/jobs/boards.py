@@ -19,7 +19,7 @@ from microtir.studio.events import Emit, progress
 from microtir.studio.models import ModelFile
 
 _PATIENT = 10
-"""How much less of the machine it gets than a plan, for which somebody waits."""
+"""Niceness of this job: it gives way to plans, for which somebody waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from microtir.tir.ir import (
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """At least one of the alternatives holds; each is a conjunction."""
+    """A disjunction of alternatives; each is a conjunction."""
 
     alternatives: tuple[tuple[Fact, ...], ...]
 

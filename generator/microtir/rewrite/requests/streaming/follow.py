@@ -1,4 +1,4 @@
-"""How operators carry rows along time: which input rows are behind an output row.
+"""Follows rows along time through operators: which input rows are behind an output row.
 
 An operator is followed if each row of its output is the same function of some rows of its inputs,
 padding aside.  Any other needs all rows, and what it computes has no rows along time any more.
@@ -38,7 +38,7 @@ _ROWS, _COLUMNS = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """How an operator carries rows.
+    """The relation of an operator's output rows to its input rows along time.
 
     Args:
         axis: of time, in each output.
