@@ -46,7 +46,7 @@ class StepKind(Enum):
 
 
 GIVEN = (StepKind.INT8, StepKind.UINT8, StepKind.INT16)
-"""The types of what a sensor gives."""
+"""Types of the values that a sensor gives."""
 
 _ARITHMETIC = (StepKind.PLUS, StepKind.MINUS, StepKind.OVER, StepKind.TIMES)
 _FUNCTIONS = (StepKind.SQRT, StepKind.LOG)

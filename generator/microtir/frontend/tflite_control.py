@@ -38,7 +38,7 @@ from microtir.operators.state.definition import Assign
 MOST_TURNS = 1 << 24
 
 Ends: TypeAlias = "tuple[list[Node], list[Tensor]]"
-"""The nodes of a subgraph, and what the outputs that were asked for are."""
+"""Nodes of a subgraph, and the tensors of the outputs that were asked for."""
 
 
 class SubgraphReader(Protocol):

@@ -31,7 +31,7 @@ MAX_ITEMS = 1 << 16
 """Most tensors or operators; each becomes Python objects far larger than its bytes in the file."""
 
 MAX_TENSOR_BYTES = (1 << 31) - 1
-"""Generated code indexes with 32-bit integers."""
+"""Largest tensor, in bytes: generated code indexes with 32-bit integers."""
 
 MAX_RANK = 6
 

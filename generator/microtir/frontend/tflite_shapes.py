@@ -36,7 +36,7 @@ from microtir.operators.movement.tflite import (
 from microtir.operators.reduction.tflite import ReducerOptions
 
 LARGEST_SHAPE = 64
-"""Numbers of a tensor whose values are of interest; weights are not read for this."""
+"""Most elements of a tensor whose values are read for shapes; weights are not."""
 
 _OPTIONS: Mapping[BuiltinOperator | str, type[Options]] = MappingProxyType(
     {reader.code: reader.options for record in OPERATORS for reader in record.tflite}

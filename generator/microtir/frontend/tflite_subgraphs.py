@@ -14,7 +14,7 @@ from microtir.frontend.tflite_variables import Resource, resource_of
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 
 MOST_DEPTH = 8
-"""Loops in loops; no converter nests them deeper, and a file could name itself."""
+"""Deepest nesting of loops; no converter nests them deeper, and a file could name itself."""
 
 
 @dataclass(frozen=True, slots=True)

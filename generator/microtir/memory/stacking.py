@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WORK = 1_000_000
-"""Distances that are looked at, in all; a second has some ten times as many."""
+"""Limit of the distances that are compared in all; a second has time for some ten times as many."""
 
 _MOST_WORSE = 0.05  # of the steps that lead up, as many are taken at first, and in the end none
 _MOVED_ANYWHERE = 0.6  # of the steps

@@ -262,10 +262,10 @@ def _nests(
     accumulators = sink.operator.candidate.accumulator_bytes
     lives = _lives(storage, known, stop - len(members), stop)
     key = (simulation, accumulators, limit, *lives)
-    found = simulations.taken(
+    taken_by_nest = simulations.taken(
         key, lambda: _taken(members, simulation, known, stop, storage, limit, simulations)
     )
-    for number, taken in enumerate(found):
+    for number, taken in enumerate(taken_by_nest):
         behind = len(members) - 1 - number
         start = stop - len(members) + behind
         yield Choice(start, tuple(members[behind:]), taken, together)
@@ -310,60 +310,61 @@ def _taken(
     sink, start = members[-1], stop - len(members)
     accumulators = sink.operator.candidate.accumulator_bytes
     finished = 0  # bytes that live when accumulators become the output
-    kept: list[Rows] = []  # bytes that each tensor takes in its ring, or none, the last one first
-    around: dict[Tensor, int] = {}
-    later = frozenset[Tensor]()
+    ring_bytes: list[Rows] = []  # of each tensor, the last one first; 0 where it has no ring
+    outside: dict[Tensor, int] = {}  # bytes of tensors that live beside the rings
+    begun_by_sink = frozenset[Tensor]()
     if accumulators:
         known = {t: history for t, history in known.items() if t is not sink.node.output}
-        later = storage.begins_at(stop - 1)
+        begun_by_sink = storage.begins_at(stop - 1)
         finished = accumulators + sum(map(storage.bytes, storage.left_by(stop - 1)))
-    # Only inputs are around: an output in the workspace may take the place of one instead.
+    # Only inputs are among these: an output in the workspace may take the place of one instead.
     is_alone = accumulators > 0 or storage.root[sink.node.output] in storage.caller
-    wholes: list[int] = []
-    drained: dict[int, Rows] = {}  # by number of `wholes`, what no call needs any more of an input
+    outer_bytes: list[int] = []  # of all of these, for each nest
+    freed: dict[int, Rows] = {}  # by number of the nest, bytes of an input that no call needs now
     overlaps = Overlaps(storage, known, simulations)
     for first in range(stop - 1, start - 1, -1):
         tensor = members[first - start].node.output
-        living = (t for t in storage.living[first] if t not in around and t not in later)
-        around.update({t: storage.bytes(t) for t in living})
-        kept.append(np.zeros(len(simulation), np.int64))
+        living = (t for t in storage.living[first] if t not in outside and t not in begun_by_sink)
+        outside.update({t: storage.bytes(t) for t in living})
+        ring_bytes.append(np.zeros(len(simulation), np.int64))
         if first < stop - 1:
             internal = storage.is_internal(tensor, stop)
             if known[tensor].missing or not (internal or known[tensor].is_complete):
-                kept.pop()
+                ring_bytes.pop()
                 break
             if internal:
-                kept[-1] = known[tensor].alive * (known[tensor].height * storage.row_bytes(tensor))
-                around.pop(tensor, None)
-        wholes.append(sum(around.values()) - overlaps.most(around, first, stop))
-        reader = overlaps.drained(around, first, stop) if is_alone else None
+                height = known[tensor].height
+                ring_bytes[-1] = known[tensor].alive * (height * storage.row_bytes(tensor))
+                outside.pop(tensor, None)
+        outer_bytes.append(sum(outside.values()) - overlaps.most(outside, first, stop))
+        reader = overlaps.drained(outside, first, stop) if is_alone else None
         if reader is not None:
-            drained[len(wholes) - 1] = known[reader].read * storage.row_bytes(reader)
-    fullest = _fullest(simulation, len(members), kept, drained) + accumulators
-    found: list[Rows] = []
-    for number, whole in enumerate(wholes):
+            freed[len(outer_bytes) - 1] = known[reader].read * storage.row_bytes(reader)
+    fullest = _fullest(simulation, len(members), ring_bytes, freed) + accumulators
+    taken_by_nest: list[Rows] = []
+    for number, outer in enumerate(outer_bytes):
         if int(fullest[number].max()) > limit:
             break
-        taken = fullest[number, len(members) - 1 - number :] + whole
+        taken = fullest[number, len(members) - 1 - number :] + outer
         taken[-1] = max(int(taken[-1]), finished)
-        found.append(taken)
-    return tuple(found)
+        taken_by_nest.append(taken)
+    return tuple(taken_by_nest)
 
 
 def _fullest(
-    simulation: NestSimulation, members: int, kept: Sequence[Rows], drained: Mapping[int, Rows]
+    simulation: NestSimulation, members: int, ring_bytes: Sequence[Rows], freed: Mapping[int, Rows]
 ) -> Rows:
     """Return the bytes of rings at the fullest call of each member of the longest nest.
 
     Args:
         simulation: of that nest.
         members: of that nest, in number.
-        kept: bytes of the ring of each member at each call, the last member first; a row of the
+        ring_bytes: of the ring of each member at each call, the last member first; a row of the
             result adds up those up to its own.
-        drained: what is less at each call, by row of the result.
+        freed: bytes that are less at each call, by row of the result.
     """
-    rings = np.cumsum(kept, axis=0)
-    for number, bytes_ in drained.items():
+    rings = np.cumsum(ring_bytes, axis=0)
+    for number, bytes_ in freed.items():
         rings[number] -= bytes_
     by_member = np.argsort(simulation.ran, kind="stable")
     begins = np.searchsorted(simulation.ran[by_member], np.arange(members))

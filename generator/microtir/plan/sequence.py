@@ -303,10 +303,10 @@ class _Search:
         return _Path(after, (*path.operators, *self._chains[chain]), tuple(sorted(ready)))
 
     def _settled(self, path: _Path) -> _Path:
-        """Return the path once all has run that takes no byte more, neither while it runs nor then.
+        """Return the path after every chain that raises neither the peak nor the bytes in use.
 
-        To run it later is never better: it would free no more, and what it frees would meanwhile
-        live beside others.
+        To run such a chain later is never better: it would free no more, and the buffers that it
+        frees would be in use until then.
         """
         settled: _Path | None = None
         while settled is not path:

@@ -19,7 +19,7 @@ from microtir.rewrite.facts import rules
 _GraphRule: TypeAlias = Callable[[Graph], Iterator[GraphError]]
 
 MAX_TENSOR_BYTES = (1 << 31) - 1
-"""Generated code indexes with int32."""
+"""Largest tensor, in bytes: generated code indexes with int32."""
 
 
 def verify(graph: Graph) -> None:

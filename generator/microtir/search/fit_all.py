@@ -13,7 +13,7 @@ from microtir.search.board_fit import BoardFit
 from microtir.search.fit_cache import FitEntry
 
 Done = Callable[[Sequence[BoardFit]], None]
-"""Is told all that is known so far, the best first."""
+"""Function that is given all results so far, the best first."""
 
 
 def by_cpu(boards: Sequence[Board]) -> list[tuple[Board, ...]]:

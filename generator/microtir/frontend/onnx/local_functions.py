@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import onnx
 
 MOST_WRITTEN_NODES = 1 << 16
-"""Nodes of a model whose calls are written out."""
+"""Most nodes of a model once its calls are written out."""
 
 MOST_WRITTEN_BYTES = 1 << 30
-"""Bytes of these nodes: a constant of a function is there once for each call."""
+"""Most bytes of these nodes: a constant of a function is there once for each call."""
 
 MOST_CALLS_DEEP = 64
 

@@ -40,7 +40,7 @@ MOST_DEPTH = 16
 """Deepest nesting of graphs inside of nodes, and of functions inside of functions."""
 
 MOST_INNER_NODES = 1 << 15
-"""Nodes of loops, which are read once a turn, and of functions."""
+"""Most nodes of loops, which are read once a turn, and of functions."""
 
 
 @dataclass(slots=True)

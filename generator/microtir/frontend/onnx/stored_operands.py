@@ -35,7 +35,7 @@ _MOVES = frozenset((
 _PICKS = frozenset(
     ("ArgMax", "ArgMin", "GlobalMaxPool", "MaxPool", "Pad", "ReduceMax", "ReduceMin", "TopK")
 )
-"""Padding picks a number that is stored."""
+"""Operators that pick some of the stored numbers; padding picks one that is stored, too."""
 
 
 def read_stored(node: OnnxNode, reader: OnnxReader) -> Value | tuple[Value, ...]:

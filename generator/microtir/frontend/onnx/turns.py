@@ -17,7 +17,7 @@ from microtir.operators.definition import Trait
 from microtir.rewrite.reference import evaluate
 
 MOST_FOLLOWED = 1 << 12
-"""Turns; loops of more are not followed."""
+"""Most turns of a loop that is followed turn by turn."""
 
 _MOST_ELEMENTS = 64  # of what is evaluated for one value in a turn
 

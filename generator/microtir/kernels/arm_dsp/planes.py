@@ -445,25 +445,25 @@ def words_of(plane: Plane) -> Words:
 
 def _depthwise_values(plane: Plane, rescaling: Rescaling) -> dict[str, object]:
     turns, rest = divmod(plane.outputs, OUTPUTS)
-    words, walked = words_of(plane), turns * OUTPUTS * plane.stride * plane.dtype.bytes
+    words, loop_bytes = words_of(plane), turns * OUTPUTS * plane.stride * plane.dtype.bytes
     constants = {"r9": words.multiplier, "r10": words.multiplier + 1}
     if rescaling.shift is None and not words.last_has_shift:
         constants["r11"] = words.shift
     return {
         "rescaling": rescaling.values(),
-        "loops": turns > 1,
-        "turns": turns > 0,
-        "walked": str(walked),
-        "walks_far": walked > _ADDED,
-        "whole": _turn(plane, OUTPUTS, step=True),
-        "rest": _turn(plane, rest, step=False) if rest else "",
-        "bytes": plane.dtype is DType.INT8,
-        "two_apart": plane.stride == 2,
+        "has_loop": turns > 1,
+        "has_whole_turns": turns > 0,
+        "loop_bytes": str(loop_bytes),
+        "loop_bytes_fit_add": loop_bytes <= _ADDED,
+        "whole_turn": _turn(plane, OUTPUTS, step=True),
+        "last_turn": _turn(plane, rest, step=False) if rest else "",
+        "is_int8": plane.dtype is DType.INT8,
+        "has_stride_2": plane.stride == 2,
         "constants": _loads(constants),
-        "steps_by_store": plane.channels <= _STEP,
-        "turn_bytes": str(OUTPUTS * plane.channels),
-        "adds_turn": OUTPUTS * plane.channels <= _ADDED,
-        "advance": str(plane.bytes - walked),
+        "stores_advance_output": plane.channels <= _STEP,
+        "output_step": str(OUTPUTS * plane.channels),
+        "output_step_fits_add": OUTPUTS * plane.channels <= _ADDED,
+        "advance": str(plane.bytes - loop_bytes),
         "word_bytes": str(words.bytes),
         "channels": str(plane.channels),
     }

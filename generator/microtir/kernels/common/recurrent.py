@@ -195,7 +195,7 @@ def block_cost(node: Node, per_product: float, per_pass: int) -> int:
 
 
 _UNIT, _UNIT_OF_FLOAT = 245, 430
-"""Instructions that make new cells of sums, and what they show."""
+"""Instructions of a unit after its sums: they make its new cell and its output."""
 
 
 class BlockProduct(Protocol):

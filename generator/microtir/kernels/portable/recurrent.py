@@ -26,7 +26,7 @@ def cost(node: Node) -> int:
 
 
 _UNIT, _UNIT_OF_FLOAT = 350, 450
-"""Instructions that make new cells of sums, and what they show."""
+"""Instructions of a unit after its sums: they make its new cell and its output."""
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:

@@ -255,7 +255,7 @@ def sigmoid_params(input_type: TensorType) -> SigmoidParams:
 
 
 LOGISTIC_SHIFTS, TANH_SHIFTS = (0,), (0, 1)
-"""Int16 scales 2^(shift - 12) that have an exact scaling; of LOGISTIC and of TANH."""
+"""Shifts for which int16 scales of 2^(shift - 12) have an exact scaling in LOGISTIC and TANH."""
 
 
 def table_scaling(op: Logistic | Tanh, input_type: TensorType) -> SigmoidScaling:

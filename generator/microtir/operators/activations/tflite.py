@@ -87,7 +87,7 @@ def gelu(operands: Operands) -> Converted:
 _RELU6 = Moved(
     types=frozenset({DType.INT8, DType.INT16}), litert_rescales=True, in_input_scale=True
 )
-"""tflite-micro clamps stored values in the scale of the input, and copies them."""
+"""Behaviour for RELU6: tflite-micro clamps in the scale of the input, and copies the integers."""
 
 _Code = BuiltinOperator
 READERS = (

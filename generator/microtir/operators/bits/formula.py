@@ -44,7 +44,7 @@ def ordered_bits(layer: FormulaContext) -> None:
 
 
 _INFINITY = 0x7F800000
-"""The bits of infinity; of what is no number more are set."""
+"""Bits of infinity as an integer; those of a NaN make a larger one."""
 
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(

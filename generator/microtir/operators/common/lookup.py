@@ -18,7 +18,7 @@ from microtir.graph.ir import TensorType
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 RealFunction: TypeAlias = Callable[[Floats], npt.ArrayLike]
-"""Results are rounded to float32."""
+"""Function on reals, whose results are rounded to float32."""
 
 STEP_BITS = 7
 """An entry of a table for int16 lies behind each 2^7 stored values."""

@@ -112,7 +112,7 @@ def input_radius(integer_bits: int, left_shift: int) -> int:
 MAX_SHIFT = 30
 
 MAX_INT16_SHIFT = 15
-"""Centred values of int16, shifted left by so much, fit an int32."""
+"""Largest left shift with which centred values of int16 fit an int32."""
 
 
 def check_shift(multiplier: QuantizedMultiplier, limit: int = MAX_SHIFT) -> Iterator[Problem]:

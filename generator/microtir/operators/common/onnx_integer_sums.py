@@ -16,7 +16,7 @@ from microtir.operators.common.onnx_parts import reshaped
 from microtir.operators.common.onnx_types import cast
 
 EXACT_PRODUCTS = 256
-"""Products of integers of 9 bits, with sign, that a float32 adds up without rounding."""
+"""Most products of signed 9-bit integers that a float32 adds up without rounding."""
 
 
 def centred(node: OnnxNode, x: Tensor, zero_point: Tensor | None, axis: int = 0) -> Tensor:

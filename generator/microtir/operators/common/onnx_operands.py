@@ -29,10 +29,10 @@ MANY = 1 << 16
 """Number of inputs or outputs that stands for any number."""
 
 MOST_RANK = 16
-"""Dimensions of a tensor, those that are split on the way among them."""
+"""Most dimensions of a tensor, with those that are split on the way."""
 
 MOST_MADE = 1 << 24
-"""Elements of an array that a few numbers of the file may ask for."""
+"""Most elements of an array that a few numbers of the file may ask for."""
 
 MICROSOFT = "com.microsoft"
 """The domain of the operators that onnxruntime adds."""

@@ -34,7 +34,7 @@ _WIDER: Mapping[DType, DType] = MappingProxyType(
         DType.UINT16: DType.INT32, DType.UINT32: DType.INT64,
     }
 )  # fmt: skip
-"""All their values, and the low bits of their sums and products, are in the wider type."""
+"""Wider types that hold all values of a type, and the low bits of its sums and products."""
 
 
 # Floats of other widths are computed as float32.

@@ -143,7 +143,7 @@ WEIGHTED_LONG = TypeRule(
         TypeSignature((_I16, _I8, _I64), _I16),
     )
 )
-"""Data, weights and a bias; with float data the weights may be int8 (hybrid).
+"""Types of data, weights and a bias; with float data the weights may be int8 (hybrid).
 
 Weights of int16 are such of 8 bits less a zero point: see `common.centred_weights`.
 """

@@ -142,10 +142,10 @@ class FixedResult:
 
 
 COPIED = Moved()
-"""Neither reference compares scales."""
+"""Behaviour of operators for which neither reference compares scales."""
 
 POOLED = Moved(refused_by_micro=frozenset(QUANTISED), taken_as_equal=1e-6)
-"""tflite-micro compares scales; it has no such kernel of uint8."""
+"""Behaviour of pooling: tflite-micro compares scales; it has no kernel of uint8."""
 
 
 def copied_by_micro(*types: DType) -> Moved:

@@ -225,7 +225,7 @@ def _remembered(node: Node, expected: tuple[Shape, ...]) -> tuple[Shape, ...]:
 
 
 _RESULTS = {Framer: 2, Stacker: 2, OverlapAdd: 1, Delay: 1}
-"""Outputs of the file."""
+"""Number of outputs that each operator has in the file."""
 
 
 _LARGEST_SHIFT = 31

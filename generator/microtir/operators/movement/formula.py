@@ -55,7 +55,7 @@ def pad(layer: FormulaContext) -> None:
 
 
 _CHAIN = 16
-"""Most parts that an element is looked for in one after the other."""
+"""Most parts that are searched one after the other for an element."""
 
 
 def concatenation(layer: FormulaContext) -> None:

@@ -44,7 +44,7 @@ NORMALIZED_OF_INT8 = Quantization((2.0**-OUTPUT_BITS,), (0,))
 
 _LARGEST_SQUARE = (DType.INT8.max - DType.INT8.min) ** 2
 MAX_ROW = DType.INT32.max // _LARGEST_SQUARE
-"""Elements of an int8 row whose squares add up within an int32."""
+"""Most elements of an int8 row whose squares add up within an int32."""
 
 
 def _row_length(node: Node) -> Iterator[Problem]:

@@ -130,10 +130,10 @@ _Q15 = Affine(float(np.float32(2.0) / np.float32(65535)))
 
 
 MAX_SOFTMAX_ROW_INT16 = 65535
-"""Elements whose exponentials, at most 2^15 each, add up within an int32."""
+"""Most elements whose exponentials, at most 2^15 each, add up within an int32."""
 
 MAX_SOFTMAX_ROW = (1 << SUM_INTEGER_BITS) - 1
-"""Elements whose exponentials, at most 1 each, add up within the sum's format."""
+"""Most elements whose exponentials, at most 1 each, add up within the sum's format."""
 
 
 FLOAT_BITS = 24

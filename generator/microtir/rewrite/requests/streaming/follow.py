@@ -33,7 +33,7 @@ from microtir.operators.softmax.definition import LogSoftmax, Softmax
 from microtir.rewrite.requests.streaming.rows import Rows, reach
 
 _ROWS, _COLUMNS = 1, 2
-"""Axes of images."""
+"""Axes of the rows and the columns of images."""
 
 
 @dataclass(frozen=True, slots=True)
