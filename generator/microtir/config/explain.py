@@ -11,11 +11,11 @@ def rows(config: ConfigFields, plain: ConfigFields) -> list[tuple[str, str, str]
     """Return (field, value, origin) of every option; origin is `set`, `default` or `derived`."""
     result = []
     for option in OPTIONS:
-        found = _found(option, config)
-        if found is None:
+        entry = _path_and_value(option, config)
+        if entry is None:
             continue
-        path, value = found
-        default = _found(option, plain)
+        path, value = entry
+        default = _path_and_value(option, plain)
         same = default is not None and default[1] == value
         origin = "default" if same and option.name != "targets" else "set"
         if option.section is Section.EXECUTOR_AOT and value == "None":
@@ -33,7 +33,7 @@ def explain(config: ConfigFields, plain: ConfigFields) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _found(option: Option, config: ConfigFields) -> tuple[str, str] | None:
+def _path_and_value(option: Option, config: ConfigFields) -> tuple[str, str] | None:
     """Return the option's path and value in `config`, or None where other options show it."""
     section, name = option.section, option.name
     if section is Section.CONFIG:

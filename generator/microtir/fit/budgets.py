@@ -122,7 +122,7 @@ class _Search:
             code = self.code_of(free) if self._is_uncertain(use) else None
             if self._excess(_Trial(free, use if code is None else replace(use, code=code))) == 0:
                 return free
-        return self._found()
+        return self._fastest_within_limits()
 
     def _may_be_free(self) -> bool:
         """Return whether the program of the goal may keep to the limit on RAM by placement."""
@@ -130,7 +130,7 @@ class _Search:
         plan = self.plan_of(self._trades(self.config.optimize).asked())
         return limit is None or plan.bytes <= _PLACED * limit
 
-    def _found(self) -> Program:
+    def _fastest_within_limits(self) -> Program:
         """Return the program of the fastest plan that keeps to the limits."""
         scale = Fraction(1)
         tried: list[_Trial] = []

@@ -91,27 +91,27 @@ def _kernels(plan: Plan) -> set[str]:
 
 def _steps_of(plan: Plan) -> tuple[Step, ...]:
     """Return steps: a layer to a faster kernel, or all layers that want one kernel."""
-    alone = [step for op in plan.operators for step in _alone(plan, op.node, op.candidate)]
-    return (*alone, *_together(alone))
+    single = [step for op in plan.operators for step in _single_steps(plan, op.node, op.candidate)]
+    return (*single, *_sharing_steps(single))
 
 
-def _alone(plan: Plan, node: Node, current: Candidate) -> Iterator[Step]:
+def _single_steps(plan: Plan, node: Node, current: Candidate) -> Iterator[Step]:
     measure = plan.constraints.measure
     for other in plan.offered.get(node, ()):
         saved = work(node, current, measure) - work(node, other, measure)
-        is_alike = (other.input_layouts, other.output_layouts, other.accumulates) == (
+        has_same_layouts = (other.input_layouts, other.output_layouts, other.accumulates) == (
             current.input_layouts, current.output_layouts, current.accumulates,
         )  # fmt: skip
-        if saved > 0 and is_alike:
+        if saved > 0 and has_same_layouts:
             weights = other.weight_bytes - current.weight_bytes
             layer = frozenset({(node, other.kernel)})
             yield Step(layer, other.kernel, saved, weights, other.code_bytes)
 
 
-def _together(alone: Sequence[Step]) -> Iterator[Step]:
+def _sharing_steps(single: Sequence[Step]) -> Iterator[Step]:
     """Yield all layers that want the same kernel, which then share its code."""
-    for kernel in dict.fromkeys(step.kernel for step in alone):
-        same = [step for step in alone if step.kernel == kernel]
+    for kernel in dict.fromkeys(step.kernel for step in single):
+        same = [step for step in single if step.kernel == kernel]
         if len(same) > 1:
             yield Step(
                 frozenset().union(*(step.layers for step in same)),

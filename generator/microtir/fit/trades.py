@@ -160,7 +160,7 @@ class Trades:
 
     def _cost(self, program: Program) -> _Cost:
         """Return what a program takes, its code by estimate."""
-        ram = program.placement.workspace_size + self._apart(program.plan)
+        ram = program.placement.workspace_size + self._fixed_bytes(program.plan)
         return _Cost(plan_work(program.plan), ram, program.figures.flash.bytes)
 
     def _estimate(self, plan: Plan) -> _Cost:
@@ -172,9 +172,9 @@ class Trades:
             kernels[candidate.kernel] = max(candidate.code_bytes, kernels.get(candidate.kernel, 0))
             flash += candidate.weight_bytes + _LAYER_CODE * (not candidate.is_view)
         flash += sum(kernels.values())
-        return _Cost(plan_work(plan), plan.bytes + self._apart(plan), flash)
+        return _Cost(plan_work(plan), plan.bytes + self._fixed_bytes(plan), flash)
 
-    def _apart(self, plan: Plan) -> int:
+    def _fixed_bytes(self, plan: Plan) -> int:
         return bytes_apart(plan.graph, workspace_io=self.workspace_io)
 
     def _declined(self, chosen: Program) -> DeclinedTrade | None:

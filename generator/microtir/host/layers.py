@@ -65,7 +65,7 @@ def first_wrong_layer(
     return None
 
 
-def _kept(graph: Graph, model: Model) -> dict[str, Array]:
+def _initial_states(graph: Graph, model: Model) -> dict[str, Array]:
     """Return the states that the C begins a run with, which may be wrong already."""
     values = list(model.state_values().values())
     turn = int(values.pop()[0]) if len(values) > len(graph.states) else 0
@@ -81,9 +81,9 @@ def _wrong_layer(
     model: Model, graph: Graph, inputs: Values, tolerance: Tolerance
 ) -> WrongLayer | None:
     """Run the model once, and return the first layer that computes something else."""
-    kept = _kept(graph, model)
+    states_before = _initial_states(graph, model)
     for image, layers in _image_by_image(model, graph, inputs):
-        wrong = _wrong_of_image(graph, {**image, **kept}, layers, tolerance)
+        wrong = _wrong_of_image(graph, {**image, **states_before}, layers, tolerance)
         if wrong is not None:
             return wrong
     return None

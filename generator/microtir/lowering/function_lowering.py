@@ -101,11 +101,11 @@ class FunctionLowering:
         key = structural_key(function)
         known = self._known.get(key.tokens)
         if known is None:
-            known = self._known[key.tokens] = self._found(function, key)
+            known = self._known[key.tokens] = self._lower_once(function, key)
         other, made = known
         return made if other is key else rebind(function, key, other, made)
 
-    def _found(self, function: PrimFunc, key: StructuralKey) -> tuple[StructuralKey, PrimFunc]:
+    def _lower_once(self, function: PrimFunc, key: StructuralKey) -> tuple[StructuralKey, PrimFunc]:
         """Return what became of a function, or of one like it in an earlier compilation."""
         is_checked = self.config.pass_config.verify_each_pass
         if not self.remembers or is_checked or _constant_bytes(key) > _LARGEST:

@@ -42,7 +42,7 @@ def _ranges_of_floats(graph: Graph, tensor: Tensor) -> Iterator[SeenRange | None
         yield None
     for node in graph.consumers().get(tensor, ()):
         if isinstance(node.op, Quantize):
-            yield _kept(node.output, node.output.type.quantization)
+            yield _unclipped_range(node.output, node.output.type.quantization)
         elif record_of(node.op).has(Trait.MOVES_DATA):
             for output in node.outputs:
                 yield from _ranges_of_floats(graph, output)
@@ -50,7 +50,7 @@ def _ranges_of_floats(graph: Graph, tensor: Tensor) -> Iterator[SeenRange | None
             yield None
 
 
-def _kept(output: Tensor, quantization: Quantization | None) -> SeenRange | None:
+def _unclipped_range(output: Tensor, quantization: Quantization | None) -> SeenRange | None:
     """Return the floats that a QUANTIZE rounds to a value of its type, and does not clip."""
     if quantization is None or quantization.is_per_channel:
         return None

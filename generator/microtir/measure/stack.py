@@ -266,21 +266,21 @@ class _Chains:
             calls = calls_of(function)
             arguments = sum(len(call.args) for call in calls if isinstance(call, Invoke))
             arrays += arguments * (_VIEW * self._register + _VALUE)
-        size = arrays + self._register * (self._kept(function) + _FRAME)
+        size = arrays + self._register * (self._registers(function) + _FRAME)
         is_body = function in self._functions.assembly and has_intrinsics(function)
         return StackFrame(name, max(size, contract) if is_body else size, function)
 
-    def _kept(self, function: PrimFunc) -> int:
+    def _registers(self, function: PrimFunc) -> int:
         """Return the registers that a function's parameters and variables take."""
         is_main = function is self._functions.main
         has_steps = is_main and self._program.config.executor.steps
-        kept = _kept_of(function, is_main=is_main, has_steps=has_steps)
+        use = _register_use_of(function, is_main=is_main, has_steps=has_steps)
         executor = self._program.config.executor
         more_words = _GUARD * executor.guard_inputs + _COUNT * executor.batch_count
         if is_main and more_words:
-            more = _Kept(more_words, _UNOPTIMISED * more_words)
-            kept = _Kept(kept.optimised + more.optimised, kept.unoptimised + more.unoptimised)
-        return kept.optimised if self._is_optimised else kept.unoptimised
+            more = _RegisterUse(more_words, _UNOPTIMISED * more_words)
+            use = _RegisterUse(use.optimised + more.optimised, use.unoptimised + more.unoptimised)
+        return use.optimised if self._is_optimised else use.unoptimised
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +302,7 @@ def _body_of(function: PrimFunc) -> _Body:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _RegisterUse:
     """The registers that a function's parameters and variables take, or places on the stack."""
 
     optimised: int
@@ -310,7 +310,7 @@ class _Kept:
 
 
 @lru_cache(maxsize=4096)
-def _kept_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _Kept:
+def _register_use_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _RegisterUse:
     parts = tuple(_outermost(function.body)) if is_main else (function.body,)
     uses = [_uses(part) for part in parts]
     places = [frozenset(place for _, place in some) for some in uses]
@@ -323,7 +323,7 @@ def _kept_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _Kept:
     most = max(map(sum, zip(map(_in_scope, parts), _living(places), strict=True)), default=0)
     parameters = len(function.params) + (_IMAGES if function.images > 1 else 0)
     parameters += _POSITION if has_steps else 0
-    return _Kept(parameters + most, _UNOPTIMISED * (parameters + variables) + named)
+    return _RegisterUse(parameters + most, _UNOPTIMISED * (parameters + variables) + named)
 
 
 Place = tuple[Buffer, int, DType]

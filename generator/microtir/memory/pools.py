@@ -134,12 +134,12 @@ def assigned(
             break
     best = min(tried, key=_Pools.excess).numbers()
     return tuple(
-        _apart([life for life in lives if best[life.buffer] == number])
+        _of_one_pool([life for life in lives if best[life.buffer] == number])
         for number in range(len(pools))
     )
 
 
-def _apart(lives: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
+def _of_one_pool(lives: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
     """Return lifetimes of one pool: what is in another shares no bytes."""
     here = frozenset(life.buffer for life in lives)
     return tuple(
@@ -178,12 +178,12 @@ class _Pools:
         together = [*self.members[number], life]
         # What no placement can do needs no trial.
         return limit is None or (
-            lower_bound(_apart(together)) <= limit and self._excess(number, together) == 0
+            lower_bound(_of_one_pool(together)) <= limit and self._excess(number, together) == 0
         )
 
     def _excess(self, number: int, lives: Sequence[Lifetime]) -> int:
         pool = self.pools[number]
         if pool.limit is None or not lives:
             return 0
-        mine = _apart(sorted(lives, key=lambda life: self.positions[life.buffer]))
+        mine = _of_one_pool(sorted(lives, key=lambda life: self.positions[life.buffer]))
         return max(workspace_size(mine, self.fit(mine, pool.alignment)) - pool.limit, 0)

@@ -80,7 +80,7 @@ class _Choice:
         return self.goal is Optimize.SPEED
 
     @property
-    def together(self) -> int:
+    def rows_per_call(self) -> int:
         """Return rows of a call, or 0."""
         return self.group.nest.together if self.group.nest is not None else 0
 
@@ -89,7 +89,7 @@ class _Choice:
         node, chosen = self.operator.node, self.chosen
         offered = self.plan.offered.get(node, ())
         if len(self.group.operators) == 1:
-            offered = tuple(c.running_alone(self.together) for c in offered)
+            offered = tuple(c.running_alone(self.rows_per_call) for c in offered)
         others = [c for c in offered if c.name != chosen.name]
         return Decision(
             layer=node.name,
@@ -114,9 +114,9 @@ class _Choice:
 
     def _work(self, c: Candidate, measure: Measure | None = None) -> int:
         """Return what a candidate costs; by rows if the layer runs so and the candidate can."""
-        together = self.together if c.takes_row_range or c.accumulates else 0
+        rows = self.rows_per_call if c.takes_row_range or c.accumulates else 0
         measure = measure or self.plan.constraints.measure
-        return work(self.operator.node, c, measure, together=together)
+        return work(self.operator.node, c, measure, together=rows)
 
     def _told_work(self, c: Candidate, measure: Measure | None = None) -> int:
         """Return what a candidate costs on the CPU: the same, if it was measured there."""
@@ -242,7 +242,7 @@ class _Choice:
         others = len(self.group.operators) - 1
         if not self.by_rows:
             return ""
-        how = "row by row" if self.together == 1 else "two rows at a time"
+        how = "row by row" if self.rows_per_call == 1 else "two rows at a time"
         if not others:
             return f"{how}, so that its output may lie over its input"
         layers = "layer" if others == 1 else "layers"

@@ -125,7 +125,7 @@ class _Match:
                 self.same(nest.value, kernel.value)
                 self.define(nest.var, kernel.var)
                 self.stmt(nest.body, kernel.body)
-            case ir.Allocate(), ir.Allocate() if _alike(nest.buffer, kernel.buffer):
+            case ir.Allocate(), ir.Allocate() if _have_same_type(nest.buffer, kernel.buffer):
                 self.inner[kernel.buffer] = nest.buffer
                 self.stmt(nest.body, kernel.body)
             case _:
@@ -274,7 +274,7 @@ class _Match:
                     )
 
 
-def _alike(a: ir.Buffer, b: ir.Buffer) -> bool:
+def _have_same_type(a: ir.Buffer, b: ir.Buffer) -> bool:
     return a.shape == b.shape and a.dtype is b.dtype
 
 

@@ -66,7 +66,7 @@ class _Contraction(Rewriter):
                 meaning = _contracted_kernel(s.meaning, self._kernels_fuse)
                 return s if meaning is s.meaning else replace(s, meaning=meaning)
             case ir.Store(value=value) | ir.Let(value=value) if _is_product(value):
-                return replace(s, value=_apart(value))
+                return replace(s, value=_uncontracted(value))
             case _:
                 return s
 
@@ -90,14 +90,14 @@ def _with_products_apart(e: ir.Expr) -> ir.Expr:
     match e:
         case ir.Binary(op, a, b) if _is_float(e) and op not in _CLOSED:
             if _is_product(a) or _is_product(b):
-                return ir.Binary(op, _apart(a), _apart(b))
+                return ir.Binary(op, _uncontracted(a), _uncontracted(b))
         case ir.Unary(op, a) if _is_product(a):
-            return ir.Unary(op, _apart(a))
+            return ir.Unary(op, _uncontracted(a))
         case ir.Select(condition, then, otherwise):
             if _is_product(then) or _is_product(otherwise):
-                return ir.Select(condition, _apart(then), _apart(otherwise))
+                return ir.Select(condition, _uncontracted(then), _uncontracted(otherwise))
         case ir.Call(ir.Intrinsic.FUSED_MULTIPLY_ADD, (a, b, c), dtype) if _is_product(c):
-            return ir.Call(ir.Intrinsic.FUSED_MULTIPLY_ADD, (a, b, _apart(c)), dtype)
+            return ir.Call(ir.Intrinsic.FUSED_MULTIPLY_ADD, (a, b, _uncontracted(c)), dtype)
         case _:
             pass
     return e
@@ -111,7 +111,7 @@ def _is_product(e: ir.Expr) -> bool:
     return isinstance(e, ir.Binary) and e.op is ir.BinaryOp.MUL and _is_float(e)
 
 
-def _apart(e: ir.Expr) -> ir.Expr:
+def _uncontracted(e: ir.Expr) -> ir.Expr:
     if not _is_product(e):
         return e
     return ir.Call(ir.Intrinsic.NO_FP_CONTRACT, (e,), DType.FLOAT32)

@@ -152,11 +152,11 @@ def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements
     frame = main_frame(program, model, requirements)
     body = frame.printer.lines(program.entry.body)
     if frame.image:
-        each = apart(frame.of_image(), body)
+        each = separated(frame.of_image(), body)
         body = _for_each_image(frame.image, _image_count(program), each)
     end = [*body, *next_turn(model), f"return {program.macro}_OK;"]
     checks = model_checks(program, model, requirements)
-    lines = apart(checks, guard_call(program), frame.of_all(), end)
+    lines = separated(checks, guard_call(program), frame.of_all(), end)
     head = model_signature(program)
     if program.devices:
         name = activated_name(run_name(program))
@@ -164,7 +164,7 @@ def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements
     return FunctionText("", "\n".join(head), joined(lines))
 
 
-def apart(*blocks: Sequence[str]) -> list[str]:
+def separated(*blocks: Sequence[str]) -> list[str]:
     """Return blocks with a blank line between them, also where one begins with it."""
     spaced = [line for block in blocks if block for line in ("", *block)][1:]
     return [line for line, before in zip(spaced, ["", *spaced], strict=False) if line or before]

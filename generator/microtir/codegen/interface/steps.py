@@ -13,10 +13,10 @@ from microtir.codegen.interface.devices import activated_name
 from microtir.codegen.interface.entry import (
     MainFrame,
     activating_entry,
-    apart,
     main_frame,
     run_name,
     run_parameters,
+    separated,
 )
 from microtir.codegen.interface.guard import guard_call
 from microtir.codegen.interface.state import next_turn
@@ -233,7 +233,9 @@ def _step_lines(program: CProgram, model: ModelInfo, requirements: Requirements)
         end += [f"if (*next == {count}) {{", *indent(last), "}"]
     end.append(f"return {program.macro}_OK;")
     counts = guard_call(program, "*next == 0")
-    return apart(checks, counts, [*position, *frame.of_all(), *frame.of_image()], [*chain, *end])
+    return separated(
+        checks, counts, [*position, *frame.of_all(), *frame.of_image()], [*chain, *end]
+    )
 
 
 def _blocks(parts: Sequence[StepPart]) -> list[int]:

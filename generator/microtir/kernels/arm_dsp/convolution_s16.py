@@ -64,14 +64,14 @@ def _matrix(node: Node) -> npt.NDArray[np.int8]:
     return weights.reshape(len(weights), -1).astype(np.int8)
 
 
-def _found(node: Node, *, wide: bool) -> Found16 | None:
+def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     return finish16(node, params, _matrix(node), wide=wide)
 
 
-_narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
+_narrow, _wide = (of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
 class Convolution16(FloatRescaling):

@@ -29,7 +29,7 @@ from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
 
-def _found(node: Node, *, wide: bool) -> Found16 | None:
+def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
@@ -37,7 +37,7 @@ def _found(node: Node, *, wide: bool) -> Found16 | None:
     return finish16(node, params, weights.astype(np.int8), wide=wide)
 
 
-_narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
+_narrow, _wide = (of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
 class Dense16(FloatRescaling):

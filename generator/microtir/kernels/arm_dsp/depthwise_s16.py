@@ -37,7 +37,7 @@ from microtir.tir import ir
 _MOST_TAPS = 64  # they are all printed; more make too much code
 
 
-def _found(node: Node, *, wide: bool) -> Found16 | None:
+def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, DepthwiseConv2D) and weights is not None
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
@@ -45,7 +45,7 @@ def _found(node: Node, *, wide: bool) -> Found16 | None:
     return finish16(node, params, matrix, wide=wide)
 
 
-_narrow, _wide = (of_node(partial(_found, wide=wide)) for wide in (False, True))
+_narrow, _wide = (of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
 class Depthwise16(FloatRescaling):

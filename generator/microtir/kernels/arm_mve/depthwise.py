@@ -127,7 +127,7 @@ def _factors(node: Node, *, wide: bool) -> tuple[Ints | None, Form]:
 _narrow, _wide = (of_node(partial(_factors, wide=wide)) for wide in (False, True))
 
 
-def _together(geometry: Geometry, lanes: int) -> int:
+def _pixels_at_once(geometry: Geometry, lanes: int) -> int:
     """Return how many pixels share vectors: neighbours' windows must be one column apart."""
     channels, width = geometry.image.channels, geometry.output.width
     if geometry.windows.columns.stride > 1 or channels % lanes == 0:
@@ -182,8 +182,8 @@ class Depthwise(DepthwiseKernel, FloatRescaling):
         """
         by_rows, geometry = calls.rows > 0, Geometry.of(node)
         channels, lanes = geometry.image.channels, lanes_of(self.dtype)
-        together = _together(geometry, lanes)
-        line = Line(-(-geometry.output.width // together), together * channels, lanes)
+        pixels = _pixels_at_once(geometry, lanes)
+        line = Line(-(-geometry.output.width // pixels), pixels * channels, lanes)
         row = _kernel_cost(line, _copied_taps(geometry), self._factors(node)[1])
         taps = geometry.windows.rows.taps
         if geometry.is_bordered or (by_rows and taps > 1):
@@ -195,7 +195,7 @@ class Depthwise(DepthwiseKernel, FloatRescaling):
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
         geometry = Geometry.of(node)
-        kernels = 1 + (geometry.output.width % _together(geometry, lanes_of(self.dtype)) > 0)
+        kernels = 1 + (geometry.output.width % _pixels_at_once(geometry, lanes_of(self.dtype)) > 0)
         return kernels * _kernel_bytes(_copied_taps(geometry))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -203,8 +203,8 @@ class Depthwise(DepthwiseKernel, FloatRescaling):
         node, geometry = layer.node, Geometry.of(layer.node)
         (constants, rescaling), lanes = self._factors(node), lanes_of(self.dtype)
         assert constants is not None, "reject() was asked"
-        channels, together = geometry.image.channels, _together(geometry, lanes)
-        group = Line(1, together * channels, lanes, rescaling.words)
+        channels, pixels = geometry.image.channels, _pixels_at_once(geometry, lanes)
+        group = Line(1, pixels * channels, lanes, rescaling.words)
         packed_weights = constant("weights", _arranged_weights(layer.data(1), group))
         packed_constants = constant("constants", _arranged_constants(constants, group))
         reaches_input = geometry.direct_step <= _LARGEST // self.dtype.bytes
@@ -213,11 +213,11 @@ class Depthwise(DepthwiseKernel, FloatRescaling):
         taps = Taps.of(geometry.windows, channels, source.row_step)
 
         def kernel(count: int) -> KernelDescription:
-            return depthwise(replace(group, count=count // together), taps, rescaling)
+            return depthwise(replace(group, count=count // pixels), taps, rescaling)
 
         product = Product(kernel, (at(packed_weights, 0, 0, 0), at(packed_constants, 0, 0, 0)))
         width = geometry.output.width
-        counts = Count(width - width % together, "line"), Count(together, "group", overlaps=True)
+        counts = Count(width - width % pixels, "line"), Count(pixels, "group", overlaps=True)
         tile = Tile(counts, (product,))
         return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
 

@@ -63,13 +63,13 @@ def refusal(node: Node, dtype: DType) -> Refusal | None:
     return Refusal.FORM if _finish(node) is None else None
 
 
-def _turn_cost(inputs: int, together: int, finish: Finish) -> int:
+def _turn_cost(inputs: int, per_pass: int, finish: Finish) -> int:
     """Return the instructions of one pass over the inputs."""
-    products = together * (1 + finish.per_product)
-    return inputs * (products + 1) + 6 * inputs // _TURN + together * finish.instructions + 20
+    products = per_pass * (1 + finish.per_product)
+    return inputs * (products + 1) + 6 * inputs // _TURN + per_pass * finish.instructions + 20
 
 
-def _together(node: Node, finish: Finish) -> int:
+def _outputs_per_pass(node: Node, finish: Finish) -> int:
     """Return outputs of one pass: what makes all of them cheapest."""
     outputs, inputs = node.inputs[1].shape
     return min(
@@ -83,8 +83,8 @@ def cost(node: Node, form: Form = PLAIN) -> int:
     found = _finish(node, form)
     assert found is not None, "refusal was asked"
     outputs, inputs = node.inputs[1].shape
-    together = _together(node, found[0])
-    row = len(turns_of(outputs, together)) * _turn_cost(inputs, together, found[0]) + 30
+    per_pass = _outputs_per_pass(node, found[0])
+    row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, found[0]) + 30
     return rows_of(node) * row
 
 
@@ -92,9 +92,9 @@ def code_bytes(node: Node, form: Form = PLAIN) -> int:
     """Return the bytes of the kernel; other layers may use the same."""
     found = _finish(node, form)
     assert found is not None, "refusal was asked"
-    together = _together(node, found[0])
-    products = together * (1 + found[0].per_product) + 1
-    return 4 * (_TURN * products + together * found[0].instructions) + 120
+    per_pass = _outputs_per_pass(node, found[0])
+    products = per_pass * (1 + found[0].per_product) + 1
+    return 4 * (_TURN * products + per_pass * found[0].instructions) + 120
 
 
 def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
@@ -103,14 +103,14 @@ def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
     assert found is not None, "refusal was asked"
     finish, table = found
     outputs, inputs = matrix.shape
-    together = _together(layer.node, finish)
-    starts = turns_of(outputs, together)
-    order = [start + n for start in starts for n in range(together)]
-    turns = matrix[order].reshape(len(starts), together, inputs).transpose(0, 2, 1)
+    per_pass = _outputs_per_pass(layer.node, finish)
+    starts = turns_of(outputs, per_pass)
+    order = [start + n for start in starts for n in range(per_pass)]
+    turns = matrix[order].reshape(len(starts), per_pass, inputs).transpose(0, 2, 1)
     weights = constant("weights", turns.reshape(len(starts), 1, 1, -1))
     constants = () if table is None else (at(constant("constants", table[order]), 0, 0),)
     runs = Runs(1, 1, inputs, inputs, inputs, inputs)
-    kernel = product(Block(1, together, _TURN), runs, outputs, finish)
+    kernel = product(Block(1, per_pass, _TURN), runs, outputs, finish)
     given = at(weights, 0, 0, 0, 0), *constants
     tile = Tile((Count(1, "row"),), (Product(lambda _rows: kernel, given),))
     return dense_rows(layer, name, tile)

@@ -178,14 +178,14 @@ class _Giving:
 
         return seq(
             each("target", op.targets, begun),
-            each("tree", len(self._trees.roots), lambda tree: self._given(row, tree)),
+            each("tree", len(self._trees.roots), lambda tree: self._add_leaf(row, tree)),
             seq() if sums is None else each("target", op.targets, ended),
         )
 
     def _sum(self, row: te.Expr, target: te.Expr) -> tuple[ir.Buffer, tuple[te.Expr, ...]]:
         return (self._y, (row, target)) if self._sums is None else (self._sums, (target,))
 
-    def _given(self, row: te.Expr, tree: te.Expr) -> ir.Stmt:
+    def _add_leaf(self, row: te.Expr, tree: te.Expr) -> ir.Stmt:
         count, numbers = self._trees.weights.shape
         leaf = te.cast(DType.INT32, load(self._leaves, tree))
         place = te.minimum(te.maximum(leaf, 0), count - 1)
