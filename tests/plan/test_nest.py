@@ -41,7 +41,7 @@ any_nest = given(
     height=st.integers(1, 12),
     steps=st.lists(windows, min_size=1, max_size=4),
     residual=st.booleans(),
-    together=st.integers(1, 3),
+    rows_per_call=st.integers(1, 3),
 )
 
 
@@ -85,11 +85,11 @@ def fits(runs: Runs, tensor: Tensor, height: int) -> bool:
 @settings(max_examples=200)
 @any_nest
 def test_ring_heights_suffice_and_are_least(
-    height: int, steps: list[RowWindow], residual: bool, together: int
+    height: int, steps: list[RowWindow], residual: bool, rows_per_call: int
 ) -> None:
     """Every row is there when it is read, and with one slot less one is not."""
     operators = chain(height, steps, residual)
-    nest = nest_of(operators, together)
+    nest = nest_of(operators, rows_per_call)
     assert nest is not None
     runs = runs_of(nest)
     made = [op.node.output for op in operators[:-1]]
@@ -103,28 +103,28 @@ def test_ring_heights_suffice_and_are_least(
 @settings(max_examples=100)
 @any_nest
 def test_no_row_is_computed_twice(
-    height: int, steps: list[RowWindow], residual: bool, together: int
+    height: int, steps: list[RowWindow], residual: bool, rows_per_call: int
 ) -> None:
     """Each operator computes rows 0, 1, 2 ... once, and the last operator all of its rows."""
     operators = chain(height, steps, residual)
-    nest = nest_of(operators, together)
+    nest = nest_of(operators, rows_per_call)
     assert nest is not None
     done = dict.fromkeys(operators, 0)
     for operator, first, stop in calls(runs_of(nest)):
         assert first == done[operator]
         done[operator] = stop
-        assert stop - first <= together or operator is operators[0]
+        assert stop - first <= rows_per_call or operator is operators[0]
     assert done[operators[-1]] == operators[-1].rows
 
 
 @settings(max_examples=200)
 @any_nest
 def test_the_loops_of_main_make_the_calls_that_were_planned(
-    height: int, steps: list[RowWindow], residual: bool, together: int
+    height: int, steps: list[RowWindow], residual: bool, rows_per_call: int
 ) -> None:
     """Bounds that follow from the loops around them give the rows that the plan counts."""
     operators = chain(height, steps, residual)
-    nest = nest_of(operators, together)
+    nest = nest_of(operators, rows_per_call)
     assert nest is not None
     names = {operator: f"layer{number}" for number, operator in enumerate(operators)}
 

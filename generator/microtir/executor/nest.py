@@ -26,15 +26,15 @@ def _turns(step: Step, start: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
     """Return the loops over rows [start, stop) of a step, one by one or some per call."""
     suffix = _suffix(step, depth)
     first = Var(f"row{suffix}")
-    if step.together == 1:
+    if step.rows_per_call == 1:
         return For(first, start, stop, _rows(step, first, build.add(first, 1), depth, call))
     turn, last = Var(f"turn{suffix}"), Var(f"row{suffix}_stop")
-    end = build.add(first, step.together)
-    whole = isinstance(stop, IntImm) and stop.value % step.together == 0 and not depth
+    end = build.add(first, step.rows_per_call)
+    whole = isinstance(stop, IntImm) and stop.value % step.rows_per_call == 0 and not depth
     body = _rows(step, first, last, depth, call)
     body = Let(last, end if whole else build.minimum(end, stop), body)
-    begin = build.add(start, build.mul(turn, step.together))
-    turns = build.ceildiv(build.sub(stop, start), step.together)
+    begin = build.add(start, build.mul(turn, step.rows_per_call))
+    turns = build.ceildiv(build.sub(stop, start), step.rows_per_call)
     return For(turn, IntImm(0), turns, Let(first, begin, body))
 
 
@@ -67,7 +67,7 @@ def _feed(feed: Feed, first: Expr, stop: Expr, rows: int, depth: int, call: Call
         begin = build.select(build.eq(first, 0), build.index(0), begin)
     if not producer.feeds:
         return call(producer.operator, begin, end)
-    if producer.together == 1:
+    if producer.rows_per_call == 1:
         return _turns(producer, begin, end, depth + 1, call)
     suffix = _suffix(producer, depth + 1)
     done, asked = Var(f"made{suffix}"), Var(f"asked{suffix}")

@@ -35,13 +35,13 @@ class Choice:
     """Operators [start, start + len(ranked)) as one group; a nest or a single call.
 
     `taken` holds for each of them the bytes that everything but its scratch takes at the fullest
-    of its calls.  In a nest a call computes `together` rows; 0 stands for a single call.
+    of its calls.  In a nest a call computes `rows_per_call` rows; 0 stands for a single call.
     """
 
     start: int
     ranked: tuple[RankedCandidates, ...]
     taken: Rows
-    together: int
+    rows_per_call: int
 
     @property
     def stop(self) -> int:
@@ -53,7 +53,7 @@ class Choice:
             PlannedOperator(o.node, o.within(limit - t))
             for o, t in zip(self.ranked, self.taken.tolist(), strict=True)
         )
-        return Group(members, nest_of(members, self.together) if self.together else None)
+        return Group(members, nest_of(members, self.rows_per_call) if self.rows_per_call else None)
 
     def bytes(self, limit: int) -> int:
         """Return what the group with the best candidates within a limit takes."""
@@ -84,15 +84,17 @@ class Choices:
         self.most = int(calls.most.max(initial=0))
         limit = int(calls.least.max(initial=0))
         self._all = whole
-        for together in _ways(ranked):
-            ends = [o.steps(together) for o in ranked]
+        for rows_per_call in _ways(ranked):
+            ends = [o.steps(rows_per_call) for o in ranked]
             steps = [streamable_candidates(rows) for rows, _ in ends]
             for stop, (_, accumulated) in enumerate(ends, 1):
-                alone_rows = ranked[stop - 1].alone[together - 1]
+                alone_rows = ranked[stop - 1].alone[rows_per_call - 1]
                 sinks = ((steps[stop - 1], alone_rows), (streamable_candidates(accumulated), None))
                 for sink, single in sinks:
                     if sink is not None:
-                        nests = _nests(steps, sink, stop, storage, limit, together, simulations)
+                        nests = _nests(
+                            steps, sink, stop, storage, limit, rows_per_call, simulations
+                        )
                         self._all += (_by_itself(choice, single) for choice in nests)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
         self._prices = Prices([(c.ranked, c.taken) for c in self._all])
@@ -144,10 +146,10 @@ class Choices:
         single = {
             _span(choice): need
             for choice, need in zip(self._all, needs.tolist(), strict=True)
-            if choice.together == 1
+            if choice.rows_per_call == 1
         }
         dear = [
-            choice.together > 1 and need == limit and single.get(_span(choice), need) < need
+            choice.rows_per_call > 1 and need == limit and single.get(_span(choice), need) < need
             for choice, need in zip(self._all, needs.tolist(), strict=True)
         ]
         return np.where(dear, NO_PRICE, prices)
@@ -221,7 +223,7 @@ def _whole(storage: Storage, number: int, ranking: RankedCandidates) -> Choice:
     taken = 0
     if not ranking.candidates[0].is_view:
         taken = sum(map(storage.bytes, storage.living[number]))
-    return Choice(number, (ranking,), np.array([taken]), together=0)
+    return Choice(number, (ranking,), np.array([taken]), rows_per_call=0)
 
 
 def _ways(ranked: Sequence[RankedKernels]) -> tuple[int, ...]:
@@ -254,11 +256,11 @@ def _nests(
     stop: int,
     storage: Storage,
     limit: int,
-    together: int,
+    rows_per_call: int,
     simulations: NestSimulations,
 ) -> Iterator[Choice]:
-    """Yield every nest that ends in `sink`, its rings within a limit, `together` rows a call."""
-    members, simulation, known = longest_members(steps, sink, stop, together, simulations)
+    """Yield every nest that ends in `sink`, with rings within a limit."""
+    members, simulation, known = longest_members(steps, sink, stop, rows_per_call, simulations)
     accumulators = sink.operator.candidate.accumulator_bytes
     lives = _lives(storage, known, stop - len(members), stop)
     key = (simulation, accumulators, limit, *lives)
@@ -268,7 +270,7 @@ def _nests(
     for number, taken in enumerate(taken_by_nest):
         behind = len(members) - 1 - number
         start = stop - len(members) + behind
-        yield Choice(start, tuple(members[behind:]), taken, together)
+        yield Choice(start, tuple(members[behind:]), taken, rows_per_call)
 
 
 def _lives(
@@ -376,7 +378,7 @@ def longest_members(
     steps: Sequence[RankedCandidates | None],
     sink: RankedCandidates,
     stop: int,
-    together: int,
+    rows_per_call: int,
     simulations: NestSimulations,
 ) -> tuple[list[RankedCandidates], NestSimulation, dict[Tensor, History]]:
     """Return the longest nest that ends in `sink`, the operator before `stop`.
@@ -390,7 +392,7 @@ def longest_members(
             break
         members.append(ranking)
     members.reverse()
-    simulation = simulations.of([member.operator for member in members], together)
+    simulation = simulations.of([member.operator for member in members], rows_per_call)
     members = members[simulation.start :]
     tensors = simulations.tensors_of([member.operator for member in members])
     return members, simulation, dict(zip(tensors, simulation.known, strict=True))

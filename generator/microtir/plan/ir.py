@@ -236,21 +236,21 @@ class Candidate:
         one, two = (self.cost(Calls(rows, self.calls.alone)) for rows in (1, 2))
         return two.instructions < one.instructions
 
-    def running_alone(self, together: int) -> Candidate:
+    def running_alone(self, rows_per_call: int) -> Candidate:
         """Return the candidate where no other operator runs with it.
 
         Args:
-            together: rows of a call, 1 or 2; 0 for all of them.
+            rows_per_call: rows of a call, 1 or 2; 0 for all of them.
         """
-        return self.called(Calls(together, alone=True))
+        return self.called(Calls(rows_per_call, alone=True))
 
     def called(self, calls: Calls) -> Candidate:
         """Return the candidate as it is taken for these calls."""
         return self if calls == self.calls else replace(self, calls=calls)
 
-    def estimate(self, measure: Measure, together: int = 0) -> int:
+    def estimate(self, measure: Measure, rows_per_call: int = 0) -> int:
         """Return what it costs by calls for 1 or 2 rows each, or by one for all of them (0)."""
-        return self.cost(Calls(together, self.calls.alone)).of(measure)
+        return self.cost(Calls(rows_per_call, self.calls.alone)).of(measure)
 
     @property
     def flash_bytes(self) -> int:
@@ -306,12 +306,12 @@ class Feed:
 class Step:
     """One operator of a nest and, per input that the nest produces at its demand, a feed.
 
-    A call computes `together` rows, or those that are left of what was asked for.
+    A call computes `rows_per_call` rows, or those that are left of what was asked for.
     """
 
     operator: PlannedOperator
     feeds: tuple[Feed, ...] = ()
-    together: int = 1
+    rows_per_call: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,23 +41,23 @@ def _is_image(tensor: Tensor) -> bool:
     return len(tensor.shape) == 4
 
 
-def nest_of(operators: Sequence[PlannedOperator], together: int = 1) -> Step | None:
+def nest_of(operators: Sequence[PlannedOperator], rows_per_call: int = 1) -> Step | None:
     """Return the nest whose step is the last operator, or None if not all the others feed it.
 
     Args:
         operators: streamable ones in graph order.
-        together: rows of a call.
+        rows_per_call: rows of a call.
     """
-    start, nest = longest_nest(operators, together)
+    start, nest = longest_nest(operators, rows_per_call)
     return nest if start == 0 else None
 
 
-def longest_nest(operators: Sequence[PlannedOperator], together: int = 1) -> tuple[int, Step]:
+def longest_nest(operators: Sequence[PlannedOperator], rows_per_call: int = 1) -> tuple[int, Step]:
     """Return nest of as many of the last operators as all feed the last one, and where it begins.
 
     Args:
         operators: streamable ones in graph order.
-        together: rows of a call.
+        rows_per_call: rows of a call.
     """
     leaders = _leaders(operators)
     start = len(operators) - 1 - len(leaders)
@@ -69,7 +69,7 @@ def longest_nest(operators: Sequence[PlannedOperator], together: int = 1) -> tup
         operator = operators[number]
         fed = [(operators[p].node.output, steps[p]) for p in made_for.get(number, ())]
         feeds = tuple(Feed(tensor, operator.window(tensor), step) for tensor, step in fed)
-        steps[number] = Step(operator, feeds, together)
+        steps[number] = Step(operator, feeds, rows_per_call)
     return start, steps[len(operators) - 1]
 
 
@@ -130,7 +130,7 @@ def runs_of(nest: Step) -> Runs:
     A step that nothing feeds computes all rows that are asked for in one call.
     """
     rows = nest.operator.rows
-    block = _block(nest, np.append(np.arange(0, rows, nest.together), rows))
+    block = _block(nest, np.append(np.arange(0, rows, nest.rows_per_call), rows))
     calls = list(_calls(block, block.ends[:-1]))
     ran, first, stop = (np.zeros(int(block.ends[-1]), np.int64) for _ in range(3))
     for number, (_, at, begin, end) in enumerate(calls):
@@ -163,7 +163,7 @@ def _block(step: Step, bounds: Rows) -> _Block:
         needed = _needed(feed.window, bounds, feed.tensor.type.rows)
         before.append(count)
         if feed.step.feeds:
-            inner, needed = _turns(needed, feed.step.together)
+            inner, needed = _turns(needed, feed.step.rows_per_call)
             producer = _block(feed.step, inner)
             feeds.append(producer)
             count = count + producer.ends[needed[1:]] - producer.ends[needed[:-1]]
@@ -175,17 +175,17 @@ def _block(step: Step, bounds: Rows) -> _Block:
     return _Block(step, bounds, ends, asked, before, feeds)
 
 
-def _turns(needed: Rows, together: int) -> tuple[Rows, Rows]:
+def _turns(needed: Rows, rows_per_call: int) -> tuple[Rows, Rows]:
     """Return bounds of the turns in which so many rows are made, and how many turns there are then.
 
     Args:
         needed: rows that must exist, which ascend from 0.
-        together: rows of a turn; the last one for each number makes what is left.
+        rows_per_call: rows of a turn; the last one for each number makes what is left.
     """
-    counts = -(-np.diff(needed) // together)
+    counts = -(-np.diff(needed) // rows_per_call)
     made = np.append(0, np.cumsum(counts))
     within = np.arange(made[-1]) - np.repeat(made[:-1], counts)
-    return np.append(np.repeat(needed[:-1], counts) + within * together, needed[-1]), made
+    return np.append(np.repeat(needed[:-1], counts) + within * rows_per_call, needed[-1]), made
 
 
 def _calls(block: _Block, starts: Rows) -> Iterator[tuple[PlannedOperator, Rows, Rows, Rows]]:

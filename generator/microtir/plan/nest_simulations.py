@@ -58,17 +58,17 @@ class NestSimulations:
         self._numbers: dict[tuple[object, ...], int] = {}
         self._taken: dict[tuple[object, ...], tuple[Rows, ...]] = {}
 
-    def of(self, operators: Sequence[PlannedOperator], together: int) -> NestSimulation:
+    def of(self, operators: Sequence[PlannedOperator], rows_per_call: int) -> NestSimulation:
         """Return the simulation of the longest nest that ends in the last operator.
 
         Args:
             operators: streamable ones in graph order.
-            together: rows of a call.
+            rows_per_call: rows of a call.
         """
-        key = (together, *self._shape(operators))
+        key = (rows_per_call, *self._shape(operators))
         found = self._simulations.get(key)
         if found is None:
-            found = self._simulations[key] = _simulated(operators, together)
+            found = self._simulations[key] = _simulated(operators, rows_per_call)
         return found
 
     def _shape(self, operators: Sequence[PlannedOperator]) -> list[object]:
@@ -132,8 +132,8 @@ def tensors_of(operators: Sequence[PlannedOperator]) -> tuple[Tensor, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(both)))
 
 
-def _simulated(operators: Sequence[PlannedOperator], together: int) -> NestSimulation:
-    start, nest = longest_nest(operators, together)
+def _simulated(operators: Sequence[PlannedOperator], rows_per_call: int) -> NestSimulation:
+    start, nest = longest_nest(operators, rows_per_call)
     runs = runs_of(nest)
     members = operators[start:]
     numbers = {member.node: number for number, member in enumerate(members)}

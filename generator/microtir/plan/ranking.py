@@ -135,9 +135,9 @@ class RankedKernels:
     accumulated_pairs: RankedCandidates | None
     alone: tuple[RankedCandidates | None, RankedCandidates | None]
 
-    def steps(self, together: int) -> tuple[RankedCandidates | None, RankedCandidates | None]:
+    def steps(self, rows_per_call: int) -> tuple[RankedCandidates | None, RankedCandidates | None]:
         """Return the offer as a step of a nest and as its end, with so many rows a call."""
-        if together == 1:
+        if rows_per_call == 1:
             return self.rows, self.accumulated
         return self.pairs, self.accumulated_pairs
 
@@ -166,8 +166,8 @@ class RankedKernels:
         if not whole:
             return None
 
-        def of(legal: Sequence[Candidate], together: int, calls: Calls) -> RankedCandidates | None:
-            return _ranked_candidates(node, legal, asked, price, together, calls) if legal else None
+        def of(legal: Sequence[Candidate], rows: int, calls: Calls) -> RankedCandidates | None:
+            return _ranked_candidates(node, legal, asked, price, rows, calls) if legal else None
 
         return RankedKernels(
             whole=_ranked_candidates(node, whole, asked, price, 0, _ALONE[0]),
@@ -187,7 +187,7 @@ def _ranked_candidates(
     candidates: Sequence[Candidate],
     asked: PlanConstraints,
     price: Price,
-    together: int,
+    rows_per_call: int,
     calls: Calls,
 ) -> RankedCandidates:
     """Return the candidates that are worth their scratch, best first.
@@ -197,13 +197,13 @@ def _ranked_candidates(
         candidates: not empty.
         asked: of the plan.
         price: what is charged for work.
-        together: rows of a call that they are priced for, 0 for all of them.
+        rows_per_call: rows of a call that they are priced for, 0 for all of them.
         calls: what they are taken for.
     """
     priced = []
     for number, c in enumerate(candidates):
         scratch = c.scratch_for(calls)
-        work = image_work(node, c, asked.measure, together=together, alone=calls.alone)
+        work = image_work(node, c, asked.measure, rows_per_call=rows_per_call, alone=calls.alone)
         priced.append((price(work, c), scratch, c.weight_bytes, number))
     # What takes no less scratch than a better one is never chosen.
     useful: list[Candidate] = []
@@ -259,8 +259,8 @@ class Prices:
         """Return the bytes of each set at its fullest, with so much scratch for each ranking."""
         if not scratch:
             return _NONE
-        together = self._taken + np.array(scratch, np.int64)[self._ranked_kernels]
-        fullest: Bytes = np.maximum.reduceat(together, self._begins)
+        needed = self._taken + np.array(scratch, np.int64)[self._ranked_kernels]
+        fullest: Bytes = np.maximum.reduceat(needed, self._begins)
         return fullest
 
     def within(self, limit: int) -> Bytes:

@@ -82,7 +82,7 @@ class _Choice:
     @property
     def rows_per_call(self) -> int:
         """Return rows of a call, or 0."""
-        return self.group.nest.together if self.group.nest is not None else 0
+        return self.group.nest.rows_per_call if self.group.nest is not None else 0
 
     def decision(self, number: int, refused: Sequence[tuple[str, Refusal]]) -> Decision:
         """Return what was decided, the operator's group having this number."""
@@ -116,7 +116,7 @@ class _Choice:
         """Return what a candidate costs; by rows if the layer runs so and the candidate can."""
         rows = self.rows_per_call if c.takes_row_range or c.accumulates else 0
         measure = measure or self.plan.constraints.measure
-        return work(self.operator.node, c, measure, together=rows)
+        return work(self.operator.node, c, measure, rows_per_call=rows)
 
     def _told_work(self, c: Candidate, measure: Measure | None = None) -> int:
         """Return what a candidate costs on the CPU: the same, if it was measured there."""

@@ -12,9 +12,9 @@ from microtir.plan.ir import Calls, Candidate, Plan, PlannedOperator
 _CALL = MappingProxyType({Measure.INSTRUCTIONS: 40, Measure.CYCLES: 60})
 
 
-def work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 0) -> int:
+def work(node: Node, candidate: Candidate, measure: Measure, *, rows_per_call: int = 0) -> int:
     """Return what a node costs for all images; otherwise as `image_work`."""
-    return image_work(node, candidate, measure, together=together) * node.source.images
+    return image_work(node, candidate, measure, rows_per_call=rows_per_call) * node.source.images
 
 
 def image_work(
@@ -22,7 +22,7 @@ def image_work(
     candidate: Candidate,
     measure: Measure,
     *,
-    together: int = 0,
+    rows_per_call: int = 0,
     alone: bool | None = None,
 ) -> int:
     """Return what a node costs for one image and in all turns of a loop, the calls included.
@@ -34,14 +34,14 @@ def image_work(
         node: what is computed.
         candidate: by what.
         measure: what it is counted in.
-        together: rows of a call, 1 or 2; 0 for all of them.
+        rows_per_call: rows of a call, 1 or 2; 0 for all of them.
         alone: no other operator runs with it; None where the candidate says so itself.
     """
     count = 0 if candidate.is_view else 1
-    if together:
+    if rows_per_call:
         steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
-        count = -(-steps // together)
-    calls = Calls(together, candidate.calls.alone if alone is None else alone)
+        count = -(-steps // rows_per_call)
+    calls = Calls(rows_per_call, candidate.calls.alone if alone is None else alone)
     once = candidate.cost(calls).of(measure) + _CALL[measure] * count
     return once * node.source.turns
 
@@ -51,7 +51,7 @@ def plan_work(plan: Plan) -> int:
     return sum(
         work(
             op.node, op.candidate, plan.constraints.measure,
-            together=group.nest.together if group.nest and _by_rows(op) else 0,
+            rows_per_call=group.nest.rows_per_call if group.nest and _by_rows(op) else 0,
         )
         for group in plan.groups
         for op in group.operators
