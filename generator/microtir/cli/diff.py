@@ -55,30 +55,32 @@ def diff(
         raise UsageError("--markdown and --json are two forms of one answer", where="microtir diff")
     _check_config(config, (model, after))
     with Progress() as progress:
-        found = difference(*(_facts(given, config, progress) for given in (model, after)))
+        changes = difference(*(_facts(source, config, progress) for source in (model, after)))
     limits = {
         Figure.RAM: max_ram,
         Figure.FLASH: max_flash,
         Figure.INSTRUCTIONS: max_instructions,
     }
     exceeded = [
-        (figure, limit) for figure, limit in limits.items() if _exceeds(found.figure(figure), limit)
+        (figure, limit)
+        for figure, limit in limits.items()
+        if _exceeds(changes.figure(figure), limit)
     ]
     if as_json:
-        write_json(_json(found, exceeded))
+        write_json(_json(changes, exceeded))
     else:
-        _print(found, exceeded, markdown=markdown)
+        _print(changes, exceeded, markdown=markdown)
     return ExitCode.ANSWER_IS_NO if exceeded else ExitCode.DONE
 
 
-def _is_compiled(given: str) -> bool:
-    return is_archive(given) or Path(given).is_dir()
+def _is_compiled(source: str) -> bool:
+    return is_archive(source) or Path(source).is_dir()
 
 
-def _check_config(config: CompilationConfig, given: Sequence[str]) -> None:
+def _check_config(config: CompilationConfig, source: Sequence[str]) -> None:
     """Refuse a configuration where there is nothing to compile."""
     plain = microcontroller().with_(module_name=config.module_name)
-    if all(map(_is_compiled, given)) and config != plain:
+    if all(map(_is_compiled, source)) and config != plain:
         raise UsageError(
             "options of a configuration have no effect on what is compiled already",
             where="microtir diff",
@@ -86,22 +88,22 @@ def _check_config(config: CompilationConfig, given: Sequence[str]) -> None:
         )
 
 
-def _facts(given: str, config: CompilationConfig, progress: Progress) -> Metadata:
+def _facts(source: str, config: CompilationConfig, progress: Progress) -> Metadata:
     """Return the metadata of a program.
 
     Raises:
         MicrotirError: it cannot be read, or not be compiled.
     """
-    folder = Path(given)
+    folder = Path(source)
     if not folder.is_dir():
-        return one_program(given, config, progress).metadata
+        return one_program(source, config, progress).metadata
     from microtir.artifact import METADATA_FILE, read_metadata
 
     file = folder / METADATA_FILE
     if not file.is_file():
         raise DataFileError(
             f"the folder has no {METADATA_FILE}",
-            where=given,
+            where=source,
             legal="a folder that `microtir compile -o` wrote",
         )
     return read_metadata(file.read_bytes())
@@ -114,20 +116,22 @@ def _exceeds(change: Change, limit: float | None) -> bool:
     return change.percent is None or change.percent > limit
 
 
-def _json(found: Difference, exceeded: Sequence[tuple[Figure, float | None]]) -> dict[str, object]:
+def _json(
+    changes: Difference, exceeded: Sequence[tuple[Figure, float | None]]
+) -> dict[str, object]:
     def facts(change: Change) -> dict[str, object]:
         return {"name": change.name, "before": change.before, "after": change.after}
 
     return {
-        "figures": [facts(change) for change in found.figures],
-        "layers": [{**facts(change), "kernel": change.note} for change in found.layers],
-        "config": {name: list(values) for name, values in found.config.items()},
+        "figures": [facts(change) for change in changes.figures],
+        "layers": [{**facts(change), "kernel": change.note} for change in changes.layers],
+        "config": {name: list(values) for name, values in changes.config.items()},
         "exceeded": [figure.value for figure, _ in exceeded],
     }
 
 
 def _print(
-    found: Difference, exceeded: Sequence[tuple[Figure, float | None]], *, markdown: bool
+    changes: Difference, exceeded: Sequence[tuple[Figure, float | None]], *, markdown: bool
 ) -> None:
     from microtir.report.difference_tables import (
         ESTIMATED,
@@ -137,19 +141,19 @@ def _print(
         percent,
     )
 
-    _table(figure_table(found), markdown)
+    _table(figure_table(changes), markdown)
     write(f"\n{ESTIMATED}")
-    if found.layers:
-        write(f"\n{len(found.layers)} layers changed, by estimated instructions:\n")
-        layers = layer_table(found)
+    if changes.layers:
+        write(f"\n{len(changes.layers)} layers changed, by estimated instructions:\n")
+        layers = layer_table(changes)
         _table(replace(layers, rows=layers.rows[:_MOST_LAYERS]), markdown)
-        if len(found.layers) > _MOST_LAYERS:
-            write(f"and {len(found.layers) - _MOST_LAYERS} more: --json has them")
-    if found.config:
+        if len(changes.layers) > _MOST_LAYERS:
+            write(f"and {len(changes.layers) - _MOST_LAYERS} more: --json has them")
+    if changes.config:
         write("\nCompiled with another configuration:\n")
-        _table(config_table(found), markdown)
+        _table(config_table(changes), markdown)
     for figure, limit in exceeded:
-        change = found.figure(figure)
+        change = changes.figure(figure)
         grown = percent(change) or change.by
         write(f"\n{figure.value} has grown by {grown}, allowed are {limit:g} %")
 

@@ -110,11 +110,11 @@ class ProcessingStep:
     suppression: Suppression | None = None
 
     def __str__(self) -> str:
-        given = [f"{number:.9g}" for number in self.numbers]
-        given += ["x".join(map(str, self.extents))] if self.extents else []
-        given += [self.window.value] if self.window else []
-        given += [str(self.suppression)] if self.suppression else []
-        return ":".join((self.kind.value, *given))
+        words = [f"{number:.9g}" for number in self.numbers]
+        words += ["x".join(map(str, self.extents))] if self.extents else []
+        words += [self.window.value] if self.window else []
+        words += [str(self.suppression)] if self.suppression else []
+        return ":".join((self.kind.value, *words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +170,17 @@ def _late(kinds: Sequence[StepKind]) -> StepKind:
 _Read = Callable[[StepKind, list[str]], ProcessingStep]
 
 
-def _alone(kind: StepKind, given: list[str]) -> ProcessingStep:
-    if given:
+def _alone(kind: StepKind, words: list[str]) -> ProcessingStep:
+    if words:
         raise ConfigError(f"has numbers behind '{kind.value}', which takes none")
     return ProcessingStep(kind)
 
 
-def _numbers(kind: StepKind, given: list[str]) -> ProcessingStep:
+def _numbers(kind: StepKind, words: list[str]) -> ProcessingStep:
     try:
-        numbers = tuple(float(text) for text in given)
+        numbers = tuple(float(text) for text in words)
     except ValueError:
-        raise ConfigError(f"has '{':'.join(given)}' in it, which is no number") from None
+        raise ConfigError(f"has '{':'.join(words)}' in it, which is no number") from None
     if not 1 <= len(numbers) <= _CHANNELS or not all(map(math.isfinite, numbers)):
         raise ConfigError(f"needs finite numbers behind '{kind.value}': {kind.value}:127.5")
     if kind is StepKind.OVER and 0.0 in numbers:
@@ -188,29 +188,29 @@ def _numbers(kind: StepKind, given: list[str]) -> ProcessingStep:
     return ProcessingStep(kind, numbers)
 
 
-def _extents(kind: StepKind, given: list[str]) -> ProcessingStep:
-    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", ":".join(given))
+def _extents(kind: StepKind, words: list[str]) -> ProcessingStep:
+    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", ":".join(words))
     if match is None or not all(map(int, match.groups())):
         raise ConfigError("needs height x width of the sensor behind 'resize': resize:120x160")
     return ProcessingStep(kind, extents=(int(match[1]), int(match[2])))
 
 
-def _window(kind: StepKind, given: list[str]) -> ProcessingStep:
+def _window(kind: StepKind, words: list[str]) -> ProcessingStep:
     names = [window.value for window in Window]
-    if len(given) != 1 or given[0] not in names:
+    if len(words) != 1 or words[0] not in names:
         raise ConfigError(f"needs {' or '.join(names)} behind 'window': window:hann")
-    return ProcessingStep(kind, window=Window(given[0]))
+    return ProcessingStep(kind, window=Window(words[0]))
 
 
-def _count(kind: StepKind, given: list[str]) -> ProcessingStep:
-    if len(given) != 1 or not re.fullmatch(r"[1-9]\d{0,5}", given[0]):
+def _count(kind: StepKind, words: list[str]) -> ProcessingStep:
+    if len(words) != 1 or not re.fullmatch(r"[1-9]\d{0,5}", words[0]):
         raise ConfigError("needs how many behind 'topk': topk:3")
-    return ProcessingStep(kind, (float(given[0]),))
+    return ProcessingStep(kind, (float(words[0]),))
 
 
-def _suppression(kind: StepKind, given: list[str]) -> ProcessingStep:
-    is_said = bool(given) and given[-1] in (_CORNERS, _CENTRES)
-    fields = given[:-1] if is_said else given
+def _suppression(kind: StepKind, words: list[str]) -> ProcessingStep:
+    is_said = bool(words) and words[-1] in (_CORNERS, _CENTRES)
+    fields = words[:-1] if is_said else words
     name, (overlap, least, most) = ":".join(fields[:-3]), ([""] * 3 + fields)[-3:]
     try:
         numbers = float(overlap), float(least)
@@ -223,14 +223,14 @@ def _suppression(kind: StepKind, given: list[str]) -> ProcessingStep:
             "box, the score that others are above, how many boxes are kept, and may have "
             f"'{_CORNERS}' or '{_CENTRES}': nms:scores:0.5:0.25:10:{_CENTRES}"
         )
-    is_centred = is_said and given[-1] == _CENTRES
+    is_centred = is_said and words[-1] == _CENTRES
     said = Suppression(name, *numbers, int(most), is_centred)
     return ProcessingStep(kind, suppression=said)
 
 
-def _lengths(kind: StepKind, given: list[str]) -> ProcessingStep:
-    fits = all(re.fullmatch(r"[1-9]\d{0,4}", text) for text in given)
-    numbers = [int(text) for text in given] if fits else []
+def _lengths(kind: StepKind, words: list[str]) -> ProcessingStep:
+    fits = all(re.fullmatch(r"[1-9]\d{0,4}", text) for text in words)
+    numbers = [int(text) for text in words] if fits else []
     samples, length = (numbers + numbers)[:2] if len(numbers) in (1, 2) else (1, 0)
     if samples > length or length % 2:
         raise ConfigError(
@@ -240,8 +240,8 @@ def _lengths(kind: StepKind, given: list[str]) -> ProcessingStep:
     return ProcessingStep(kind, tuple(map(float, numbers)))
 
 
-def _bands(kind: StepKind, given: list[str]) -> ProcessingStep:
-    step = _numbers(kind, given)
+def _bands(kind: StepKind, words: list[str]) -> ProcessingStep:
+    step = _numbers(kind, words)
     if len(step.numbers) not in (1, 3) or step.numbers[0] <= 0:
         raise ConfigError(
             "needs the rate of samples behind 'mel', and may have the lowest and highest "
@@ -279,10 +279,10 @@ def legal_steps(*, before: bool) -> str:
 
 def _problem(text: str, readers: dict[StepKind, _Read]) -> str:
     try:
-        found = _parsed(text, readers)
+        processings = _parsed(text, readers)
     except ConfigError as error:
         return error.what
-    names = [processing.name for processing in found]
+    names = [processing.name for processing in processings]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         return f"names '{repeated}' twice" if repeated else "has two parts without a name"
@@ -295,22 +295,22 @@ def _parsed(text: str, readers: dict[StepKind, _Read]) -> tuple[Processing, ...]
     Raises:
         ConfigError: it is malformed.
     """
-    found = []
+    processings = []
     for part in text.split(";") if text else ():
         name, sign, steps = part.rpartition("=")
         if sign and not name.strip():
             raise ConfigError(f"has '{part.strip()}' in it, which has no name before the '='")
-        found.append(
+        processings.append(
             Processing(
                 name.strip(), tuple(_step(step.strip(), readers) for step in steps.split(","))
             )
         )
-    return tuple(found)
+    return tuple(processings)
 
 
 def _step(text: str, readers: dict[StepKind, _Read]) -> ProcessingStep:
-    name, *given = text.split(":")
+    name, *words = text.split(":")
     kind = next((kind for kind in readers if kind.value == name), None)
     if kind is None:
         raise ConfigError(f"has '{text}' in it, which is no step")
-    return readers[kind](kind, given)
+    return readers[kind](kind, words)

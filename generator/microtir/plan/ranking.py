@@ -166,8 +166,8 @@ class RankedKernels:
         if not whole:
             return None
 
-        def of(legal: Sequence[Candidate], rows: int, calls: Calls) -> RankedCandidates | None:
-            return _ranked_candidates(node, legal, asked, price, rows, calls) if legal else None
+        def of(legal: Sequence[Candidate], per_call: int, calls: Calls) -> RankedCandidates | None:
+            return _ranked_candidates(node, legal, asked, price, per_call, calls) if legal else None
 
         return RankedKernels(
             whole=_ranked_candidates(node, whole, asked, price, 0, _ALONE[0]),

@@ -80,28 +80,28 @@ def _outputs_per_pass(node: Node, finish: Finish) -> int:
 
 def cost(node: Node, form: Form = PLAIN) -> int:
     """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-    found = _finish(node, form)
-    assert found is not None, "refusal was asked"
+    finish_and_table = _finish(node, form)
+    assert finish_and_table is not None, "refusal was asked"
     outputs, inputs = node.inputs[1].shape
-    per_pass = _outputs_per_pass(node, found[0])
-    row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, found[0]) + 30
+    per_pass = _outputs_per_pass(node, finish_and_table[0])
+    row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, finish_and_table[0]) + 30
     return rows_of(node) * row
 
 
 def code_bytes(node: Node, form: Form = PLAIN) -> int:
     """Return the bytes of the kernel; other layers may use the same."""
-    found = _finish(node, form)
-    assert found is not None, "refusal was asked"
-    per_pass = _outputs_per_pass(node, found[0])
-    products = per_pass * (1 + found[0].per_product) + 1
-    return 4 * (_TURN * products + per_pass * found[0].instructions) + 120
+    finish_and_table = _finish(node, form)
+    assert finish_and_table is not None, "refusal was asked"
+    per_pass = _outputs_per_pass(node, finish_and_table[0])
+    products = per_pass * (1 + finish_and_table[0].per_product) + 1
+    return 4 * (_TURN * products + per_pass * finish_and_table[0].instructions) + 120
 
 
 def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
     """Return the layer function: one call of the kernel for each row of inputs."""
-    found, matrix = _finish(layer.node, form), layer.data(1)
-    assert found is not None, "refusal was asked"
-    finish, table = found
+    finish_and_table, matrix = _finish(layer.node, form), layer.data(1)
+    assert finish_and_table is not None, "refusal was asked"
+    finish, table = finish_and_table
     outputs, inputs = matrix.shape
     per_pass = _outputs_per_pass(layer.node, finish)
     starts = turns_of(outputs, per_pass)
@@ -111,6 +111,6 @@ def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
     constants = () if table is None else (at(constant("constants", table[order]), 0, 0),)
     runs = Runs(1, 1, inputs, inputs, inputs, inputs)
     kernel = product(Block(1, per_pass, _TURN), runs, outputs, finish)
-    given = at(weights, 0, 0, 0, 0), *constants
-    tile = Tile((Count(1, "row"),), (Product(lambda _rows: kernel, given),))
+    operands = at(weights, 0, 0, 0, 0), *constants
+    tile = Tile((Count(1, "row"),), (Product(lambda _rows: kernel, operands),))
     return dense_rows(layer, name, tile)

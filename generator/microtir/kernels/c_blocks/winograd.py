@@ -119,17 +119,17 @@ def _matrix(node: Node) -> npt.NDArray[np.int8]:
 @of_node
 def _finish(node: Node) -> tuple[Requantise, Table] | None:
     """Return what the layer does with its sums; None if integers do not do it."""
-    found = finish_of(node, _matrix(node))
-    if found is None or not isinstance(found[0], Requantise):
+    finish_and_table = finish_of(node, _matrix(node))
+    if finish_and_table is None or not isinstance(finish_and_table[0], Requantise):
         return None
-    assert found[1] is not None
-    return found[0], found[1]
+    assert finish_and_table[1] is not None
+    return finish_and_table[0], finish_and_table[1]
 
 
 def _known(node: Node) -> tuple[Requantise, Table]:
-    found = _finish(node)
-    assert found is not None, "refusal() was asked"
-    return found
+    finish_and_table = _finish(node)
+    assert finish_and_table is not None, "refusal() was asked"
+    return finish_and_table
 
 
 def refusal(node: Node, form: Form) -> Refusal | None:
@@ -158,10 +158,10 @@ def scratch_bytes(node: Node, form: Form) -> int:
 
 def weight_bytes(node: Node, form: Form) -> int:
     """Return the bytes of transformed weights, and of what requantisation needs."""
-    geometry, together = Geometry.of(node), form.block.channels
-    turns = len(turns_of(geometry.output.channels, together))
+    geometry, per_turn = Geometry.of(node), form.block.channels
+    turns = len(turns_of(geometry.output.channels, per_turn))
     weights = POSITIONS * geometry.image.channels * DType.INT16.bytes
-    return turns * together * (weights + WORDS * _WORD)
+    return turns * per_turn * (weights + WORDS * _WORD)
 
 
 def emit(layer: Layer, name: str, form: Form) -> ir.PrimFunc:
@@ -267,10 +267,10 @@ def _loops(inputs: int, turn: int) -> int:
 def _blocks(node: Node, calls: Calls) -> tuple[int, int]:
     """Return the blocks of four tiles that all calls for a node compute, and those of a row."""
     output = Geometry.of(node).output
-    together = calls.rows or output.height
-    whole, rest = divmod(output.height, together)
-    rows = whole * -(-together // OUTPUTS) + -(-rest // OUTPUTS)
-    if together == OUTPUTS and not calls.alone:
+    rows_per_call = calls.rows or output.height
+    whole, rest = divmod(output.height, rows_per_call)
+    rows = whole * -(-rows_per_call // OUTPUTS) + -(-rest // OUTPUTS)
+    if rows_per_call == OUTPUTS and not calls.alone:
         # The first call of a group is for one row where its reader has one ahead.
         rows += 1
     of_row = sum(part.times for part in cut(output.width, _COUNTS))

@@ -98,15 +98,15 @@ def inputs(channels: int, lane: DType) -> KernelDescription:
 
         def down(column: int) -> ir.Stmt:
             values = (te.cast(DType.INT32, load(windows, c, row, column)) for row in range(SIDE))
-            made = winograd.transform(*values)
-            return seq(*(store(columns, (row, column), x) for row, x in enumerate(made)))
+            results = winograd.transform(*values)
+            return seq(*(store(columns, (row, column), x) for row, x in enumerate(results)))
 
         def across(tile: int) -> ir.Stmt:
             first = tile * OUTPUTS
             stores = []
             for row in range(SIDE):
-                made = winograd.transform(*(load(columns, row, first + n) for n in range(SIDE)))
-                for column, x in enumerate(made):
+                results = winograd.transform(*(load(columns, row, first + n) for n in range(SIDE)))
+                for column, x in enumerate(results):
                     place = c, row * SIDE + column, tile
                     stores.append(store(v, place, te.cast(lane, x)))
             return seq(*stores)
@@ -150,11 +150,11 @@ def products(inputs: int, channels: int, block: Block, finish: Requantise) -> Ke
     rows = tuple(ir.Buffer(f"y{n}", (PIXELS, channels), DType.INT8) for n in range(OUTPUTS))
     count = ir.Var("rows", low=1, high=OUTPUTS)
     sums = ir.Buffer("sums", (POSITIONS, block.channels * TILES), DType.INT32, ir.Scope.LOCAL)
-    made = _Outputs(sums, table, rows, te.as_expr(count, DType.INT32), block, finish)
+    outputs = _Outputs(sums, table, rows, te.as_expr(count, DType.INT32), block, finish)
 
     def turn(number: te.Expr) -> ir.Stmt:
         positions = loop("at", 0, POSITIONS, lambda at: _position(v, u, sums, block, number, at))
-        return ir.Allocate(sums, seq(positions, made.turn(number)))
+        return ir.Allocate(sums, seq(positions, outputs.turn(number)))
 
     return _described(
         f"winograd_{inputs}to{channels}_{block.name}_{finish.name}",
@@ -231,25 +231,25 @@ class _Outputs:
         finish: Requantise,
     ) -> None:
         self.sums, self.table, self.rows, self.count = sums, table, rows, count
-        self.together, self.finish = block.channels, finish
+        self.per_turn, self.finish = block.channels, finish
 
     def turn(self, turn: te.Expr) -> ir.Stmt:
         """Emit all outputs of a turn."""
         channels = self.rows[0].shape[1]
         assert isinstance(channels, int)
-        first = turn * self.together
-        if channels % self.together:
-            first = te.minimum(first, channels - self.together)
+        first = turn * self.per_turn
+        if channels % self.per_turn:
+            first = te.minimum(first, channels - self.per_turn)
 
         def channel(number: te.Expr) -> ir.Stmt:
             return self._words(
-                turn * self.together + number,
+                turn * self.per_turn + number,
                 lambda words: loop(
                     "tile", 0, TILES, partial(self._tile, words, number, first + number)
                 ),
             )
 
-        return loop("number", 0, self.together, channel)
+        return loop("number", 0, self.per_turn, channel)
 
     def _words(
         self,
@@ -271,8 +271,8 @@ class _Outputs:
 
         def line(place: te.Expr, row: int) -> ir.Stmt:
             values = (load(self.sums, row * SIDE + n, place) for n in range(SIDE))
-            made = winograd.outputs_of(*values)
-            return seq(*(store(lines, (row, n), x) for n, x in enumerate(made)))
+            results = winograd.outputs_of(*values)
+            return seq(*(store(lines, (row, n), x) for n, x in enumerate(results)))
 
         def output(row: int) -> ir.Stmt:
             parts = []

@@ -97,12 +97,12 @@ def padded(channels: int) -> int:
     return -(-channels // QUAD) * QUAD
 
 
-def arranged(positions: npt.NDArray[np.int16], together: int = PAIR) -> npt.NDArray[np.int16]:
+def arranged(positions: npt.NDArray[np.int16], per_turn: int = PAIR) -> npt.NDArray[np.int16]:
     """Return what `transformed` gives in the order of the products.
 
     Args:
         positions: (outputs, positions, inputs).
-        together: outputs of a turn.
+        per_turn: outputs of a turn.
 
     Returns:
         (turns, positions, input pairs, outputs of a turn, 2 inputs).  The first and third byte of
@@ -113,20 +113,20 @@ def arranged(positions: npt.NDArray[np.int16], together: int = PAIR) -> npt.NDAr
     filled = np.pad(positions, ((0, 0), (0, 0), (0, behind)))
     words = filled.reshape(*filled.shape[:2], -1, PAIR, PAIR)  # bytes 0 and 1, 2 and 3 of a word
     lanes = words.swapaxes(-1, -2).reshape(*filled.shape[:2], -1, PAIR)
-    order = np.array(channel_quads(len(positions), together)).reshape(-1, together)
+    order = np.array(channel_quads(len(positions), per_turn)).reshape(-1, per_turn)
     return np.ascontiguousarray(lanes[order].transpose(0, 2, 3, 1, 4))
 
 
-def constant_words(constants: npt.NDArray[np.int32], together: int = PAIR) -> npt.NDArray[np.int32]:
+def constant_words(constants: npt.NDArray[np.int32], per_turn: int = PAIR) -> npt.NDArray[np.int32]:
     """Return the constants of the outputs, turn by turn, each with the place of its first one."""
-    order = np.array(channel_quads(len(constants), together)).reshape(-1, together)
+    order = np.array(channel_quads(len(constants), per_turn)).reshape(-1, per_turn)
     words = constants[order].reshape(len(order), -1)
     return np.concatenate([words, order[:, :1]], axis=1).astype(np.int32)
 
 
-def constants_of(together: int) -> int:
+def constants_of(per_turn: int) -> int:
     """Return the words of the outputs of a turn: of each, and where the first one lies."""
-    return together * WORDS + 1
+    return per_turn * WORDS + 1
 
 
 # --- what the micro-kernels mean ------------------------------------------------------------------
@@ -152,15 +152,15 @@ def input_meaning(windows: ir.Buffer, v: ir.Buffer) -> ir.Stmt:
             return _byte_of(word, byte)
 
         def down(column: int) -> ir.Stmt:
-            made = transform(*(value(row, column) for row in range(SIDE)))
-            return seq(*(store(columns, (n, column), x) for n, x in enumerate(made)))
+            results = transform(*(value(row, column) for row in range(SIDE)))
+            return seq(*(store(columns, (n, column), x) for n, x in enumerate(results)))
 
         def across(column: int) -> ir.Stmt:
             stores = []
             for row in range(SIDE):
-                made = transform(*(load(columns, row, n) for n in range(SIDE)))[column]
+                results = transform(*(load(columns, row, n) for n in range(SIDE)))[column]
                 place = (quad * PAIR + byte, row * SIDE + column, tile, half)
-                stores.append(store(v, place, te.cast(DType.INT16, made)))
+                stores.append(store(v, place, te.cast(DType.INT16, results)))
             return seq(*stores)
 
         steps = down(0), down(2), across(0), down(1), across(1), across(2), down(3), across(3)
@@ -193,16 +193,16 @@ def weight_meaning(weights: ir.Buffer, u: ir.Buffer) -> ir.Stmt:
             return _byte_of(load(weights, number, row * TAPS + column, quad * PAIR + half), byte)
 
         def down(column: int) -> ir.Stmt:
-            made = weight_transform(*(value(row, column) for row in range(TAPS)))
-            return seq(*(store(columns, (n, column), x) for n, x in enumerate(made)))
+            results = weight_transform(*(value(row, column) for row in range(TAPS)))
+            return seq(*(store(columns, (n, column), x) for n, x in enumerate(results)))
 
         def across(row: int) -> ir.Stmt:
-            made = weight_transform(*(load(columns, row, n) for n in range(TAPS)))
+            results = weight_transform(*(load(columns, row, n) for n in range(TAPS)))
             return seq(*(
                 store(
                     u, (row * SIDE + n, quad * PAIR + byte, number, half), te.cast(DType.INT16, x)
                 )
-                for n, x in enumerate(made)
+                for n, x in enumerate(results)
             ))  # fmt: skip
 
         return ir.Allocate(columns, seq(*map(down, range(TAPS)), *map(across, range(SIDE))))
@@ -259,7 +259,7 @@ class SumsOfPositions(ABC):
         self.v, self.u, self.constants, self.rescaling = v, u, constants, rescaling
         positions, tiles, outputs = v.shape[1], v.shape[2], u.shape[3]
         assert isinstance(positions, int) and isinstance(tiles, int) and isinstance(outputs, int)
-        self.positions, self.together = positions, outputs
+        self.positions, self.per_turn = positions, outputs
         self.places = [(tile, number) for tile in range(tiles) for number in range(outputs)]
         self.sums = _local("sums", positions, tiles, outputs)
         self.block = _local("block", tiles, outputs)
@@ -305,7 +305,7 @@ class SumsOfPositions(ABC):
 
     def first(self, turn: te.Expr, last: int) -> te.Expr:
         """Return the first channel of a turn, which is `last` or one before."""
-        return te.minimum(turn * self.together, last)
+        return te.minimum(turn * self.per_turn, last)
 
     def output(
         self,
@@ -318,7 +318,7 @@ class SumsOfPositions(ABC):
         """Emit an output of a tile, given what comes out of its sums."""
         channels = y.shape[1]
         assert isinstance(channels, int)
-        channel = self.first(turn, channels - self.together) + number
+        channel = self.first(turn, channels - self.per_turn) + number
 
         def word(place: int) -> te.Expr:
             return load(self.constants, turn, number * WORDS + place)
@@ -367,8 +367,10 @@ class ProductMeaning(SumsOfPositions):
         lines = _local("lines", SIDE, OUTPUTS)
 
         def line(row: int) -> ir.Stmt:
-            made = outputs_of(*(load(self.sums, row * SIDE + n, tile, number) for n in range(SIDE)))
-            return seq(*(store(lines, (row, n), x) for n, x in enumerate(made)))
+            results = outputs_of(
+                *(load(self.sums, row * SIDE + n, tile, number) for n in range(SIDE))
+            )
+            return seq(*(store(lines, (row, n), x) for n, x in enumerate(results)))
 
         def output(row: int) -> ir.Stmt:
             outputs = []
