@@ -12,19 +12,26 @@ from typing import Any
 import pytest
 import typer
 
+import microtir
 from microtir.cli.app import APP
-from microtir.support import resources
 from tests.support.command import INT8, Command
 
-PACKAGE = Path(resources.__file__).parent
+PACKAGE = Path(microtir.__file__).parent
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 _WITH_VALUE = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*[a-z0-9])[ =]([a-z0-9][\w.=-]*)")
 _LEFT_OUT = re.compile(r"leave (out )?[^;,]*")
 _VERB = re.compile(r"`microtir ([a-z][a-z-]*)((?: --[a-z-]+)*)")
 
 # Options of exporters, compilers and of tvmc, which messages name with the program they belong to.
-_OF_OTHERS = ("boards/toolchain.py", "compat/", "frontend/onnx/exporters.py", "operators/npu/",
-              "profiling/", "cli/completion.py")  # fmt: skip
+_OF_OTHERS = (
+    "boards/toolchain.py",
+    "config/tvmc_flags.py",
+    "cli/completion.py",
+    "cli/tvmc_refused.py",
+    "frontend/onnx/exporters.py",
+    "operators/npu/",
+    "profiling/",
+)
 # Words behind an option in a sentence, where it has no value.
 _PROSE = frozenset({
     "and", "or", "is", "its", "of", "one", "out", "the", "are", "for", "has", "goes", "makes",

@@ -149,6 +149,7 @@ KINDS: Mapping[str, Kind] = {
     ),
 }  # fmt: skip
 OTHERS = {
+    "BatchNormalization",  # more than one in training mode alone, which is refused
     "SequenceMap",  # its results are sequences, which no conversion takes
     "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier",  # of ai.onnx.ml, below
 }  # fmt: skip

@@ -95,7 +95,7 @@ def _of_reals(
         others += [None] * (2 - len(others))
         stored = np.zeros((), x.dtype.value)
         if others[1] is not None:
-            stored = node.known(2, "the value to pad with").reshape(())
+            stored = node.known_number(2, "the value to pad with")
         others[1] = node.constant(_real(stored, quant))
     found = reader.read(node.with_inputs(real, *others))
     results = found if isinstance(found, tuple) else (found,)

@@ -195,6 +195,13 @@ class OnnxNode:
             )
         return tensor.data
 
+    def known_number(self, index: int, what: str) -> Array:
+        """Return the only value of an input that must be known, as a scalar."""
+        values = self.known(index, what)
+        if values.size != 1:
+            raise self.malformed(f"{what} is {values.size} numbers", "1")
+        return values.reshape(())
+
     def integers(self, index: int, what: str) -> tuple[int, ...]:
         """Return the numbers of an input that must be known."""
         values = self.known(index, what)

@@ -201,7 +201,7 @@ def _value(node: OnnxNode) -> float:
         return node.number("value", 0.0)
     if node.optional(2) is None:
         return 0.0
-    return float(node.known(2, "the value to pad with").reshape(()))
+    return float(node.known_number(2, "the value to pad with"))
 
 
 def _pads(node: OnnxNode, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -60,11 +60,9 @@ def size(node: OnnxNode) -> Tensor:
 
 def range_(node: OnnxNode) -> Tensor:
     """Read Range, of known bounds; com.microsoft's goes by 1 where it has no step."""
-    start, limit = (
-        node.known(index, name).reshape(()) for index, name in enumerate(("start", "limit"))
-    )
+    start, limit = (node.known_number(index, name) for index, name in enumerate(("start", "limit")))
     is_by_one = len(node.inputs) == 2
-    delta: Array = np.ones((), start.dtype) if is_by_one else node.known(2, "delta").reshape(())
+    delta: Array = np.ones((), start.dtype) if is_by_one else node.known_number(2, "delta")
     steps = (float(limit) - float(start)) / float(delta) if delta else math.nan
     count = math.ceil(steps) if math.isfinite(steps) else -1
     if not 0 <= count <= MOST_MADE:

@@ -110,7 +110,7 @@ def mel_weights(node: OnnxNode) -> Tensor:
     """Read MelWeightMatrix: triangles between frequencies that the mel scale spaces evenly."""
     names = ("the bins", "the length", "the rate", "the lower edge", "the upper edge")
     bins, length, rate, low, high = (
-        float(node.known(index, name).reshape(())) for index, name in enumerate(names)
+        float(node.known_number(index, name)) for index, name in enumerate(names)
     )
     is_legal = all(map(math.isfinite, (bins, length, rate, low, high))) and rate > 0
     if not is_legal or min(bins, length, low, high) < 0:
