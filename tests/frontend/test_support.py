@@ -67,7 +67,8 @@ def test_rows() -> None:
     assert rows["TANH"].types == "float32; int8; int16"
     assert rows["TANH"].quantization == (
         "input its own; output int8 scale 1/128, zero point 0;"
-        " output int16 scale 1/32768, zero point 0; another of int8 is copied as stored by tflite-micro"
+        " output int16 scale 1/32768, zero point 0;"
+        " int8 to int8 in another is copied as stored by tflite-micro"
     )
     assert all(row.format == "TFLite" and row.types and row.quantization for row in rows.values())
 

@@ -138,7 +138,7 @@ class FixedResult:
     def words(self) -> str:
         """Return what else an output may have."""
         who = "by tflite-micro" if self.litert_rescales else "by LiteRT"
-        return f"another of {self.result.value} is copied as stored {who}"
+        return f"{self.source.value} to {self.result.value} in another is copied as stored {who}"
 
 
 COPIED = Moved()
