@@ -77,8 +77,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from microtir import files
-from microtir.support import scratch
+from microtir.support import files, scratch
 {patch}
 files.replace_folder(Path(sys.argv[1]), {{"x": b"new"}})
 """
