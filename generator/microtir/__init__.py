@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from microtir.config import CompilationConfig, Executor, Runtime, Target
     from microtir.driver import build, lower
     from microtir.errors import MicrotirError
-    from microtir.lowering.extra_passes import ExtraPasses
     from microtir.module.ir_module import IRModule
+    from microtir.rewrite.extra_passes import ExtraPasses
     from microtir.schedule import Schedule
 
 __all__ = [
@@ -54,7 +54,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and an error for
         "Artifact": "artifact",
         "CompilationConfig": "config",
         "Executor": "config",
-        "ExtraPasses": "lowering.extra_passes",
+        "ExtraPasses": "rewrite.extra_passes",
         "IRModule": "module.ir_module",
         "MicrotirError": "errors",
         "Runtime": "config",

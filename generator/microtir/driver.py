@@ -22,9 +22,8 @@ from microtir.fit.trades import Trades
 from microtir.kernels import kernel_names, least_cost, refusals
 from microtir.lowering.constant_placement import placed_constants
 from microtir.lowering.excess import refuse_excess
-from microtir.lowering.extra_passes import ExtraPasses, applied
 from microtir.lowering.function_lowering import FunctionLowering, emitted, merged
-from microtir.lowering.graph_lowering import offloaded_graph, optimised_graph
+from microtir.lowering.graph_lowering import graph_pass_names, offloaded_graph, optimised_graph
 from microtir.lowering.inputs import configured, module_of
 from microtir.lowering.outcome import Compiler, artifact_of, code_of, module_with
 from microtir.lowering.ports import state_bytes
@@ -35,6 +34,7 @@ from microtir.module.program import Program
 from microtir.plan.ir import PlanConstraints
 from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
+from microtir.rewrite.extra_passes import ExtraPasses, applied, refuse_unknown_passes
 from microtir.rewrite.requests.requested import completed, requested_graph
 from microtir.schedule import Schedule
 from microtir.support.arguments import checked_arguments
@@ -100,6 +100,7 @@ def lower(
     if module.graph is None:
         lowered = _lower_functions(module, lowering, see)
     else:
+        refuse_unknown_passes(extra.after, graph_pass_names(config), "passes.after")
         lowered = _lower_model(module, name, lowering, see, libraries, records, compiler)
     refuse_excess(lowered, compiler, best_effort=best_effort)
     return lowered
@@ -117,14 +118,16 @@ def _lower_model(
     """Compile a model, once if there are no limits; the arguments are those of `lower`."""
     config, original = lowering.config, module.graph
     assert original is not None, "functions go another way"
-    module = replace(module, graph=requested_graph(original, config))
+    module = replace(module, graph=requested_graph(original, config, lowering.extra.after))
     assert module.graph is not None
     see("request", module.graph)
     records = records or Measured.of(config, kernel_names())
     # The passes know no limit, so that a search runs them once.
     graph = optimised_graph(module.graph, config, lowering.extra)
     see("graph", graph)
-    graph = offloaded_graph(graph, config, libraries, lambda node: least_cost(node, config))
+    graph = offloaded_graph(
+        graph, config, lowering.extra, libraries, lambda node: least_cost(node, config)
+    )
     see("offload", graph)
     shared = Shared.of(graph, name, lowering, see, records)
     compiled = partial(compile_once, replace(module, graph=graph), config, shared=shared)

@@ -17,9 +17,9 @@ from microtir.tir import passes as tir_passes
 from tests.support.command import INT8, Command
 
 PIPELINE = [
-    ("import", ["older_quantization", "settle_layout", "settle_loops", "caller_scales",
-                "signed_integers", "fuse_quantised", "forget_scales", "transpose_inputs_first",
-                "fold_affine"]),
+    ("import", ["read_operators", "older_quantization", "settle_layout", "settle_loops",
+                "caller_scales", "signed_integers", "fuse_quantised", "forget_scales",
+                "transpose_inputs_first", "fold_affine"]),
     ("request", ["bind_states", "add_outputs", "prepend", "append", "choose_numerics"]),
     ("graph", ["fold_constants", "remove_identities", "matmul_to_dense", "tree_thresholds",
                "fuse_lstm_loops", "transposed_to_convolution", "groups_to_depthwise", "fold_pad",

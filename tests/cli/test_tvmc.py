@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from microtir.cli.tvmc_refused import REFUSED, instead_of
 from microtir.config.tvmc_flags import TVMC_FLAGS
+from microtir.lowering.stages import pipeline
 from tests.support.command import INT8, TEST_SET, Command
 
 COMPILE = [
@@ -219,7 +221,14 @@ def test_dumped_code_lies_beside_the_output(microtir: Command, tmp_path: Path) -
             found = tar.extractfile(f"./{entry}")
             assert found is not None
             assert (tmp_path / f"module.tar.{name}").read_bytes() == found.read()
-    assert (tmp_path / "module.tar.graph").read_text().startswith("graph ")
+    dumped = (tmp_path / "module.tar.graph").read_text()
+    assert dumped.startswith("--- read_operators\ngraph ")
+    shown = re.findall(r"^--- (\w+)( \(unchanged\))?$", dumped, re.MULTILINE)
+    lowering = [name for stage in pipeline() for name, _ in stage.passes if stage.name != "tir"]
+    assert [n for n, _ in shown] == ["read_operators", "older_quantization", *lowering, "planned"]
+    unchanged = {name for name, is_unchanged in shown if is_unchanged}
+    assert {"older_quantization", "bind_states", "partition"} <= unchanged
+    assert not unchanged & {"read_operators", "planned"}
     for given, text in (("relay", "there is no Relay"), ("asm", "with -S"), ("tri", "'tir'")):
         assert text in microtir(*command, given).diagnostic
     project = ("compile", INT8, "-f", "project", "-o", tmp_path / "p", "--dump-code", "c")

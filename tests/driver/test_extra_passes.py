@@ -14,10 +14,12 @@ from microtir import CompilationConfig, ExtraPasses, IRModule, te
 from microtir.dtype import DType
 from microtir.errors import GraphError, MicrotirError, TirError, UsageError
 from microtir.graph.ir import Graph
+from microtir.lowering.graph_lowering import graph_pass_names
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.movement.definition import Reshape
 from microtir.tir.ir import Buffer, IntImm, PrimFunc, Seq, Store
+from tests.support.command import INT8
 from tests.support.graphs import graph, node, quant, tensor
 from tests.support.pages import follow, shown
 from tests.support.small_models import quantised_graph
@@ -52,6 +54,50 @@ def test_points_are_passed_in_order() -> None:
     ]
 
 
+def test_functions_run_behind_every_pass() -> None:
+    """They run in the order of the pipeline, whether a pass changes something or not."""
+    config, seen = microtir.config.host(), []
+
+    def spy(name: str) -> Callable[[Graph], Graph]:
+        def look(subject: Graph) -> Graph:
+            seen.append(name)
+            return subject
+
+        return look
+
+    names = graph_pass_names(config)
+    passes = ExtraPasses(after={name: [spy(name)] for name in names})
+    changed = microtir.build(model().with_configuration(config), passes=passes)
+    assert seen == list(names)
+    plain = microtir.build(model().with_configuration(config))
+    assert changed.sources == plain.sources
+
+
+def test_functions_run_behind_what_reads_a_file() -> None:
+    """Behind the readers, and behind each pass of the format."""
+    seen: list[str] = []
+
+    def spy(subject: Graph) -> Graph:
+        seen.append(subject.name)
+        return subject
+
+    behind = {name: [spy] for name in ("read_operators", "older_quantization", "fuse_quantised")}
+    microtir.frontend.read_model(INT8, name="digits", after=behind)
+    assert seen == ["digits"] * 2, "the pass of ONNX does not run"
+    with pytest.raises(UsageError, match="no pass 'fuse_quantised' runs there"):
+        microtir.frontend.from_tflite(INT8, after=behind)
+    broken = {"older_quantization": [lambda graph: replace(graph, nodes=graph.nodes[1:])]}
+    with pytest.raises(GraphError, match=r"after\['older_quantization'\]: '<lambda>'"):
+        microtir.frontend.from_tflite(INT8, after=broken)
+
+
+def test_an_unknown_pass_is_refused() -> None:
+    """No function waits for a pass that does not run."""
+    with pytest.raises(UsageError, match="did you mean 'fold_pad'") as refused:
+        microtir.lower(model(), passes=ExtraPasses(after={"fold_pads": [_without_activation]}))
+    assert refused.value.where == "passes.after"
+
+
 def _without_activation(subject: Graph) -> Graph:
     nodes = [
         replace(n, op=replace(n.op, activation=Activation.NONE))
@@ -61,10 +107,17 @@ def _without_activation(subject: Graph) -> Graph:
     return replace(subject, nodes=tuple(nodes))
 
 
-@pytest.mark.parametrize("point", ["graph_first", "graph_last"])
-def test_what_a_graph_pass_gives_is_compiled(point: str) -> None:
+@pytest.mark.parametrize(
+    "passes",
+    [
+        ExtraPasses(graph_first=(_without_activation,)),
+        ExtraPasses(graph_last=(_without_activation,)),
+        *(ExtraPasses(after={name: (_without_activation,)})
+          for name in ("choose_numerics", "fold_pad", "update_in_place", "partition")),
+    ],
+)  # fmt: skip
+def test_what_a_graph_pass_gives_is_compiled(passes: ExtraPasses) -> None:
     """The C computes the graph as the pass left it."""
-    passes = ExtraPasses(**{point: (_without_activation,)})  # type: ignore[arg-type]
     image = np.random.default_rng(0).integers(-128, 128, (1, 3, 4, 1)).astype(np.int8)
     changed = microtir.host.load(microtir.build(model(), passes=passes)).run({"image": image})
     other = IRModule(graph=_without_activation(quantised_graph()))

@@ -8,9 +8,9 @@ from benchmarks.long_model import long_model
 from microtir import driver
 from microtir.config import CompilationConfig, Target
 from microtir.lowering import function_lowering
-from microtir.lowering.extra_passes import ExtraPasses
 from microtir.lowering.function_lowering import FunctionLowering
 from microtir.module.ir_module import IRModule
+from microtir.rewrite.extra_passes import ExtraPasses
 from microtir.tir.ir import PrimFunc
 from microtir.tir.passes import Simplify
 from microtir.tir.text import to_text

@@ -19,7 +19,7 @@ ONLY_PYTHON = (
     "codegen/emit.py",
     "custom/",
     "driver.py",
-    "lowering/extra_passes.py",
+    "rewrite/extra_passes.py",
     "host/backend.py",
     "host/functions.py",
     "host/samples.py",  # how a file is written with numpy

@@ -13,10 +13,14 @@ from microtir.errors import LimitError
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
+    from microtir.cli.graph_log import GraphLog
     from microtir.graph.ir import Graph
     from microtir.module.ir_module import ModelInfo
     from microtir.module.program import Program
     from microtir.profiling import BoardCompiler
+
+
+_OF_GRAPHS = ("request", "graph", "offload")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +50,33 @@ class Built:
 
 
 def build_model(
-    model: str, config: CompilationConfig, progress: Progress, board: str | None = None
+    model: str,
+    config: CompilationConfig,
+    progress: Progress,
+    board: str | None = None,
+    log: GraphLog | None = None,
 ) -> Built:
     """Read and compile a model; with a board, its compiler decides on a budget of flash.
+
+    A log is told of the graph behind each pass.
 
     Raises:
         LimitError: the program is too large; says what would help.
         MicrotirError: any other diagnostic of reading or compiling.
     """
     from microtir import driver
-    from microtir.lowering.stages import pipeline
+    from microtir.lowering.stages import pipeline, reading
+    from microtir.rewrite.extra_passes import ExtraPasses
 
     progress.show("reading the model")
-    module = read_model(model, config)
-    steps = [stage.name for stage in pipeline(config)]
+    stages = pipeline(config)
+    module = read_model(model, config, log.behind([reading()]) if log else None)
+    passes = (
+        ExtraPasses(after=log.behind(stage for stage in stages if stage.name in _OF_GRAPHS))
+        if log
+        else None
+    )
+    steps = [stage.name for stage in stages]
     following = dict(zip(steps, [*steps[1:], "done"], strict=True))
 
     def observe(stage: str, _made: object) -> None:
@@ -68,7 +85,7 @@ def build_model(
     progress.show(f"compiling: {steps[0]}")
     compiler = board_compiler(board, config)
     try:
-        artifact = driver.build(module, observe=observe, compiler=compiler)
+        artifact = driver.build(module, observe=observe, compiler=compiler, passes=passes)
     except LimitError as error:
         from microtir.search.refusals import with_suggestions
 

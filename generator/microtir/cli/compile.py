@@ -10,7 +10,7 @@ import typer
 
 from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice
-from microtir.cli.dump_code import DumpCode, dump_formats, write_dumps
+from microtir.cli.dump_code import DumpCode, dump_formats, log_of, write_dumps
 from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
@@ -97,10 +97,11 @@ def compile_model(
             where="microtir compile",
         )
     with Progress() as progress:
-        built = build_model(model, config, progress, board)
+        log = log_of(dumped)
+        built = build_model(model, config, progress, board, log)
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
-        write_dumps(dumped, built, target)
+        write_dumps(dumped, built, log, target)
     if as_json:
         write_json(_summary(artifact, written))
     else:

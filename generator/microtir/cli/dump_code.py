@@ -13,6 +13,7 @@ from microtir.support.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.cli.building import Built
+    from microtir.cli.graph_log import GraphLog
 
 _FORMATS = ("graph", "tir", "c")
 # Formats of tvmc that nothing here has.
@@ -28,7 +29,8 @@ DumpCode = Annotated[
     typer.Option(
         _WHERE,
         metavar="|".join(_FORMATS),
-        help="As tvmc has it: writes OUTPUT.graph, the operators as they are planned; OUTPUT.tir, "
+        help="As tvmc has it: writes OUTPUT.graph, the operators behind each pass that changed "
+        "them, and as they are planned; OUTPUT.tir, "
         "the program that the C is printed from; OUTPUT.c, its main C file. Several are separated "
         "by commas.",
     ),
@@ -54,21 +56,31 @@ def dump_formats(text: str | None) -> tuple[str, ...]:
     return formats
 
 
-def write_dumps(formats: tuple[str, ...], built: Built, output: Path) -> None:
+def log_of(formats: tuple[str, ...]) -> GraphLog | None:
+    """Return a log of graphs if one of the formats shows them."""
+    if "graph" not in formats:
+        return None
+    from microtir.cli.graph_log import GraphLog
+
+    return GraphLog()
+
+
+def write_dumps(formats: tuple[str, ...], built: Built, log: GraphLog | None, output: Path) -> None:
     """Write each as a file beside the output, whose name begins with that of the output.
 
     Raises:
         OutputError: a file cannot be written.
     """
     for name in formats:
-        replace_file(output.with_name(f"{output.name}.{name}"), _text(name, built).encode())
+        replace_file(output.with_name(f"{output.name}.{name}"), _text(name, built, log).encode())
 
 
-def _text(name: str, built: Built) -> str:
+def _text(name: str, built: Built, log: GraphLog | None) -> str:
     if name == "graph":
         from microtir.graph.text import to_text as graph_text
 
-        return graph_text(built.program.graph)
+        assert log is not None, "a graph that is dumped is noted"
+        return f"{log.text()}--- planned\n{graph_text(built.program.graph)}"
     if name == "tir":
         from microtir.tir.text import to_text
 

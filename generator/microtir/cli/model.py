@@ -20,6 +20,7 @@ from microtir.support.names import module_name_from
 if TYPE_CHECKING:
     from microtir.config import CompilationConfig, PassConfig
     from microtir.module.ir_module import IRModule
+    from microtir.rewrite.extra_passes import GraphFunction
 
 EXAMPLE = "example:"
 READING = "#"
@@ -189,7 +190,11 @@ def _example(model: str) -> Example | None:
     return EXAMPLES[name]
 
 
-def read_model(model: str, config: CompilationConfig) -> IRModule:
+def read_model(
+    model: str,
+    config: CompilationConfig,
+    after: Mapping[str, Sequence[GraphFunction]] | None = None,
+) -> IRModule:
     """Return the model as a module with its configuration.
 
     Raises:
@@ -201,7 +206,7 @@ def read_model(model: str, config: CompilationConfig) -> IRModule:
             where=model,
             legal="archives are taken by `microtir run` and `microtir micro create-project`",
         )
-    return unconfigured(model, config.pass_config).with_configuration(config)
+    return unconfigured(model, config.pass_config, after).with_configuration(config)
 
 
 def with_batch_count(config: CompilationConfig, models: Sequence[str]) -> CompilationConfig:
@@ -224,8 +229,14 @@ def with_batch_count(config: CompilationConfig, models: Sequence[str]) -> Compil
     return config.with_(executor=config.executor.with_options({"batch-count": True}))
 
 
-def unconfigured(model: str, pass_config: PassConfig | None = None) -> IRModule:
-    """Return the model as a module without a configuration; the passes over it have options.
+def unconfigured(
+    model: str,
+    pass_config: PassConfig | None = None,
+    after: Mapping[str, Sequence[GraphFunction]] | None = None,
+) -> IRModule:
+    """Return the model as a module without a configuration.
+
+    The passes over it have options, and functions behind them.
 
     Raises:
         MicrotirError: the file cannot be read, or the model is not supported.
@@ -235,7 +246,7 @@ def unconfigured(model: str, pass_config: PassConfig | None = None) -> IRModule:
     said = reading_of(model)
     return frontend.read_model(
         model_path(model), signature=said.signature, dims=said.dims,
-        input_shapes=said.input_shapes, pass_config=pass_config,
+        input_shapes=said.input_shapes, pass_config=pass_config, after=after,
     )  # fmt: skip
 
 

@@ -11,7 +11,10 @@ from microtir.frontend.file_kinds import is_onnx
 from microtir.frontend.model_bytes import ModelSource, load
 from microtir.frontend.onnx import check_onnx, from_onnx, onnx_float_layers
 from microtir.graph.ir import Graph
+from microtir.graph.rewriting import GraphPass
 from microtir.module.ir_module import IRModule
+from microtir.rewrite.extra_passes import GraphFunction, refuse_unknown_passes
+from microtir.rewrite.imports import ONNX_PASSES, READ_OPERATORS, TFLITE_PASSES
 from microtir.rewrite.imports.float_layers import FloatLayer
 from microtir.support.arguments import checked_arguments
 
@@ -25,6 +28,7 @@ def read_model(
     dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int | range]] | None = None,
     pass_config: PassConfig | None = None,
+    after: Mapping[str, Sequence[GraphFunction]] | None = None,
 ) -> IRModule:
     """Read a TFLite or an ONNX model, as `from_tflite` and `from_onnx` do.
 
@@ -35,6 +39,8 @@ def read_model(
         dims: extents of dimensions that an ONNX file gives a name.
         input_shapes: shapes of inputs of an ONNX file, by name.
         pass_config: options of the passes over the graph, such as `tir.verify_each_pass`.
+        after: functions of the user, by the name of the pass behind which they run; those of
+            passes of the other format do not.
 
     Raises:
         MicrotirError: the file cannot be read, is damaged or not supported, or has no signatures,
@@ -42,9 +48,13 @@ def read_model(
     """
     if _is_onnx(source, signature, dims):
         return from_onnx(
-            source, name=name, dims=dims, input_shapes=input_shapes, pass_config=pass_config
-        )
-    module = tflite.from_tflite(source, name=name, signature=signature, pass_config=pass_config)
+            source, name=name, dims=dims, input_shapes=input_shapes, pass_config=pass_config,
+            after=_of_passes(after, ONNX_PASSES),
+        )  # fmt: skip
+    module = tflite.from_tflite(
+        source, name=name, signature=signature, pass_config=pass_config,
+        after=_of_passes(after, TFLITE_PASSES),
+    )  # fmt: skip
     assert module.graph is not None
     _check_shapes(module.graph, input_shapes or {})
     return module
@@ -85,6 +95,16 @@ def float_layers(
     if not is_onnx(model.data, model.file):
         return ()
     return onnx_float_layers(source, dims=dims, input_shapes=input_shapes)
+
+
+def _of_passes(
+    after: Mapping[str, Sequence[GraphFunction]] | None, passes: Sequence[GraphPass]
+) -> Mapping[str, Sequence[GraphFunction]]:
+    """Return the functions of the user that run behind passes of one format."""
+    known = (READ_OPERATORS, *(p.name for p in (*TFLITE_PASSES, *ONNX_PASSES)))
+    refuse_unknown_passes(after or {}, known, "after")
+    names = {READ_OPERATORS, *(p.name for p in passes)}
+    return {name: functions for name, functions in (after or {}).items() if name in names}
 
 
 def _is_onnx(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from microtir.config import PassConfig
 from microtir.errors import (
@@ -17,8 +17,8 @@ from microtir.frontend.tflite_graph import GraphReader
 from microtir.graph.names import brief
 from microtir.module.ir_module import IRModule
 from microtir.operators import OperatorRecord
-from microtir.rewrite.checked import rewritten
-from microtir.rewrite.imports import TFLITE_PASSES
+from microtir.rewrite.extra_passes import GraphFunction
+from microtir.rewrite.imports import TFLITE_PASSES, read
 from microtir.support.arguments import checked_arguments
 
 
@@ -30,6 +30,7 @@ def from_tflite(
     operators: Sequence[OperatorRecord] = (),
     signature: str | None = None,
     pass_config: PassConfig | None = None,
+    after: Mapping[str, Sequence[GraphFunction]] | None = None,
 ) -> IRModule:
     """Read a TFLite model.
 
@@ -43,6 +44,7 @@ def from_tflite(
         operators: what custom operators of the file mean, see `microtir.custom`.
         signature: which of the file's signatures is read; by default its first subgraph.
         pass_config: options of the passes over the graph, such as `tir.verify_each_pass`.
+        after: functions of the user, by the name of the pass behind which they run.
 
     Returns:
         A module with a graph and no configuration.
@@ -58,7 +60,7 @@ def from_tflite(
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
         raise summary(model, reader.problems)
-    return IRModule(graph=rewritten(graph, TFLITE_PASSES, pass_config or PassConfig()))
+    return IRModule(graph=read(graph, TFLITE_PASSES, pass_config, after))
 
 
 @checked_arguments

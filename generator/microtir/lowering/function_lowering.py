@@ -9,8 +9,8 @@ from functools import lru_cache
 from microtir.config import CompilationConfig, Feature
 from microtir.config.enums import Optimize
 from microtir.kernels import emit, emit_finish, function_names
-from microtir.lowering.extra_passes import ExtraPasses, applied
 from microtir.plan.ir import Plan, PlanConstraints, PlannedOperator
+from microtir.rewrite.extra_passes import ExtraPasses, applied
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.contraction import contracted

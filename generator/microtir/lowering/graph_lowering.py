@@ -10,14 +10,15 @@ from microtir.external import Library, Partition, library_of
 from microtir.external.ethos_u import DriverCalls
 from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import GraphPass
-from microtir.lowering.extra_passes import ExtraPasses, applied
 from microtir.operators.control.definition import Control
 from microtir.rewrite import verify as graph_verify
 from microtir.rewrite.checked import rewritten
+from microtir.rewrite.extra_passes import ExtraPasses, applied
 from microtir.rewrite.facts.declared_ranges import DeclareRanges
 from microtir.rewrite.offload.row_ports import RowPorts
 from microtir.rewrite.optimise import BoundSums, graph_passes_of
 from microtir.rewrite.optimise.split_images import node_that_mixes
+from microtir.rewrite.requests.requested import request_passes_of
 
 
 def optimised_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
@@ -42,6 +43,7 @@ def optimised_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses)
 def offloaded_graph(
     graph: Graph,
     config: CompilationConfig,
+    extra: ExtraPasses,
     libraries: Sequence[Library],
     cost_of: Callable[[Node], int],
 ) -> Graph:
@@ -50,6 +52,7 @@ def offloaded_graph(
     Args:
         graph: as the optimising passes leave it.
         config: what is compiled for.
+        extra: passes of the user.
         libraries: kernels of others beside those that the configuration names.
         cost_of: what a layer costs without a library.
 
@@ -57,7 +60,16 @@ def offloaded_graph(
         GraphError: a graph breaks a rule.
         MicrotirError: any diagnostic of a library.
     """
-    return rewritten(graph, offload_passes_of(config, libraries, cost_of), config.pass_config)
+    passes = offload_passes_of(config, libraries, cost_of)
+    return rewritten(graph, passes, config.pass_config, extra.after)
+
+
+def graph_pass_names(config: CompilationConfig) -> tuple[str, ...]:
+    """Return the names of all passes over the graph that `lower` runs, in order."""
+    passes = (
+        *request_passes_of(config), *graph_passes_of(config), *offload_passes_of(config),
+    )  # fmt: skip
+    return tuple(graph_pass.name for graph_pass in passes)
 
 
 def offload_passes_of(
@@ -136,7 +148,7 @@ def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> G
     graph_verify.verify(graph)
     graph = DeclareRanges(config.pass_config.input_ranges)(graph)
     graph = applied(extra.graph_first, "graph_first", graph, check)
-    graph = rewritten(graph, graph_passes_of(config), config.pass_config)
+    graph = rewritten(graph, graph_passes_of(config), config.pass_config, extra.after)
     last = applied(extra.graph_last, "graph_last", graph, check)
     # What the user changed may have made the bounds of sums wrong.
-    return graph if last is graph else BoundSums()(last)
+    return graph if last is graph and not extra.after else BoundSums()(last)

@@ -9,7 +9,7 @@ from microtir.config import CompilationConfig, host
 from microtir.graph.rewriting import GraphPass
 from microtir.lowering.function_lowering import tir_passes_of
 from microtir.lowering.graph_lowering import offload_passes_of
-from microtir.rewrite.imports import ONNX_PASSES, TFLITE_PASSES
+from microtir.rewrite.imports import ONNX_PASSES, READ_OPERATORS, TFLITE_PASSES
 from microtir.rewrite.optimise import graph_passes_of
 from microtir.rewrite.requests.requested import request_passes_of
 from microtir.tir import passes as tir_passes
@@ -29,7 +29,8 @@ class Stage:
 
 def reading() -> Stage:
     """Return what is done to the graph of a file while it is read, before `lower`."""
-    passes = _about((*TFLITE_PASSES, *ONNX_PASSES))
+    readers = (READ_OPERATORS, "Translates the operators of the file, one after the other.")
+    passes = (readers, *_about((*TFLITE_PASSES, *ONNX_PASSES)))
     return Stage("import", "Settles what the format of the file has in another way.", passes)
 
 

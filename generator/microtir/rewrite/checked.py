@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from microtir.dtype import DType
 from microtir.errors import GraphError
 from microtir.graph.ir import Array, Graph, Tensor
 from microtir.graph.rewriting import GraphPass, Keeps, keeps, named_apart
+from microtir.rewrite.extra_passes import GraphFunction, applied
 from microtir.rewrite.reference import execute, execute_steps
 from microtir.rewrite.verify import verify
 
@@ -22,26 +24,47 @@ _STEPS = 2.0**-4  # of the largest value: what one step in each of many layers c
 _LARGEST_QUANTISED = 2  # bytes
 
 
-def rewritten(graph: Graph, passes: Sequence[GraphPass], options: PassConfig) -> Graph:
+def rewritten(
+    graph: Graph,
+    passes: Sequence[GraphPass],
+    options: PassConfig,
+    after: Mapping[str, Sequence[GraphFunction]] = MappingProxyType({}),
+) -> Graph:
     """Return the graph after the passes, verified.
 
     With `tir.verify_each_pass` the rules are checked after each of them, with
     `tir.replay_each_pass` the reference also computes the model before and after each, on random
     inputs within their declared ranges.
 
+    Args:
+        graph: to rewrite.
+        passes: in the order in which they run.
+        options: what is checked on the way.
+        after: functions of the user, by the name of the pass behind which they run.
+
     Raises:
-        GraphError: names the rule, and with these options the pass.
+        GraphError: names the rule, and with these options the pass; or the function of the user.
     """
     for graph_pass in passes:
         before, graph = graph, named_apart(graph_pass(graph))
-        if graph is before:
-            continue
-        if options.verify_each_pass or options.replay_each_pass:
-            _verify_after(graph_pass.name, graph)
-        if options.replay_each_pass and keeps(graph_pass) is not Keeps.NOTHING:
-            check_meaning(before, graph, graph_pass.name, keeps(graph_pass))
+        if graph is not before:
+            _check(before, graph, graph_pass, options)
+        name = graph_pass.name
+        graph = applied(after.get(name, ()), f"after['{name}']", graph, _check_rules)
     verify(graph)
     return graph
+
+
+def _check(before: Graph, after: Graph, graph_pass: GraphPass, options: PassConfig) -> None:
+    """Check what a pass made, as far as options ask for it."""
+    if options.verify_each_pass or options.replay_each_pass:
+        _verify_after(graph_pass.name, after)
+    if options.replay_each_pass and keeps(graph_pass) is not Keeps.NOTHING:
+        check_meaning(before, after, graph_pass.name, keeps(graph_pass))
+
+
+def _check_rules(_before: Graph, after: Graph, _name: str) -> None:
+    verify(after)
 
 
 def check_meaning(before: Graph, after: Graph, name: str, kept: Keeps = Keeps.BITS) -> None:

@@ -17,7 +17,8 @@ from microtir.frontend.onnx.open_extents import with_example
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.module.ir_module import IRModule
 from microtir.rewrite.checked import rewritten
-from microtir.rewrite.imports import ONNX_PASSES
+from microtir.rewrite.extra_passes import GraphFunction
+from microtir.rewrite.imports import ONNX_PASSES, read
 from microtir.rewrite.imports.float_layers import FloatLayer
 from microtir.rewrite.imports.fuse_quantised import FuseQuantised, float_layers
 from microtir.support.arguments import checked_arguments
@@ -31,6 +32,7 @@ def from_onnx(
     dims: Mapping[str, int | range] | None = None,
     input_shapes: Mapping[str, Sequence[int | range]] | None = None,
     pass_config: PassConfig | None = None,
+    after: Mapping[str, Sequence[GraphFunction]] | None = None,
 ) -> IRModule:
     """Read an ONNX model.
 
@@ -46,6 +48,7 @@ def from_onnx(
             there are.
         input_shapes: shapes of inputs, by name; one extent of all may be a range, too.
         pass_config: options of the passes over the graph, such as `tir.verify_each_pass`.
+        after: functions of the user, by the name of the pass behind which they run.
 
     Returns:
         A module with a graph and no configuration.
@@ -65,7 +68,7 @@ def from_onnx(
     if reader.problems:
         raise summary(model, _explained(reader, file, shapes, source))
     check_counted_extent(graph, file, shapes)
-    return IRModule(graph=rewritten(graph, ONNX_PASSES, pass_config or PassConfig()))
+    return IRModule(graph=read(graph, ONNX_PASSES, pass_config, after))
 
 
 @checked_arguments

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 from microtir.config import Compatibility, CompilationConfig, Numerics
 from microtir.config.processing import appended, prepended
 from microtir.config.states import states
@@ -9,6 +12,7 @@ from microtir.config.stream_axis import stream_axis
 from microtir.graph.ir import Graph
 from microtir.graph.rewriting import GraphPass
 from microtir.rewrite.checked import rewritten
+from microtir.rewrite.extra_passes import GraphFunction
 from microtir.rewrite.optimise import (
     GRAPH_PASSES,
     FoldConstants,
@@ -54,12 +58,17 @@ def _name_of(graph: Graph | None, config: CompilationConfig) -> str:
     return module_name_from(graph.name)
 
 
-def requested_graph(graph: Graph, config: CompilationConfig) -> Graph:
+def requested_graph(
+    graph: Graph,
+    config: CompilationConfig,
+    after: Mapping[str, Sequence[GraphFunction]] = MappingProxyType({}),
+) -> Graph:
     """Return a graph as a configuration asks for it, before anything else is done to it.
 
     Args:
         graph: as a frontend made it.
         config: what it is compiled for.
+        after: functions of the user, by the name of the pass behind which they run.
 
     Raises:
         ConfigError: a tensor is not there or cannot be kept, or the model cannot be computed step
@@ -68,7 +77,7 @@ def requested_graph(graph: Graph, config: CompilationConfig) -> Graph:
     if graph.stream is not None:
         return graph  # of a module that was lowered
     options = config.pass_config
-    graph = rewritten(graph, request_passes_of(config), options)
+    graph = rewritten(graph, request_passes_of(config), options, after)
     if graph.stream is not None and options.replay_each_pass:
         check_push(graph)
     return graph

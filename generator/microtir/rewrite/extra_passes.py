@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from microtir.errors import GraphError, MicrotirError, TirError, UsageError
+from microtir.errors import GraphError, MicrotirError, TirError, UsageError, nearest
 from microtir.graph.ir import Graph
 from microtir.tir.ir import PrimFunc
 
@@ -33,6 +33,8 @@ class ExtraPasses:
         tir_first: on every function as lowering wrote it, or as it was given to `lower`.
         tir_last: on every lowered function, before main is made.
         main: on the model's main, before its buffers are placed.
+        after: on the graph as the pass of this name leaves it, whether it changed something or not;
+            `microtir explain pipeline` lists the names.
     """
 
     graph_first: Sequence[GraphFunction] = ()
@@ -40,6 +42,7 @@ class ExtraPasses:
     tir_first: Sequence[PrimFuncFunction] = ()
     tir_last: Sequence[PrimFuncFunction] = ()
     main: Sequence[PrimFuncFunction] = ()
+    after: Mapping[str, Sequence[GraphFunction]] = field(default_factory=dict)
 
     def refuse_points_off_the_road(self, *, has_graph: bool, ends: bool) -> None:
         """Refuse passes that would never run.
@@ -60,6 +63,26 @@ class ExtraPasses:
                 where=f"passes.{lost[0]}",
                 legal=", ".join(legal) or "none",
             )
+
+
+def refuse_unknown_passes(after: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse functions of the user behind passes that do not run.
+
+    Args:
+        after: names of passes.
+        known: those that run.
+        where: the argument that names them.
+
+    Raises:
+        UsageError: names the first one that does not.
+    """
+    names = list(dict.fromkeys(known))
+    for name in after:
+        if name not in names:
+            raise UsageError(
+                f"no pass '{name}' runs there{nearest(name, names)}", where=where,
+                legal=", ".join(names),
+            )  # fmt: skip
 
 
 _TIR_POINTS = ("tir_first", "tir_last")
