@@ -14,7 +14,6 @@ from microtir.operators.control.definition import Control
 from microtir.rewrite import verify as graph_verify
 from microtir.rewrite.checked import rewritten
 from microtir.rewrite.extra_passes import ExtraPasses, applied
-from microtir.rewrite.facts.declared_ranges import DeclareRanges
 from microtir.rewrite.offload.row_ports import RowPorts
 from microtir.rewrite.optimise import BoundSums, graph_passes_of
 from microtir.rewrite.optimise.split_images import node_that_mixes
@@ -146,7 +145,6 @@ def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> G
         graph_verify.verify(after)
 
     graph_verify.verify(graph)
-    graph = DeclareRanges(config.pass_config.input_ranges)(graph)
     graph = applied(extra.graph_first, "graph_first", graph, check)
     graph = rewritten(graph, graph_passes_of(config), config.pass_config, extra.after)
     last = applied(extra.graph_last, "graph_last", graph, check)

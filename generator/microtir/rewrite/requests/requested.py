@@ -13,6 +13,7 @@ from microtir.graph.ir import Graph
 from microtir.graph.rewriting import GraphPass
 from microtir.rewrite.checked import rewritten
 from microtir.rewrite.extra_passes import GraphFunction
+from microtir.rewrite.facts.declared_ranges import DeclareRanges
 from microtir.rewrite.optimise import (
     GRAPH_PASSES,
     FoldConstants,
@@ -92,15 +93,15 @@ def request_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
         Append(appended(config.append)),
         ChooseNumerics(config.numerics),
     )
-    axis = stream_axis(config.stream_axis)
+    axis, ranges = stream_axis(config.stream_axis), DeclareRanges(config.pass_config.input_ranges)
     if config.stateful:
-        return (*always, *_LAYERS, OneStep())
+        return (*always, *_LAYERS, OneStep(), ranges)
     if axis is not None:
         asked = (axis.name, axis.axis, config.stream_hop)
         # What is followed along time are layers as they are compiled: padding is part of
         # convolutions.  What a push is made of is rewritten once more, since it is another graph.
-        return (*always, CheckPush(*asked), *GRAPH_PASSES, Push(*asked))
-    return always
+        return (*always, CheckPush(*asked), *GRAPH_PASSES, Push(*asked), ranges)
+    return (*always, ranges)
 
 
 def changed_values(graph: Graph, config: CompilationConfig) -> tuple[StoredAsIs, ...]:
