@@ -123,6 +123,8 @@ def shows_code_and_trades(page: Browser) -> None:
     page.picture("code")
     page.click("#tab-trades")
     page.until("there is a picture", lambda: page.count("#trades circle") > 4)
+    # The line that tells of progress stands above, and what is below moves up when it goes.
+    page.until("it is done", lambda: page.count("#trades .progress p") == 0)
     page.picture("trades")
     page.click("#trades [aria-label='Show the plan of speed']")
     page.until("it is shown", lambda: "--optimize speed" in page.text("#command"))
