@@ -167,7 +167,7 @@ def compile_once(
     # The order of calls, and what lives when, as a function like any other.
     named = aot.main(planned, lowered, shared.name)
     _verify_main(named, callees)
-    named = applied(extra.main, "main", named, lambda _, f, __: _verify_main(f, callees))
+    named = applied(extra.main, "passes.main", named, lambda _, f, __: _verify_main(f, callees))
     see("executor", named)
     # Addresses for its buffers; a checker that shares nothing with placement proves them.
     turns = [state.turns for state in graph.states]

@@ -124,7 +124,7 @@ class FunctionLowering:
                 check_pass(before, after, pass_name)
 
         verify(function)
-        function = applied(self.extra.tir_first, "tir_first", function, check)
+        function = applied(self.extra.tir_first, "passes.tir_first", function, check)
         made: dict[tir_passes.Pass, PrimFunc] = {}
         for tir_pass in tir_passes_of(self.config, simple_mode=self.simple_mode):
             if made.get(tir_pass) is function:
@@ -137,7 +137,7 @@ class FunctionLowering:
             function = after
         verify(function)
         prove_accesses(function)
-        return applied(self.extra.tir_last, "tir_last", function, check)
+        return applied(self.extra.tir_last, "passes.tir_last", function, check)
 
 
 def _constant_bytes(key: StructuralKey) -> int:

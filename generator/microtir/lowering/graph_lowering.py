@@ -145,8 +145,8 @@ def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> G
         graph_verify.verify(after)
 
     graph_verify.verify(graph)
-    graph = applied(extra.graph_first, "graph_first", graph, check)
+    graph = applied(extra.graph_first, "passes.graph_first", graph, check)
     graph = rewritten(graph, graph_passes_of(config), config.pass_config, extra.after)
-    last = applied(extra.graph_last, "graph_last", graph, check)
+    last = applied(extra.graph_last, "passes.graph_last", graph, check)
     # What the user changed may have made the bounds of sums wrong.
     return graph if last is graph and not extra.after else BoundSums()(last)

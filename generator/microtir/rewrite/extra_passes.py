@@ -98,7 +98,7 @@ def applied(
 
     Args:
         passes: functions of the user.
-        point: field of ExtraPasses that holds them.
+        point: argument that holds them, such as `passes.main`.
         subject: what the first of them is given.
         check: is called after each with what it was given, what it gave, and its name; raises.
 
@@ -110,7 +110,7 @@ def applied(
     """
     for function in passes:
         name = getattr(function, "__name__", type(function).__name__)
-        where = f"passes.{point}: '{name}'"
+        where = f"{point}: '{name}'"
         _require_conditions(function, "requires", (subject,), where)
         after = function(subject)
         _require_kind(subject, after, where)

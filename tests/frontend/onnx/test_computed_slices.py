@@ -146,6 +146,17 @@ def test_what_does_not_fit_is_moved() -> None:
         np.testing.assert_array_equal(found, X[:, :, begin : begin + 4])
 
 
+def test_an_end_that_crosses_zero_is_the_last_place() -> None:
+    """Onnxruntime takes the end 0 for the first place, and gives nothing."""
+    model = model_of(ADDED, [typed("x", X), typed("s", (1,), np.int64)], ["y"],
+                     {"four": numbers(2), "axes": numbers(2)})  # fmt: skip
+    graph = from_onnx(model).graph
+    assert graph is not None
+    inputs = {"x": X, "s": numbers(-2)}
+    np.testing.assert_array_equal(execute(graph, inputs)["y"], X[:, :, -2:])
+    assert run_onnxruntime(model, inputs)[0].shape == (2, 7, 0)
+
+
 def test_the_c() -> None:
     """Generated code takes the same part, with steps back from a computed start."""
     nodes = [make("Add", "s far", "e"), make("Slice", "x s e axes steps", "y")]
