@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir import host
-from microtir.codegen.printer.environment import render
 from microtir.dtype import DType
 from microtir.errors import InterpreterError
 from microtir.module.ir_module import IRModule
+from microtir.support.code_templates import render
 from microtir.tir import build
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.intrinsics import SIGNATURES

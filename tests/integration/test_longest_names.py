@@ -16,7 +16,6 @@ import microtir
 from microtir import CompilationConfig, Executor, Runtime, Target, export_model_library_format
 from microtir.artifact import Artifact
 from microtir.boards import ProjectType, load_board
-from microtir.codegen.printer.environment import make_environment
 from microtir.config import ConstantPoolInfo, WorkspacePoolInfo
 from microtir.dtype import DType
 from microtir.frontend import from_tflite
@@ -25,6 +24,7 @@ from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.state.definition import Assign
 from microtir.projects import ProjectOptions, Samples, generate
+from microtir.support.code_templates import make_environment
 from microtir.support.names import MAX_C_NAME
 from microtir.support.resources import templates
 from tests.support.c_compilers import compiler_output, strict_problems

@@ -40,8 +40,7 @@ PRIVATE: dict[str, frozenset[str]] = {
     "kernels": frozenset({"lowering", "driver"}),
     "executor": frozenset({"driver"}),
     "memory": frozenset({"lowering", "driver"}),
-    # calls of libraries are rendered by the environment of the printer
-    "codegen": frozenset({"artifact", "external", "lowering", "driver"}),
+    "codegen": frozenset({"artifact", "lowering", "driver"}),
     "external": frozenset({"lowering", "driver"}),
     "fit": frozenset({"driver"}),
 }

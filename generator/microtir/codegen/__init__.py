@@ -8,8 +8,8 @@ from microtir.codegen.measured import measured
 from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.microtvm.abi import abi_prefix, params_name
 from microtir.codegen.printer.assembly import assembly_lines
-from microtir.codegen.printer.environment import TemplateError
 from microtir.codegen.source_file import DataFile, SourceFile
+from microtir.support.code_templates import TemplateError
 
 __all__ = [
     "METADATA_FILE",

@@ -38,7 +38,6 @@ from microtir.codegen.measured import measured
 from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.microtvm.abi import abi_files, abi_parameters, abi_parts, params_name
 from microtir.codegen.printer.constants import value_lines
-from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.externs import extern_files, prototype
 from microtir.codegen.printer.functions import FunctionText, function_text, merges
@@ -55,6 +54,7 @@ from microtir.errors import UsageError
 from microtir.measure import Stacks
 from microtir.measure.functions import has_intrinsics
 from microtir.module.ir_module import IRModule
+from microtir.support.code_templates import render
 
 
 @dataclass(frozen=True, slots=True)

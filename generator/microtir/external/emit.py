@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from microtir.codegen.printer.environment import render
 from microtir.dtype import DType
 from microtir.external.interface import Code, Hooks, Library, Match
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Array
+from microtir.support.code_templates import render
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,

@@ -25,7 +25,6 @@ from microtir.codegen.interface.packed import RUNTIME_VERSION
 from microtir.codegen.interface.pools import passed_pools, workspace_pools
 from microtir.codegen.interface.state import identity
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
-from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment, columns
@@ -35,6 +34,7 @@ from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
 from microtir.dtype import DType
 from microtir.module.ir_module import ModelInfo, PortKind
+from microtir.support.code_templates import render
 from microtir.support.encoding import c_comment, c_string
 from microtir.tir.ir import Buffer, BufferView
 

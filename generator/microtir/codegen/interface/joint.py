@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.codegen.microtvm.abi import abi_prefix
-from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.layout import block_comment
 from microtir.config.pool_options import DEFAULT_WORKSPACE
+from microtir.support.code_templates import render
 from microtir.support.names import macro_name, workspace_macro
 from microtir.version import __version__
 

@@ -11,13 +11,13 @@ from microtir.codegen.interface.devices import struct_name
 from microtir.codegen.interface.entry import checked_name, exported_name, run_name
 from microtir.codegen.interface.pools import passed_pools
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
-from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram, GivenConstants
 from microtir.codegen.source_file import SourceFile
 from microtir.dtype import DType
 from microtir.errors import Fix, UsageError
 from microtir.module.ir_module import ModelInfo, PortKind
+from microtir.support.code_templates import render
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
 RUNTIME_VERSION = 6  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h

@@ -31,13 +31,13 @@ from microtir.codegen.microtvm.abi_module import (
     tensor_table_name,
 )
 from microtir.codegen.microtvm.params import to_params
-from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment, columns, struct_text
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.module.ir_module import ModelInfo, Port, PortKind
+from microtir.support.code_templates import render
 from microtir.support.names import MAX_C_NAME, c_names, constants_macro, macro_name, workspace_macro
 
 _INPUTS, _OUTPUTS, _POOLS, _DEVICES = "inputs", "outputs", "workspace_pools", "devices"

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.layout import INDENT, WIDTH
+from microtir.support.code_templates import render
 from microtir.tir.ir import PrimFunc
 
 # C99 lets compilers refuse string literals beyond 4,095 characters, and gcc warns under -pedantic.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.functions import signature
 from microtir.codegen.printer.names import UniqueNames
 from microtir.codegen.printer.statements import parameter_text
 from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
 from microtir.errors import UsageError
+from microtir.support.code_templates import render
 from microtir.tir.ir import ExternFunction, ExternSource, SourceKind
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from microtir.codegen.printer.environment import render
 from microtir.external.cmsis_nn import calls, costs
 from microtir.external.cmsis_nn.sources import FOLDER, Sources, read_sources
 from microtir.external.interface import Code, Library, Match, Rule
@@ -20,6 +19,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.softmax.definition import Softmax
 from microtir.rewrite.facts.sums import fits
+from microtir.support.code_templates import render
 
 _STACK = 1024  # bytes: the deepest chain of its kernels takes less
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from microtir.codegen.printer.environment import render
 from microtir.config import CompilationConfig
 from microtir.config.enums import Compatibility, EthosUInvoke, FastScratch
 from microtir.dtype import DType
@@ -23,6 +22,7 @@ from microtir.operators.custom import custom_record
 from microtir.operators.custom.definition import Custom
 from microtir.operators.npu.definition import ALIGNMENT, EthosU
 from microtir.rewrite.reference import evaluate
+from microtir.support.code_templates import render
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from microtir.codegen.printer.environment import TemplateError, make_environment, render
+from microtir.support.code_templates import TemplateError, make_environment, render
 
 
 def test_missing_value_names_template_and_line() -> None:
