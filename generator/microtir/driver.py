@@ -130,31 +130,27 @@ def _lower_model(
     )
     see("offload", graph)
     shared = Shared.of(graph, name, lowering, see, records)
-    compiled = partial(compile_once, replace(module, graph=graph), config, shared=shared)
-    plan_of = partial(shared.planned, graph)
+    compiled = partial(compile_once, config, shared=shared)
     if config.has_limits():
         asked = code_of(module, compiler)
-        found = fit.search(compiled, plan_of, config, asked, state_bytes(graph))
+        found = fit.search(compiled, shared.planned, config, asked, state_bytes(graph))
     else:
-        found = Trades.of(compiled, plan_of, config).program()
+        found = Trades.of(compiled, shared.planned, config).program()
     return module_with(module, found)
 
 
-def compile_once(
-    module: IRModule, config: CompilationConfig, limits: PlanConstraints, *, shared: Shared
-) -> Program:
+def compile_once(config: CompilationConfig, limits: PlanConstraints, *, shared: Shared) -> Program:
     """Compile a model with constraints: the straight road, each step once.
 
     Args:
-        module: the model, with the graph that is planned.
         config: what it is compiled for.
         limits: what planning is asked for.
-        shared: what does not depend on the limits, so that a search makes it once.
+        shared: the graph, and what else does not depend on the limits: a search makes it once.
     """
-    graph, see, extra = module.graph, shared.see, shared.lowering.extra
-    assert graph is not None, "functions go another way"
+    see, extra = shared.see, shared.lowering.extra
     # Kernels, layouts and groups are decided together: each is worth what the others make of it.
-    planned = shared.planned(graph, limits)
+    planned = shared.planned(limits)
+    graph = planned.graph
     see("plan", planned)
     # One function for each operator with code, exactly as its kernel is written.
     naive = emitted(planned)
@@ -191,7 +187,7 @@ def compile_once(
     # A layer of two functions is named by the first: whoever adds up counts it once.
     named_reasons = {fs[0].name: reasons[op.node] for op, fs in lowered.items()}
     return Program(
-        planned.graph, planned, functions, main, named, placement, constants, figures,
+        graph, planned, functions, main, named, placement, constants, figures,
         MappingProxyType(named_reasons),
     )  # fmt: skip
 

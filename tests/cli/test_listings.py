@@ -29,7 +29,7 @@ PIPELINE = [
                "drop_redundant_clamps", "split_images", "bound_sums", "order_assigns",
                "update_in_place"]),
     ("offload", ["partition", "driver_calls", "row_ports"]),
-    ("plan", []),
+    ("plan", ["reorder", "cut_columns"]),
     ("lowering", []),
     ("tir", ["simplify", "partition_loops", "simplify", "unroll_loops", "lower_vectorized",
              "simplify", "scalar_arrays"]),

@@ -11,12 +11,14 @@ import microtir
 from microtir import IRModule
 from microtir.config import Budget, CompilationConfig
 from microtir.config.enums import Optimize
+from microtir.errors import GraphError
 from microtir.graph.ir import Graph
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.pooling.definition import MaxPool2D
 from microtir.rewrite.reference import execute
+from microtir.rewrite.variants import cut_columns
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse, to_text
 from tests.driver.test_streaming import lowered, run
@@ -25,6 +27,7 @@ from tests.support.graphs import graph as make_graph
 from tests.support.streams import Garden
 
 M4 = CompilationConfig(targets="c -mcpu=cortex-m4")
+padded = cut_columns._padded
 
 
 def recomputing(percent: int, config: CompilationConfig = M4) -> CompilationConfig:
@@ -113,6 +116,31 @@ def test_a_budget_of_ram_is_met_by_recomputing() -> None:
         module = lowered(graph, Optimize.SPEED, config)
         assert module.model is not None and module.model.memory.workspace_size <= ram
         assert bool(macs_of(module)[1]) == is_cut
+
+
+def test_cut_columns_is_verified_and_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pass runs as any other, for each way to cut: a band without its borders is found out."""
+    graph, seen = wide_graph(0), list[Graph]()
+
+    def note(given: Graph) -> Graph:
+        seen.append(given)
+        return given
+
+    def lower(option: str) -> IRModule:
+        config = recomputing(100).with_(optimize=Optimize.RAM_LEAST)
+        config = config.with_(pass_config={"memory.recompute": 100, option: True})
+        passes = microtir.ExtraPasses(after={"cut_columns": [note]})
+        return microtir.lower(IRModule(graph=graph, config=config), passes=passes)
+
+    planned = lower("tir.replay_each_pass").program
+    assert planned is not None and planned.graph in seen
+    assert seen[0].nodes != planned.graph.nodes and len(seen) > 1
+    monkeypatch.setattr(cut_columns, "_padded", lambda op, _sides: op)
+    with pytest.raises(GraphError, match="pass 'cut_columns' made a graph that is not well formed"):
+        lower("tir.verify_each_pass")
+    monkeypatch.setattr(cut_columns, "_padded", lambda op, sides: padded(op, sides[::-1]))
+    with pytest.raises(GraphError, match="pass 'cut_columns' changed the output"):
+        lower("tir.replay_each_pass")
 
 
 def test_metadata_and_comments_name_the_price() -> None:

@@ -18,9 +18,11 @@ from microtir.lowering.graph_lowering import graph_pass_names
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.movement.definition import Reshape
+from microtir.rewrite.facts.sums import fits
+from microtir.rewrite.optimise import BoundSums
 from microtir.tir.ir import Buffer, IntImm, PrimFunc, Seq, Store
 from tests.support.command import INT8
-from tests.support.graphs import graph, node, quant, tensor
+from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.pages import follow, shown
 from tests.support.small_models import quantised_graph
 
@@ -113,7 +115,8 @@ def _without_activation(subject: Graph) -> Graph:
         ExtraPasses(graph_first=(_without_activation,)),
         ExtraPasses(graph_last=(_without_activation,)),
         *(ExtraPasses(after={name: (_without_activation,)})
-          for name in ("choose_numerics", "fold_pad", "update_in_place", "partition")),
+          for name in ("choose_numerics", "fold_pad", "update_in_place", "partition",
+                       "reorder", "cut_columns")),
     ],
 )  # fmt: skip
 def test_what_a_graph_pass_gives_is_compiled(passes: ExtraPasses) -> None:
@@ -125,6 +128,26 @@ def test_what_a_graph_pass_gives_is_compiled(passes: ExtraPasses) -> None:
     assert np.array_equal(changed["scores"], expected["scores"])
     plain = microtir.host.load(microtir.build(model())).run({"image": image})
     assert not np.array_equal(changed["scores"], plain["scores"])
+
+
+def _large_bias(subject: Graph) -> Graph:
+    nodes = [
+        replace(n, inputs=(*n.inputs[:2], constant("large", np.full(3, 2**31 - 1, np.int32))))
+        if isinstance(n.op, Conv2D) else n
+        for n in subject.nodes
+    ]  # fmt: skip
+    return replace(subject, nodes=tuple(nodes))
+
+
+@pytest.mark.parametrize("name", ["fold_pad", "update_in_place", "row_ports", "cut_columns"])
+def test_sums_are_bounded_anew_behind_a_pass_of_the_user(name: str) -> None:
+    """What is known of sums is that of the constants which the user's pass left."""
+    passes = ExtraPasses(after={name: (_large_bias,)})
+    lowered = microtir.lower(model().with_configuration(microtir.config.host()), passes=passes)
+    assert lowered.program is not None
+    planned = lowered.program.graph
+    assert BoundSums()(planned) is planned
+    assert not fits(planned.nodes[0])
 
 
 def _doubled() -> te.Tensor:

@@ -14,8 +14,8 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.rewrite import verify
 from microtir.rewrite.facts.columns import Columns, ColumnWindow, Cut, bands_of, demanded, width_of
 from microtir.rewrite.facts.macs import macs
-from microtir.rewrite.offload.cut_columns import CutColumns
 from microtir.rewrite.reference import execute
+from microtir.rewrite.variants import CutColumns
 from tests.support.streams import Garden
 
 

@@ -20,8 +20,8 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.pooling.definition import MaxPool2D
 from microtir.rewrite.checked import rewritten
 from microtir.rewrite.facts.columns import Cut
-from microtir.rewrite.offload.cut_columns import CutColumns
 from microtir.rewrite.optimise import GRAPH_PASSES
+from microtir.rewrite.variants import CutColumns
 from microtir.rewrite.verify import verify
 from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
 from tests.support.graphs import constant, graph, node, tensor

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from microtir.profiling import BoardCompiler
 
 
-_OF_GRAPHS = ("request", "graph", "offload")
+_OF_GRAPHS = ("request", "graph", "offload", "plan")
 
 
 @dataclass(frozen=True, slots=True)

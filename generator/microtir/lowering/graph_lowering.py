@@ -18,6 +18,7 @@ from microtir.rewrite.offload.row_ports import RowPorts
 from microtir.rewrite.optimise import BoundSums, graph_passes_of
 from microtir.rewrite.optimise.split_images import node_that_mixes
 from microtir.rewrite.requests.requested import request_passes_of
+from microtir.rewrite.variants import VARIANT_PASSES
 
 
 def optimised_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
@@ -67,6 +68,7 @@ def graph_pass_names(config: CompilationConfig) -> tuple[str, ...]:
     """Return the names of all passes over the graph that `lower` runs, in order."""
     passes = (
         *request_passes_of(config), *graph_passes_of(config), *offload_passes_of(config),
+        *VARIANT_PASSES,
     )  # fmt: skip
     return tuple(graph_pass.name for graph_pass in passes)
 
@@ -149,4 +151,4 @@ def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> G
     graph = rewritten(graph, graph_passes_of(config), config.pass_config, extra.after)
     last = applied(extra.graph_last, "passes.graph_last", graph, check)
     # What the user changed may have made the bounds of sums wrong.
-    return graph if last is graph and not extra.after else BoundSums()(last)
+    return graph if last is graph else BoundSums()(last)

@@ -8,13 +8,13 @@ from functools import cache, partial
 
 from microtir.config import CompilationConfig
 from microtir.graph.ir import Graph, Node
+from microtir.graph.rewriting import GraphPass
 from microtir.kernels import candidates, weighed
 from microtir.lowering.function_lowering import FunctionLowering
 from microtir.plan import NestSimulations, alternatives, plan
 from microtir.plan.ir import Candidate, Plan, PlanConstraints
 from microtir.plan.measured import Measured
-from microtir.rewrite import verify as graph_verify
-from microtir.rewrite.offload.cut_columns import CutColumns
+from microtir.rewrite.checked import rewritten
 
 Observer = Callable[[str, object], None]
 """Function called after each stage with its name and its result; for timing and dumps."""
@@ -26,14 +26,14 @@ class Shared:
 
     Args:
         name: of the entry function.
-        planned: plans a graph, or a variant that does the same in less memory: in another order,
-            or cut into bands; for equal constraints once.
+        planned: plans the graph, or a variant that does the same in less memory: in another
+            order, or cut into bands; for equal constraints once.
         lowering: rewrites functions, those that are alike once.
         see: is told of each stage.
     """
 
     name: str
-    planned: Callable[[Graph, PlanConstraints], Plan]
+    planned: Callable[[PlanConstraints], Plan]
     lowering: FunctionLowering
     see: Observer
 
@@ -45,18 +45,20 @@ class Shared:
         config = lowering.config
         offered, simulations = cache(partial(_candidates, config, records)), NestSimulations()
         options = config.pass_config
-        found = alternatives(
-            graph, offered, config.optimize, reorder=options.reorder, percent=options.recompute,
-            workspace_io=options.use_workspace_io, simulations=simulations,
+
+        def variant(given: Graph, graph_pass: GraphPass) -> Graph:
+            return rewritten(given, (graph_pass,), options, lowering.extra.after)
+
+        whole, *others = alternatives(
+            graph, offered, variant, config.optimize, reorder=options.reorder,
+            percent=options.recompute, workspace_io=options.use_workspace_io,
+            simulations=simulations,
         )  # fmt: skip
-        variants = tuple(CutColumns(ways)(ordered) for ordered, ways in found)
-        for variant in variants:
-            graph_verify.verify(variant)
 
         @cache
-        def planned(given: Graph, limits: PlanConstraints) -> Plan:
+        def planned(limits: PlanConstraints) -> Plan:
             return plan(
-                given, offered, limits, workspace_io=options.use_workspace_io, others=variants,
+                whole, offered, limits, workspace_io=options.use_workspace_io, others=others,
                 simulations=simulations,
             )  # fmt: skip
 

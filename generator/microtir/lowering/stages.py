@@ -12,6 +12,7 @@ from microtir.lowering.graph_lowering import offload_passes_of
 from microtir.rewrite.imports import ONNX_PASSES, READ_OPERATORS, TFLITE_PASSES
 from microtir.rewrite.optimise import graph_passes_of
 from microtir.rewrite.requests.requested import request_passes_of
+from microtir.rewrite.variants import VARIANT_PASSES
 from microtir.tir import passes as tir_passes
 
 
@@ -50,7 +51,7 @@ def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
         Stage("request", "Makes the graph that the configuration asks for.", requests),
         Stage("graph", "Rewrites the graph; every output stays as it is.", _about(graph)),
         Stage("offload", "Gives work to libraries, NPUs, and callers that hold rows.", offload),
-        Stage("plan", plan),
+        Stage("plan", plan, _about(VARIANT_PASSES)),
         Stage("lowering", "Writes one PrimFunc for each operator that needs code."),
         Stage("tir", "Rewrites each PrimFunc, then proves every access in bounds.", _about(tir)),
         Stage("executor", "Writes main, the PrimFunc that calls the others in turn."),

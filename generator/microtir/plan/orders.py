@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from microtir.graph.ir import Graph, Node, Tensor
@@ -12,12 +11,13 @@ from microtir.plan.ranking import RankedCandidates, RankedKernels
 from microtir.plan.sequence import Demand, Use, best_order, depth_first
 from microtir.plan.states import readers_of_old_values
 from microtir.plan.storage import Overlaps, Storage
+from microtir.rewrite.variants import Reorder
 
 
 def orders_worth_planning(
     graph: Graph, ranked: Sequence[RankedKernels], storage: Storage
-) -> tuple[Graph, ...]:
-    """Return the graph in other orders that may take less memory, if there are some.
+) -> tuple[Reorder, ...]:
+    """Return the passes that order a graph so that it may take less memory, if there are some.
 
     In one less lives at once with the best kernels, in one with those that take the least scratch,
     and in one chains of operators stay together, which can stream then.
@@ -34,11 +34,7 @@ def orders_worth_planning(
     demands = [_demand(graph, storage, scratch, saved) for scratch in dict.fromkeys((best, least))]
     given = tuple(range(len(graph.nodes)))
     found = dict.fromkeys((*map(best_order, demands), depth_first(demands[0])))
-    return tuple(
-        replace(graph, nodes=tuple(graph.nodes[number] for number in order))
-        for order in found
-        if order != given
-    )
+    return tuple(Reorder(order) for order in found if order != given)
 
 
 def whole_peak(graph: Graph, ranked: Sequence[RankedKernels], storage: Storage) -> int:

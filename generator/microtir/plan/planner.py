@@ -16,6 +16,7 @@ from types import MappingProxyType
 from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.rewriting import GraphPass
 from microtir.operators.control.definition import PutItem, has_control
 from microtir.plan.bands import cuts_worth_planning
 from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, possible, uniform
@@ -28,8 +29,8 @@ from microtir.plan.ranking import NO_PRICE, RankedKernels
 from microtir.plan.states import StateWriters
 from microtir.plan.storage import Storage, Views
 from microtir.plan.work import bytes_apart
-from microtir.rewrite.facts.columns import Cut
 from microtir.rewrite.facts.macs import macs
+from microtir.rewrite.variants import CutColumns, Reorder
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
 
@@ -116,18 +117,20 @@ def _plan(
 def alternatives(
     graph: Graph,
     candidates_of: CandidatesOf,
+    rewritten: Callable[[Graph, GraphPass], Graph],
     goal: Optimize,
     *,
     reorder: bool,
     percent: int,
     workspace_io: bool = False,
     simulations: NestSimulations | None = None,
-) -> tuple[tuple[Graph, tuple[Cut, ...]], ...]:
-    """Return graphs that promise less memory, and the ways to cut their images into bands, if any.
+) -> tuple[Graph, ...]:
+    """Return the graph, and behind it others that do the same and promise less memory.
 
     Args:
-        graph: as for `plan`, as are `candidates_of`, `goal` and `workspace_io`.
+        graph: as for `plan`, as are `candidates_of` and `workspace_io`.
         candidates_of: gives the legal kernels of a node.
+        rewritten: runs a pass of `rewrite.variants`, one after the other for each of the graphs.
         goal: what to rank candidates by.
         reorder: operators may run in another order.
         percent: of the graph's multiply-accumulates, so many may be done twice.
@@ -137,23 +140,23 @@ def alternatives(
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
-    reorder = reorder and not is_chain(graph)
-    if (not reorder and not percent) or has_control(graph.nodes):
-        return ()
-    task = _Task.of(graph, candidates_of, PlanConstraints(goal))
-    storage = task.storage(workspace_io=workspace_io)
-    orders = orders_worth_planning(graph, task.ranked, storage) if reorder else ()
-    found: list[tuple[Graph, tuple[Cut, ...]]] = [(order, ()) for order in orders]
+    is_straight = not has_control(graph.nodes)
+    orders: tuple[Reorder, ...] = ()
+    if reorder and is_straight and not is_chain(graph):
+        task = _Task.of(graph, candidates_of, PlanConstraints(goal))
+        storage = task.storage(workspace_io=workspace_io)
+        orders = orders_worth_planning(graph, task.ranked, storage)
+    ordered = [rewritten(graph, order) for order in (Reorder(), *orders)]
+    found = [rewritten(order, CutColumns()) for order in ordered]
     simulations = simulations or NestSimulations()
-    if percent:
+    if percent and is_straight:
         again = sum(map(macs, graph.nodes)) * percent // 100
-        for order in (graph, *orders):
-            if order is not graph:
-                task = _Task.of(order, candidates_of, PlanConstraints(goal))
-                storage = task.storage(workspace_io=workspace_io)
+        for order in ordered:
+            task = _Task.of(order, candidates_of, PlanConstraints(goal))
+            storage = task.storage(workspace_io=workspace_io)
             choices = Choices(task.ranked, storage, simulations)
             ways = cuts_worth_planning(choices, task.ranked, storage, again, simulations)
-            found += [(order, cut) for cut in ways]
+            found += [rewritten(order, CutColumns(cuts)) for cuts in ways]
     return tuple(found)
 
 

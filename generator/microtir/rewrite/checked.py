@@ -13,6 +13,7 @@ from microtir.errors import GraphError
 from microtir.graph.ir import Array, Graph, Tensor
 from microtir.graph.rewriting import GraphPass, Keeps, keeps, named_apart
 from microtir.rewrite.extra_passes import GraphFunction, applied
+from microtir.rewrite.optimise import BoundSums
 from microtir.rewrite.reference import execute, execute_steps
 from microtir.rewrite.verify import verify
 
@@ -50,7 +51,11 @@ def rewritten(
         if graph is not before:
             _check(before, graph, graph_pass, options)
         name = graph_pass.name
-        graph = applied(after.get(name, ()), f"after['{name}']", graph, _check_rules)
+        given = applied(after.get(name, ()), f"after['{name}']", graph, _check_rules)
+        if given is not graph and any(node.sums is not None for node in graph.nodes):
+            # What the user changed may have made the bounds of sums wrong.
+            given = BoundSums()(given)
+        graph = given
     verify(graph)
     return graph
 

@@ -28,13 +28,14 @@ class ExtraPasses:
     not return True ends the compilation.
 
     Args:
-        graph_first: on the graph as it was read.
+        graph_first: on the graph that the configuration asks for, behind the passes of `request`.
         graph_last: on the optimised graph, before a kernel is chosen for anything.
         tir_first: on every function as lowering wrote it, or as it was given to `lower`.
         tir_last: on every lowered function, before main is made.
         main: on the model's main, before its buffers are placed.
         after: on the graph as the pass of this name leaves it, whether it changed something or not;
-            `microtir explain pipeline` lists the names.
+            `microtir explain pipeline` lists the names. Those of `plan` run once for each graph
+            that planning compares.
     """
 
     graph_first: Sequence[GraphFunction] = ()

@@ -1,1 +1,1 @@
-"""Rewrites that move a part of a layer elsewhere: rows that change hands, columns in bands."""
+"""Rewrites that give work to others: rows that change hands with the caller."""

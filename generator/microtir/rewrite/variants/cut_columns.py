@@ -26,7 +26,7 @@ class CutColumns:
     operator writes its columns into the image that all bands share.
     """
 
-    cuts: tuple[Cut, ...]
+    cuts: tuple[Cut, ...] = ()
     name: ClassVar[str] = "cut_columns"
 
     def __call__(self, graph: Graph) -> Graph:
