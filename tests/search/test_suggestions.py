@@ -138,7 +138,7 @@ def test_what_leaves_the_workspace_stays_in_the_memory() -> None:
     module = module_of(model).with_configuration(inside.with_(budget=Budget(ram=memory)))
 
     def room_of(config: CompilationConfig) -> int:
-        return memory - io_bytes(module.with_configuration(config))
+        return memory - io_bytes(model, config)
 
     error = refusal(model, module.require_config("test"))
     outside = "--pass-config memory.use_workspace_io=0"

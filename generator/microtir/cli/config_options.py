@@ -193,9 +193,11 @@ def _io_bytes(models: Sequence[str], config: CompilationConfig) -> int:
     Of a model that cannot be read nothing is known: whoever compiles it says what is wrong.
     """
     from microtir.lowering.ports import io_bytes
+    from microtir.rewrite.requests.requested import requested_graph
 
-    readable = [model for model in models if not model_problems(model)]
-    return max((io_bytes(read_model(model, config)) for model in readable), default=0)
+    graphs = (read_model(m, config).graph for m in models if not model_problems(m))
+    read = (requested_graph(graph, config) for graph in graphs if graph is not None)
+    return max((io_bytes(graph, config) for graph in read), default=0)
 
 
 def _show_whole_help(context: typer.Context, is_asked: bool) -> None:

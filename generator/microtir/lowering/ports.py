@@ -12,8 +12,7 @@ from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph, State, TensorType
 from microtir.lowering.input_guards import seen_range
-from microtir.module.ir_module import IRModule, Port, PortKind, RowsInUse, StatePort, StreamInfo
-from microtir.rewrite.requests.requested import requested_graph
+from microtir.module.ir_module import Port, PortKind, RowsInUse, StatePort, StreamInfo
 from microtir.support.names import c_names
 from microtir.tir.ir import Buffer, PrimFunc
 from microtir.tir.memory_plan import TURN_BYTES, KeptBlock, MemoryPlan, StateLayout
@@ -135,13 +134,15 @@ def state_bytes(graph: Graph) -> int:
     return StateLayout.kept(blocks).size
 
 
-def io_bytes(module: IRModule) -> int:
-    """Return bytes of inputs and outputs outside of the workspace, which no plan changes."""
-    config, graph = module.require_config("io_bytes"), module.graph
-    assert graph is not None, "functions have no inputs and outputs of a model"
+def io_bytes(graph: Graph, config: CompilationConfig) -> int:
+    """Return bytes of inputs and outputs outside of the workspace, which no plan changes.
+
+    Args:
+        graph: that the configuration asks for.
+        config: says which of them lie there.
+    """
     if config.pass_config.use_workspace_io:
         return 0
-    graph = requested_graph(graph, config)
     executor = config.executor
     sides = (
         (graph.arguments, executor.row_fed_inputs),

@@ -34,15 +34,15 @@ def with_suggestions(
     from microtir.projects.capacity import workspace_room
     from microtir.rewrite.requests.requested import requested_graph
 
-    chosen = load_board(board)
+    chosen, config = load_board(board), module.require_config("refusals")
+    assert module.graph is not None, "functions have no limits"
+    # What is tried changes no request, so that the graph is that of all of them.
+    graph = requested_graph(module.graph, config)
 
     def room_of(config: CompilationConfig) -> int | None:
-        return workspace_room(chosen, config, io_bytes(module.with_configuration(config)))
+        return workspace_room(chosen, config, io_bytes(graph, config))
 
-    config = module.require_config("refusals")
-    room = room_of(config)
-    assert module.graph is not None, "functions have no limits"
-    state = state_bytes(requested_graph(module.graph, config))
+    room, state = room_of(config), state_bytes(graph)
     memories = [
         BoardRam(m.name, max(room - state, 1) if m == chosen.data and room is not None else m.size)
         for m in chosen.memories

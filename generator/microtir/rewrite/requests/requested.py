@@ -75,8 +75,6 @@ def requested_graph(
         ConfigError: a tensor is not there or cannot be kept, or the model cannot be computed step
             by step, or push by push.
     """
-    if graph.stream is not None:
-        return graph  # of a module that was lowered
     options = config.pass_config
     graph = rewritten(graph, request_passes_of(config), options, after)
     if graph.stream is not None and options.replay_each_pass:
