@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from microtir.dtype import DType
 from microtir.executor.nest import loops
 from microtir.graph.ir import Node, SourceLocation, Tensor, TensorType
-from microtir.memory import moments
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.rows import RowWindow
 from microtir.plan.ir import Candidate, Cost, LayoutKind, PlannedOperator
 from microtir.plan.nest import Runs, histories, nest_of, runs_of
-from microtir.tir.analysis.bounds import Bounds
+from microtir.tir import execution
 from microtir.tir.ir import Expr, Invoke
 
 
@@ -133,7 +132,7 @@ def test_the_loops_of_main_make_the_calls_that_were_planned(
 
     made = [
         (call.function, *rows)
-        for call, rows in moments.calls(loops(nest, invoke), Bounds())
+        for call, rows in execution.calls(loops(nest, invoke))
         if rows[0] < rows[1]
     ]
     planned = [(names[operator], first, stop) for operator, first, stop in calls(runs_of(nest))]

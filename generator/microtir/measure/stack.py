@@ -32,10 +32,9 @@ from microtir.tir.ir import (
     KernelCall,
     Let,
     PrimFunc,
-    Seq,
     Stmt,
 )
-from microtir.tir.visitor import Node, calls_of, children, walk
+from microtir.tir.visitor import Node, calls_of, children, invokes_of, statements_of, walk
 
 # In registers.  A frame: those that a callee gives back (13 on RISC-V, 8 more for floats on Arm),
 # its return address, and temporaries, as for a loop that is unrolled.
@@ -311,7 +310,7 @@ class _RegisterUse:
 
 @lru_cache(maxsize=4096)
 def _register_use_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _RegisterUse:
-    parts = tuple(_outermost(function.body)) if is_main else (function.body,)
+    parts = tuple(statements_of(function.body)) if is_main else (function.body,)
     uses = [_uses(part) for part in parts]
     places = [frozenset(place for _, place in some) for some in uses]
     # Main has a pointer for each buffer at a place, which some function fills first.
@@ -330,20 +329,11 @@ Place = tuple[Buffer, int, DType]
 """Place that main has a pointer for: the block, the offset in it, and the type of the elements."""
 
 
-def _outermost(body: Stmt) -> Iterator[Stmt]:
-    """Yield the statements that run one after the other."""
-    if isinstance(body, Seq):
-        for statement in body.statements:
-            yield from _outermost(statement)
-    else:
-        yield body
-
-
 def _uses(part: Stmt) -> frozenset[tuple[str, Place]]:
     """Return which function is given which place."""
     return frozenset(
         (node.function, (view.buffer, view.byte_offset, view.dtype))
-        for node in walk(part) if isinstance(node, Invoke)
+        for node in invokes_of(part)
         for view in node.args if isinstance(view, BufferView)
     )  # fmt: skip
 

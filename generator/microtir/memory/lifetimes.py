@@ -9,7 +9,7 @@ moment, and at each moment a buffer keeps an extent of bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,17 +21,17 @@ from microtir.tir.ir import (
     Allocate,
     Buffer,
     BufferView,
+    ExternCall,
     For,
     If,
     Invoke,
-    Let,
+    KernelCall,
     Load,
     PrimFunc,
     Scope,
-    Seq,
-    Stmt,
+    Store,
 )
-from microtir.tir.visitor import allocations, walk
+from microtir.tir.visitor import invokes_of, walk
 
 Bytes = npt.NDArray[np.int64]
 """A position in a buffer per moment."""
@@ -143,10 +143,9 @@ def lifetimes(
         MemoryPlanError: a buffer is allocated and never used, or its size is not constant.
     """
     callees = callees or {}
-    steps: dict[Buffer, list[int]] = {
-        buffer: [] for buffer in (*inputs, *outputs, *_allocated(main.body))
-    }
-    end = _visit(main.body, 0, steps)
+    own = [node.buffer for node in walk(main) if isinstance(node, Allocate)]
+    own = [buffer for buffer in own if buffer.scope is Scope.WORKSPACE]
+    steps, end = _steps(main, (*inputs, *outputs, *own))
     for buffer in inputs:
         steps[buffer].append(0)
     for buffer in outputs:
@@ -291,9 +290,7 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
 def alignments(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Mapping[Buffer, int]:
     """Return what the calls that name a buffer need of its address, in bytes."""
     needs: dict[Buffer, int] = {}
-    for node in walk(main):
-        if not isinstance(node, Invoke):
-            continue
+    for node in invokes_of(main):
         params = callees[node.function].params if node.function in callees else ()
         for number, arg in enumerate(node.args):
             if isinstance(arg, BufferView):
@@ -303,54 +300,32 @@ def alignments(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Mapping[Buffe
     return needs
 
 
-def _allocated(statement: Stmt) -> Iterator[Buffer]:
-    match statement:
-        case Allocate():
-            buffers, inside = allocations(statement)
-            yield from (buffer for buffer in buffers if buffer.scope is Scope.WORKSPACE)
-            yield from _allocated(inside)
-        case Seq(statements):
-            for inner in statements:
-                yield from _allocated(inner)
-        case For() | Let():
-            yield from _allocated(statement.body)
-        case If(_, then, otherwise):
-            yield from _allocated(then)
-            if otherwise is not None:
-                yield from _allocated(otherwise)
-        case _:
-            return
-
-
-def _visit(statement: Stmt, step: int, touched: dict[Buffer, list[int]]) -> int:
-    """Record the steps of `statement`, which begins at `step`; return the step after it."""
-    match statement:
-        case Allocate():
-            return _visit(allocations(statement)[1], step, touched)
-        case Let():
-            return _visit(statement.body, step, touched)
-        case Seq(statements):
-            for inner in statements:
-                step = _visit(inner, step, touched)
-            return step
-        case For():
-            end = _visit(statement.body, step, touched)
-            for steps in touched.values():
-                if any(step <= s < end for s in steps):
-                    steps += [step, end - 1]
-            return end
-        case If(condition, then, otherwise):
-            if isinstance(condition, Load) and condition.buffer in touched:
-                touched[condition.buffer].append(step)
-            step = _visit(then, step, touched)
-            return step if otherwise is None else _visit(otherwise, step, touched)
-        case Invoke(_, args):
-            for arg in args:
-                if isinstance(arg, BufferView) and arg.buffer in touched:
-                    touched[arg.buffer].append(step)
-            return step + 1
-        case _:
-            raise MemoryPlanError(
-                f"main holds a {type(statement).__name__}",
-                legal="Allocate, Seq, For, If, Let and Invoke: computation belongs in functions",
-            )
+def _steps(main: PrimFunc, buffers: Iterable[Buffer]) -> tuple[dict[Buffer, list[int]], int]:
+    """Return steps of main between which each buffer is used, and how many steps there are."""
+    used: dict[Buffer, list[int]] = {buffer: [] for buffer in buffers}
+    loops: list[tuple[int, int]] = []
+    step = 0
+    for node in walk(main):
+        match node:
+            case For():
+                loops.append((step, step + len(invokes_of(node))))
+            case If(Load(buffer)) if buffer in used:
+                used[buffer].append(step)
+            case Invoke(_, args):
+                for arg in args:
+                    if isinstance(arg, BufferView) and arg.buffer in used:
+                        used[arg.buffer].append(step)
+                step += 1
+            case Store() | KernelCall() | ExternCall():
+                raise MemoryPlanError(
+                    f"main holds a {type(node).__name__}",
+                    legal="Allocate, Seq, For, If, Let and Invoke: "
+                    "computation belongs in functions",
+                )
+            case _:
+                pass
+    for begin, end in reversed(loops):  # inner ones first
+        for steps in used.values():
+            if any(begin <= at < end for at in steps):
+                steps += [begin, end - 1]
+    return used, step

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from microtir.config import CompilationConfig
 from microtir.errors import LimitError, Resource
 from microtir.module.limits import RAM_BUDGET, Limit, workspace_limits
-from microtir.tir.ir import Invoke, PrimFunc
+from microtir.tir.ir import PrimFunc
 from microtir.tir.memory_plan import BufferPlacement, MemoryPlan
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import invokes_of
 
 _SHOWN = 3  # entries of a list of the largest
 
@@ -45,7 +45,7 @@ def check_workspace(
     if taken <= limit.bytes:
         return
     placed = [p for p in plan.placements if limit.pool in (None, p.pool)]
-    steps = [callees[node.function] for node in walk(main) if isinstance(node, Invoke)]
+    steps = [callees[node.function] for node in invokes_of(main)]
     alive = [_alive(placed, step) for step in range(len(steps))]
     peak = max(range(len(steps)), key=lambda step: sum(p.size for p in alive[step]))
     largest = sorted(alive[peak], key=lambda p: -p.size)

@@ -7,24 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.memory.order import Order, Pair, orders
-from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.analysis.interval import Interval
-from microtir.tir.ir import (
-    Allocate,
-    Buffer,
-    BufferView,
-    For,
-    If,
-    Invoke,
-    Let,
-    Load,
-    PrimFunc,
-    RowAccess,
-    Seq,
-    Stmt,
-)
+from microtir.tir.execution import events
+from microtir.tir.ir import Buffer, BufferView, Load, PrimFunc, RowAccess, Stmt
 from microtir.tir.structural_hash import structural_key
-from microtir.tir.visitor import allocations, buffers_read, buffers_written, walk
+from microtir.tir.visitor import buffers_read, buffers_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +45,7 @@ def touches(body: Stmt, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffe
     writes = {name: frozenset(buffers_written(f.body)) for name, f in callees.items()}
     made: dict[str, list[_Call]] = {}
     moment = -1
-    for call, scalars in events(body, Bounds()):
+    for call, scalars in events(body):
         if isinstance(call, Load):
             # A condition is read before the call that comes next.
             if call.buffer in found:
@@ -164,43 +150,3 @@ def _span(view: BufferView, rows: RowAccess | None, scalars: Sequence[int]) -> t
     first = max(y0 * rows.stride + rows.offset, 0)
     stop = min((y1 - 1) * rows.stride + rows.offset + rows.extent, rows.height)
     return view.byte_offset + first * row, view.byte_offset + stop * row
-
-
-def calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:
-    """Yield the calls in the order of execution, with the values of their integer arguments."""
-    for event, scalars in events(statement, bounds):
-        if isinstance(event, Invoke):
-            yield event, scalars
-
-
-def events(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke | Load, tuple[int, ...]]]:
-    """Yield what main does, in order: calls with the values of their integers, and conditions.
-
-    Both branches of a condition run, one after the other: what either needs must be there.  A loop
-    that does the same in each turn has two: the second finds what the first has left.
-    """
-    match statement:
-        case Invoke(_, args):
-            values = (bounds.of(a).low for a in args if not isinstance(a, BufferView))
-            yield statement, tuple(values)
-        case Seq(statements):
-            for inner in statements:
-                yield from events(inner, bounds)
-        case Allocate():
-            yield from events(allocations(statement)[1], bounds)
-        case For(var, start, stop, body):
-            turns = range(bounds.of(start).low, bounds.of(stop).high)
-            for value in turns if any(node is var for node in walk(body)) else turns[:2]:
-                bounds.ranges[var] = Interval(value, value)
-                yield from events(body, bounds)
-        case Let(var, value, body):
-            bounds.ranges[var] = bounds.of(value)
-            yield from events(body, bounds)
-        case If(condition, then, otherwise):
-            if isinstance(condition, Load):
-                yield condition, ()
-            yield from events(then, bounds)
-            if otherwise is not None:
-                yield from events(otherwise, bounds)
-        case _:
-            return

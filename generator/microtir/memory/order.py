@@ -8,7 +8,7 @@ micro-kernel may come before any of its reads, so that whole blocks of registers
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,27 +17,25 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.ranges import Range, Ranges
-from microtir.tir.analysis.regions import elements, reach
+from microtir.tir.analysis.regions import reach, regions
 from microtir.tir.ir import (
-    Allocate,
     Buffer,
     BufferArgument,
     Expr,
-    ExternCall,
     For,
-    If,
+    Invoke,
     KernelCall,
     Let,
     Load,
     LoopKind,
     PrimFunc,
     Select,
-    Seq,
     Stmt,
     Store,
     Var,
 )
 from microtir.tir.visitor import buffers_read, buffers_written, children
+from microtir.tir.walker import Call, StatementWalker
 
 Bytes = npt.NDArray[np.int64]
 Pair = tuple[Buffer, Buffer]
@@ -74,7 +72,7 @@ def orders(function: PrimFunc, calls: Sequence[Sequence[int]]) -> Mapping[Pair, 
     numbers = {b: n for n, b in enumerate(dict.fromkeys(b for pair in pairs for b in pair), 1)}
     reader = _Reader(numbers, frozenset(y for _, y in pairs))
     try:
-        events = reader.stmt(function.body, _Turns(len(calls), ranges))
+        events = reader.all_of(function.body, _Turns(len(calls), ranges))
     except MemoryPlanError:
         return {}
     return {(x, y): _order(events, numbers[x], numbers[y], len(calls)) for x, y in pairs}
@@ -176,7 +174,7 @@ _NO_BYTES: Bytes = np.zeros(0, np.int64)
 _NONE = _Events(_NO_BYTES, _NO_BYTES, _NO_BYTES, _NO_BYTES)
 
 
-class _Reader:
+class _Reader(StatementWalker[_Turns, _Events]):
     """Follows a body.
 
     Args:
@@ -189,123 +187,85 @@ class _Reader:
         self.outputs = outputs
         self.writes: dict[int, bool] = {}
 
-    def stmt(self, s: Stmt, turns: _Turns) -> _Events:
-        match s:
-            case Seq(statements):
-                return _Events.joined([self.stmt(inner, turns) for inner in statements])
-            case For():
-                return self.loop(s, turns)
-            case Let(var, value, body):
-                known = Ranges(turns.ranges).of(value) if value.dtype.is_int else None
-                inner = turns if known is None else turns.given(var, known)
-                return _Events.joined([self.reads((value,), turns), self.stmt(body, inner)])
-            case If(condition, then, otherwise):
-                parts = [self.reads((condition,), turns), self.where(condition, then, turns)]
-                if otherwise is not None:
-                    parts.append(self.where(condition, otherwise, turns, truth=False))
-                return _Events.joined(parts)
-            case Allocate(_, body):
-                return self.stmt(body, turns)
-            case Store(buffer, indices, value):
-                read = self.reads((*indices, value), turns)
-                if buffer not in self.outputs:
-                    return read
-                write = self.access(buffer, indices, (0, 1), turns, is_write=True)
-                return _Events.joined([read, write])
-            case KernelCall():
-                return self.kernel(s, turns)
-            case ExternCall():
-                return self.extern(s, turns)
-            case _:
-                raise _unknown(f"a layer function has no {type(s).__name__}")
+    def all_of(self, s: Stmt, turns: _Turns) -> _Events:
+        """Return what a statement does, turn by turn."""
+        return _Events.joined(list(self.statement(s, turns)))
 
-    def loop(self, s: For, turns: _Turns) -> _Events:
-        ranges = Ranges(turns.ranges)
+    def inside_let(self, s: Let, known: _Turns) -> _Turns:
+        if not s.value.dtype.is_int:
+            return known
+        return known.given(s.var, Ranges(known.ranges).of(s.value))
+
+    def store(self, s: Store, known: _Turns) -> Iterator[_Events]:
+        if s.buffer in self.outputs:
+            yield self.access(s.buffer, s.indices, (0, 1), known, is_write=True)
+
+    def loop(self, s: For, known: _Turns) -> Iterator[_Events]:
+        ranges = Ranges(known.ranges)
         (first, first_high), (low, stop) = ranges.of(s.start), ranges.of(s.stop)
-        bounds = self.reads((s.start, s.stop), turns)
         if not self.writes_output(s.body):
-            some = np.broadcast_to(first < stop, (turns.count,))
-            inner = turns.given(s.var, (first, stop - 1)).some(some)
-            return _Events.joined([bounds, self.stmt(s.body, inner).by(np.flatnonzero(some))])
+            some = np.broadcast_to(first < stop, (known.count,))
+            inner = known.given(s.var, (first, stop - 1)).some(some)
+            yield self.all_of(s.body, inner).by(np.flatnonzero(some))
+            return
         if s.kind is LoopKind.VECTORIZED:
             raise _unknown("turns of a loop are executed together")
         if (first != first_high).any() or (low != stop).any():
             raise _unknown("the bounds of a loop depend on data")
-        extents = np.broadcast_to(np.maximum(stop - first, 0), (turns.count,))
+        extents = np.broadcast_to(np.maximum(stop - first, 0), (known.count,))
         if int(extents.sum()) > _MOST:
             raise _unknown("there are too many turns")
-        outer = np.repeat(np.arange(turns.count), extents)
+        outer = np.repeat(np.arange(known.count), extents)
         begins = np.cumsum(extents) - extents
-        value = np.broadcast_to(first, (turns.count,))[outer] + np.arange(len(outer))
+        value = np.broadcast_to(first, (known.count,))[outer] + np.arange(len(outer))
         value = value - begins[outer]
-        inner = turns.some(outer).given(s.var, (value, value))
-        return _Events.joined([bounds, self.stmt(s.body, inner).by(outer)])
+        inner = known.some(outer).given(s.var, (value, value))
+        yield self.all_of(s.body, inner).by(outer)
 
-    def where(self, condition: Expr, s: Stmt, turns: _Turns, *, truth: bool = True) -> _Events:
-        """Return what a branch does in the turns that may take it."""
-        some = Ranges(turns.ranges).may_be(condition, truth=truth)
-        some = np.broadcast_to(some, (turns.count,))
-        return self.stmt(s, turns.some(some)).by(np.flatnonzero(some))
+    def branch(self, condition: Expr, s: Stmt, known: _Turns, *, truth: bool) -> Iterator[_Events]:
+        """Yield what a branch does in the turns that may take it."""
+        some = Ranges(known.ranges).may_be(condition, truth=truth)
+        some = np.broadcast_to(some, (known.count,))
+        yield self.all_of(s, known.some(some)).by(np.flatnonzero(some))
 
     def writes_output(self, s: Stmt) -> bool:
         if id(s) not in self.writes:
             self.writes[id(s)] = not self.outputs.isdisjoint(buffers_written(s))
         return self.writes[id(s)]
 
-    def reads(self, items: Sequence[Expr], turns: _Turns) -> _Events:
-        return _Events.joined([event for item in items for event in self.loads(item, turns)])
+    def reads(self, items: Sequence[Expr], known: _Turns) -> Iterator[_Events]:
+        for item in items:
+            yield from self.loads(item, known)
 
-    def loads(self, e: Expr, turns: _Turns) -> list[_Events]:
+    def loads(self, e: Expr, turns: _Turns) -> Iterator[_Events]:
         match e:
             case Load(buffer, indices):
-                inside = [event for index in indices for event in self.loads(index, turns)]
-                if buffer not in self.followed:
-                    return inside
-                return [*inside, self.access(buffer, indices, (0, 1), turns, is_write=False)]
+                yield from self.reads(indices, turns)
+                if buffer in self.followed:
+                    yield self.access(buffer, indices, (0, 1), turns, is_write=False)
             case Select(condition, then, otherwise):
-                found = self.loads(condition, turns)
+                yield from self.loads(condition, turns)
                 for branch, truth in ((then, True), (otherwise, False)):
                     some = Ranges(turns.ranges).may_be(condition, truth=truth)
                     some = np.broadcast_to(some, (turns.count,))
                     numbers = np.flatnonzero(some)
                     if len(numbers):
-                        found += [x.by(numbers) for x in self.loads(branch, turns.some(some))]
-                return found
+                        inner = turns.some(some)
+                        yield from (x.by(numbers) for x in self.loads(branch, inner))
             case _:
-                parts = children(e)
-                return [x for part in parts for x in self.loads(part, turns)]  # type: ignore[arg-type]
+                yield from self.reads(children(e), turns)  # type: ignore[arg-type]  # Exprs
 
-    def kernel(self, s: KernelCall, turns: _Turns) -> _Events:
-        given = dict(zip(s.meaning.params, s.args, strict=True))
-        found = [self.arguments(s.args, turns)]
-        for is_write, regions in ((True, s.contract.writes), (False, s.contract.reads)):
-            for region in regions:
-                arg = given[region.buffer]
-                if isinstance(arg, BufferArgument) and arg.buffer in self.followed:
-                    span = reach(region, given)
-                    event = self.access(arg.buffer, arg.indices, span, turns, is_write=is_write)
-                    found.append(event)
-        return _Events.joined(found)
-
-    def extern(self, s: ExternCall, turns: _Turns) -> _Events:
-        found = [self.arguments(s.args, turns)]
-        for is_write, used in ((True, s.function.writes), (False, s.function.reads)):
-            for param, arg in zip(s.function.params, s.args, strict=True):
-                if (
-                    isinstance(arg, BufferArgument)
-                    and param in used
-                    and arg.buffer in self.followed
-                ):
-                    assert isinstance(param, Buffer)
-                    span = 0, elements(param)
-                    event = self.access(arg.buffer, arg.indices, span, turns, is_write=is_write)
-                    found.append(event)
-        return _Events.joined(found)
-
-    def arguments(self, args: Sequence[BufferArgument | Expr], turns: _Turns) -> _Events:
-        """Return what is read to work out the arguments of a call."""
-        items = [a.indices if isinstance(a, BufferArgument) else (a,) for a in args]
-        return self.reads([e for item in items for e in item], turns)
+    def call(self, s: Call, known: _Turns) -> Iterator[_Events]:
+        if isinstance(s, Invoke):
+            raise _unknown("a layer function calls another one")
+        for arg in s.args:
+            yield from self.reads(arg.indices if isinstance(arg, BufferArgument) else (arg,), known)
+        params = s.meaning.params if isinstance(s, KernelCall) else s.function.params
+        given = dict(zip(params, s.args, strict=True))
+        for arg, region, is_write in regions(s):
+            if arg.buffer in self.followed:
+                span = reach(region, given)
+                yield self.access(arg.buffer, arg.indices, span, known, is_write=is_write)
 
     def access(
         self,

@@ -23,15 +23,11 @@ from microtir.tir.ir import (
     Buffer,
     BufferView,
     Expr,
-    For,
-    If,
     IntImm,
     Invoke,
-    Let,
     Load,
     PrimFunc,
     Scope,
-    Seq,
     Stmt,
 )
 from microtir.tir.memory_plan import (
@@ -41,7 +37,7 @@ from microtir.tir.memory_plan import (
     PlannedPool,
     StateLayout,
 )
-from microtir.tir.visitor import allocated, allocations, walk
+from microtir.tir.visitor import Rewriter, allocated, allocations, invokes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +178,8 @@ def _pinned(
     numbers = {pool.name: (number,) for number, pool in enumerate(pools)}
     return {
         arg.buffer: numbers[callees[call.function].pools[param]]
-        for call in walk(main)
-        if isinstance(call, Invoke) and callees[call.function].pools
+        for call in invokes_of(main)
+        if callees[call.function].pools
         for arg, param in zip(call.args, callees[call.function].params, strict=True)
         if isinstance(arg, BufferView)
         and isinstance(param, Buffer)
@@ -254,40 +250,42 @@ def relocate(
         spots: of each buffer the number of its block, and a byte of that.
         replaced: parameters that are none any more.
     """
-
-    def view(arg: BufferView) -> BufferView:
-        if arg.buffer not in spots:
-            return arg
-        block, offset = spots[arg.buffer]
-        return BufferView(blocks[block], arg.shape, arg.dtype, offset + arg.byte_offset)
-
-    def condition(test: Expr) -> Expr:
-        if not isinstance(test, Load) or test.buffer not in spots:
-            return test
-        block, offset = spots[test.buffer]
-        if blocks[block].dtype is DType.BOOL:
-            return Load(blocks[block], test.indices)
-        byte = Load(blocks[block], (IntImm(offset),))
-        return Binary(BinaryOp.NE, byte, IntImm(0, DType.UINT8))
-
-    def visit(statement: Stmt) -> Stmt:
-        match statement:
-            case Allocate():
-                buffers, inside = allocations(statement)
-                kept = [b for b in buffers if b.scope is not Scope.WORKSPACE]
-                return allocated(kept, visit(inside))
-            case Seq(statements):
-                return Seq(tuple(visit(s) for s in statements))
-            case For() | Let():
-                return replace(statement, body=visit(statement.body))
-            case If(test, then, otherwise):
-                other = None if otherwise is None else visit(otherwise)
-                return If(condition(test), visit(then), other)
-            case Invoke(function, args):
-                views = tuple(view(a) if isinstance(a, BufferView) else a for a in args)
-                return Invoke(function, views)
-            case _:
-                return statement
-
     kept = [param for param in main.params if param not in replaced]
-    return replace(main, params=(*kept, *blocks), body=visit(main.body))
+    body = _Relocation(blocks, spots).stmt(main.body)
+    return replace(main, params=(*kept, *blocks), body=body)
+
+
+class _Relocation(Rewriter):
+    """Puts views of blocks in the place of buffers."""
+
+    def __init__(self, blocks: Sequence[Buffer], spots: Mapping[Buffer, tuple[int, int]]) -> None:
+        self.blocks = blocks
+        self.spots = spots
+
+    def stmt(self, s: Stmt) -> Stmt:
+        match s:
+            case Allocate():
+                buffers, inside = allocations(s)
+                kept = [b for b in buffers if b.scope is not Scope.WORKSPACE]
+                return allocated(kept, self.stmt(inside))
+            case Invoke(function, args):
+                views = (self.view(a) if isinstance(a, BufferView) else a for a in args)
+                return Invoke(function, tuple(views))
+            case _:
+                return self.stmt_parts(s)
+
+    def view(self, arg: BufferView) -> BufferView:
+        if arg.buffer not in self.spots:
+            return arg
+        block, offset = self.spots[arg.buffer]
+        return BufferView(self.blocks[block], arg.shape, arg.dtype, offset + arg.byte_offset)
+
+    def expr(self, e: Expr) -> Expr:
+        """Return what a condition reads: a truth value, or a byte that is not 0."""
+        if not isinstance(e, Load) or e.buffer not in self.spots:
+            return self.expr_parts(e)
+        block, offset = self.spots[e.buffer]
+        if self.blocks[block].dtype is DType.BOOL:
+            return Load(self.blocks[block], e.indices)
+        byte = Load(self.blocks[block], (IntImm(offset),))
+        return Binary(BinaryOp.NE, byte, IntImm(0, DType.UINT8))

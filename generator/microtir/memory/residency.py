@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.memory.lifetimes import Lifetime
-from microtir.memory.moments import calls
-from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.ir import Invoke, Stmt
+from microtir.tir.execution import calls
+from microtir.tir.ir import Stmt
 from microtir.tir.memory_plan import KeptBytes
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import invokes_of
 
 Steps = npt.NDArray[np.int64]
 """The step (position of the Invoke in program order) that each moment executes."""
@@ -34,9 +33,9 @@ class Peak:
 def steps_of(body: Stmt) -> Steps:
     """Return the step of each moment of main."""
     numbers: dict[int, int] = {}
-    for number, invoke in enumerate(node for node in walk(body) if isinstance(node, Invoke)):
+    for number, invoke in enumerate(invokes_of(body)):
         numbers.setdefault(id(invoke), number)
-    return np.array([numbers[id(call)] for call, _ in calls(body, Bounds())], np.int64)
+    return np.array([numbers[id(call)] for call, _ in calls(body)], np.int64)
 
 
 def peak_of(lives: Sequence[Lifetime], steps: Steps) -> Peak:

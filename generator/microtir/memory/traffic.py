@@ -10,32 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from microtir.memory.moments import calls
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.ir import (
-    Allocate,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Expr,
-    ExternCall,
-    For,
-    If,
-    Invoke,
-    KernelCall,
-    Let,
-    Load,
-    PrimFunc,
-    Region,
-    Seq,
-    Stmt,
-    Store,
-    Var,
-)
+from microtir.tir.analysis.regions import regions
+from microtir.tir.execution import calls
+from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, Let, Load, PrimFunc, Store, Var
 from microtir.tir.visitor import walk
+from microtir.tir.walker import Call, StatementWalker
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +37,8 @@ class Traffic:
 
 
 NONE = Traffic()
+
+Move: TypeAlias = tuple[Buffer, Traffic]
 
 Array = TypeVar("Array")
 """Key that is equal for buffers that hold the same constants."""
@@ -89,7 +74,7 @@ def _calls(
 ) -> Iterator[tuple[Invoke, PrimFunc, Mapping[Buffer, Traffic]]]:
     """Yield each call of main with its callee, and what that moves from and to its own buffers."""
     known: dict[tuple[str, tuple[int, ...]], Mapping[Buffer, Traffic]] = {}
-    for call, scalars in calls(main.body, Bounds()):
+    for call, scalars in calls(main.body):
         callee = callees.get(call.function)
         if callee is not None:
             key = callee.name, scalars
@@ -99,82 +84,43 @@ def _calls(
 
 
 def _of_call(function: PrimFunc, scalars: Sequence[int]) -> Mapping[Buffer, Traffic]:
-    counter = _Counter()
     variables = [p for p in function.params if isinstance(p, Var)]
     values = zip(variables, scalars, strict=True)
-    counter.bounds.ranges.update({var: Interval(value, value) for var, value in values})
-    counter.stmt(function.body, 1)
-    return counter.found
+    counter = _Counter(Bounds({var: Interval(value, value) for var, value in values}))
+    moved: dict[Buffer, Traffic] = {}
+    for buffer, part in counter.statement(function.body, 1):
+        moved[buffer] = moved.get(buffer, NONE) + part
+    return moved
 
 
-class _Counter:
-    """Visits a body with the number of times that each part of it is executed."""
+class _Counter(StatementWalker[int, Move]):
+    """Yields what each part of a body moves, of which is known how often it is executed."""
 
-    def __init__(self) -> None:
-        self.bounds = Bounds()
-        self.found: dict[Buffer, Traffic] = {}
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
 
-    def stmt(self, s: Stmt, times: int) -> None:
-        match s:
-            case Seq(statements):
-                for inner in statements:
-                    self.stmt(inner, times)
-            case For(var, start, stop, body):
-                self.loads((start, stop), times)
-                first, last = self.bounds.of(start).low, self.bounds.of(stop).high - 1
-                if first <= last:
-                    self.bounds.ranges[var] = Interval(first, last)
-                    self.stmt(body, times * (last - first + 1))
-            case Let(var, value, body):
-                self.loads((value,), times)
-                if not value.dtype.is_float:
-                    self.bounds.ranges[var] = self.bounds.of(value)
-                self.stmt(body, times)
-            case If(condition, then, otherwise):
-                self.loads((condition,), times)
-                self.stmt(then, times)
-                if otherwise is not None:
-                    self.stmt(otherwise, times)
-            case Allocate(_, body):
-                self.stmt(body, times)
-            case Store(buffer, indices, value):
-                self.loads((*indices, value), times)
-                self.note(buffer, Traffic(written=times * buffer.dtype.bytes))
-            case KernelCall():
-                self.kernel(s, times)
-            case ExternCall():
-                self.extern(s, times)
-            case _:
-                pass
+    def loop(self, s: For, known: int) -> Iterator[Move]:
+        first, last = self.bounds.of(s.start).low, self.bounds.of(s.stop).high - 1
+        if first <= last:
+            self.bounds.ranges[s.var] = Interval(first, last)
+            yield from self.statement(s.body, known * (last - first + 1))
 
-    def loads(self, items: Sequence[Expr], times: int) -> None:
+    def inside_let(self, s: Let, known: int) -> int:
+        if not s.value.dtype.is_float:
+            self.bounds.ranges[s.var] = self.bounds.of(s.value)
+        return known
+
+    def reads(self, items: Sequence[Expr], known: int) -> Iterator[Move]:
         for item in items:
             for node in walk(item):
                 if isinstance(node, Load):
-                    self.note(node.buffer, Traffic(read=times * node.buffer.dtype.bytes))
+                    yield node.buffer, Traffic(read=known * node.buffer.dtype.bytes)
 
-    def kernel(self, s: KernelCall, times: int) -> None:
-        arguments = dict(zip(s.meaning.params, s.args, strict=True))
-        for region in s.contract.reads:
-            self.argument(arguments[region.buffer], Traffic(read=_bytes(region) * times))
-        for region in s.contract.writes:
-            self.argument(arguments[region.buffer], Traffic(written=_bytes(region) * times))
+    def store(self, s: Store, known: int) -> Iterator[Move]:
+        yield s.buffer, Traffic(written=known * s.buffer.dtype.bytes)
 
-    def extern(self, s: ExternCall, times: int) -> None:
-        for parameter, argument in zip(s.function.params, s.args, strict=True):
-            if isinstance(parameter, Buffer):
-                extents = (extent for extent in parameter.shape if isinstance(extent, int))
-                size = math.prod(extents) * parameter.dtype.bytes * times
-                is_read, is_written = parameter in s.function.reads, parameter in s.function.writes
-                self.argument(argument, Traffic(size * is_read, size * is_written))
-
-    def argument(self, argument: object, moved: Traffic) -> None:
-        if isinstance(argument, BufferArgument):
-            self.note(argument.buffer, moved)
-
-    def note(self, buffer: Buffer, moved: Traffic) -> None:
-        self.found[buffer] = self.found.get(buffer, NONE) + moved
-
-
-def _bytes(region: Region) -> int:
-    return math.prod(region.extent) * region.buffer.dtype.bytes
+    def call(self, s: Call, known: int) -> Iterator[Move]:
+        if not isinstance(s, Invoke):
+            for argument, region, is_write in regions(s):
+                size = math.prod(region.extent) * region.buffer.dtype.bytes * known
+                yield argument.buffer, Traffic(written=size) if is_write else Traffic(read=size)

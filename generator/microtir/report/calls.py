@@ -10,7 +10,7 @@ from microtir.module.program import Program
 from microtir.plan.ir import Plan, PlannedOperator
 from microtir.report import data
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc
-from microtir.tir.visitor import buffers_written, walk
+from microtir.tir.visitor import buffers_written, invokes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class LayerCalls:
     @staticmethod
     def of(program: Program) -> LayerCalls:
         """Read the calls of a program."""
-        invokes = tuple(node for node in walk(program.named_main) if isinstance(node, Invoke))
+        invokes = invokes_of(program.named_main)
         numbers = {op: number_of(op.node) for op in program.plan.operators}
         return LayerCalls(program.plan, numbers, program.functions_of_operators(), invokes)
 

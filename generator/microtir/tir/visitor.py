@@ -79,6 +79,15 @@ def allocations(s: ir.Stmt) -> tuple[tuple[ir.Buffer, ...], ir.Stmt]:
     return tuple(buffers), s
 
 
+def statements_of(s: ir.Stmt) -> Iterator[ir.Stmt]:
+    """Yield the statements that run one after another."""
+    if isinstance(s, ir.Seq):
+        for inner in s.statements:
+            yield from statements_of(inner)
+    else:
+        yield s
+
+
 def allocated(buffers: Sequence[ir.Buffer], s: ir.Stmt) -> ir.Stmt:
     """Put a statement inside Allocates, outermost first: the reverse of `allocations`."""
     for buffer in reversed(buffers):
@@ -265,6 +274,11 @@ def calls_of(function: ir.PrimFunc) -> tuple[ir.Invoke | ir.KernelCall | ir.Exte
     return tuple(
         n for n in walk(function) if isinstance(n, ir.Invoke | ir.KernelCall | ir.ExternCall)
     )
+
+
+def invokes_of(node: ir.Stmt | ir.PrimFunc) -> tuple[ir.Invoke, ...]:
+    """Return the calls of functions of the module in the order of the text."""
+    return tuple(n for n in walk(node) if isinstance(n, ir.Invoke))
 
 
 def variables_used(node: Node | ir.PrimFunc) -> tuple[ir.Var, ...]:

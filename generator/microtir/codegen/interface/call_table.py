@@ -12,8 +12,8 @@ from microtir.codegen.program import CProgram
 from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.module.ir_module import ModelInfo, PortKind
-from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Seq, Stmt
-from microtir.tir.visitor import walk
+from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Stmt
+from microtir.tir.visitor import invokes_of, statements_of
 
 MAX_NUMBER = 65535  # of a tensor, node or argument: the runtime counts in 16 bits
 UNKNOWN_COST = 2**32 - 1  # and what is more than the runtime counts
@@ -98,7 +98,7 @@ def make_table(program: CProgram, model: ModelInfo) -> CallTable:
     tensors: dict[TableTensor, int] = {}
     nodes, step = [], 0
     for statement in statements_of(program.entry.body):
-        invokes = [node for node in walk(statement) if isinstance(node, Invoke)]
+        invokes = invokes_of(statement)
         if not invokes:
             continue
         views = {
@@ -128,15 +128,6 @@ def make_table(program: CProgram, model: ModelInfo) -> CallTable:
             fix="use executor 'aot'",
         )
     return table
-
-
-def statements_of(body: Stmt) -> Iterator[Stmt]:
-    """Yield the statements that main runs one after another."""
-    if isinstance(body, Seq):
-        for statement in body.statements:
-            yield from statements_of(statement)
-    else:
-        yield body
 
 
 def _written(program: CProgram, invoke: Invoke) -> Iterator[BufferView]:

@@ -22,8 +22,8 @@ from microtir.codegen.printer.statements import parameter_text, pointer_cast
 from microtir.codegen.program import CProgram
 from microtir.dtype import DType
 from microtir.module.ir_module import ModelInfo
-from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc
-from microtir.tir.visitor import walk
+from microtir.tir.ir import Buffer, BufferView, PrimFunc
+from microtir.tir.visitor import invokes_of
 
 
 def model_entries(
@@ -264,8 +264,7 @@ def _workspace_pointers(
 
 def _views(program: CProgram) -> Iterator[tuple[int, BufferView, bool]]:
     """Yield what each step of main is given, and whether it writes that."""
-    invokes = (node for node in walk(program.entry) if isinstance(node, Invoke))
-    for step, invoke in enumerate(invokes):
+    for step, invoke in enumerate(invokes_of(program.entry)):
         written = program.written[program.callee(invoke.function)]
         for parameter, view in program.views(invoke):
             yield step, view, parameter in written

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-from microtir.codegen.interface.call_table import statements_of
 from microtir.codegen.interface.checks import model_checks, null_check
 from microtir.codegen.interface.devices import activated_name
 from microtir.codegen.interface.entry import (
@@ -26,10 +25,9 @@ from microtir.codegen.printer.layout import WIDTH, block_comment, indent
 from microtir.codegen.program import CProgram
 from microtir.module.ir_module import ModelInfo
 from microtir.plan.decisions import Decision
-from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.analysis.interval import Interval
-from microtir.tir.ir import BufferView, For, If, IntImm, Invoke, Let, Seq, Stmt
-from microtir.tir.visitor import variables_used, walk
+from microtir.tir.execution import calls
+from microtir.tir.ir import For, IntImm, Stmt
+from microtir.tir.visitor import invokes_of, statements_of, variables_used
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +88,13 @@ def _rows_by_layer(
 ) -> Counter[Decision]:
     """Return how many rows of each layer a step computes; 1 of one that knows no rows."""
     counts: Counter[Decision] = Counter()
-    for name, rows in _calls(program, step, Bounds()):
-        decision = model.decisions.get(name)
+    for call, scalars in calls(step, idle_turns=1):
+        decision = model.decisions.get(call.function)
         if decision is not None:
+            by_range = program.callee(call.function).row_range is not None
+            first, last = scalars[-2:] if by_range else (0, 0)
             # What ends a sum over rows has no decision: it is a small part of its layer.
-            counts[decision] += rows if decision in by_rows else 1
+            counts[decision] += max(0, last - first) if decision in by_rows else 1
     return counts
 
 
@@ -105,41 +105,6 @@ def _turn_of(part: StepPart, turn: int) -> Stmt:
         return part.statement
     first, dtype = part.start + turn, loop.var.dtype
     return replace(loop, start=IntImm(first, dtype), stop=IntImm(first + 1, dtype))
-
-
-def _calls(program: CProgram, s: Stmt, bounds: Bounds) -> Iterator[tuple[str, int]]:
-    """Yield the layers that a statement calls, each with the number of rows that it computes.
-
-    Of a loop that counts nothing one turn stands for all, and both sides of a branch that depends
-    on data are taken.
-    """
-    match s:
-        case Seq(statements):
-            for inner in statements:
-                yield from _calls(program, inner, bounds)
-        case Let(var, value, body):
-            if not value.dtype.is_float:
-                bounds.ranges[var] = bounds.of(value)
-            yield from _calls(program, body, bounds)
-        case For(var, start, stop, body):
-            begin, end = bounds.of(start).low, bounds.of(stop).high
-            for turn in range(begin, end if var in variables_used(body) else begin + 1):
-                bounds.ranges[var] = Interval(turn, turn)
-                yield from _calls(program, body, bounds)
-        case If(condition, then, otherwise):
-            known = bounds.of(condition)
-            if known.high:
-                yield from _calls(program, then, bounds)
-            if otherwise is not None and not known.low:
-                yield from _calls(program, otherwise, bounds)
-        case Invoke(function, args):
-            rows = 0
-            if program.callee(function).row_range is not None:
-                first, last = (bounds.of(a) for a in args[-2:] if not isinstance(a, BufferView))
-                rows = max(0, last.high - first.low)
-            yield function, rows
-        case _:
-            return
 
 
 def step_macros(program: CProgram, model: ModelInfo) -> str:
@@ -240,8 +205,8 @@ def _step_lines(program: CProgram, model: ModelInfo, requirements: Requirements)
 
 def _blocks(parts: Sequence[StepPart]) -> list[int]:
     """Return the number of the part in which each call of main is."""
-    calls = [sum(isinstance(node, Invoke) for node in walk(part.statement)) for part in parts]
-    return [number for number, n in enumerate(calls) for _ in range(n)]
+    counts = [len(invokes_of(part.statement)) for part in parts]
+    return [number for number, n in enumerate(counts) for _ in range(n)]
 
 
 def _chain(frame: MainFrame, parts: Sequence[StepPart], step: str) -> list[str]:

@@ -15,7 +15,7 @@ from microtir.codegen.program import CProgram
 from microtir.support.encoding import c_comment
 from microtir.tir.ir import Buffer, BufferView, Expr, For, If, IntImm, Invoke, PrimFunc, Seq, Stmt
 from microtir.tir.memory_plan import BufferPlacement
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import invokes_of, walk
 
 
 class MainPrinter(StatementPrinter):
@@ -49,7 +49,7 @@ class MainPrinter(StatementPrinter):
     def lines(self, s: Stmt) -> list[str]:
         if not self._is_outermost or isinstance(s, Seq):
             return self._inner_lines(s)
-        steps = range(self._step, self._step + sum(isinstance(i, Invoke) for i in walk(s)))
+        steps = range(self._step, self._step + len(invokes_of(s)))
         declared = [line for step in steps for line in self._pointers.get(step, ())]
         self._is_outermost = False
         lines = self._inner_lines(s)
@@ -78,7 +78,7 @@ class MainPrinter(StatementPrinter):
         self._bounds.ranges[s.var] = self._bounds.of(s.start).union(self._bounds.of(s.stop))
         name = self.names.define(s.var)
         value = f"const {C_TYPES[s.var.dtype]} {name} = {turn};"
-        callees = [self.program.callee(i.function) for i in walk(s) if isinstance(i, Invoke)]
+        callees = [self.program.callee(i.function) for i in invokes_of(s)]
         self._is_in_loop = True
         lines = self.lines(s.body)
         self._is_in_loop = False
@@ -96,7 +96,7 @@ class MainPrinter(StatementPrinter):
         lines = super().lines(s)
         if is_outermost:
             self._is_in_loop = False
-            callees = [self.program.callee(i.function) for i in walk(s) if isinstance(i, Invoke)]
+            callees = [self.program.callee(i.function) for i in invokes_of(s)]
             lines = [*_loop_comment(callees), *lines]
         return lines
 
@@ -204,8 +204,7 @@ def _loop_comment(callees: Sequence[PrimFunc]) -> list[str]:
 
 def views_of(main: PrimFunc | Stmt) -> Iterator[tuple[int, BufferView]]:
     """Yield every view that a call is given, with the number of the call in program order."""
-    invokes = [node for node in walk(main) if isinstance(node, Invoke)]
-    for step, invoke in enumerate(invokes):
+    for step, invoke in enumerate(invokes_of(main)):
         for argument in invoke.args:
             if isinstance(argument, BufferView):
                 yield step, argument

@@ -1,13 +1,50 @@
-"""Elements that the regions of a micro-kernel span, from the pointer that it is given."""
+"""The regions that a call touches of what it is given, and the elements that they span."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.ir import Buffer, BufferArgument, Expr, IntImm, Param, Region, Var
+from microtir.tir.ir import (
+    Buffer,
+    BufferArgument,
+    Expr,
+    ExternCall,
+    IntImm,
+    KernelCall,
+    Param,
+    Region,
+    Var,
+)
 from microtir.tir.visitor import walk
+
+
+def regions(s: KernelCall | ExternCall) -> Iterator[tuple[BufferArgument, Region, bool]]:
+    """Yield each buffer that a call is given, a region from there on, and whether it is written.
+
+    What is written comes first: any write of a micro-kernel may come before any read.
+    """
+    if isinstance(s, KernelCall):
+        params, touched = s.meaning.params, (s.contract.writes, s.contract.reads)
+    else:
+        params, function = s.function.params, s.function
+        whole = [_whole(param) for param in params if isinstance(param, Buffer)]
+        touched = (
+            tuple(region for region in whole if region.buffer in function.writes),
+            tuple(region for region in whole if region.buffer in function.reads),
+        )
+    given = dict(zip(params, s.args, strict=True))
+    for is_write, some in zip((True, False), touched, strict=True):
+        for region in some:
+            argument = given[region.buffer]
+            if isinstance(argument, BufferArgument):
+                yield argument, region, is_write
+
+
+def _whole(buffer: Buffer) -> Region:
+    extents = tuple(dim for dim in buffer.shape if isinstance(dim, int))
+    return Region(buffer, (IntImm(0),) * len(extents), extents)
 
 
 def reach(region: Region, given: Mapping[Param, BufferArgument | Expr]) -> tuple[int, int]:
