@@ -29,10 +29,10 @@ def answers(name: str) -> str | None:
     if folders[:1] != ["operators"]:
         return None
     shared = folders == ["operators", "common"]
-    if last == "meaning" or (shared and last in ("linear_meaning", "arrays")):
+    if last == "meaning" or (shared and (last == "arrays" or last.endswith("_meaning"))):
         return "meaning"
-    is_formula = last == "formula" or (shared and last in ("arithmetic", "windows"))
-    return "formula" if is_formula else None
+    of_te = last in ("arithmetic", "windows") or last.endswith("_formula")
+    return "formula" if last == "formula" or (shared and of_te) else None
 
 
 def test_package_keeps_to_its_layers() -> None:

@@ -32,6 +32,7 @@ class OperatorRecord:
             of its meaning needs none for int8, and one that is a view needs none at all.
         tflite: readers of the operators of TFLite files that become this one.
         function: what computes it in the place of a formula, if the whole function is written.
+        onnx: the operator of ONNX files that becomes this one as it is, if it has a row.
     """
 
     definition: Definition
@@ -39,6 +40,7 @@ class OperatorRecord:
     formula: Formula | None = None
     tflite: tuple[TfliteReader, ...] = ()
     function: WrittenFunction | None = None
+    onnx: str = ""
 
     @property
     def op(self) -> type[Operator]:

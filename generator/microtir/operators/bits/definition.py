@@ -1,16 +1,11 @@
-"""Define operators on bits, of which those on integers broadcast as numpy: attributes and rules."""
+"""Define the attributes of operators on bits, of which those on integers broadcast as numpy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from microtir.dtype import DType
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import UNUSED
-from microtir.operators.common.shapes import broadcast_shape
-from microtir.operators.common.types import TypeRule, TypeSignature, equal_types
-from microtir.operators.definition import Definition, Trait
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +38,3 @@ class OrderedBits(Operator):
     """
 
     name: ClassVar[str] = "ordered_bits"
-
-
-def _binary(op: type[Operator]) -> Definition:
-    return Definition(
-        op,
-        types=equal_types(DType.INT32, DType.INT64),
-        quantization=UNUSED,
-        shapes=broadcast_shape,
-        inputs=(2, 2),
-        traits=frozenset({Trait.ELEMENTWISE}),
-    )
-
-
-DEFINITIONS = (
-    _binary(BitwiseAnd),
-    _binary(BitwiseOr),
-    _binary(BitwiseXor),
-    Definition(
-        BitCast,
-        types=TypeRule((
-            TypeSignature((DType.FLOAT32,), DType.INT32),
-            TypeSignature((DType.INT32,), DType.FLOAT32),
-        )),
-        quantization=UNUSED,
-        traits=frozenset({Trait.ELEMENTWISE}),
-    ),
-    Definition(
-        OrderedBits,
-        types=TypeRule((TypeSignature((DType.FLOAT32,), DType.INT32),)),
-        quantization=UNUSED,
-        traits=frozenset({Trait.ELEMENTWISE}),
-    ),
-)  # fmt: skip

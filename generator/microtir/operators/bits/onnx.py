@@ -6,11 +6,12 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
-from microtir.graph.operator import Operator
-from microtir.operators.bits.definition import BitCast, BitwiseAnd, BitwiseOr, BitwiseXor
+from microtir.operators import bits
+from microtir.operators.bits.definition import BitCast, BitwiseXor
 from microtir.operators.common.onnx_arithmetic import at_most, both, choose, div, less, mul
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_types import cast, emit_wide, onnx_type, plain_wide, widened
+from microtir.operators.common.onnx_rows import readers_of
+from microtir.operators.common.onnx_types import cast, emit_wide, onnx_type, widened
 from microtir.operators.division.definition import Div
 from microtir.operators.indexing.definition import Gather
 
@@ -72,14 +73,8 @@ def bit_cast(node: OnnxNode) -> Tensor:
     return node.emit(BitCast(), cast(node, x, DType.INT32), dtype=DType.FLOAT32)
 
 
-def _pair(name: str, op: Operator) -> OnnxReader:
-    return OnnxReader(name, plain_wide(op), (2, 2))
-
-
 ONNX_READERS = (
-    _pair("BitwiseAnd", BitwiseAnd()),
-    _pair("BitwiseOr", BitwiseOr()),
-    _pair("BitwiseXor", BitwiseXor()),
+    *readers_of(bits.RECORDS),
     OnnxReader("BitwiseNot", invert),
     OnnxReader("BitShift", shift, (2, 2), ("direction",)),
     OnnxReader("BitCast", bit_cast, attributes=("to",)),

@@ -11,10 +11,7 @@ from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.multiplier import QuantizedMultiplier, quantize_multiplier
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import OWN_IF_NARROW, UNUSED, QuantizationRule
-from microtir.operators.common.shapes import broadcast_shape
-from microtir.operators.common.types import converting
-from microtir.operators.definition import Definition, Trait
+from microtir.operators.common.quantization import OWN_IF_NARROW, QuantizationRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ def compared_params(operand: TensorType) -> ComparedParams:
     return ComparedParams(operand.quant.zero_point, quantize_multiplier(operand.quant.scale))
 
 
-def _multipliers(node: Node) -> Iterator[Problem]:
+def multipliers(node: Node) -> Iterator[Problem]:
     """Find scales of 1 or more, for which tflite-micro stops the program."""
     for tensor in node.inputs:
         rescaled = is_rescaled(node.op, tensor.type)
@@ -107,42 +104,8 @@ def _own_if_rescaled(node: Node) -> Iterator[Problem]:
         yield from OWN_IF_NARROW.check(node)
 
 
-_EQUALITY = QuantizationRule(_own_if_rescaled, f"{OWN_IF_NARROW.words}; int16 may be without")
-_ORDER = QuantizationRule(
+EQUALITY = QuantizationRule(_own_if_rescaled, f"{OWN_IF_NARROW.words}; int16 may be without")
+ORDER = QuantizationRule(
     _own_if_rescaled, f"{OWN_IF_NARROW.words}, nor in int16, of which stored values are compared"
 )
-
-_NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
-_BOOL = (DType.BOOL,)
-
-
-def _condition(
-    op: type[Operator], operands: tuple[DType, ...], inputs: int = 2, limits: str = ""
-) -> Definition:
-    is_comparison = issubclass(op, Comparison)
-    compared = _EQUALITY if issubclass(op, Equal | NotEqual) else _ORDER
-    return Definition(
-        op,
-        types=converting(*((dtype, DType.BOOL) for dtype in operands)),
-        quantization=compared if is_comparison else UNUSED,
-        shapes=broadcast_shape,
-        inputs=(inputs, inputs),
-        multipliers=_multipliers if is_comparison else None,
-        traits=frozenset({Trait.ELEMENTWISE}),
-        limits=limits,
-    )
-
-
-_SCALES = "scales that count below 1"
-
-DEFINITIONS = (
-    _condition(Equal, (*_NUMBERS, DType.BOOL), limits=_SCALES),
-    _condition(NotEqual, (*_NUMBERS, DType.BOOL), limits=_SCALES),
-    _condition(Greater, _NUMBERS, limits=_SCALES),
-    _condition(GreaterEqual, _NUMBERS, limits=_SCALES),
-    _condition(Less, _NUMBERS, limits=_SCALES),
-    _condition(LessEqual, _NUMBERS, limits=_SCALES),
-    _condition(LogicalAnd, _BOOL),
-    _condition(LogicalOr, _BOOL),
-    _condition(LogicalNot, _BOOL, inputs=1),
-)
+"""Rules of EQUAL and NOT_EQUAL, and of the other comparisons."""

@@ -9,19 +9,10 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
+from microtir.operators import conditions
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_types import emit_wide
-from microtir.operators.conditions.definition import (
-    Equal,
-    Greater,
-    GreaterEqual,
-    Less,
-    LessEqual,
-    LogicalAnd,
-    LogicalNot,
-    LogicalOr,
-    NotEqual,
-)
+from microtir.operators.conditions.definition import Equal, Less, LogicalOr, NotEqual
 
 
 def _true_or_false(op: Operator) -> Callable[[OnnxNode], Tensor]:
@@ -46,15 +37,12 @@ def is_infinite(node: OnnxNode) -> Tensor:
 
 
 ONNX_READERS = (
-    OnnxReader("Equal", _true_or_false(Equal()), (2, 2)),
-    OnnxReader("Greater", _true_or_false(Greater()), (2, 2)),
-    OnnxReader("GreaterOrEqual", _true_or_false(GreaterEqual()), (2, 2)),
-    OnnxReader("Less", _true_or_false(Less()), (2, 2)),
-    OnnxReader("LessOrEqual", _true_or_false(LessEqual()), (2, 2)),
-    OnnxReader("And", _true_or_false(LogicalAnd()), (2, 2)),
-    OnnxReader("Or", _true_or_false(LogicalOr()), (2, 2)),
+    *(
+        OnnxReader(record.onnx, _true_or_false(record.op()), record.definition.inputs)
+        for record in conditions.RECORDS
+        if record.onnx
+    ),
     OnnxReader("Xor", _true_or_false(NotEqual()), (2, 2)),
     OnnxReader("IsNaN", is_nan),
     OnnxReader("IsInf", is_infinite, attributes=("detect_negative", "detect_positive")),
-    OnnxReader("Not", _true_or_false(LogicalNot())),
 )

@@ -1,4 +1,4 @@
-"""Define functions of one element that are no activations, by their types and parameters."""
+"""Define functions of one element that are no activations: attributes, parameters and rules."""
 
 from __future__ import annotations
 
@@ -27,15 +27,8 @@ from microtir.operators.common.multiplier import (
     quantize_multiplier,
     quantized_ratio,
 )
-from microtir.operators.common.problem import Problem, Rule
-from microtir.operators.common.quantization import (
-    OWN_SYMMETRIC_INT16,
-    QUANTIZED_OR_NOT_INT16,
-    UNUSED,
-    QuantizationRule,
-)
-from microtir.operators.common.types import COMPUTED_16, QUANTISED, TypeRule, equal_types
-from microtir.operators.definition import Definition, Trait
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.types import QUANTISED
 from microtir.tir.ir import Array
 
 
@@ -210,7 +203,8 @@ def may_leave_float32(node: Node) -> bool:
     return bool(c_leaves_undefined(made.dtype, function, Affine.of(given), Affine.of(made)).any())
 
 
-def _abs_multipliers(node: Node) -> Iterator[Problem]:
+def abs_multipliers(node: Node) -> Iterator[Problem]:
+    """Find a ratio of scales that has no fixed-point form."""
     x = node.inputs[0].type
     if x.quantization is None or x.dtype is DType.INT32:
         return
@@ -223,50 +217,9 @@ def _abs_multipliers(node: Node) -> Iterator[Problem]:
 _MOST_RSQRT_SHIFT = 10  # with RSQRT_SHIFT bits an int32 is full
 
 
-def _rsqrt_multipliers(node: Node) -> Iterator[Problem]:
+def rsqrt_multipliers(node: Node) -> Iterator[Problem]:
+    """Find scales by which roots leave the range of the multiplier."""
     shift = rsqrt_params(node.inputs[0].type, node.output.type).multiplier.shift
     if not -31 <= shift <= _MOST_RSQRT_SHIFT:
         ends = f"2^{-31 + RSQRT_SHIFT} to 2^{_MOST_RSQRT_SHIFT + RSQRT_SHIFT}"
         yield Problem("1 / (sqrt(input scale) * output scale) is out of range", ends)
-
-
-_F32, _I8, _I16 = DType.FLOAT32, DType.INT8, DType.INT16
-_I32, _I64 = DType.INT32, DType.INT64
-_FLOAT = equal_types(_F32)
-_STORED = frozenset({Trait.STORED})
-
-
-def _function(
-    op: type[Operator],
-    types: TypeRule = _FLOAT,
-    quantization: QuantizationRule = UNUSED,
-    multipliers: Rule | None = None,
-    traits: frozenset[Trait] = frozenset(),
-) -> Definition:
-    tabulated = (Trait.TABULATED,) if types.accepts((_I8,), (_I8,)) else ()
-    return Definition(
-        op,
-        types=types,
-        quantization=quantization,
-        multipliers=multipliers,
-        traits=frozenset({Trait.ELEMENTWISE, *tabulated}) | traits,
-    )
-
-
-DEFINITIONS = (
-    _function(Abs, equal_types(_F32, _I8, _I16, _I32), QUANTIZED_OR_NOT_INT16, _abs_multipliers),
-    _function(Neg, equal_types(_F32, _I8, _I16, _I32, _I64), traits=_STORED),
-    _function(Sign, equal_types(_F32, _I32)),
-    _function(Square),
-    _function(Sqrt, COMPUTED_16, OWN_SYMMETRIC_INT16),
-    _function(Rsqrt, COMPUTED_16, OWN_SYMMETRIC_INT16, _rsqrt_multipliers),
-    _function(Exp, COMPUTED_16, OWN_SYMMETRIC_INT16),
-    _function(Log, COMPUTED_16, OWN_SYMMETRIC_INT16),
-    _function(Erf),
-    _function(Sin),
-    _function(Cos),
-    _function(Floor),
-    _function(Ceil),
-    _function(Round),
-    _function(ZerosLike, equal_types(_F32, _I8, _I32, _I64)),
-)

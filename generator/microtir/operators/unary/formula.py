@@ -2,94 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TypeAlias
-
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import centred, requantise
+from microtir.operators.common.elementwise_formula import Scalar
 from microtir.operators.common.erfc_formula import erfc
-from microtir.operators.common.formula import Formula, FormulaContext
 from microtir.operators.common.inverse_sqrt_formula import inverse_square_root
 from microtir.operators.common.lookup_formula import Int16Table
-from microtir.operators.unary.definition import (
-    RSQRT_SHIFT,
-    Abs,
-    Ceil,
-    Cos,
-    Erf,
-    Exp,
-    Floor,
-    Log,
-    Neg,
-    Round,
-    Rsqrt,
-    Sign,
-    Sin,
-    Sqrt,
-    Square,
-    ZerosLike,
-    abs_params,
-    int16_table,
-    rsqrt_params,
-)
-
-Scalar: TypeAlias = Callable[[te.Expr], te.Expr]
+from microtir.operators.unary import definition as unary
 
 
-def _function(
-    real: Scalar, of_stored: Callable[[Node], Scalar] | None = None, cost: int = 20
-) -> Formula:
-    """Compute a function of one element, at a cost each; the argument is evaluated once.
-
-    Args:
-        real: the function of a FLOAT32.
-        of_stored: gives the function of a node's integers.
-        cost: of an element.
-    """
-
-    def compute(layer: FormulaContext) -> None:
-        node, x = layer.node, layer.image(0)
-        dtype = node.output.dtype
-        function = real
-        if not dtype.is_float:
-            assert of_stored is not None
-            function = of_stored(node)
-        layer.rows(lambda *at: te.cast(dtype, function(te.bind("value", x.at(*at)))))
-
-    return Formula(compute, cost)
-
-
-def _negated(x: te.Expr) -> te.Expr:
+def negated(x: te.Expr) -> te.Expr:
     """Return -x; of the least integer it is that integer, as in two's complement."""
     least = te.const(x.dtype.min, x.dtype)
     return te.select(x == least, x, -x)
 
 
-def _neg_stored(_node: Node) -> Scalar:
-    return _negated
-
-
-def _sign(x: te.Expr) -> te.Expr:
+def sign(x: te.Expr) -> te.Expr:
     """Return -1, 0 or 1, and NaN as it is."""
     one = te.const(1, x.dtype)
     return te.select(x > 0, one, te.select(x < 0, -one, x))
 
 
-def _erf(x: te.Expr) -> te.Expr:
+def erf(x: te.Expr) -> te.Expr:
+    """Return the error function, by its complement of the magnitude."""
     one = te.const(1.0, DType.FLOAT32)
     return (one - erfc(te.abs(x))) * te.select(x < 0.0, -one, one)
 
 
-def _abs_stored(node: Node) -> Scalar:
+def abs_stored(node: Node) -> Scalar:
+    """Return ABS of stored values, which are no real numbers where nothing is quantised."""
     source, output = node.inputs[0].type, node.output.type
     if source.dtype is DType.INT32 or source.quantization is None:
-        return lambda x: te.select(x < 0, _negated(x), x)
-    assert isinstance(node.op, Abs)
-    params = abs_params(node.op, source, output)
+        return lambda x: te.select(x < 0, negated(x), x)
+    assert isinstance(node.op, unary.Abs)
+    params = unary.abs_params(node.op, source, output)
 
     def function(x: te.Expr) -> te.Expr:
         size = te.abs(te.bind("centred", centred(x, params.input_zero_point)))
@@ -100,7 +48,8 @@ def _abs_stored(node: Node) -> Scalar:
     return function
 
 
-def _sqrt_stored(node: Node) -> Scalar:
+def sqrt_stored(node: Node) -> Scalar:
+    """Return SQRT of stored values."""
     output = node.output.type
     source, result = node.inputs[0].type.quant, output.quant
     # Clamped before the conversion: C leaves a float outside the integer undefined.
@@ -114,48 +63,30 @@ def _sqrt_stored(node: Node) -> Scalar:
     return function
 
 
-def _rsqrt_stored(node: Node) -> Scalar:
+def rsqrt_stored(node: Node) -> Scalar:
+    """Return RSQRT of stored values."""
     output = node.output.type
-    params = rsqrt_params(node.inputs[0].type, output)
+    params = unary.rsqrt_params(node.inputs[0].type, output)
     low, high = output.dtype.min, output.dtype.max
 
     def function(x: te.Expr) -> te.Expr:
         size = te.bind("centred", centred(x, params.input_zero_point))
         multiplier, shift = inverse_square_root(size)
-        root = te.multiply_by_quantized_multiplier(1, multiplier, shift + RSQRT_SHIFT)
+        root = te.multiply_by_quantized_multiplier(1, multiplier, shift + unary.RSQRT_SHIFT)
         scaled = requantise(root, params.multiplier) + params.output_zero_point
         return te.maximum(te.clamp(scaled, low, high), te.select(size > 0, low, high))
 
     return function
 
 
-def _table_stored(node: Node) -> Scalar:
+def table_stored(node: Node) -> Scalar:
+    """Return EXP or LOG of int16 by its table."""
     op = node.op
-    assert isinstance(op, Exp | Log)
-    table = Int16Table(int16_table(op, node.inputs[0].type, node.output.type))
+    assert isinstance(op, unary.Exp | unary.Log)
+    table = Int16Table(unary.int16_table(op, node.inputs[0].type, node.output.type))
     return table.at
 
 
-def _zero(x: te.Expr) -> te.Expr:
+def zero(x: te.Expr) -> te.Expr:
+    """Return 0 of the type of x."""
     return te.const(0, x.dtype)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        Abs: _function(te.abs, _abs_stored, 6),
-        Neg: _function(lambda x: -x, _neg_stored, 6),
-        Sign: _function(_sign, lambda _node: _sign, 8),
-        Square: _function(lambda x: x * x, cost=8),
-        Sqrt: _function(te.sqrt, _sqrt_stored, 30),
-        Rsqrt: _function(lambda x: te.const(1.0, DType.FLOAT32) / te.sqrt(x), _rsqrt_stored, 60),
-        Exp: _function(te.exp, _table_stored, 60),
-        Log: _function(te.log, _table_stored, 60),
-        Erf: _function(_erf, cost=90),
-        Sin: _function(te.sin, cost=60),
-        Cos: _function(te.cos, cost=60),
-        Floor: _function(te.floor),
-        Ceil: _function(te.ceil),
-        Round: _function(te.round_half_to_even),
-        ZerosLike: _function(_zero, lambda _node: _zero, 3),
-    }
-)
