@@ -31,6 +31,7 @@ from microtir.projects import generate
 from microtir.projects.remote import run_samples
 from microtir.rewrite import reference
 from microtir.search.external import choose_external
+from microtir.support import code_templates
 from tests.support.c_compilers import HOST_COMPILERS, strict_problems
 from tests.support.command import Command
 from tests.support.operator_cases import generate as generate_case
@@ -158,6 +159,18 @@ def test_only_needed_files_are_copied() -> None:
     assert (STAND_IN / "Source" / "arm_convolve.c").read_text() == artifact.source(
         "cmsis_nn/arm_convolve.c"
     )
+
+
+def test_calls_are_printed_with_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes over the graph and lowering render no template: a call is data until codegen."""
+    module = IRModule(graph=quantised_graph()).with_configuration(config())
+    with monkeypatch.context() as patched:
+        patched.setattr(code_templates, "make_environment", None)
+        code_templates._installed.cache_clear()
+        lowered = microtir.lower(module)
+    artifact = microtir.build(lowered)
+    assert externs(artifact) == [True, True]
+    assert artifact.sources == microtir.build(module).sources
 
 
 def test_output_does_not_name_the_folder() -> None:

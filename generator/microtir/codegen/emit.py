@@ -39,7 +39,7 @@ from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.microtvm.abi import abi_files, abi_parameters, abi_parts, params_name
 from microtir.codegen.printer.constants import value_lines
 from microtir.codegen.printer.expressions import Requirements
-from microtir.codegen.printer.externs import extern_files, prototype
+from microtir.codegen.printer.externs import extern_files, prototype, text_of
 from microtir.codegen.printer.functions import FunctionText, function_text, merges
 from microtir.codegen.printer.helpers import with_dependencies
 from microtir.codegen.printer.intrinsics import support_text
@@ -189,7 +189,7 @@ def _fingerprint(program: CProgram, functions: list[FunctionText], metadata: Met
         digest.update(text.encode())
     for extern in program.externs:
         for source in extern.sources:
-            digest.update(source.text.encode())
+            digest.update(text_of(source).encode())
     for array in program.constants:
         digest.update(array.declaration.encode())
         digest.update(array.data.tobytes())

@@ -10,7 +10,7 @@ from microtir.dtype import DType
 from microtir.external.interface import Code, Hooks, Library, Match
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Array
-from microtir.support.code_templates import render
+from microtir.tir.extern import CTemplate
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,
@@ -69,17 +69,19 @@ def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) 
     )
 
 
-def call_body(body: str, device: Device | None, hooks: Hooks | None = None) -> str:
+def call_body(
+    body: str | CTemplate, device: Device | None, hooks: Hooks | None = None
+) -> CTemplate:
     """Return the function's statements: the call, between waking a device and releasing it."""
     around = device or hooks
-    return render(
-        "external/call.c.j2",
-        body=body.strip("\n"),
-        open=around.open if around else "",
-        close=around.close if around else "",
-        parameter="void *context" if device else "void",
-        argument="device" if device else "",
-    )
+    values = {
+        "body": body.strip("\n") if isinstance(body, str) else body,
+        "open": around.open if around else "",
+        "close": around.close if around else "",
+        "parameter": "void *context" if device else "void",
+        "argument": "device" if device else "",
+    }
+    return CTemplate("external/call.c.j2", values)
 
 
 def _meaning(match: Match) -> Callable[..., None]:

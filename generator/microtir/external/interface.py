@@ -16,7 +16,7 @@ from microtir.graph.ir import Array, Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.rewrite.facts.macs import macs
 from microtir.support.names import c_name
-from microtir.tir.ir import Device, ExternSource
+from microtir.tir.extern import CTemplate, Device, ExternSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ class Code:
     Args:
         body: statements, indented once, that leave 0 or an error in the `int32_t status`, which is
             0 before. They see the inputs as `x` (`x0`, `x1`, … if there are several), the output
-            as `y`, the constants by their names, and `uint8_t *scratch`; all are pointers.
+            as `y`, the constants by their names, and `uint8_t *scratch`; all are pointers. Of a
+            CTemplate they are printed when the program is.
         constants: arrays that are stored with the weights.
         scratch_bytes: of the workspace, aligned to 8 bytes, for this call alone.
         includes: headers in the quotes of C, as paths beside the generated sources.
@@ -83,7 +84,7 @@ class Code:
         stack_bytes: what the call takes on the stack.
     """
 
-    body: str
+    body: str | CTemplate
     constants: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     scratch_bytes: int = 0
     includes: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -18,6 +18,21 @@ class SourceKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class CTemplate:
+    """C that codegen prints: a template, and the values that it speaks of.
+
+    `template` is a path below the folder of templates. A value may be a CTemplate: that stands
+    for what it prints.
+    """
+
+    template: str
+    values: Mapping[str, object]
+
+    def __hash__(self) -> int:
+        return hash(self.template)  # equal ones have equal values, which need no hash
+
+
+@dataclass(frozen=True, slots=True)
 class ExternSource:
     """A C file that a program with an ExternFunction is compiled with.
 
@@ -27,7 +42,7 @@ class ExternSource:
     """
 
     path: str
-    text: str
+    text: str | CTemplate
     kind: SourceKind = SourceKind.FILE
     includes: tuple[str, ...] = ()
 

@@ -9,7 +9,7 @@ from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
 from microtir.errors import UsageError
 from microtir.support.code_templates import render
-from microtir.tir.ir import ExternFunction, ExternSource, SourceKind
+from microtir.tir.extern import CTemplate, ExternFunction, ExternSource, SourceKind
 
 
 def prototype(extern: ExternFunction) -> str:
@@ -19,6 +19,16 @@ def prototype(extern: ExternFunction) -> str:
     parameters += ["void *device"] if extern.device else []
     result = "int32_t" if extern.returns_status else "void"
     return "\n".join(signature(f"{result} {extern.name}", parameters))
+
+
+def text_of(source: ExternSource) -> str:
+    """Return the C of a file, or of a part of it."""
+    return source.text if isinstance(source.text, str) else _printed(source.text)
+
+
+def _printed(text: CTemplate) -> str:
+    inner = {k: _printed(v).strip("\n") for k, v in text.values.items() if isinstance(v, CTemplate)}
+    return render(text.template, **{**text.values, **inner})
 
 
 def extern_files(program: CProgram) -> tuple[SourceFile, ...]:
@@ -33,8 +43,8 @@ def extern_files(program: CProgram) -> tuple[SourceFile, ...]:
     parts: dict[str, dict[tuple[ExternFunction, ExternSource], None]] = {}
     for extern in program.externs:
         for source in extern.sources:
-            whole = source.kind is SourceKind.FILE
-            if whole and files.setdefault(source.path, source.text) == source.text:
+            whole, text = source.kind is SourceKind.FILE, text_of(source)
+            if whole and files.setdefault(source.path, text) == text:
                 clash = source.path in taken or source.path in parts
             else:
                 clash = whole or source.path in taken or source.path in files
@@ -55,7 +65,7 @@ def _joined(parts: tuple[tuple[ExternFunction, ExternSource], ...]) -> str:
     functions = [
         {
             "prototype": prototype(extern),
-            "text": source.text.strip("\n"),
+            "text": text_of(source).strip("\n"),
             "is_body": source.kind is SourceKind.BODY,
         }
         for extern, source in parts

@@ -19,7 +19,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.softmax.definition import Softmax
 from microtir.rewrite.facts.sums import fits
-from microtir.support.code_templates import render
+from microtir.tir.extern import CTemplate
 
 _STACK = 1024  # bytes: the deepest chain of its kernels takes less
 
@@ -57,7 +57,7 @@ def _rule(kernel: _Kernel, sources: Sources) -> Rule:
     def emit(match: Match) -> Code:
         call = kernel.call(match)
         return Code(
-            body=render(f"external/cmsis_nn/{call.template}.c.j2", **call.values),
+            body=CTemplate(f"external/cmsis_nn/{call.template}.c.j2", call.values),
             constants=call.constants,
             scratch_bytes=call.scratch_bytes,
             includes=(f"{FOLDER}/arm_nnfunctions.h",),

@@ -62,24 +62,25 @@ def read_sources(path: str) -> Sources:
         )
     include = root / "Include"
     headers = tuple(
-        _source(file, f"{FOLDER}/{file.relative_to(include).as_posix()}")
+        ExternSource(f"{FOLDER}/{file.relative_to(include).as_posix()}", _text(file))
         for file in sorted(include.rglob("*.h"))
     )
     files: dict[str, ExternSource] = {}
     uses: dict[str, frozenset[str]] = {}
     homes: dict[str, str] = {}
     for file in sorted((root / "Source").rglob("*.c")):
-        files[file.name] = _source(file, f"{FOLDER}/{file.name}")
-        code = _COMMENT.sub(" ", files[file.name].text)
+        text = _text(file)
+        files[file.name] = ExternSource(f"{FOLDER}/{file.name}", text)
+        code = _COMMENT.sub(" ", text)
         uses[file.name] = frozenset(_NAME.findall(code))
         for function in _DEFINITION.findall(code):
             homes.setdefault(function, file.name)
     return Sources(headers, files, uses, homes)
 
 
-def _source(file: Path, path: str) -> ExternSource:
+def _text(file: Path) -> str:
     try:
-        return ExternSource(path, file.read_text(encoding="utf-8"))
+        return file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ToolError(f"cannot be read: {reason}", where=str(file)) from None

@@ -22,7 +22,7 @@ from microtir.operators.custom import custom_record
 from microtir.operators.custom.definition import Custom
 from microtir.operators.npu.definition import ALIGNMENT, EthosU
 from microtir.rewrite.reference import evaluate
-from microtir.support.code_templates import render
+from microtir.tir.extern import CTemplate
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,
@@ -181,27 +181,26 @@ class _Layer:
         ]
         reserved = "ethosu_reserve_driver()" if driver.device is None else "device"
         handle = reserved if has_handle else ""
-        body = render(
-            "external/ethos_u.c.j2",
-            count=len(addresses),
-            addresses=[{"text": text, "size": size} for text, size in addresses],
-            inputs=[
+        values = {
+            "count": len(addresses),
+            "addresses": [{"text": text, "size": size} for text, size in addresses],
+            "inputs": [
                 {"name": names[t], "offset": at, "size": t.type.bytes}
                 for t, at in zip(given, op.given, strict=True)
             ],
-            outputs=[
+            "outputs": [
                 {"name": f"y{n}", "offset": at, "size": t.type.bytes}
                 for n, (t, at) in enumerate(zip(self.node.outputs, op.results, strict=True))
             ],
-            invoke=str(driver.invoke),
-            arguments=", ".join(arguments),
-            handle=handle,
-            is_reserved=driver.device is None,
-            of_driver=op.fast_scratch if driver.has_fast_scratch else 0,
-        )
+            "invoke": str(driver.invoke),
+            "arguments": ", ".join(arguments),
+            "handle": handle,
+            "is_reserved": driver.device is None,
+            "of_driver": op.fast_scratch if driver.has_fast_scratch else 0,
+        }
         return ExternSource(
             f"{driver.prefix}_ethos_u.c",
-            call_body(body, driver.device),
+            call_body(CTemplate("external/ethos_u.c.j2", values), driver.device),
             SourceKind.BODY,
             ("<string.h>", "ethosu_driver.h"),
         )
@@ -212,7 +211,7 @@ class _Layer:
         if device is None:
             return ()
         hooks = [device.activate, device.open, device.close, device.deactivate]
-        text = render("external/ethos_u_device.c.j2", hooks=hooks)
+        text = CTemplate("external/ethos_u_device.c.j2", {"hooks": hooks})
         return (ExternSource(f"{self.driver.prefix}_ethos_u_device.c", text),)
 
     def _addresses(self) -> list[tuple[str, int]]:
