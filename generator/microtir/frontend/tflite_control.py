@@ -23,15 +23,7 @@ from microtir.graph.ir import Node, SourceLocation, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
 from microtir.operators.common.tflite_schema import BuiltinOperator
-from microtir.operators.control.definition import (
-    EndIf,
-    EndRepeat,
-    Guard,
-    Otherwise,
-    PutItem,
-    Repeat,
-    Then,
-)
+from microtir.operators.control import definition as control
 from microtir.operators.movement.definition import Relabel, Reshape
 from microtir.operators.state.definition import Assign
 
@@ -179,9 +171,9 @@ class Control:
             )
         changed = frozenset().union(*(self._reader.assigned(n, rest) for n in branches))
         scopes = [Scope(changed, self._reader.scope) for _ in branches]
-        begin = self._node(Then(), (flag,), [("then", flag.type)])
+        begin = self._node(control.Then(), (flag,), [("then", flag.type)])
         then, first = self._branch(branches[0], "then", rest, wanted, scopes[0])
-        middle = self._node(Otherwise(), begin.outputs, [("otherwise", flag.type)])
+        middle = self._node(control.Otherwise(), begin.outputs, [("otherwise", flag.type)])
         otherwise, second = self._branch(branches[1], "else", rest, wanted, scopes[1])
         held = self._held(scopes)
         for nodes, results, number in ((then, first, 0), (otherwise, second, 1)):
@@ -189,7 +181,7 @@ class Control:
             nodes += kept
             results += [node.output for node in kept]
         named = [(f"result_{n}", t.type) for n, t in enumerate(first)]
-        end = self._node(EndIf(), (*middle.outputs, *first, *second), named)
+        end = self._node(control.EndIf(), (*middle.outputs, *first, *second), named)
         for (cell, _), value in zip(held, end.outputs[len(wanted) :], strict=True):
             cell.current = value
         return [begin, *then, middle, *otherwise, end], list(end.outputs[: len(wanted)])
@@ -295,7 +287,7 @@ class Control:
         scope = Scope(reader.assigned(number, given), reader.scope, is_loop=True)
         first = [self._assign(given[position], "first") for position in carried]
         types = [(f"turn_{position}", given[position].type) for position in carried]
-        begin = self._node(Repeat(loop.terms.turns), [node.output for node in first], types)
+        begin = self._node(control.Repeat(loop.terms.turns), [node.output for node in first], types)
         inside = list(given)
         for position, tensor in zip(carried, begin.outputs, strict=True):
             inside[position] = tensor
@@ -304,7 +296,7 @@ class Control:
             condition = loop.options.cond_subgraph_index
             label = f"{self._label}_condition"
             guard, (flag,) = reader.inline(condition, label, inside, [0], scope, self._source)
-            guard.append(self._node(Guard(), (flag,), [("goes_on", flag.type)]))
+            guard.append(self._node(control.Guard(), (flag,), [("goes_on", flag.type)]))
         body, results = reader.inline(
             number, f"{self._label}_body", inside, carried, scope, self._source
         )
@@ -322,7 +314,7 @@ class Control:
         ends += [(f"end_{n}", cell.before.type) for n, (_, cell) in enumerate(held, len(given))]
         kept = (*begin.outputs, *(node.output for node in last))
         flags = guard[-1].outputs if guard else ()
-        end = self._node(EndRepeat(bool(guard)), (*flags, *kept), ends)
+        end = self._node(control.EndRepeat(bool(guard)), (*flags, *kept), ends)
         for (outer, _), value in zip(held, end.outputs[len(carried) :], strict=True):
             outer.current = value
         nodes = [*first, begin, *guard, *body, *last, end]
@@ -335,7 +327,9 @@ class Control:
 
         A list gets an item in its place.
         """
-        makers = {t: node for node in body for t in node.outputs if isinstance(node.op, PutItem)}
+        makers = {
+            t: node for node in body for t in node.outputs if isinstance(node.op, control.PutItem)
+        }
         last: list[Node] = []
         for old, new in zip(before, results, strict=True):
             maker = makers.get(new)

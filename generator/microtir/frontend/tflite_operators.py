@@ -10,12 +10,8 @@ from microtir.errors import UsageError
 from microtir.frontend.tflite_subgraphs import CONTROL_OPTIONS
 from microtir.frontend.tflite_variables import VARIABLE_OPTIONS
 from microtir.operators import OPERATORS, OperatorRecord
+from microtir.operators.common import tflite_schema
 from microtir.operators.common.tflite_operands import TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    options_without_fields,
-)
 
 Readers: TypeAlias = Mapping[int | str, TfliteReader]
 """Readers by the schema's code of the operator; those of custom operators by their name."""
@@ -25,15 +21,17 @@ READERS: Readers = MappingProxyType(
 )
 """Each operator with its reader, in the order of the docs."""
 
-OPTIONS_OF: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
+OPTIONS_OF: Mapping[tflite_schema.BuiltinOperator, type[tflite_schema.Options]] = MappingProxyType(
     {
         **VARIABLE_OPTIONS,
         **CONTROL_OPTIONS,
-        BuiltinOperator.DENSIFY: options_without_fields("DensifyOptions", 99),
+        tflite_schema.BuiltinOperator.DENSIFY: tflite_schema.options_without_fields(
+            "DensifyOptions", 99
+        ),
         **{
             reader.code: reader.options
             for reader in READERS.values()
-            if isinstance(reader.code, BuiltinOperator)
+            if isinstance(reader.code, tflite_schema.BuiltinOperator)
         },
     }
 )

@@ -27,12 +27,7 @@ from microtir.operators.common.tflite_schema import (
     TfliteActivation,
 )
 from microtir.operators.indexing.tflite import GatherOptions
-from microtir.operators.movement.tflite import (
-    ConcatenationOptions,
-    PackOptions,
-    SqueezeOptions,
-    StridedSliceOptions,
-)
+from microtir.operators.movement import tflite
 from microtir.operators.reduction.tflite import ReducerOptions
 
 LARGEST_SHAPE = 64
@@ -153,18 +148,18 @@ def _reduced(function: Callable[..., Array]) -> _Rule:
 
 
 def _pack(options: Options, inputs: list[Array]) -> Array:
-    assert isinstance(options, PackOptions)
+    assert isinstance(options, tflite.PackOptions)
     return np.stack(inputs, axis=options.axis)
 
 
 def _concatenate(options: Options, inputs: list[Array]) -> Array:
-    assert isinstance(options, ConcatenationOptions)
+    assert isinstance(options, tflite.ConcatenationOptions)
     return np.concatenate(inputs, axis=options.axis)
 
 
 def _strided_slice(options: Options, inputs: list[Array]) -> Array | None:
     """Slice a list: shapes have no other form."""
-    assert isinstance(options, StridedSliceOptions)
+    assert isinstance(options, tflite.StridedSliceOptions)
     values, *limits = inputs
     if any(limit.shape != (1,) for limit in limits) or values.ndim != 1:
         return None
@@ -211,7 +206,7 @@ def _negative(_options: Options, inputs: list[Array]) -> Array:
 
 
 def _squeeze(options: Options, inputs: list[Array]) -> Array:
-    assert isinstance(options, SqueezeOptions)
+    assert isinstance(options, tflite.SqueezeOptions)
     return np.squeeze(inputs[0], axis=options.squeeze_dims or None)
 
 

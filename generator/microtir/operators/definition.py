@@ -9,10 +9,7 @@ from typing import TypeAlias
 
 from microtir.graph.ir import Node, SumRange
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import SlidingWindow
-from microtir.operators.common.images import OneImage, by_first_axis
-from microtir.operators.common.linear import linear_multipliers, linear_sums
-from microtir.operators.common.problem import Rule
+from microtir.operators.common import attributes, images, linear, problem
 from microtir.operators.common.quantization import EQUAL, QuantizationRule, weights
 from microtir.operators.common.shapes import Shape, same_shape
 from microtir.operators.common.sums import Interval
@@ -72,10 +69,10 @@ class Definition:
     shapes: Callable[[Node], tuple[Shape, ...]] = same_shape
     inputs: tuple[int, int] = (1, 1)
     outputs: int = 1
-    multipliers: Rule | None = None
+    multipliers: problem.Rule | None = None
     sums: SumsRule | None = None
-    window: Callable[[Node], SlidingWindow] | None = None
-    one_image: OneImage | None = None
+    window: Callable[[Node], attributes.SlidingWindow] | None = None
+    one_image: images.OneImage | None = None
     terms: Callable[[Node], int] | None = None
     macs: Callable[[Node], int] | None = None
     traits: frozenset[Trait] = frozenset()
@@ -97,7 +94,7 @@ def moving(
     outputs: int = 1,
     traits: frozenset[Trait] = frozenset(),
     types: TypeRule = MOVED,
-    one_image: OneImage | None = None,
+    one_image: images.OneImage | None = None,
 ) -> Definition:
     """Define an operator that computes nothing: all types are legal, and nothing is rescaled."""
     return Definition(
@@ -119,11 +116,11 @@ def weighted(
     terms: Callable[[Node], int],
     *,
     channel_axis: int = 0,
-    sums: SumsRule = linear_sums,
-    window: Callable[[Node], SlidingWindow] | None = None,
+    sums: SumsRule = linear.linear_sums,
+    window: Callable[[Node], attributes.SlidingWindow] | None = None,
     macs: Callable[[Node], int] | None = None,
     types: TypeRule = WEIGHTED,
-    one_image: OneImage = by_first_axis,
+    one_image: images.OneImage = images.by_first_axis,
     limits: str = "constant weights",
 ) -> Definition:
     """Define an operator that multiplies its input by weights, adds a bias, and clamps.
@@ -136,7 +133,7 @@ def weighted(
         quantization=weights(channel_axis),
         shapes=shapes,
         inputs=(2, 3),
-        multipliers=linear_multipliers,
+        multipliers=linear.linear_multipliers,
         sums=sums,
         window=window,
         one_image=one_image,

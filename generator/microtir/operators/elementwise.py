@@ -11,13 +11,10 @@ from collections.abc import Callable
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
-from microtir.operators.common.formula import Formula
-from microtir.operators.common.problem import Rule
+from microtir.operators.common import arrays, problem, tflite_operands, tflite_schema
+from microtir.operators.common import formula as common_formula
 from microtir.operators.common.quantization import UNUSED, QuantizationRule
 from microtir.operators.common.shapes import Shape, broadcast_shape, same_shape
-from microtir.operators.common.tflite_operands import TfliteReader, without_attributes
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
 from microtir.operators.common.types import TypeRule, equal_types
 from microtir.operators.definition import Definition, SumsRule, Trait
 from microtir.operators.record import OperatorRecord
@@ -27,19 +24,19 @@ _FLOAT = equal_types(DType.FLOAT32)
 
 def row(
     op: type[Operator],
-    meaning: Meaning,
-    formula: Formula,
+    meaning: arrays.Meaning,
+    formula: common_formula.Formula,
     types: TypeRule = _FLOAT,
     quantization: QuantizationRule = UNUSED,
     *,
     inputs: int | tuple[int, int] = 1,
     shapes: Callable[[Node], tuple[Shape, ...]] | None = None,
-    multipliers: Rule | None = None,
+    multipliers: problem.Rule | None = None,
     sums: SumsRule | None = None,
     traits: tuple[Trait, ...] = (),
     limits: str = "",
-    tflite: BuiltinOperator | tuple[TfliteReader, ...] = (),
-    options: int | type[Options] = Options,
+    tflite: tflite_schema.BuiltinOperator | tuple[tflite_operands.TfliteReader, ...] = (),
+    options: int | type[tflite_schema.Options] = tflite_schema.Options,
     onnx: str = "",
 ) -> OperatorRecord:
     """Return the record of an elementwise operator.
@@ -74,9 +71,9 @@ def row(
         traits=frozenset({Trait.ELEMENTWISE, *traits, *((Trait.TABULATED,) if is_table else ())}),
         limits=limits,
     )
-    if isinstance(tflite, BuiltinOperator):
+    if isinstance(tflite, tflite_schema.BuiltinOperator):
         if isinstance(options, int):
-            options = options_without_fields(f"{op.__name__}Options", options)
-        read = without_attributes(op())
-        tflite = (TfliteReader(op, tflite, read, options, definition.inputs),)
+            options = tflite_schema.options_without_fields(f"{op.__name__}Options", options)
+        read = tflite_operands.without_attributes(op())
+        tflite = (tflite_operands.TfliteReader(op, tflite, read, options, definition.inputs),)
     return OperatorRecord(definition, meaning, formula, tflite, onnx=onnx)

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
+from microtir.operators.common import arrays, tflite_operands
 from microtir.operators.common.formula import Formula, WrittenFunction
-from microtir.operators.common.tflite_operands import TfliteReader
 from microtir.operators.definition import Definition, Trait
 
 _IN_PLACE = (Trait.ELEMENTWISE, Trait.IN_PLACE, Trait.KEEPS, Trait.KEEPS_LAST)
@@ -36,9 +35,9 @@ class OperatorRecord:
     """
 
     definition: Definition
-    meaning: Meaning
+    meaning: arrays.Meaning
     formula: Formula | None = None
-    tflite: tuple[TfliteReader, ...] = ()
+    tflite: tuple[tflite_operands.TfliteReader, ...] = ()
     function: WrittenFunction | None = None
     onnx: str = ""
 
@@ -79,9 +78,9 @@ class UserOperator(Operator):
 
 def join(
     definitions: Sequence[Definition],
-    meanings: Mapping[type[Operator], Meaning],
+    meanings: Mapping[type[Operator], arrays.Meaning],
     formulas: Mapping[type[Operator], Formula | WrittenFunction],
-    tflite: Sequence[TfliteReader] = (),
+    tflite: Sequence[tflite_operands.TfliteReader] = (),
 ) -> tuple[OperatorRecord, ...]:
     """Return a record for each definition of a family, from what its sibling files say."""
     records = []

@@ -20,13 +20,7 @@ from microtir.operators.common.onnx_values import RowCount
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather, GatherNd
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-)
+from microtir.operators.movement import definition as movement
 from microtir.operators.ranking.definition import TopK
 from microtir.operators.reduction.definition import ArgExtremum, Reduction
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
@@ -77,21 +71,21 @@ def _axis(node: Node, axes: Mapping[Tensor, int]) -> int | None:
     if isinstance(op, GatherNd):
         axis = axes.get(node.inputs[1])
         return axis if first not in axes and axis != len(node.inputs[1].shape) - 1 else None
-    operands = node.inputs if isinstance(op, Concatenation) else node.activations
+    operands = node.inputs if isinstance(op, movement.Concatenation) else node.activations
     if any(axes.get(tensor) != axes.get(first) for tensor in operands):
         return None
     axis = axes[first]
     is_inner = axis < len(first.shape) - 1
     match op:
-        case Reshape():
+        case movement.Reshape():
             return _reshaped(first.shape, axis, node.output.shape)
         case FullyConnected() if is_inner:
             return _reshaped(first.shape, axis, node.output.shape)
-        case Transpose(permutation):
+        case movement.Transpose(permutation):
             return permutation.index(axis)
-        case StridedSlice():
+        case movement.StridedSlice():
             return axis if _takes_all(op, node, axis) else None
-        case Concatenation(along) | Split(along) if along != axis:
+        case movement.Concatenation(along) | movement.Split(along) if along != axis:
             return axis
         case Reduction(along, keep_dims) if axis not in along:
             return axis if keep_dims else axis - sum(a < axis for a in along)
@@ -126,7 +120,7 @@ def _reshaped(shape: Sequence[int], axis: int, result: Sequence[int]) -> int | N
     return found[0] if len(found) == 1 else None
 
 
-def _takes_all(op: StridedSlice, node: Node, axis: int) -> bool:
+def _takes_all(op: movement.StridedSlice, node: Node, axis: int) -> bool:
     """Return whether a slice takes all that there is along an axis, and keeps its axes."""
     whole = op.begin[axis] == 0 and op.strides[axis] == 1
     return (

@@ -24,15 +24,7 @@ from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.kernels.common.weights import QUAD, pack_pairs
 from microtir.operators.common.rows import RowWindow
-from microtir.operators.recurrent.definition import (
-    GATES,
-    Lstm,
-    Svdf,
-    data_of,
-    gates_of,
-    lstm_extents,
-    svdf_extents,
-)
+from microtir.operators.recurrent import definition as recurrent
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -71,7 +63,7 @@ class Recurrent(Kernel):
     """Eight gates a pass, two for each packed weight."""
 
     name = "lstm_s8_1x8_dsp"
-    operators = (Lstm,)
+    operators = (recurrent.Lstm,)
     needs = Feature.DSP
     in_place = True
     cycles = 135
@@ -84,14 +76,14 @@ class Recurrent(Kernel):
         reason = recurrent_refusal(node, DType.INT8, DType.INT8)
         if reason is not None:
             return reason
-        _, _, inputs, units = lstm_extents(node)
-        if max(inputs, GATES * units) > LARGEST - QUAD:
+        _, _, inputs, units = recurrent.lstm_extents(node)
+        if max(inputs, recurrent.GATES * units) > LARGEST - QUAD:
             return Refusal.SIZES
-        gates, blocks = gates_of(node), blocks_of(node)
+        gates, blocks = recurrent.gates_of(node), blocks_of(node)
         for tensors in zip(*gates, strict=True):
             if tensors[0].dtype is not DType.INT8:
                 continue
-            matrix = blocks.matrix([data_of(t) for t in tensors], QUAD)
+            matrix = blocks.matrix([recurrent.data_of(t) for t in tensors], QUAD)
             rows: Array = matrix.reshape(-1, matrix.shape[-1])
             if pack_pairs(arranged(rows)) is None:
                 return Refusal.FORM
@@ -143,7 +135,7 @@ class Recurrent16(Kernel):
     """Eight gates a pass over vectors of int16."""
 
     name = "lstm_s16_1x8_dsp"
-    operators = (Lstm,)
+    operators = (recurrent.Lstm,)
     needs = Feature.DSP
     in_place = True
     cycles = 135
@@ -161,7 +153,7 @@ class Recurrent16(Kernel):
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
-        _, _, inputs, units = lstm_extents(node)
+        _, _, inputs, units = recurrent.lstm_extents(node)
         rows = blocks_of(node).rows
         return sum(_block16(rows, width).code_bytes for width in {inputs, units})
 
@@ -174,7 +166,7 @@ class Filters(Kernel):
     """Eight filters of an SVDF a pass, two for each packed weight."""
 
     name = "svdf_s8_1x8_dsp"
-    operators = (Svdf,)
+    operators = (recurrent.Svdf,)
     needs = Feature.DSP
     has_wide_sums = True  # of time; those of features fit
     in_place = True
@@ -188,7 +180,7 @@ class Filters(Kernel):
         reason = svdf_refusal(node, DType.INT8, DType.INT8)
         if reason is not None:
             return reason
-        if max(svdf_extents(node).width, svdf.blocks_of(node).rows) > LARGEST - QUAD:
+        if max(recurrent.svdf_extents(node).width, svdf.blocks_of(node).rows) > LARGEST - QUAD:
             return Refusal.SIZES
         matrix = svdf.feature_weights(node, QUAD)
         rows: Array = matrix.reshape(-1, matrix.shape[-1])

@@ -17,14 +17,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
-from microtir.operators.recurrent.definition import (
-    GATES,
-    Lstm,
-    LstmExtents,
-    data_of,
-    gates_of,
-    lstm_extents,
-)
+from microtir.operators.recurrent import definition as recurrent
 from microtir.operators.recurrent.formula import LstmStep, finished_gates, lstm_step
 from microtir.tir import ir
 from microtir.tir.visitor import Replacement, substitute
@@ -34,8 +27,8 @@ from microtir.tir.visitor import Replacement, substitute
 class Sequences:
     """The parameters of an LSTM's function: inputs, outputs of all steps, and states."""
 
-    extents: LstmExtents
-    op: Lstm
+    extents: recurrent.LstmExtents
+    op: recurrent.Lstm
     x: te.Tensor
     y: ir.Buffer
     hidden_before: ir.Buffer | float
@@ -47,11 +40,11 @@ class Sequences:
     def of(layer: Layer) -> Sequences:
         """Return the parameters, which become those of the layer."""
         op = layer.node.op
-        assert isinstance(op, Lstm)
+        assert isinstance(op, recurrent.Lstm)
         x, (hidden_before, cell_before) = layer.whole(0), (_begin(layer, n) for n in (1, 2))
         y, hidden, cell = (layer.output_buffer() for _ in range(3))
         return Sequences(
-            lstm_extents(layer.node), op, x, y,
+            recurrent.lstm_extents(layer.node), op, x, y,
             hidden_before, cell_before, hidden, cell,
         )  # fmt: skip
 
@@ -149,7 +142,7 @@ class Blocks:
 
     @property
     def rows(self) -> int:
-        return GATES * self.units
+        return recurrent.GATES * self.units
 
     def matrix(self, gates: Sequence[Array], padding: int) -> Array:
         """Return the weights of all gates (units, K) as (blocks, rows, K), with zeros behind K.
@@ -172,9 +165,9 @@ _CALLS = 50  # instructions around the two products of a block
 
 def blocks_of(node: Node) -> Blocks:
     """Return blocks for which calls and padding cost least."""
-    _, _, inputs, units = lstm_extents(node)
+    _, _, inputs, units = recurrent.lstm_extents(node)
     pairs = -(-units // 2)
-    work = 2 * GATES * (inputs + units)
+    work = 2 * recurrent.GATES * (inputs + units)
     choices = (Blocks(n, -(-pairs // n)) for n in range(1, min(_MOST_PAIRS, pairs) + 1))
     return min(choices, key=lambda blocks: blocks.count * (blocks.pairs * work + _CALLS))
 
@@ -187,9 +180,9 @@ def block_cost(node: Node, per_product: float, per_pass: int) -> int:
         per_product: of a weight and an element of a vector.
         per_pass: of what is done for every eight rows of a product besides.
     """
-    batch, steps, inputs, units = lstm_extents(node)
+    batch, steps, inputs, units = recurrent.lstm_extents(node)
     blocks = blocks_of(node)
-    passes = blocks.pairs * (2 * GATES * (inputs + units) * per_product + 2 * per_pass)
+    passes = blocks.pairs * (2 * recurrent.GATES * (inputs + units) * per_product + 2 * per_pass)
     finished = _UNIT_OF_FLOAT if node.inputs[0].dtype.is_float else _UNIT
     return int(batch * steps * (blocks.count * (passes + _CALLS) + units * finished + 60))
 
@@ -211,7 +204,7 @@ MakeProduct: TypeAlias = Callable[[Array], BlockProduct]
 
 def scratch_bytes(node: Node, padding: int) -> int:
     """Return the bytes of copies of vectors whose lengths are no multiples of `padding`."""
-    _, _, inputs, units = lstm_extents(node)
+    _, _, inputs, units = recurrent.lstm_extents(node)
     return sum(-(-n // padding) * padding for n in (inputs, units) if n % padding)
 
 
@@ -225,8 +218,11 @@ def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) ->
         padding: vectors are given in multiples of so many elements.
     """
     sequences, blocks = Sequences.of(layer), blocks_of(layer.node)
-    gates, dtype = gates_of(layer.node), layer.node.inputs[0].dtype
-    weights = [[data_of(gate.weights) for gate in gates], [data_of(g.recurrent) for g in gates]]
+    gates, dtype = recurrent.gates_of(layer.node), layer.node.inputs[0].dtype
+    weights = [
+        [recurrent.data_of(gate.weights) for gate in gates],
+        [recurrent.data_of(g.recurrent) for g in gates],
+    ]
     products = [make(blocks.matrix(matrices, padding)) for matrices in weights]
     kept = te.placeholder((2, blocks.rows), accumulated(dtype), "sums")
     sums = replace(kept.buffer, scope=ir.Scope.LOCAL)
@@ -236,8 +232,8 @@ def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) ->
 
     def parts(_step: te.Expr, _n: te.Expr, first: te.Expr) -> LstmStep:
         def sum_of(number: int, unit: te.Expr) -> te.Expr:
-            side, gate = divmod(number, GATES)
-            return kept[side, (unit - first) * GATES + gate]
+            side, gate = divmod(number, recurrent.GATES)
+            return kept[side, (unit - first) * recurrent.GATES + gate]
 
         finished = finished_gates(layer, sum_of)
         return lstm_step(layer, lambda gate, i: finished(gate, first + i))

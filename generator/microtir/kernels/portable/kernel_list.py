@@ -20,14 +20,7 @@ from microtir.kernels.portable.interleave import Interleave
 from microtir.operators import OPERATORS, OperatorRecord, UserOperator
 from microtir.operators.common.formula import Formula
 from microtir.operators.common.rows import RowWindow
-from microtir.operators.control.definition import (
-    EndIf,
-    EndRepeat,
-    Guard,
-    Otherwise,
-    Repeat,
-    Then,
-)
+from microtir.operators.control import definition as control
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
@@ -155,12 +148,12 @@ class View(Kernel):
         JoinColumns,
         TakeRows,
         JoinRows,
-        Repeat,
-        Guard,
-        EndRepeat,
-        Then,
-        Otherwise,
-        EndIf,
+        control.Repeat,
+        control.Guard,
+        control.EndRepeat,
+        control.Then,
+        control.Otherwise,
+        control.EndIf,
     )
     is_view = True
 

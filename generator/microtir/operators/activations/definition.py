@@ -12,8 +12,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.fixed_point import INT16_MAX
+from microtir.operators.common import attributes, fixed_point, problem, shapes, sigmoid_table
 from microtir.operators.common.multiplier import (
     MAX_INT16_SHIFT,
     MAX_SHIFT,
@@ -24,19 +23,12 @@ from microtir.operators.common.multiplier import (
     quantize_multiplier,
     quantized_ratio,
 )
-from microtir.operators.common.problem import Problem, Rule
 from microtir.operators.common.quantization import (
     OWN,
     OWN_SYMMETRIC_INT16,
     FixedOutput,
     QuantizationRule,
     fixed,
-)
-from microtir.operators.common.shapes import broadcast_shape
-from microtir.operators.common.sigmoid_table import (
-    SigmoidScaling,
-    check_scaling,
-    sigmoid_scaling,
 )
 from microtir.operators.common.types import COMPUTED, COMPUTED_16, TypeRule, TypeSignature
 from microtir.operators.definition import Definition, Trait
@@ -50,7 +42,7 @@ class Relu(Operator):
     """
 
     name: ClassVar[str] = "relu"
-    kind: Activation = Activation.RELU
+    kind: attributes.Activation = attributes.Activation.RELU
     float32_ratio: bool = False
 
 
@@ -124,7 +116,7 @@ def relu_params(op: Relu, input_type: TensorType, output: TensorType) -> ReluPar
     RELU_N1_TO_1 is not in tflite-micro, and RELU6 has one scale there.
     """
     low, high = activation_range(op.kind, output)
-    if op.kind is Activation.RELU6 and input_type.quantization == output.quantization:
+    if op.kind is attributes.Activation.RELU6 and input_type.quantization == output.quantization:
         return ReluParams(0, 0, None, low, high)
     scales = input_type.quant.scale, output.quant.scale
     return ReluParams(
@@ -225,7 +217,7 @@ def hard_swish_params(input_type: TensorType, output: TensorType) -> HardSwishPa
 
 def _narrow_to_int16(real: float) -> QuantizedMultiplier:
     multiplier, shift = quantize_multiplier(real)
-    return QuantizedMultiplier(min((multiplier + (1 << 15)) >> 16, INT16_MAX), shift)
+    return QuantizedMultiplier(min((multiplier + (1 << 15)) >> 16, fixed_point.INT16_MAX), shift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,17 +250,17 @@ LOGISTIC_SHIFTS, TANH_SHIFTS = (0,), (0, 1)
 """Shifts for which int16 scales of 2^(shift - 12) have an exact scaling in LOGISTIC and TANH."""
 
 
-def table_scaling(op: Logistic | Tanh, input_type: TensorType) -> SigmoidScaling:
+def table_scaling(op: Logistic | Tanh, input_type: TensorType) -> sigmoid_table.SigmoidScaling:
     """Derive what takes an int16 input of LOGISTIC or TANH to the table of sigmoids."""
     shifts = LOGISTIC_SHIFTS if isinstance(op, Logistic) else TANH_SHIFTS
-    return sigmoid_scaling(input_type.quant.scale, shifts)
+    return sigmoid_table.sigmoid_scaling(input_type.quant.scale, shifts)
 
 
-def _table_multipliers(node: Node) -> Iterator[Problem]:
+def _table_multipliers(node: Node) -> Iterator[problem.Problem]:
     op, x = node.op, node.inputs[0].type
     assert isinstance(op, Logistic | Tanh)
     if x.dtype is DType.INT16:
-        yield from check_scaling(table_scaling(op, x))
+        yield from sigmoid_table.check_scaling(table_scaling(op, x))
 
 
 def _shift_limit(node: Node) -> int:
@@ -276,21 +268,21 @@ def _shift_limit(node: Node) -> int:
     return MAX_SHIFT if node.inputs[0].dtype is DType.INT8 else MAX_INT16_SHIFT
 
 
-def _relu_multipliers(node: Node) -> Iterator[Problem]:
+def _relu_multipliers(node: Node) -> Iterator[problem.Problem]:
     assert isinstance(node.op, Relu)
     multiplier = relu_params(node.op, node.inputs[0].type, node.output.type).multiplier
     if multiplier is not None:
         yield from check_shift(multiplier, _shift_limit(node))
 
 
-def _leaky_relu_multipliers(node: Node) -> Iterator[Problem]:
+def _leaky_relu_multipliers(node: Node) -> Iterator[problem.Problem]:
     assert isinstance(node.op, LeakyRelu)
     params = leaky_relu_params(node.op, node.inputs[0].type, node.output.type)
     yield from check_shift(params.identity, _shift_limit(node))
     yield from check_shift(params.alpha, _shift_limit(node))
 
 
-def _prelu_multipliers(node: Node) -> Iterator[Problem]:
+def _prelu_multipliers(node: Node) -> Iterator[problem.Problem]:
     x, alpha = (tensor.type for tensor in node.inputs)
     assert isinstance(node.op, Prelu)
     params = prelu_params(node.op, x, alpha, node.output.type)
@@ -299,7 +291,7 @@ def _prelu_multipliers(node: Node) -> Iterator[Problem]:
     yield from check_shift(params.product, DType.INT32.bits - centred_bits - alpha.dtype.bits)
 
 
-def _hard_swish_multipliers(node: Node) -> Iterator[Problem]:
+def _hard_swish_multipliers(node: Node) -> Iterator[problem.Problem]:
     params = hard_swish_params(node.inputs[0].type, node.output.type)
     yield from check_shift(params.output, 0)
     yield from check_shift(params.reluish)
@@ -308,7 +300,7 @@ def _hard_swish_multipliers(node: Node) -> Iterator[Problem]:
 def _function(
     op: type[Operator],
     quantization: QuantizationRule = OWN,
-    multipliers: Rule | None = None,
+    multipliers: problem.Rule | None = None,
     types: TypeRule = COMPUTED,
 ) -> Definition:
     return Definition(
@@ -347,7 +339,7 @@ DEFINITIONS = (
             )
         ),
         quantization=OWN_SYMMETRIC_INT16,
-        shapes=broadcast_shape,
+        shapes=shapes.broadcast_shape,
         inputs=(2, 2),
         multipliers=_prelu_multipliers,
         traits=frozenset({Trait.ELEMENTWISE}),

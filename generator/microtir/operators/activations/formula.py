@@ -11,25 +11,10 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.activations.definition import (
-    Elu,
-    Gelu,
-    HardSwish,
-    LeakyRelu,
-    Logistic,
-    Prelu,
-    Relu,
-    Tanh,
-    leaky_relu_params,
-    prelu_params,
-    relu_params,
-    table_scaling,
-)
+from microtir.operators.activations import definition as activations
 from microtir.operators.activations.gelu_table import gelu_table_of_int16
+from microtir.operators.common import attributes, broadcast, erfc_formula
 from microtir.operators.common.arithmetic import activate, centred, requantise, stored, wide
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.broadcast import ROWS, elementwise
-from microtir.operators.common.erfc_formula import erfc
 from microtir.operators.common.formula import Formula, FormulaContext
 from microtir.operators.common.lookup_formula import Int16Table
 from microtir.operators.common.sigmoid_table_formula import SigmoidTable
@@ -62,19 +47,19 @@ def _function(
 
 
 def _relu(op: Operator, x: te.Expr) -> te.Expr:
-    assert isinstance(op, Relu)
+    assert isinstance(op, activations.Relu)
     return activate(x, op.kind)
 
 
 def _leaky_relu(op: Operator, x: te.Expr) -> te.Expr:
-    assert isinstance(op, LeakyRelu)
+    assert isinstance(op, activations.LeakyRelu)
     return te.select(x > 0.0, x, x * op.alpha)
 
 
 def _relu_of_int16(node: Node) -> Scalar:
     op, source, output = node.op, node.inputs[0].type, node.output.type
-    assert isinstance(op, Relu)
-    params = relu_params(op, source, output)
+    assert isinstance(op, activations.Relu)
+    params = activations.relu_params(op, source, output)
 
     def function(x: te.Expr) -> te.Expr:
         value = wide(x)
@@ -88,8 +73,8 @@ def _relu_of_int16(node: Node) -> Scalar:
 
 def _leaky_relu_of_int16(node: Node) -> Scalar:
     op, source, output = node.op, node.inputs[0].type, node.output.type
-    assert isinstance(op, LeakyRelu)
-    params = leaky_relu_params(op, source, output)
+    assert isinstance(op, activations.LeakyRelu)
+    params = activations.leaky_relu_params(op, source, output)
     sign = -1 if params.alpha.multiplier < 0 else 1
     slope = params.alpha._replace(multiplier=abs(params.alpha.multiplier))
 
@@ -106,11 +91,11 @@ def prelu(layer: FormulaContext) -> None:
     """Give PRELU of float32 or integers."""
     node = layer.node
     if node.output.dtype.is_float:
-        elementwise(layer, lambda x, alpha: te.select(x >= 0.0, x, x * alpha))
+        broadcast.elementwise(layer, lambda x, alpha: te.select(x >= 0.0, x, x * alpha))
         return
     output = node.output.type
-    assert isinstance(node.op, Prelu)
-    params = prelu_params(node.op, node.inputs[0].type, node.inputs[1].type, output)
+    assert isinstance(node.op, activations.Prelu)
+    params = activations.prelu_params(node.op, node.inputs[0].type, node.inputs[1].type, output)
 
     def element(x: te.Expr, alpha: te.Expr) -> te.Expr:
         value = te.bind("centred", centred(x, params.input_zero_point))
@@ -120,18 +105,18 @@ def prelu(layer: FormulaContext) -> None:
         low, high = output.dtype.min, output.dtype.max
         return stored(chosen, params.output_zero_point, low, high, output.dtype)
 
-    elementwise(layer, element)
+    broadcast.elementwise(layer, element)
 
 
 def _logistic_of_int16(node: Node) -> Scalar:
-    assert isinstance(node.op, Logistic)
-    table, scaling = SigmoidTable(), table_scaling(node.op, node.inputs[0].type)
+    assert isinstance(node.op, activations.Logistic)
+    table, scaling = SigmoidTable(), activations.table_scaling(node.op, node.inputs[0].type)
     return lambda x: table.logistic(x, scaling)
 
 
 def _tanh_of_int16(node: Node) -> Scalar:
-    assert isinstance(node.op, Tanh)
-    table, scaling = SigmoidTable(), table_scaling(node.op, node.inputs[0].type)
+    assert isinstance(node.op, activations.Tanh)
+    table, scaling = SigmoidTable(), activations.table_scaling(node.op, node.inputs[0].type)
     return lambda x: table.tanh(x, scaling)
 
 
@@ -143,7 +128,7 @@ def _elu(_op: Operator, x: te.Expr) -> te.Expr:
 
 
 def _hard_swish(_op: Operator, x: te.Expr) -> te.Expr:
-    return x * activate(x + 3.0, Activation.RELU6) / 6.0
+    return x * activate(x + 3.0, attributes.Activation.RELU6) / 6.0
 
 
 def _logistic(_op: Operator, x: te.Expr) -> te.Expr:
@@ -155,31 +140,31 @@ def _tanh(_op: Operator, x: te.Expr) -> te.Expr:
 
 
 def _gelu(op: Operator, x: te.Expr) -> te.Expr:
-    assert isinstance(op, Gelu)
+    assert isinstance(op, activations.Gelu)
     if op.approximate:
         inner = (x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)
         return x * 0.5 * (te.tanh(inner) + 1.0)
     # erfc(-z) is 2 - erfc(z): half of |x| times what is left of the normal distribution behind |x|
     # is missing from a RELU on either side.
     size = te.bind("magnitude", te.abs(x))
-    return te.maximum(x, 0.0) - size * 0.5 * erfc(size * math.sqrt(0.5))
+    return te.maximum(x, 0.0) - size * 0.5 * erfc_formula.erfc(size * math.sqrt(0.5))
 
 
 def _gelu_of_int16(node: Node) -> Scalar:
-    assert isinstance(node.op, Gelu)
+    assert isinstance(node.op, activations.Gelu)
     table = Int16Table(gelu_table_of_int16(node.op, node.inputs[0].type, node.output.type))
     return table.at
 
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        Relu: _function(_relu, _relu_of_int16),
-        LeakyRelu: _function(_leaky_relu, _leaky_relu_of_int16),
-        Prelu: Formula(prelu, 20, ROWS),
-        Elu: _function(_elu, cost=60),
-        HardSwish: _function(_hard_swish),
-        Logistic: _function(_logistic, _logistic_of_int16),
-        Tanh: _function(_tanh, _tanh_of_int16),
-        Gelu: _function(_gelu, _gelu_of_int16, cost=60),
+        activations.Relu: _function(_relu, _relu_of_int16),
+        activations.LeakyRelu: _function(_leaky_relu, _leaky_relu_of_int16),
+        activations.Prelu: Formula(prelu, 20, broadcast.ROWS),
+        activations.Elu: _function(_elu, cost=60),
+        activations.HardSwish: _function(_hard_swish),
+        activations.Logistic: _function(_logistic, _logistic_of_int16),
+        activations.Tanh: _function(_tanh, _tanh_of_int16),
+        activations.Gelu: _function(_gelu, _gelu_of_int16, cost=60),
     }
 )

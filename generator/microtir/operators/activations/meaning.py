@@ -11,30 +11,9 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.activations.definition import (
-    SIGMOID_INTEGER_BITS,
-    Elu,
-    Gelu,
-    HardSwish,
-    LeakyRelu,
-    Logistic,
-    Prelu,
-    Relu,
-    Tanh,
-    hard_swish_params,
-    leaky_relu_params,
-    prelu_params,
-    relu_params,
-    sigmoid_params,
-    table_scaling,
-)
-from microtir.operators.activations.gelu_table import (
-    ERFC,
-    TANH_FACTOR,
-    gelu_in_float32,
-    gelu_table_of_int16,
-)
-from microtir.operators.common import fixed_point
+from microtir.operators.activations import definition as activations
+from microtir.operators.activations import gelu_table
+from microtir.operators.common import fixed_point, lookup_meaning
 from microtir.operators.common.arrays import Meaning, activate, as_output, stored
 from microtir.operators.common.fixed_point import (
     Ints,
@@ -46,11 +25,10 @@ from microtir.operators.common.fixed_point import (
     wrap,
 )
 from microtir.operators.common.lookup import Affine, Floats, table_of_int8
-from microtir.operators.common.lookup_meaning import looked_up_int16
 from microtir.operators.common.sigmoid_table_meaning import logistic_of_int16, tanh_of_int16
 
 
-def relu(op: Relu, node: Node, x: Array) -> Array:
+def relu(op: activations.Relu, node: Node, x: Array) -> Array:
     """Compute RELU, RELU6 and RELU_N1_TO_1."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
@@ -58,7 +36,7 @@ def relu(op: Relu, node: Node, x: Array) -> Array:
     return as_output(quantized_relu(op, stored(x), source, output), output)
 
 
-def leaky_relu(op: LeakyRelu, node: Node, x: Array) -> Array:
+def leaky_relu(op: activations.LeakyRelu, node: Node, x: Array) -> Array:
     """Compute LEAKY_RELU: x where x > 0, else alpha * x."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
@@ -66,12 +44,12 @@ def leaky_relu(op: LeakyRelu, node: Node, x: Array) -> Array:
     return as_output(quantized_leaky_relu(op, stored(x), source, output), output)
 
 
-def prelu(op: Prelu, node: Node, x: Array, alpha: Array) -> Array:
+def prelu(op: activations.Prelu, node: Node, x: Array, alpha: Array) -> Array:
     """Compute PRELU: x where x >= 0, else alpha * x, with broadcasting."""
     output = node.output.type
     if output.dtype.is_float:
         return as_output(np.where(x >= 0, x, x * alpha), output)
-    params = prelu_params(op, node.inputs[0].type, node.inputs[1].type, output)
+    params = activations.prelu_params(op, node.inputs[0].type, node.inputs[1].type, output)
     centred = stored(x) - params.input_zero_point
     below = centred * (stored(alpha) - params.alpha_zero_point)
     below = multiply_by_quantized_multiplier(below, *params.product)
@@ -80,7 +58,7 @@ def prelu(op: Prelu, node: Node, x: Array, alpha: Array) -> Array:
     return as_output(np.clip(result, output.dtype.min, output.dtype.max), output)
 
 
-def elu(_op: Elu, node: Node, x: Array) -> Array:
+def elu(_op: activations.Elu, node: Node, x: Array) -> Array:
     """Compute ELU: x where x >= 0, else exp(x) - 1."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
@@ -96,7 +74,7 @@ def _elu_of_table(x: Floats) -> Floats:
     return np.where(x < 0, power - np.float32(1.0), x)
 
 
-def hard_swish(op: HardSwish, node: Node, x: Array) -> Array:
+def hard_swish(op: activations.HardSwish, node: Node, x: Array) -> Array:
     """Compute HARD_SWISH: x * clamp(x + 3, 0, 6) / 6."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
@@ -105,7 +83,7 @@ def hard_swish(op: HardSwish, node: Node, x: Array) -> Array:
     return as_output(quantized_hard_swish(op, stored(x), source, output), output)
 
 
-def logistic(op: Logistic, node: Node, x: Array) -> Array:
+def logistic(op: activations.Logistic, node: Node, x: Array) -> Array:
     """Compute LOGISTIC: 1 / (1 + exp(-x)).
 
     The float form is the function itself. tflite-micro replaces it by exp(x) below -9, which
@@ -116,23 +94,27 @@ def logistic(op: Logistic, node: Node, x: Array) -> Array:
         magnitude = np.exp(-np.abs(x.astype(np.float64)))
         return as_output(np.where(x < 0, magnitude, 1.0) / (1.0 + magnitude), output)
     if output.dtype is DType.INT16:
-        return as_output(logistic_of_int16(stored(x), table_scaling(op, source)), output)
+        return as_output(
+            logistic_of_int16(stored(x), activations.table_scaling(op, source)), output
+        )
     return as_output(quantized_logistic(op, stored(x), source, output), output)
 
 
-def tanh(op: Tanh, node: Node, x: Array) -> Array:
+def tanh(op: activations.Tanh, node: Node, x: Array) -> Array:
     """Compute TANH."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
         return as_output(np.tanh(x.astype(np.float64)), output)
     if output.dtype is DType.INT16:
-        return as_output(tanh_of_int16(stored(x), table_scaling(op, source)), output)
+        return as_output(tanh_of_int16(stored(x), activations.table_scaling(op, source)), output)
     return as_output(quantized_tanh(op, stored(x), source, output), output)
 
 
-def quantized_relu(op: Relu, x: Ints, input_type: TensorType, output: TensorType) -> Ints:
+def quantized_relu(
+    op: activations.Relu, x: Ints, input_type: TensorType, output: TensorType
+) -> Ints:
     """Compute RELU, RELU6 or RELU_N1_TO_1 of stored values."""
-    params = relu_params(op, input_type, output)
+    params = activations.relu_params(op, input_type, output)
     if params.multiplier is not None:
         centred = x - params.input_zero_point
         x = multiply_by_quantized_multiplier(centred, *params.multiplier)
@@ -141,10 +123,10 @@ def quantized_relu(op: Relu, x: Ints, input_type: TensorType, output: TensorType
 
 
 def quantized_leaky_relu(
-    op: LeakyRelu, x: Ints, input_type: TensorType, output: TensorType
+    op: activations.LeakyRelu, x: Ints, input_type: TensorType, output: TensorType
 ) -> Ints:
     """Compute LEAKY_RELU of stored values."""
-    params = leaky_relu_params(op, input_type, output)
+    params = activations.leaky_relu_params(op, input_type, output)
     centred = x - params.input_zero_point
     multiplier, shift = params.alpha
     below = multiply_by_quantized_multiplier(centred, abs(multiplier), shift)
@@ -155,10 +137,10 @@ def quantized_leaky_relu(
 
 
 def quantized_hard_swish(
-    _op: HardSwish, x: Ints, input_type: TensorType, output: TensorType
+    _op: activations.HardSwish, x: Ints, input_type: TensorType, output: TensorType
 ) -> Ints:
     """Compute HARD_SWISH, x * relu6(x + 3) / 6, of stored values, in 16-bit fixed point."""
-    params = hard_swish_params(input_type, output)
+    params = activations.hard_swish_params(input_type, output)
     wide = (x - params.input_zero_point) << 7
     scaled = saturating_rounding_doubling_high_mul(wide, params.output.multiplier, bits=16)
     exponent = params.reluish.shift
@@ -177,27 +159,36 @@ def quantized_hard_swish(
     return np.clip(result, params.minimum, params.maximum)
 
 
-def quantized_logistic(_op: Logistic, x: Ints, input_type: TensorType, _output: TensorType) -> Ints:
+def quantized_logistic(
+    _op: activations.Logistic, x: Ints, input_type: TensorType, _output: TensorType
+) -> Ints:
     """Compute LOGISTIC of stored values; the output has scale 1/256 and zero point -128."""
     return _saturating_sigmoid(
         x,
         input_type,
-        lambda q4: rounding_divide_by_pot(fixed_point.logistic(q4, SIGMOID_INTEGER_BITS), 23) - 128,
+        lambda q4: (
+            rounding_divide_by_pot(fixed_point.logistic(q4, activations.SIGMOID_INTEGER_BITS), 23)
+            - 128
+        ),
     )
 
 
-def quantized_tanh(_op: Tanh, x: Ints, input_type: TensorType, _output: TensorType) -> Ints:
+def quantized_tanh(
+    _op: activations.Tanh, x: Ints, input_type: TensorType, _output: TensorType
+) -> Ints:
     """Compute TANH of stored values; the output has scale 1/128 and zero point 0."""
     return _saturating_sigmoid(
         x,
         input_type,
-        lambda q4: rounding_divide_by_pot(fixed_point.tanh(q4, SIGMOID_INTEGER_BITS), 24),
+        lambda q4: rounding_divide_by_pot(
+            fixed_point.tanh(q4, activations.SIGMOID_INTEGER_BITS), 24
+        ),
     )
 
 
 def _saturating_sigmoid(x: Ints, input_type: TensorType, function: Callable[[Ints], Ints]) -> Ints:
     """Apply `function` (Q4 to stored values) inside the radius; saturate outside."""
-    params = sigmoid_params(input_type)
+    params = activations.sigmoid_params(input_type)
     centred = x - params.input_zero_point
     radius = params.input_radius
     low, high = DType.INT8.min, DType.INT8.max
@@ -208,39 +199,39 @@ def _saturating_sigmoid(x: Ints, input_type: TensorType, function: Callable[[Int
     return np.where(centred <= -radius, low, result)
 
 
-def gelu(op: Gelu, node: Node, x: Array) -> Array:
+def gelu(op: activations.Gelu, node: Node, x: Array) -> Array:
     """Compute GELU: x * erfc(-x / sqrt(2)) / 2, or its approximation by a tanh.
 
     The latter is x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2.
     """
     output = node.output.type
     if output.dtype is DType.INT16:
-        table = gelu_table_of_int16(op, node.inputs[0].type, output)
-        return as_output(looked_up_int16(stored(x), table), output)
+        table = gelu_table.gelu_table_of_int16(op, node.inputs[0].type, output)
+        return as_output(lookup_meaning.looked_up_int16(stored(x), table), output)
     if not output.dtype.is_float:
         return quantized_gelu(op, node.inputs[0].type, output)[stored(x) - DType.INT8.min]
     real = x.astype(np.float64)
     if op.approximate:
-        factor = 1.0 + np.tanh(TANH_FACTOR * (real + 0.044715 * real**3))
+        factor = 1.0 + np.tanh(gelu_table.TANH_FACTOR * (real + 0.044715 * real**3))
     else:
-        factor = np.asarray(ERFC(-real * math.sqrt(0.5)), np.float64)
+        factor = np.asarray(gelu_table.ERFC(-real * math.sqrt(0.5)), np.float64)
     return as_output(0.5 * real * factor, output)
 
 
-def quantized_gelu(op: Gelu, input_type: TensorType, output: TensorType) -> Array:
+def quantized_gelu(op: activations.Gelu, input_type: TensorType, output: TensorType) -> Array:
     """Compute GELU of all 256 stored values, as LiteRT."""
-    return table_of_int8(gelu_in_float32(op), Affine.of(input_type), Affine.of(output))
+    return table_of_int8(gelu_table.gelu_in_float32(op), Affine.of(input_type), Affine.of(output))
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        Relu: relu,
-        LeakyRelu: leaky_relu,
-        Prelu: prelu,
-        Elu: elu,
-        HardSwish: hard_swish,
-        Logistic: logistic,
-        Tanh: tanh,
-        Gelu: gelu,
+        activations.Relu: relu,
+        activations.LeakyRelu: leaky_relu,
+        activations.Prelu: prelu,
+        activations.Elu: elu,
+        activations.HardSwish: hard_swish,
+        activations.Logistic: logistic,
+        activations.Tanh: tanh,
+        activations.Gelu: gelu,
     }
 )

@@ -6,21 +6,11 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
-from microtir.operators.activations.definition import (
-    Elu,
-    Gelu,
-    HardSwish,
-    LeakyRelu,
-    Logistic,
-    Prelu,
-    Relu,
-    Tanh,
-)
+from microtir.operators.activations import definition as activations
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
-from microtir.operators.common.attributes import Activation
+from microtir.operators.common import attributes, onnx_types
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader, plain
 from microtir.operators.common.onnx_quantized import between_integers
-from microtir.operators.common.onnx_types import emit_wide
 from microtir.operators.conditions.definition import Greater
 from microtir.operators.division.definition import Div
 from microtir.operators.selection.definition import Select
@@ -28,7 +18,7 @@ from microtir.operators.unary.definition import Abs, Exp, Log, Neg
 
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 _QUICK_ALPHA = float(np.float32(1.702))
-_CLAMPS = {activation.real_range: activation for activation in Activation}
+_CLAMPS = {activation.real_range: activation for activation in attributes.Activation}
 
 
 def clip(node: OnnxNode) -> Tensor:
@@ -39,11 +29,11 @@ def clip(node: OnnxNode) -> Tensor:
         return x
     ends = _known(low, -np.inf), _known(high, np.inf)
     activation = _CLAMPS.get(ends) if x.dtype.is_float else None
-    if activation is not None and activation is not Activation.NONE:
-        return node.emit(Relu(activation), x)
+    if activation is not None and activation is not attributes.Activation.NONE:
+        return node.emit(activations.Relu(activation), x)
     if low is not None:
-        x = emit_wide(node, Maximum(), x, low)
-    return x if high is None else emit_wide(node, Minimum(), x, high)
+        x = onnx_types.emit_wide(node, Maximum(), x, low)
+    return x if high is None else onnx_types.emit_wide(node, Minimum(), x, high)
 
 
 def _bound(node: OnnxNode, name: str, index: int) -> Tensor | None:
@@ -65,7 +55,7 @@ def _known(bound: Tensor | None, missing: float) -> float:
 def elu(node: OnnxNode) -> Tensor:
     """Read Elu: alpha (exp(x) - 1) below 0."""
     alpha, x = node.number("alpha", 1.0), node.input(0)
-    return node.emit(Elu(), x) if alpha == 1.0 else _scaled_elu(node, alpha, 1.0)
+    return node.emit(activations.Elu(), x) if alpha == 1.0 else _scaled_elu(node, alpha, 1.0)
 
 
 def selu(node: OnnxNode) -> Tensor:
@@ -77,7 +67,7 @@ def _scaled_elu(node: OnnxNode, alpha: float, gamma: float) -> Tensor:
     x = node.input(0)
     zero = node.scalar_like(0.0, x)
     positive = node.emit(Maximum(), x, zero)
-    negative = node.emit(Elu(), node.emit(Minimum(), x, zero))
+    negative = node.emit(activations.Elu(), node.emit(Minimum(), x, zero))
     scaled = node.emit(Mul(), negative, node.scalar_like(alpha, x))
     total = node.emit(Add(), positive, scaled)
     return total if gamma == 1.0 else node.emit(Mul(), total, node.scalar_like(gamma, x))
@@ -88,13 +78,15 @@ def celu(node: OnnxNode) -> Tensor:
     alpha, x = node.number("alpha", 1.0), node.input(0)
     zero = node.scalar_like(0.0, x)
     inner = node.emit(Div(), node.emit(Minimum(), x, zero), node.scalar_like(alpha, x))
-    scaled = node.emit(Mul(), node.emit(Elu(), inner), node.scalar_like(alpha, x))
+    scaled = node.emit(Mul(), node.emit(activations.Elu(), inner), node.scalar_like(alpha, x))
     return node.emit(Add(), node.emit(Maximum(), x, zero), scaled)
 
 
 def leaky_relu(node: OnnxNode) -> Tensor:
     """Read LeakyRelu."""
-    return node.emit(LeakyRelu(node.number("alpha", float(np.float32(0.01)))), node.input(0))
+    return node.emit(
+        activations.LeakyRelu(node.number("alpha", float(np.float32(0.01)))), node.input(0)
+    )
 
 
 def hard_sigmoid(node: OnnxNode) -> Tensor:
@@ -109,14 +101,14 @@ def hard_sigmoid(node: OnnxNode) -> Tensor:
 
 def gelu(node: OnnxNode) -> Tensor:
     """Read Gelu."""
-    return node.emit(Gelu(node.word("approximate", "none") == "tanh"), node.input(0))
+    return node.emit(activations.Gelu(node.word("approximate", "none") == "tanh"), node.input(0))
 
 
 def swish(node: OnnxNode) -> Tensor:
     """Read Swish: x times the sigmoid of alpha x."""
     x, alpha = node.input(0), node.number("alpha", 1.0)
     inner = x if alpha == 1.0 else node.emit(Mul(), x, node.scalar_like(alpha, x))
-    return node.emit(Mul(), x, node.emit(Logistic(), inner))
+    return node.emit(Mul(), x, node.emit(activations.Logistic(), inner))
 
 
 def _softplus(node: OnnxNode, x: Tensor) -> Tensor:
@@ -134,7 +126,7 @@ def softplus(node: OnnxNode) -> Tensor:
 def mish(node: OnnxNode) -> Tensor:
     """Read Mish: x tanh(softplus(x))."""
     x = node.input(0)
-    return node.emit(Mul(), x, node.emit(Tanh(), _softplus(node, x)))
+    return node.emit(Mul(), x, node.emit(activations.Tanh(), _softplus(node, x)))
 
 
 def softsign(node: OnnxNode) -> Tensor:
@@ -170,33 +162,35 @@ def _is_greater(node: OnnxNode, a: Tensor, b: Tensor) -> Tensor:
 
 def prelu(node: OnnxNode) -> Tensor:
     """Read PRelu."""
-    return node.emit(Prelu(), node.input(0), node.input(1))
+    return node.emit(activations.Prelu(), node.input(0), node.input(1))
 
 
 def relu(node: OnnxNode) -> Tensor:
     """Read Relu, of integers by their largest numbers."""
     x = node.input(0)
     if x.dtype.is_float:
-        return node.emit(Relu(), x)
-    return emit_wide(node, Maximum(), x, node.scalar_like(0, x))
+        return node.emit(activations.Relu(), x)
+    return onnx_types.emit_wide(node, Maximum(), x, node.scalar_like(0, x))
 
 
 def biased_gelu(node: OnnxNode) -> Tensor:
     """Read com.microsoft's BiasGelu."""
-    return node.emit(Gelu(approximate=False), node.emit(Add(), *node.present))
+    return node.emit(activations.Gelu(approximate=False), node.emit(Add(), *node.present))
 
 
 def fast_gelu(node: OnnxNode) -> Tensor:
     """Read com.microsoft's FastGelu: by tanh, of a sum where there is a bias."""
     x, bias = node.input(0), node.optional(1)
-    return node.emit(Gelu(approximate=True), x if bias is None else node.emit(Add(), x, bias))
+    return node.emit(
+        activations.Gelu(approximate=True), x if bias is None else node.emit(Add(), x, bias)
+    )
 
 
 def quick_gelu(node: OnnxNode) -> Tensor:
     """Read com.microsoft's QuickGelu: x times the sigmoid of alpha x."""
     x = node.input(0)
     inner = node.emit(Mul(), x, node.scalar_like(node.number("alpha", _QUICK_ALPHA), x))
-    return node.emit(Mul(), x, node.emit(Logistic(), inner))
+    return node.emit(Mul(), x, node.emit(activations.Logistic(), inner))
 
 
 def parametric_softplus(node: OnnxNode) -> Tensor:
@@ -210,7 +204,9 @@ def scaled_tanh(node: OnnxNode) -> Tensor:
     """Read onnxruntime's ScaledTanh: alpha tanh(beta x)."""
     x = node.input(0)
     inner = node.emit(Mul(), x, node.scalar_like(node.number("beta"), x))
-    return node.emit(Mul(), node.emit(Tanh(), inner), node.scalar_like(node.number("alpha"), x))
+    return node.emit(
+        Mul(), node.emit(activations.Tanh(), inner), node.scalar_like(node.number("alpha"), x)
+    )
 
 
 ONNX_READERS = (
@@ -221,10 +217,10 @@ ONNX_READERS = (
     OnnxReader("Elu", elu, attributes=("alpha",)),
     OnnxReader("Selu", selu, attributes=("alpha", "gamma")),
     OnnxReader("Celu", celu, attributes=("alpha",)),
-    OnnxReader("Sigmoid", plain(Logistic())),
+    OnnxReader("Sigmoid", plain(activations.Logistic())),
     OnnxReader("HardSigmoid", hard_sigmoid, attributes=("alpha", "beta")),
-    OnnxReader("HardSwish", plain(HardSwish())),
-    OnnxReader("Tanh", plain(Tanh())),
+    OnnxReader("HardSwish", plain(activations.HardSwish())),
+    OnnxReader("Tanh", plain(activations.Tanh())),
     OnnxReader("Gelu", gelu, attributes=("approximate",)),
     OnnxReader("Swish", swish, attributes=("alpha",)),
     OnnxReader("Softplus", softplus),
@@ -232,7 +228,7 @@ ONNX_READERS = (
     OnnxReader("Softsign", softsign),
     OnnxReader("ThresholdedRelu", thresholded_relu, attributes=("alpha",)),
     OnnxReader("Shrink", shrink, attributes=("bias", "lambd")),
-    OnnxReader("Gelu", plain(Gelu(approximate=False)), domain=MICROSOFT),
+    OnnxReader("Gelu", plain(activations.Gelu(approximate=False)), domain=MICROSOFT),
     OnnxReader("BiasGelu", biased_gelu, (2, 2), domain=MICROSOFT),
     OnnxReader("FastGelu", fast_gelu, (1, 2), domain=MICROSOFT),
     OnnxReader("QuickGelu", quick_gelu, attributes=("alpha",), domain=MICROSOFT),
@@ -241,7 +237,9 @@ ONNX_READERS = (
     ),
     OnnxReader("ScaledTanh", scaled_tanh, attributes=("alpha", "beta"), domain=MICROSOFT),
     OnnxReader("ThresholdedRelu", thresholded_relu, attributes=("alpha",), domain=MICROSOFT),
-    OnnxReader("QLinearSigmoid", between_integers(plain(Logistic())), (4, 5), domain=MICROSOFT),
+    OnnxReader(
+        "QLinearSigmoid", between_integers(plain(activations.Logistic())), (4, 5), domain=MICROSOFT
+    ),
     OnnxReader(
         "QLinearLeakyRelu", between_integers(leaky_relu), (4, 5), ("alpha",), domain=MICROSOFT
     ),

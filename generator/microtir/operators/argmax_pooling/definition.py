@@ -8,11 +8,7 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
-from microtir.operators.common.images import by_first_axis
-from microtir.operators.common.quantization import UNUSED
-from microtir.operators.common.shapes import Shape, input_shape, require, windowed_shape
-from microtir.operators.common.types import equal_types
+from microtir.operators.common import attributes, images, quantization, shapes, types
 from microtir.operators.definition import ACTIVATIONS, Definition
 
 
@@ -27,8 +23,8 @@ class MaxPoolWithPlaces(Operator):
     name: ClassVar[str] = "max_pool_with_places"
     window: tuple[int, int] = (1, 1)
     strides: tuple[int, int] = (1, 1)
-    padding: Padding2D = Padding2D()
-    activation: Activation = Activation.NONE
+    padding: attributes.Padding2D = attributes.Padding2D()
+    activation: attributes.Activation = attributes.Activation.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,37 +55,37 @@ def unpool_before(node: Node) -> tuple[int, int]:
     return row, column
 
 
-def _pool_shapes(node: Node) -> tuple[Shape, ...]:
-    op, image = node.op, input_shape(node, 0, 4)
+def _pool_shapes(node: Node) -> tuple[shapes.Shape, ...]:
+    op, image = node.op, shapes.input_shape(node, 0, 4)
     assert isinstance(op, MaxPoolWithPlaces)
-    window = SlidingWindow(op.window, op.strides, (1, 1), op.padding)
-    return (windowed_shape(image, window, image[3]),) * len(node.outputs)
+    window = attributes.SlidingWindow(op.window, op.strides, (1, 1), op.padding)
+    return (shapes.windowed_shape(image, window, image[3]),) * len(node.outputs)
 
 
-def _unpool_shapes(node: Node) -> tuple[Shape, ...]:
-    op, image = node.op, input_shape(node, 0, 4)
+def _unpool_shapes(node: Node) -> tuple[shapes.Shape, ...]:
+    op, image = node.op, shapes.input_shape(node, 0, 4)
     assert isinstance(op, MaxUnpool)
     places = node.inputs[1].shape
-    require(places == image, f"places of shape {places} of {image} values", "one of each")
+    shapes.require(places == image, f"places of shape {places} of {image} values", "one of each")
     return ((image[0], image[1] * op.window[0], image[2] * op.window[1], image[3]),)
 
 
 DEFINITIONS = (
     Definition(
         MaxPoolWithPlaces,
-        equal_types(DType.FLOAT32),
-        UNUSED,
+        types.equal_types(DType.FLOAT32),
+        quantization.UNUSED,
         shapes=_pool_shapes,
         outputs=2,
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
         limits=ACTIVATIONS,
     ),
     Definition(
         MaxUnpool,
-        equal_types(DType.FLOAT32),
-        UNUSED,
+        types.equal_types(DType.FLOAT32),
+        quantization.UNUSED,
         shapes=_unpool_shapes,
         inputs=(2, 2),
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
     ),
 )

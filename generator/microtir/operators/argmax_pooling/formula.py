@@ -10,23 +10,17 @@ import numpy as np
 
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.argmax_pooling.definition import (
-    PLACE_ROUNDING,
-    MaxPoolWithPlaces,
-    MaxUnpool,
-    unpool_before,
-)
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.formula import WrittenFunction
-from microtir.operators.common.written_operands import operands_text
+from microtir.operators.argmax_pooling import definition as argmax_pooling
+from microtir.operators.common import attributes, written_operands
+from microtir.operators.common import formula as common_formula
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse_function
 
 _CLAMPED = {
-    Activation.NONE: "{}",
-    Activation.RELU: "max({}, float32(0.0))",
-    Activation.RELU6: "min(max({}, float32(0.0)), float32(6.0))",
-    Activation.RELU_N1_TO_1: "min(max({}, float32(-1.0)), float32(1.0))",
+    attributes.Activation.NONE: "{}",
+    attributes.Activation.RELU: "max({}, float32(0.0))",
+    attributes.Activation.RELU6: "min(max({}, float32(0.0)), float32(6.0))",
+    attributes.Activation.RELU_N1_TO_1: "min(max({}, float32(-1.0)), float32(1.0))",
 }
 
 
@@ -37,11 +31,11 @@ def _shape(shape: tuple[int, ...]) -> str:
 def max_pool_with_places(node: Node, name: str) -> PrimFunc:
     """Write MaxPoolingWithArgmax2D; parts of a window outside of the image are passed over."""
     op = node.op
-    assert isinstance(op, MaxPoolWithPlaces)
+    assert isinstance(op, argmax_pooling.MaxPoolWithPlaces)
     image, result = node.inputs[0].shape, node.outputs[0].shape
     has_places = len(node.outputs) == 2
     places = f", places: {_shape(result)}" if has_places else ""
-    added = f"float32({float(np.float32(PLACE_ROUNDING))!r})"
+    added = f"float32({float(np.float32(argmax_pooling.PLACE_ROUNDING))!r})"
     store = f"places[n, y, x, c] = cast(float32, place[]) + {added}"
     return parse_function(f"""
 func {name}(image: {_shape(image)}, largest: {_shape(result)}{places}):
@@ -69,12 +63,12 @@ func {name}(image: {_shape(image)}, largest: {_shape(result)}{places}):
 def max_unpool(node: Node, name: str) -> PrimFunc:
     """Write MaxUnpooling2D."""
     op = node.op
-    assert isinstance(op, MaxUnpool)
+    assert isinstance(op, argmax_pooling.MaxUnpool)
     values, result, window = node.inputs[0].shape, node.output.shape, op.window
-    above, left = unpool_before(node)
+    above, left = argmax_pooling.unpool_before(node)
     taps = math.prod(window)
     n, h, w, c = values
-    constants, given, (value, place) = operands_text(node, ("values", "places"))
+    constants, given, (value, place) = written_operands.operands_text(node, ("values", "places"))
     return parse_function(f"""
 {constants}
 func {name}({", ".join(given)}, result: {_shape(result)}):
@@ -96,9 +90,9 @@ func {name}({", ".join(given)}, result: {_shape(result)}):
 """)
 
 
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
+FORMULAS: Mapping[type[Operator], common_formula.WrittenFunction] = MappingProxyType(
     {
-        MaxPoolWithPlaces: WrittenFunction(max_pool_with_places),
-        MaxUnpool: WrittenFunction(max_unpool),
+        argmax_pooling.MaxPoolWithPlaces: common_formula.WrittenFunction(max_pool_with_places),
+        argmax_pooling.MaxUnpool: common_formula.WrittenFunction(max_unpool),
     }
 )

@@ -10,28 +10,25 @@ import numpy as np
 
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
-from microtir.operators.argmax_pooling.definition import (
-    PLACE_ROUNDING,
-    MaxPoolWithPlaces,
-    MaxUnpool,
-    unpool_before,
-)
+from microtir.operators.argmax_pooling import definition as argmax_pooling
 from microtir.operators.common.arrays import Meaning, activate, as_output, taps
 
 
-def max_pool_with_places(op: MaxPoolWithPlaces, node: Node, image: Array) -> tuple[Array, ...]:
+def max_pool_with_places(
+    op: argmax_pooling.MaxPoolWithPlaces, node: Node, image: Array
+) -> tuple[Array, ...]:
     """Compute MaxPoolingWithArgmax2D."""
     of_values = replace(node, outputs=node.outputs[:1])
     windows = taps(image, of_values, op.window, op.strides, (1, 1), op.padding, -np.inf)
     largest = as_output(activate(windows.max(axis=3), op.activation), node.outputs[0].type)
-    places = windows.argmax(axis=3).astype(np.float32) + np.float32(PLACE_ROUNDING)
+    places = windows.argmax(axis=3).astype(np.float32) + np.float32(argmax_pooling.PLACE_ROUNDING)
     return (largest, places)[: len(node.outputs)]
 
 
-def max_unpool(op: MaxUnpool, node: Node, values: Array, places: Array) -> Array:
+def max_unpool(op: argmax_pooling.MaxUnpool, node: Node, values: Array, places: Array) -> Array:
     """Compute MaxUnpooling2D."""
     result = np.zeros(node.output.shape, np.float32)
-    above, left = unpool_before(node)
+    above, left = argmax_pooling.unpool_before(node)
     _, rows, columns, _ = result.shape
     for image, row, column, channel in np.ndindex(*values.shape):
         place = places[image, row, column, channel]
@@ -45,5 +42,5 @@ def max_unpool(op: MaxUnpool, node: Node, values: Array, places: Array) -> Array
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {MaxPoolWithPlaces: max_pool_with_places, MaxUnpool: max_unpool}
+    {argmax_pooling.MaxPoolWithPlaces: max_pool_with_places, argmax_pooling.MaxUnpool: max_unpool}
 )

@@ -12,8 +12,8 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common import fixed_point, tflite_operands
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
-from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     activation_range,
@@ -31,7 +31,6 @@ from microtir.operators.common.quantization import (
 )
 from microtir.operators.common.shapes import Shape, broadcast_shape, require, same_shape
 from microtir.operators.common.sums import Interval, joined
-from microtir.operators.common.tflite_operands import MANY
 from microtir.operators.common.types import QUANTISED, TypeRule, equal_types
 from microtir.operators.definition import ACTIVATIONS, Definition, SumsRule, Trait
 
@@ -281,7 +280,7 @@ def _add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     for (low, high), zero_point, factor in zip(inputs, zero_points, factors, strict=True):
         ends = np.stack([low.min(), high.max()]) - zero_point << params.left_shift
         ranges.append(SumRange(int(ends[0]), int(ends[1])))
-        ends = multiply_by_quantized_multiplier(ends, *factor)
+        ends = fixed_point.multiply_by_quantized_multiplier(ends, *factor)
         ranges.append(SumRange(int(ends[0]), int(ends[1])))
     first, second = ranges[1], ranges[3]
     if isinstance(op, Sub):
@@ -335,7 +334,7 @@ _ADD_N = Definition(
     types=equal_types(DType.FLOAT32, DType.INT8, DType.INT32),
     quantization=EQUAL_INPUTS_IF_NARROW,
     shapes=_add_n_shape,
-    inputs=(2, MANY),
+    inputs=(2, tflite_operands.MANY),
     multipliers=_add_n_multipliers,
     traits=frozenset({Trait.ELEMENTWISE}),
 )

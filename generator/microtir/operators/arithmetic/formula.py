@@ -11,26 +11,9 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
+from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.arithmetic import float_formula
-from microtir.operators.arithmetic.definition import (
-    MOST_ADDED,
-    Add,
-    AddN,
-    AddParams,
-    Atan2,
-    BinaryArithmetic,
-    Maximum,
-    Minimum,
-    Mul,
-    Pow,
-    SquaredDifference,
-    Sub,
-    add_n_params,
-    add_params,
-    difference_params,
-    mul_params,
-    whole_range,
-)
+from microtir.operators.common import attributes, fixed_point, linear, types
 from microtir.operators.common.arithmetic import (
     activate,
     centred,
@@ -39,21 +22,17 @@ from microtir.operators.common.arithmetic import (
     stored,
     wrapped_int32,
 )
-from microtir.operators.common.attributes import Activation
 from microtir.operators.common.broadcast import ROWS, ScalarFunction, elementwise
-from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
 from microtir.operators.common.formula import Formula, FormulaContext
-from microtir.operators.common.linear import rescales_in_float
-from microtir.operators.common.types import QUANTISED
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 
 
 def cost(node: Node) -> int:
     """Estimate instructions, from emulated Cortex-M3 and M4: int8 is rescaled three times."""
-    if rescales_in_float(node):
+    if linear.rescales_in_float(node):
         return node.output.type.elements * float_formula.instructions(node)
-    return node.output.type.elements * (45 if node.output.dtype in QUANTISED else 12)
+    return node.output.type.elements * (45 if node.output.dtype in types.QUANTISED else 12)
 
 
 def _added_cost(node: Node) -> int:
@@ -63,42 +42,46 @@ def _added_cost(node: Node) -> int:
 def compute(layer: FormulaContext) -> None:
     """Give the output of an operator of two inputs."""
     node = layer.node
-    if isinstance(node.op, BinaryArithmetic):
+    if isinstance(node.op, arithmetic.BinaryArithmetic):
         elementwise(layer, _arithmetic(node, node.op))
     else:
         elementwise(layer, _EXTREMA[type(node.op)])
 
 
 _EXTREMA: Mapping[type[Operator], ScalarFunction] = MappingProxyType(
-    {Minimum: te.minimum, Maximum: te.maximum}
+    {arithmetic.Minimum: te.minimum, arithmetic.Maximum: te.maximum}
 )
 
 
-def _arithmetic(node: Node, op: BinaryArithmetic) -> Scalars:
+def _arithmetic(node: Node, op: arithmetic.BinaryArithmetic) -> Scalars:
     dtype = node.output.dtype
-    if rescales_in_float(node):
+    if linear.rescales_in_float(node):
         return float_formula.in_float(node)
-    if dtype in QUANTISED:
-        return _product(node, op) if isinstance(op, Mul) else _sum(node, op)
+    if dtype in types.QUANTISED:
+        return _product(node, op) if isinstance(op, arithmetic.Mul) else _sum(node, op)
     if not dtype.is_float:
         return _whole(op, dtype)
     function = _EXACT[type(op)]
-    if op.activation is Activation.NONE:
+    if op.activation is attributes.Activation.NONE:
         return function
     return lambda a, b: activate(function(a, b), op.activation)
 
 
 _EXACT: Mapping[type[Operator], Scalars] = MappingProxyType(
-    {Add: operator.add, Sub: operator.sub, Mul: operator.mul}
+    {arithmetic.Add: operator.add, arithmetic.Sub: operator.sub, arithmetic.Mul: operator.mul}
 )
 _WRAPPING: Mapping[type[Operator], Scalars] = MappingProxyType(
-    {Add: te.wrapping_add, Sub: te.wrapping_sub, Mul: te.wrapping_mul}
+    {
+        arithmetic.Add: te.wrapping_add,
+        arithmetic.Sub: te.wrapping_sub,
+        arithmetic.Mul: te.wrapping_mul,
+    }
 )
 
 
-def _whole(op: BinaryArithmetic, dtype: DType) -> Scalars:
+def _whole(op: arithmetic.BinaryArithmetic, dtype: DType) -> Scalars:
     """Return the function of integers without a scale, which wraps."""
-    low, high = whole_range(op, dtype)
+    low, high = arithmetic.whole_range(op, dtype)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         if dtype is DType.INT32:
@@ -112,11 +95,11 @@ def _whole(op: BinaryArithmetic, dtype: DType) -> Scalars:
     return combine
 
 
-def _sum(node: Node, op: BinaryArithmetic) -> Scalars:
+def _sum(node: Node, op: arithmetic.BinaryArithmetic) -> Scalars:
     """Return quantised ADD and SUB."""
-    assert isinstance(op, Add | Sub)
+    assert isinstance(op, arithmetic.Add | arithmetic.Sub)
     a_type, b_type = (t.type for t in node.inputs)
-    params = add_params(op, a_type, b_type, node.output.type)
+    params = arithmetic.add_params(op, a_type, b_type, node.output.type)
     function = _EXACT[type(op)]
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
@@ -127,7 +110,7 @@ def _sum(node: Node, op: BinaryArithmetic) -> Scalars:
     return combine
 
 
-def _rescaled(params: AddParams, a: te.Expr, b: te.Expr) -> tuple[te.Expr, te.Expr]:
+def _rescaled(params: arithmetic.AddParams, a: te.Expr, b: te.Expr) -> tuple[te.Expr, te.Expr]:
     """Return both operands centred, widened and rescaled."""
     factor = 1 << params.left_shift
     return (
@@ -136,10 +119,10 @@ def _rescaled(params: AddParams, a: te.Expr, b: te.Expr) -> tuple[te.Expr, te.Ex
     )
 
 
-def _product(node: Node, op: Mul) -> Scalars:
+def _product(node: Node, op: arithmetic.Mul) -> Scalars:
     """Return quantised MUL."""
     a_type, b_type = (t.type for t in node.inputs)
-    params = mul_params(op, a_type, b_type, node.output.type)
+    params = arithmetic.mul_params(op, a_type, b_type, node.output.type)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         product = centred(a, params.input1_zero_point) * centred(b, params.input2_zero_point)
@@ -153,7 +136,7 @@ def _product(node: Node, op: Mul) -> Scalars:
 def squared_difference(layer: FormulaContext) -> None:
     """Give the output of SQUARED_DIFFERENCE."""
     dtype = layer.node.output.dtype
-    if dtype in QUANTISED:
+    if dtype in types.QUANTISED:
         elementwise(layer, _quantised_difference(layer.node))
     elif dtype is DType.INT32:
         elementwise(layer, _wrapping_difference)
@@ -173,7 +156,7 @@ def _wrapping_difference(a: te.Expr, b: te.Expr) -> te.Expr:
 
 def _quantised_difference(node: Node) -> Scalars:
     first, second = (tensor.type for tensor in node.inputs)
-    params = difference_params(first, second, node.output.type)
+    params = arithmetic.difference_params(first, second, node.output.type)
     low, high = params.activation_min, params.activation_max
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
@@ -202,12 +185,12 @@ def _total(values: Iterable[te.Expr]) -> te.Expr:
 
 def _quantised_total(node: Node) -> ScalarFunction:
     """Return int8 ADD_N, which begins with what the zero point stands for."""
-    params = add_n_params(node)
+    params = arithmetic.add_n_params(node)
     factor = 1 << params.left_shift
     zero = -params.input1_zero_point * factor
-    start = int(multiply_by_quantized_multiplier(zero, *params.input1))
+    start = int(fixed_point.multiply_by_quantized_multiplier(zero, *params.input1))
     low, high = params.activation_min, params.activation_max
-    is_wide = len(node.inputs) > MOST_ADDED
+    is_wide = len(node.inputs) > arithmetic.MOST_ADDED
 
     def combine(*values: te.Expr) -> te.Expr:
         centres = (centred(value, params.input1_zero_point) * factor for value in values)
@@ -226,14 +209,14 @@ _BINARY = Formula(compute, cost, ROWS)
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        Add: _BINARY,
-        Sub: _BINARY,
-        Mul: _BINARY,
-        Minimum: _BINARY,
-        Maximum: _BINARY,
-        SquaredDifference: Formula(squared_difference, cost, ROWS),
-        AddN: Formula(add_n, _added_cost, ROWS),
-        Pow: Formula(lambda layer: elementwise(layer, te.pow), 150, ROWS),
-        Atan2: Formula(lambda layer: elementwise(layer, te.atan2), 150, ROWS),
+        arithmetic.Add: _BINARY,
+        arithmetic.Sub: _BINARY,
+        arithmetic.Mul: _BINARY,
+        arithmetic.Minimum: _BINARY,
+        arithmetic.Maximum: _BINARY,
+        arithmetic.SquaredDifference: Formula(squared_difference, cost, ROWS),
+        arithmetic.AddN: Formula(add_n, _added_cost, ROWS),
+        arithmetic.Pow: Formula(lambda layer: elementwise(layer, te.pow), 150, ROWS),
+        arithmetic.Atan2: Formula(lambda layer: elementwise(layer, te.atan2), 150, ROWS),
     }
 )

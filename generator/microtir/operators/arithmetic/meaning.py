@@ -10,32 +10,14 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.arithmetic.definition import (
-    Add,
-    AddN,
-    AddParams,
-    Atan2,
-    BinaryArithmetic,
-    Maximum,
-    Minimum,
-    Mul,
-    Pow,
-    SquaredDifference,
-    Sub,
-    add_n_params,
-    add_params,
-    difference_params,
-    mul_params,
-    whole_range,
-)
+from microtir.operators.arithmetic import definition as arithmetic
+from microtir.operators.common import attributes, types
 from microtir.operators.common.arrays import Meaning, activate, as_output, dequantized, stored
-from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier, wrap
-from microtir.operators.common.types import QUANTISED
 
 
 def _plain(
-    op: BinaryArithmetic,
+    op: arithmetic.BinaryArithmetic,
     output: TensorType,
     function: Callable[[Array, Array], Array],
     first: Array,
@@ -46,31 +28,31 @@ def _plain(
         result = function(first, second)
     if output.dtype.is_float:
         return as_output(activate(result, op.activation), output)
-    return as_output(np.clip(result, *whole_range(op, output.dtype)), output)
+    return as_output(np.clip(result, *arithmetic.whole_range(op, output.dtype)), output)
 
 
-def add(op: Add | Sub, node: Node, first: Array, second: Array) -> Array:
+def add(op: arithmetic.Add | arithmetic.Sub, node: Node, first: Array, second: Array) -> Array:
     """Compute ADD and SUB with broadcasting."""
-    sign = 1 if isinstance(op, Add) else -1
+    sign = 1 if isinstance(op, arithmetic.Add) else -1
     output = node.output.type
-    if output.dtype not in QUANTISED:
+    if output.dtype not in types.QUANTISED:
         return _plain(op, output, np.add if sign == 1 else np.subtract, first, second)
-    if op.rescaling is Rescaling.FLOAT32:
+    if op.rescaling is attributes.Rescaling.FLOAT32:
         return _in_float(op, node, np.add if sign == 1 else np.subtract, first, second)
-    params = add_params(op, node.inputs[0].type, node.inputs[1].type, output)
+    params = arithmetic.add_params(op, node.inputs[0].type, node.inputs[1].type, output)
     x1, x2 = _rescaled(params, first, second)
     scaled = multiply_by_quantized_multiplier(x1 + sign * x2, *params.output)
     return _finished(params, scaled, output)
 
 
-def mul(op: Mul, node: Node, first: Array, second: Array) -> Array:
+def mul(op: arithmetic.Mul, node: Node, first: Array, second: Array) -> Array:
     """Compute MUL with broadcasting."""
     output = node.output.type
-    if output.dtype not in QUANTISED:
+    if output.dtype not in types.QUANTISED:
         return _plain(op, output, np.multiply, first, second)
-    if op.rescaling is Rescaling.FLOAT32:
+    if op.rescaling is attributes.Rescaling.FLOAT32:
         return _in_float(op, node, np.multiply, first, second)
-    params = mul_params(op, node.inputs[0].type, node.inputs[1].type, output)
+    params = arithmetic.mul_params(op, node.inputs[0].type, node.inputs[1].type, output)
     x1 = stored(first) - params.input1_zero_point
     x2 = stored(second) - params.input2_zero_point
     scaled = multiply_by_quantized_multiplier(x1 * x2, *params.multiplier)
@@ -79,7 +61,7 @@ def mul(op: Mul, node: Node, first: Array, second: Array) -> Array:
 
 
 def _in_float(
-    op: BinaryArithmetic,
+    op: arithmetic.BinaryArithmetic,
     node: Node,
     function: Callable[[Array, Array], Array],
     first: Array,
@@ -95,27 +77,29 @@ def _in_float(
     return as_output(np.clip(shifted, output.dtype.min, output.dtype.max), output)
 
 
-def squared_difference(_op: SquaredDifference, node: Node, first: Array, second: Array) -> Array:
+def squared_difference(
+    _op: arithmetic.SquaredDifference, node: Node, first: Array, second: Array
+) -> Array:
     """Compute SQUARED_DIFFERENCE with broadcasting."""
     output = node.output.type
-    if output.dtype not in QUANTISED:
+    if output.dtype not in types.QUANTISED:
         with np.errstate(over="ignore"):
             difference = first - second
             return as_output(difference * difference, output)
-    params = difference_params(node.inputs[0].type, node.inputs[1].type, output)
+    params = arithmetic.difference_params(node.inputs[0].type, node.inputs[1].type, output)
     x1, x2 = _rescaled(params, first, second)
     scaled = multiply_by_quantized_multiplier((x1 - x2) * (x1 - x2), *params.output)
     return _finished(params, scaled, output)
 
 
-def add_n(_op: AddN, node: Node, *values: Array) -> Array:
+def add_n(_op: arithmetic.AddN, node: Node, *values: Array) -> Array:
     """Compute ADD_N, as tflite-micro: in int8 it begins with what the zero point stands for."""
     output = node.output.type
     if output.dtype.is_float:
         return as_output(np.sum(np.stack(values).astype(np.float64), axis=0), output)
     if output.dtype is DType.INT32:
         return as_output(wrap(np.sum([stored(value) for value in values], axis=0)), output)
-    params = add_n_params(node)
+    params = arithmetic.add_n_params(node)
     one = 1 << params.left_shift
     total = multiply_by_quantized_multiplier(-params.input1_zero_point * one, *params.input1)
     for value in values:
@@ -123,7 +107,7 @@ def add_n(_op: AddN, node: Node, *values: Array) -> Array:
     return _finished(params, multiply_by_quantized_multiplier(wrap(total), *params.output), output)
 
 
-def _rescaled(params: AddParams, first: Array, second: Array) -> tuple[Ints, Ints]:
+def _rescaled(params: arithmetic.AddParams, first: Array, second: Array) -> tuple[Ints, Ints]:
     """Return both operands centred, widened and rescaled."""
     one = 1 << params.left_shift
     x1 = (stored(first) - params.input1_zero_point) * one
@@ -134,42 +118,42 @@ def _rescaled(params: AddParams, first: Array, second: Array) -> tuple[Ints, Int
     )
 
 
-def _finished(params: AddParams, scaled: Ints, output: TensorType) -> Array:
+def _finished(params: arithmetic.AddParams, scaled: Ints, output: TensorType) -> Array:
     shifted = scaled + params.output_zero_point
     return as_output(np.clip(shifted, params.activation_min, params.activation_max), output)
 
 
-def power(_op: Pow, node: Node, first: Array, second: Array) -> Array:
+def power(_op: arithmetic.Pow, node: Node, first: Array, second: Array) -> Array:
     """Compute POW with broadcasting, in double."""
     with np.errstate(all="ignore"):
         return as_output(np.power(first.astype(np.float64), second), node.output.type)
 
 
-def atan2(_op: Atan2, node: Node, first: Array, second: Array) -> Array:
+def atan2(_op: arithmetic.Atan2, node: Node, first: Array, second: Array) -> Array:
     """Compute ATAN2 with broadcasting, in double."""
     return as_output(np.arctan2(first.astype(np.float64), second), node.output.type)
 
 
-def minimum(_op: Minimum, _node: Node, first: Array, second: Array) -> Array:
+def minimum(_op: arithmetic.Minimum, _node: Node, first: Array, second: Array) -> Array:
     """Compute MINIMUM of stored values, with broadcasting."""
     return np.minimum(first, second)
 
 
-def maximum(_op: Maximum, _node: Node, first: Array, second: Array) -> Array:
+def maximum(_op: arithmetic.Maximum, _node: Node, first: Array, second: Array) -> Array:
     """Compute MAXIMUM of stored values, with broadcasting."""
     return np.maximum(first, second)
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        Add: add,
-        Sub: add,
-        Mul: mul,
-        SquaredDifference: squared_difference,
-        AddN: add_n,
-        Pow: power,
-        Atan2: atan2,
-        Minimum: minimum,
-        Maximum: maximum,
+        arithmetic.Add: add,
+        arithmetic.Sub: add,
+        arithmetic.Mul: mul,
+        arithmetic.SquaredDifference: squared_difference,
+        arithmetic.AddN: add_n,
+        arithmetic.Pow: power,
+        arithmetic.Atan2: atan2,
+        arithmetic.Minimum: minimum,
+        arithmetic.Maximum: maximum,
     }
 )

@@ -11,12 +11,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.attention.definition import (
-    CachedAttention,
-    RotaryPositions,
-    attention_extents,
-    rotary_extents,
-)
+from microtir.operators.attention import definition as attention
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
 from microtir.tir.ir import PrimFunc
@@ -30,8 +25,8 @@ _LEAST = -1
 
 def rotary_positions(node: Node, name: str) -> PrimFunc:
     """Write the turns of all pairs of a row; behind them elements stay as they are."""
-    op, (rows, heads, elements, angles, places) = node.op, rotary_extents(node)
-    assert isinstance(op, RotaryPositions)
+    op, (rows, heads, elements, angles, places) = node.op, attention.rotary_extents(node)
+    assert isinstance(op, attention.RotaryPositions)
     first, second = ("i * 2", "i * 2 + 1") if op.interleaved else ("i", f"i + {angles}")
     lines = [
         f"  for row in range(0, {rows}):",
@@ -56,7 +51,7 @@ def rotary_positions(node: Node, name: str) -> PrimFunc:
 
 def cached_attention(node: Node, name: str) -> PrimFunc:
     """Write a softmax of products with the keys that a token sees, and the sum of their values."""
-    tokens, heads, groups, length, depth, width = attention_extents(node)
+    tokens, heads, groups, length, depth, width = attention.attention_extents(node)
     # Of several tokens the first is at the beginning of the cache at least.
     place = f"min(max(end - {tokens - 1}, 0) + token, {length - 1})" if tokens > 1 else "end"
     lines = [
@@ -100,7 +95,7 @@ def _sums(width: int) -> list[str]:
 def _seen(node: Node) -> list[str]:
     """Return the lines that say what a token sees."""
     op = node.op
-    assert isinstance(op, CachedAttention)
+    assert isinstance(op, attention.CachedAttention)
     first = f"max(place - {op.window - 1}, 0)" if op.window else "0"
     stop = "place + 1" if op.is_causal else "end + 1"
     return [f"    let first: int32 = {first}", f"    let stop: int32 = {stop}"]
@@ -108,8 +103,8 @@ def _seen(node: Node) -> list[str]:
 
 def _weights(node: Node) -> list[str]:
     """Return the lines that compute the weights of a head, which `share` makes a sum of 1."""
-    op, depth = node.op, attention_extents(node).depth
-    assert isinstance(op, CachedAttention)
+    op, depth = node.op, attention.attention_extents(node).depth
+    assert isinstance(op, attention.CachedAttention)
     unrolled = math.gcd(depth, _AT_ONCE)
     score = f"dot[] * {_number(op.scale)}"
     if op.softcap:
@@ -143,19 +138,21 @@ def _number(value: float) -> str:
 
 def _attention_cost(node: Node) -> int:
     """Return the instructions with a full cache."""
-    tokens, heads, _, length, depth, width = attention_extents(node)
+    tokens, heads, _, length, depth, width = attention.attention_extents(node)
     return tokens * heads * length * (5 * (depth + width) + 60)
 
 
 def _scratch_bytes(node: Node) -> int:
-    return attention_extents(node).length * DType.FLOAT32.bytes
+    return attention.attention_extents(node).length * DType.FLOAT32.bytes
 
 
 FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
     {
-        RotaryPositions: WrittenFunction(
+        attention.RotaryPositions: WrittenFunction(
             rotary_positions, cost=lambda node: 10 * node.output.type.elements
         ),
-        CachedAttention: WrittenFunction(cached_attention, _scratch_bytes, _attention_cost),
+        attention.CachedAttention: WrittenFunction(
+            cached_attention, _scratch_bytes, _attention_cost
+        ),
     }
 )

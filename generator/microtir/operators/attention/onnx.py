@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from microtir.operators.attention.onnx_cache import attention, grouped_query_attention
-from microtir.operators.attention.onnx_rotary import microsoft_rotary_embedding, rotary_embedding
+from microtir.operators.attention import onnx_cache, onnx_rotary
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxReader, by_definition
 
 ONNX_READERS = (
     OnnxReader(
         "Attention",
-        attention,
+        onnx_cache.attention,
         (3, 7),
         (
             "is_causal", "kv_num_heads", "left_window_size", "q_num_heads",
@@ -33,20 +32,20 @@ ONNX_READERS = (
     ),
     OnnxReader(
         "RotaryEmbedding",
-        rotary_embedding,
+        onnx_rotary.rotary_embedding,
         (3, 4),
         ("interleaved", "num_heads", "rotary_embedding_dim"),
     ),
     OnnxReader(
         "RotaryEmbedding",
-        microsoft_rotary_embedding,
+        onnx_rotary.microsoft_rotary_embedding,
         (4, 4),
         ("interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim", "scale"),
         domain=MICROSOFT,
     ),
     OnnxReader(
         "GroupQueryAttention",
-        grouped_query_attention,
+        onnx_cache.grouped_query_attention,
         (7, 17),
         (
             "causal", "do_rotary", "k_norm_epsilon", "k_quant_type", "kv_cache_bit_width",

@@ -10,12 +10,10 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.arithmetic.definition import Maximum, Sub
-from microtir.operators.attention.definition import CachedAttention, RotaryPositions
-from microtir.operators.attention.onnx_rotary import following
+from microtir.operators.attention import definition, onnx_rotary
+from microtir.operators.common import onnx_types, onnx_values
 from microtir.operators.common.onnx_operands import OnnxNode, by_definition
 from microtir.operators.common.onnx_parts import along, int32s, joined, reshaped, transposed
-from microtir.operators.common.onnx_types import cast
-from microtir.operators.common.onnx_values import Value
 from microtir.operators.common.shapes import Shape
 from microtir.operators.indexing.definition import DynamicUpdateSlice
 
@@ -23,7 +21,7 @@ _BOTTOM_RIGHT = 25
 """The operator set since which the last query of a causal attention is that of the last key."""
 
 
-def attention(node: OnnxNode) -> Value | tuple[Value, ...]:
+def attention(node: OnnxNode) -> onnx_values.Value | tuple[onnx_values.Value, ...]:
     """Read Attention: of one token to a cache that others fill, else by its definition.
 
     By the definition a token costs as much as the cache has room for, whatever is in it.
@@ -33,10 +31,10 @@ def attention(node: OnnxNode) -> Value | tuple[Value, ...]:
         return by_definition(node)
     query, keys, values = (node.input(index) for index in range(3))
     _, heads, _, depth = query.shape
-    last = reshaped(node, cast(node, filled, DType.INT32), 1)
+    last = reshaped(node, onnx_types.cast(node, filled, DType.INT32), 1)
     last = node.emit(Sub(), last, int32s(node, np.array([1])))
     scale = node.number("scale", 1 / math.sqrt(depth))
-    op = CachedAttention(heads, scale, node.number("softcap", 0.0))
+    op = definition.CachedAttention(heads, scale, node.number("softcap", 0.0))
     flat = reshaped(node, query, 1, 1, heads * depth)
     result = node.emit(op, flat, keys, values, last)
     return reshaped(node, result, 1, heads, 1, values.shape[3])
@@ -124,7 +122,7 @@ def grouped_query_attention(node: OnnxNode) -> tuple[Tensor, ...]:
     """
     _refuse_grouped(node)
     new = _grouped(node)
-    last = reshaped(node, cast(node, node.input(5), DType.INT32), 1)
+    last = reshaped(node, onnx_types.cast(node, node.input(5), DType.INT32), 1)
     first = last
     if new.tokens > 1:
         before = int32s(node, np.array([new.tokens - 1]))
@@ -134,7 +132,7 @@ def grouped_query_attention(node: OnnxNode) -> tuple[Tensor, ...]:
         positions = _grouped_positions(node, first, new.tokens)
         query, key = (
             node.emit(
-                RotaryPositions(heads, bool(node.integer("rotary_interleaved", 0))),
+                definition.RotaryPositions(heads, bool(node.integer("rotary_interleaved", 0))),
                 x, node.input(7), node.input(8), positions,
             )
             for x, heads in ((query, new.heads), (key, new.groups))
@@ -147,7 +145,7 @@ def grouped_query_attention(node: OnnxNode) -> tuple[Tensor, ...]:
     window = node.integer("local_window_size", -1)
     window = window if 0 < window < keys.shape[2] else 0
     softcap, is_causal = node.number("softcap", 0.0), bool(node.integer("causal", 1))
-    op = CachedAttention(new.heads, scale, softcap, window, is_causal)
+    op = definition.CachedAttention(new.heads, scale, softcap, window, is_causal)
     return node.emit(op, query, keys, values, last), keys, values
 
 
@@ -155,8 +153,8 @@ def _grouped_positions(node: OnnxNode, first: Tensor, tokens: int) -> Tensor:
     """Return the positions of the new tokens: those that an input has, or their places."""
     given = node.optional(9)
     if given is None:
-        return following(node, first, tokens)
-    return reshaped(node, cast(node, given, DType.INT32), tokens)
+        return onnx_rotary.following(node, first, tokens)
+    return reshaped(node, onnx_types.cast(node, given, DType.INT32), tokens)
 
 
 def _cached(node: OnnxNode, index: int, new: Tensor, groups: int, begin: Tensor) -> Tensor:

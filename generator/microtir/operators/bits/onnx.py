@@ -8,9 +8,8 @@ from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators import bits
 from microtir.operators.bits.definition import BitCast, BitwiseXor
+from microtir.operators.common import onnx_operands, onnx_rows
 from microtir.operators.common.onnx_arithmetic import at_most, both, choose, div, less, mul
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_rows import readers_of
 from microtir.operators.common.onnx_types import cast, emit_wide, onnx_type, widened
 from microtir.operators.division.definition import Div
 from microtir.operators.indexing.definition import Gather
@@ -18,7 +17,7 @@ from microtir.operators.indexing.definition import Gather
 _MOST_BITS = 64
 
 
-def invert(node: OnnxNode) -> Tensor:
+def invert(node: onnx_operands.OnnxNode) -> Tensor:
     """Read BitwiseNot: of -1, which has all bits, and the input those that differ."""
     x = node.input(0)
     if x.dtype is DType.UINT64:
@@ -27,7 +26,7 @@ def invert(node: OnnxNode) -> Tensor:
     return cast(node, node.emit(BitwiseXor(), widened(node, x), ones), x.dtype)
 
 
-def shift(node: OnnxNode) -> Tensor:
+def shift(node: onnx_operands.OnnxNode) -> Tensor:
     """Read BitShift: a product with a power of two, or the whole quotient by one, in int64.
 
     A negative number is shifted to the right with all its bits inverted.  By fewer bits than none,
@@ -56,7 +55,7 @@ def shift(node: OnnxNode) -> Tensor:
     return cast(node, node.emit(BitwiseXor(), quotient, sign), x.dtype)
 
 
-def bit_cast(node: OnnxNode) -> Tensor:
+def bit_cast(node: onnx_operands.OnnxNode) -> Tensor:
     """Read BitCast between types of one width: all bits stay."""
     x, dtype = node.input(0), onnx_type(node, node.integer("to"))
     if x.dtype.bits != dtype.bits or dtype is DType.BOOL:
@@ -74,8 +73,8 @@ def bit_cast(node: OnnxNode) -> Tensor:
 
 
 ONNX_READERS = (
-    *readers_of(bits.RECORDS),
-    OnnxReader("BitwiseNot", invert),
-    OnnxReader("BitShift", shift, (2, 2), ("direction",)),
-    OnnxReader("BitCast", bit_cast, attributes=("to",)),
+    *onnx_rows.readers_of(bits.RECORDS),
+    onnx_operands.OnnxReader("BitwiseNot", invert),
+    onnx_operands.OnnxReader("BitShift", shift, (2, 2), ("direction",)),
+    onnx_operands.OnnxReader("BitCast", bit_cast, attributes=("to",)),
 )

@@ -9,10 +9,8 @@ from typing import ClassVar, NamedTuple
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
-from microtir.operators.common.images import by_rows
-from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common import images, quantization, types
 from microtir.operators.common.shapes import Shape, input_shape, require
-from microtir.operators.common.types import TypeRule, TypeSignature
 from microtir.operators.definition import Definition
 
 
@@ -111,16 +109,16 @@ _F32, _U8 = DType.FLOAT32, DType.UINT8
 DEFINITIONS = (
     Definition(
         BlockDense,
-        types=TypeRule(
+        types=types.TypeRule(
             (
-                TypeSignature((_F32, _U8, _F32), _F32),
-                TypeSignature((_F32, _U8, _F32, _U8, _F32), _F32),
+                types.TypeSignature((_F32, _U8, _F32), _F32),
+                types.TypeSignature((_F32, _U8, _F32, _U8, _F32), _F32),
             )
         ),
-        quantization=UNUSED,
+        quantization=quantization.UNUSED,
         shapes=_shape,
         inputs=(3, 5),
-        one_image=by_rows,
+        one_image=images.by_rows,
         terms=lambda node: node.inputs[0].shape[-1],
         macs=_macs,
         limits="constant weights",

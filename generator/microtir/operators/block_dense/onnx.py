@@ -7,13 +7,12 @@ import math
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.block_dense.definition import BITS, BlockDense
-from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import reshaped
+from microtir.operators.common import onnx_operands, onnx_parts
 
 _LEAST_BLOCK = 16
 
 
-def matmul_nbits(node: OnnxNode) -> Tensor:
+def matmul_nbits(node: onnx_operands.OnnxNode) -> Tensor:
     """Read MatMulNBits: x times the transpose of integers less a zero point, times a scale.
 
     It is computed in float32, which every `accuracy_level` allows.
@@ -41,7 +40,7 @@ def matmul_nbits(node: OnnxNode) -> Tensor:
     return node.emit(op, *inputs)
 
 
-def _refuse_others(node: OnnxNode) -> None:
+def _refuse_others(node: onnx_operands.OnnxNode) -> None:
     """Refuse weights in the order of some processor, and those of the order that GPTQ had."""
     if node.integer("weight_prepacked", 0):
         raise node.unsupported(
@@ -55,7 +54,7 @@ def _refuse_others(node: OnnxNode) -> None:
         )  # fmt: skip
 
 
-def _constant(node: OnnxNode, index: int, *shape: int) -> Tensor:
+def _constant(node: onnx_operands.OnnxNode, index: int, *shape: int) -> Tensor:
     """Return a constant input, which files may hold as a vector, in its own shape."""
     what = {1: "the weights", 2: "the scales", 3: "the zero points", 5: "the bias"}[index]
     data = node.known(index, what)
@@ -66,15 +65,15 @@ def _constant(node: OnnxNode, index: int, *shape: int) -> Tensor:
     tensor = node.input(index)
     if data.size != math.prod(shape):
         raise node.malformed(f"{what} have the shape {tensor.shape}", f"{shape}")
-    return reshaped(node, tensor, *shape)
+    return onnx_parts.reshaped(node, tensor, *shape)
 
 
 ONNX_READERS = (
-    OnnxReader(
+    onnx_operands.OnnxReader(
         "MatMulNBits",
         matmul_nbits,
         (3, 6),
         ("K", "N", "accuracy_level", "bits", "block_size", "weight_prepacked"),
-        domain=MICROSOFT,
+        domain=onnx_operands.MICROSOFT,
     ),
 )

@@ -8,9 +8,8 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import EQUAL, UNUSED
+from microtir.operators.common import quantization, types
 from microtir.operators.common.shapes import Shape, input_shape, require
-from microtir.operators.common.types import TypeRule, TypeSignature, equal_types
 from microtir.operators.definition import Definition, Trait
 
 
@@ -55,8 +54,8 @@ def _counter_shapes(node: Node) -> tuple[Shape, ...]:
 DEFINITIONS = (
     Definition(
         CircularBuffer,
-        equal_types(DType.INT8),
-        EQUAL,
+        types.equal_types(DType.INT8),
+        quantization.EQUAL,
         shapes=_ring_shape,
         inputs=(2, 2),
         traits=frozenset({Trait.IN_PLACE}),
@@ -64,8 +63,8 @@ DEFINITIONS = (
     ),
     Definition(
         Countdown,
-        TypeRule((TypeSignature((DType.INT32,), DType.BOOL, (DType.INT32,)),)),
-        UNUSED,
+        types.TypeRule((types.TypeSignature((DType.INT32,), DType.BOOL, (DType.INT32,)),)),
+        quantization.UNUSED,
         shapes=_counter_shapes,
         outputs=2,
         traits=frozenset({Trait.KEEPS_LAST}),

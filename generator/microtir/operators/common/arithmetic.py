@@ -9,8 +9,7 @@ import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.fixed_point import INT32_MAX
+from microtir.operators.common import attributes, fixed_point
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.multiplier import QuantizedMultiplier, reduced
 from microtir.tir.ir import Array
@@ -105,7 +104,7 @@ class ShortRequantisation:
     def of(factor: QuantizedMultiplier, largest: int) -> ShortRequantisation | None:
         """Return the way to rescale values of a magnitude of at most `largest`, if there is one."""
         scale = 2 << max(factor.shift, 0)
-        if largest * scale > INT32_MAX or factor.multiplier < 0:
+        if largest * scale > fixed_point.INT32_MAX or factor.multiplier < 0:
             return None
         return ShortRequantisation(factor, scale // 2 if _is_shift(factor) else scale)
 
@@ -205,7 +204,7 @@ def _entry(table: te.Tensor | int, channel: te.Expr) -> te.ExprLike:
     return table if isinstance(table, int) else table[channel]
 
 
-def activate(value: te.Expr, activation: Activation) -> te.Expr:
+def activate(value: te.Expr, activation: attributes.Activation) -> te.Expr:
     """Apply a fused activation to a FLOAT32 result."""
     low, high = activation.real_range
     if math.isfinite(low):

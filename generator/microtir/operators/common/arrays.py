@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.graph.ir import Array, Node, TensorType
-from microtir.operators.common.attributes import Activation, Padding2D
-from microtir.operators.common.fixed_point import Ints
+from microtir.operators.common import attributes, fixed_point
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 
@@ -19,7 +18,7 @@ Meaning: TypeAlias = "Callable[..., Array | tuple[Array, ...]]"
 """Function from an operator, its node and an array for each input to one output, or to several."""
 
 
-def stored(array: Array) -> Ints:
+def stored(array: Array) -> fixed_point.Ints:
     """Return the stored integers, widened so that no intermediate overflows."""
     return array.astype(np.int64)
 
@@ -29,7 +28,7 @@ def as_output(array: Array, output: TensorType) -> Array:
     return array.astype(output.dtype.value)
 
 
-def activate(array: Array, activation: Activation) -> Array:
+def activate(array: Array, activation: attributes.Activation) -> Array:
     """Clamp real values to the range of a fused activation; NaN passes."""
     low, high = activation.real_range
     return np.minimum(np.maximum(array, low), high)
@@ -75,7 +74,7 @@ def taps(
     window: tuple[int, int],
     strides: tuple[int, int],
     dilations: tuple[int, int],
-    padding: Padding2D,
+    padding: attributes.Padding2D,
     fill: float,
 ) -> Array:
     """Return the elements under the window at every output position.

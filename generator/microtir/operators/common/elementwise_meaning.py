@@ -9,14 +9,13 @@ import numpy as np
 
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Doubles, Meaning, as_output, stored
-from microtir.operators.common.fixed_point import Ints, wrap
+from microtir.operators.common import arrays, fixed_point
 
-Real: TypeAlias = Callable[[Doubles], Array]
-Stored: TypeAlias = Callable[[Operator, Ints, TensorType, TensorType], Ints]
+Real: TypeAlias = Callable[[arrays.Doubles], Array]
+Stored: TypeAlias = Callable[[Operator, fixed_point.Ints, TensorType, TensorType], fixed_point.Ints]
 
 
-def real(function: Real, of_stored: Stored | None = None) -> Meaning:
+def real(function: Real, of_stored: Stored | None = None) -> arrays.Meaning:
     """Compute a function of a real number, rounded once, or one of a stored integer.
 
     Args:
@@ -29,19 +28,19 @@ def real(function: Real, of_stored: Stored | None = None) -> Meaning:
         source, output = node.inputs[0].type, node.output.type
         if output.dtype.is_float:
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                return as_output(function(x.astype(np.float64)), output)
+                return arrays.as_output(function(x.astype(np.float64)), output)
         assert of_stored is not None
-        result, bits = of_stored(op, stored(x), source, output), output.dtype.bits
-        return as_output(result if bits == 64 else wrap(result, bits), output)
+        result, bits = of_stored(op, arrays.stored(x), source, output), output.dtype.bits
+        return arrays.as_output(result if bits == 64 else fixed_point.wrap(result, bits), output)
 
     return meaning
 
 
-def of_stored(function: Callable[[Ints], Ints]) -> Stored:
+def of_stored(function: Callable[[fixed_point.Ints], fixed_point.Ints]) -> Stored:
     """Compute a function of stored integers, whatever they stand for."""
     return lambda _op, x, _source, _output: function(x)
 
 
-def plain(function: Callable[..., Array]) -> Meaning:
+def plain(function: Callable[..., Array]) -> arrays.Meaning:
     """Compute a function of the elements as they are."""
     return lambda _op, _node, *inputs: np.asarray(function(*inputs))

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.operators.common.attributes import Rescaling
+from microtir.operators.common import attributes, linear
 from microtir.operators.common.fixed_point import Ints
-from microtir.operators.common.linear import times_factors
 
 _LARGEST = 1 << 30  # of the sums
 LARGEST_SHIFT = 20  # so that inequalities fit 64 bits
@@ -38,7 +37,7 @@ class StoredSums:
     zero_point: int
     low: int
     high: int
-    rescaling: Rescaling = Rescaling.FLOAT32
+    rescaling: attributes.Rescaling = attributes.Rescaling.FLOAT32
 
     @property
     def constant(self) -> int | None:
@@ -54,7 +53,7 @@ class StoredSums:
 
     def stored(self, totals: Ints) -> Ints:
         """Return what sums are stored as, as the reference computes it."""
-        scaled = times_factors(totals, np.array(self.factor), self.rescaling)
+        scaled = linear.times_factors(totals, np.array(self.factor), self.rescaling)
         clipped: Ints = np.clip(scaled + self.zero_point, self.low, self.high)
         return clipped
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.operators.common.arithmetic import long
-from microtir.operators.common.float_rescaling import StoredSums, lines_of, shift_of
-from microtir.operators.common.weighted import StoredRange, stored_in_float
+from microtir.operators.common import arithmetic, float_rescaling, weighted
 
 
-def stored_sum(total: te.Expr, sums: StoredSums, dtype: DType) -> te.Expr:
+def stored_sum(total: te.Expr, sums: float_rescaling.StoredSums, dtype: DType) -> te.Expr:
     """Return what a sum is stored as.
 
     Args:
@@ -17,13 +15,13 @@ def stored_sum(total: te.Expr, sums: StoredSums, dtype: DType) -> te.Expr:
         sums: their factor, what they can be, and the range that is stored.
         dtype: of the result.
     """
-    shift = shift_of(sums.factor)
-    lines = iter(()) if sums.constant is not None else lines_of(sums, shift)
+    shift = float_rescaling.shift_of(sums.factor)
+    lines = iter(()) if sums.constant is not None else float_rescaling.lines_of(sums, shift)
     line = next(lines, None)
     if line is None:
-        limits = StoredRange(sums.zero_point, sums.low, sums.high)
-        return stored_in_float(total, te.const(sums.factor, DType.FLOAT32), limits, dtype)
+        limits = weighted.StoredRange(sums.zero_point, sums.low, sums.high)
+        return weighted.stored_in_float(total, te.const(sums.factor, DType.FLOAT32), limits, dtype)
     offset = (line.first + line.end - 1) // 2
-    scaled = (long(total) * (2 * line.multiplier) + offset) >> (DType.INT32.bits + shift)
+    scaled = (arithmetic.long(total) * (2 * line.multiplier) + offset) >> (DType.INT32.bits + shift)
     clamped = te.clamp(te.bind("scaled", te.cast(DType.INT32, scaled)), sums.low, sums.high)
     return te.cast(dtype, clamped)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.operators.common.fixed_point import (
-    INVERSE_ROOT_HALF_ROOT_TWO,
-    INVERSE_ROOT_HALF_THREE,
-)
+from microtir.operators.common import fixed_point
 
 _MUL = te.saturating_rounding_doubling_high_mul
 _SHIFT = te.saturating_shift_left
@@ -29,7 +26,7 @@ def inverse_square_root(value: te.Expr) -> tuple[te.Expr, te.Expr]:
     for _ in range(5):
         x = te.bind("root", root)
         cube = _SHIFT(_MUL(_MUL(x, x), x), 6)
-        root = _SHIFT(_MUL(INVERSE_ROOT_HALF_THREE, x) - _MUL(half_input, cube), 3)
-    scaled = _MUL(root, INVERSE_ROOT_HALF_ROOT_TWO) << te.maximum(-right, 0)
+        root = _SHIFT(_MUL(fixed_point.INVERSE_ROOT_HALF_THREE, x) - _MUL(half_input, cube), 3)
+    scaled = _MUL(root, fixed_point.INVERSE_ROOT_HALF_ROOT_TWO) << te.maximum(-right, 0)
     # 2 stands for 0 and 1: it has their shift, and saturates to their multiplier.
     return _SHIFT(scaled, te.select(value <= 1, 31, 0)), -te.maximum(right, 0)

@@ -7,14 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from microtir.graph.ir import Array, Node, TensorType
+from microtir.operators.common import attributes, fixed_point
 from microtir.operators.common.arrays import Doubles, activate, as_output, real_weights, stored
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.fixed_point import (
-    Ints,
-    multiply_by_quantized_multiplier,
-    multiply_by_reduced_multiplier,
-    wrap,
-)
 from microtir.operators.common.linear import (
     LinearParams,
     has_long_sums,
@@ -26,7 +20,7 @@ from microtir.operators.common.multiplier import reduced
 
 def linear(
     node: Node,
-    activation: Activation,
+    activation: attributes.Activation,
     derive: Callable[[TensorType, TensorType, TensorType], LinearParams],
     sums: Callable[[Doubles, Doubles], Doubles],
     x: Array,
@@ -60,13 +54,17 @@ def linear(
     return as_output(requantized(total, params, has_long_sums(node)), output)
 
 
-def requantized(accumulators: Ints, params: LinearParams, is_long: bool) -> Ints:
+def requantized(
+    accumulators: fixed_point.Ints, params: LinearParams, is_long: bool
+) -> fixed_point.Ints:
     """Return scale accumulators (channels last) to stored outputs and clamp them."""
     if params.factors:
-        return rescaled_in_float(accumulators if is_long else wrap(accumulators), params)
-    scale, factors = multiply_by_quantized_multiplier, params.multipliers
+        return rescaled_in_float(
+            accumulators if is_long else fixed_point.wrap(accumulators), params
+        )
+    scale, factors = fixed_point.multiply_by_quantized_multiplier, params.multipliers
     if is_long:
-        scale, factors = multiply_by_reduced_multiplier, tuple(map(reduced, factors))
+        scale, factors = fixed_point.multiply_by_reduced_multiplier, tuple(map(reduced, factors))
     multipliers, shifts = multiplier_arrays(factors, accumulators.shape[-1])
     scaled = scale(accumulators, multipliers, shifts)
     shifted = scaled + params.output_zero_point

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from microtir.graph.ir import TensorType
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.fixed_point import round_half_away
+from microtir.operators.common import attributes, fixed_point
 from microtir.operators.common.problem import Problem
 
 
@@ -32,7 +31,7 @@ def quantize_multiplier(real: float) -> QuantizedMultiplier:
     Magnitudes below 2^-32 become 0: the right shift that they ask for leaves no bit of an int32.
     """
     fraction, shift = math.frexp(real)
-    multiplier = round_half_away(fraction * (1 << 31))
+    multiplier = fixed_point.round_half_away(fraction * (1 << 31))
     if abs(multiplier) == 1 << 31:
         multiplier //= 2
         shift += 1
@@ -77,10 +76,10 @@ def quantize_value(real: float, scale: float, zero_point: int) -> int:
     """
     limit = float(np.finfo(np.float32).max)
     quotient = min(max(real / scale, -limit), limit)
-    return zero_point + round_half_away(float(np.float32(quotient)))
+    return zero_point + fixed_point.round_half_away(float(np.float32(quotient)))
 
 
-def activation_range(activation: Activation, output: TensorType) -> tuple[int, int]:
+def activation_range(activation: attributes.Activation, output: TensorType) -> tuple[int, int]:
     """Return the inclusive clamp, in stored values, of an output with a fused activation."""
     low, high = activation.real_range
     scale, zero_point = output.quant.scale, output.quant.zero_point

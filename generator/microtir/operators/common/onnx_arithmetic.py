@@ -9,13 +9,7 @@ from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.conditions.definition import (
-    Equal,
-    Greater,
-    Less,
-    LessEqual,
-    LogicalAnd,
-)
+from microtir.operators.conditions import definition as conditions
 from microtir.operators.division.definition import Div
 from microtir.operators.selection.definition import Select
 
@@ -65,27 +59,27 @@ def most(node: OnnxNode, a: Operand, b: Operand) -> Tensor:
 
 def less(node: OnnxNode, a: Operand, b: Operand) -> Tensor:
     """Emit a < b."""
-    return _binary(node, Less(), a, b, DType.BOOL)
+    return _binary(node, conditions.Less(), a, b, DType.BOOL)
 
 
 def at_most(node: OnnxNode, a: Operand, b: Operand) -> Tensor:
     """Emit a <= b."""
-    return _binary(node, LessEqual(), a, b, DType.BOOL)
+    return _binary(node, conditions.LessEqual(), a, b, DType.BOOL)
 
 
 def greater(node: OnnxNode, a: Operand, b: Operand) -> Tensor:
     """Emit a > b."""
-    return _binary(node, Greater(), a, b, DType.BOOL)
+    return _binary(node, conditions.Greater(), a, b, DType.BOOL)
 
 
 def equal(node: OnnxNode, a: Operand, b: Operand) -> Tensor:
     """Emit a == b."""
-    return _binary(node, Equal(), a, b, DType.BOOL)
+    return _binary(node, conditions.Equal(), a, b, DType.BOOL)
 
 
 def both(node: OnnxNode, a: Tensor, b: Tensor) -> Tensor:
     """Emit whether both conditions hold."""
-    return node.emit(LogicalAnd(), a, b)
+    return node.emit(conditions.LogicalAnd(), a, b)
 
 
 def choose(node: OnnxNode, condition: Tensor, a: Operand, b: Operand) -> Tensor:

@@ -10,10 +10,8 @@ from collections.abc import Callable
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
-from microtir.operators.common.onnx_arithmetic import add, sub
+from microtir.operators.common import onnx_arithmetic, onnx_parts, onnx_types
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import reshaped
-from microtir.operators.common.onnx_types import cast
 
 EXACT_PRODUCTS = 256
 """Most products of signed 9-bit integers that a float32 adds up without rounding."""
@@ -21,14 +19,14 @@ EXACT_PRODUCTS = 256
 
 def centred(node: OnnxNode, x: Tensor, zero_point: Tensor | None, axis: int = 0) -> Tensor:
     """Emit stored integers minus their zero point, or that of each index of an axis, as floats."""
-    value = cast(node, x, DType.FLOAT32)
+    value = onnx_types.cast(node, x, DType.FLOAT32)
     if zero_point is None:
         return value
     if zero_point.type.elements > 1 and len(zero_point.shape) == 1:
         shape = [1] * len(x.shape)
         shape[node.axis(axis, len(x.shape))] = zero_point.type.elements
-        zero_point = reshaped(node, zero_point, *shape)
-    return sub(node, value, cast(node, zero_point, DType.FLOAT32))
+        zero_point = onnx_parts.reshaped(node, zero_point, *shape)
+    return onnx_arithmetic.sub(node, value, onnx_types.cast(node, zero_point, DType.FLOAT32))
 
 
 def exact_sum(
@@ -44,7 +42,7 @@ def exact_sum(
     """
     total: Tensor | None = None
     for first in range(0, terms, together):
-        sums = cast(node, part(first, min(together, terms - first)), DType.INT32)
-        total = sums if total is None else add(node, total, sums)
+        sums = onnx_types.cast(node, part(first, min(together, terms - first)), DType.INT32)
+        total = sums if total is None else onnx_arithmetic.add(node, total, sums)
     assert total is not None, "an axis has an extent above 0"
     return total

@@ -12,9 +12,8 @@ from microtir.errors import ExportProblem
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.activations.definition import Logistic
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
+from microtir.operators.common import onnx_parts, onnx_types
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import joined, reshaped
-from microtir.operators.common.onnx_types import cast
 from microtir.operators.conditions.definition import Greater, Less
 from microtir.operators.division.definition import Div
 from microtir.operators.indexing.definition import Gather
@@ -109,7 +108,7 @@ def rows_of(node: OnnxNode) -> Tensor:
     x = node.input(0)
     if len(x.shape) not in (1, 2):
         raise node.malformed(f"features of the shape {x.shape}", "(N, features)")
-    return cast(node, reshaped(node, x, *(1, *x.shape)[-2:]), DType.FLOAT32)
+    return onnx_types.cast(node, onnx_parts.reshaped(node, x, *(1, *x.shape)[-2:]), DType.FLOAT32)
 
 
 def best_label(node: OnnxNode, scores: Tensor, labels: tuple[int, ...]) -> Tensor:
@@ -130,13 +129,13 @@ def binary_label(
     is_second = node.emit(Greater(), score, node.scalar_like(threshold, score), dtype=DType.BOOL)
     negative, positive = (node.constant(np.array(label, np.int64)) for label in labels)
     found = node.emit(Select(), is_second, positive, negative, dtype=DType.INT64)
-    return reshaped(node, found, score.shape[0])
+    return onnx_parts.reshaped(node, found, score.shape[0])
 
 
 def both_classes(node: OnnxNode, score: Tensor) -> Tensor:
     """Return the probabilities of two classes from that of the second."""
     first = node.emit(Sub(), node.scalar_like(1.0, score), score)
-    return joined(node, (first, score), 1)
+    return onnx_parts.joined(node, (first, score), 1)
 
 
 def transformed(node: OnnxNode, scores: Tensor, transform: PostTransform) -> Tensor:

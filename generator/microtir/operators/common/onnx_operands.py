@@ -20,10 +20,8 @@ from microtir.errors import ExportProblem, ModelFileError, UnsupportedModelError
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
-from microtir.operators.common.onnx_few_bits import FewBits
-from microtir.operators.common.onnx_loops import Loop, Repeated
+from microtir.operators.common import onnx_few_bits, onnx_loops, shapes
 from microtir.operators.common.onnx_values import Distance, RowCount, TensorSequence, Value
-from microtir.operators.common.shapes import Shape
 
 MANY = 1 << 16
 """Number of inputs or outputs that stands for any number."""
@@ -73,7 +71,7 @@ class Emitter(Protocol):
         """Return the results of the function by which ONNX defines the operator."""
         ...
 
-    def repeat(self, loop: Loop) -> Repeated | None:
+    def repeat(self, loop: onnx_loops.Loop) -> onnx_loops.Repeated | None:
         """Return the results of a loop whose turns are code once; None if they have to be many.
 
         They have where a turn needs to know its number, changes the shapes of values, or is one of
@@ -125,7 +123,7 @@ class OnnxNode:
     inputs: tuple[Value | None, ...]
     outputs: int
     emitter: Emitter
-    few_bits: Mapping[int, FewBits] = field(default_factory=dict)
+    few_bits: Mapping[int, onnx_few_bits.FewBits] = field(default_factory=dict)
 
     # --- operands ---------------------------------------------------------------------------------
 
@@ -333,7 +331,7 @@ class OnnxNode:
         self,
         op: Operator,
         *inputs: Tensor,
-        shape: Shape | None = None,
+        shape: shapes.Shape | None = None,
         dtype: DType | None = None,
     ) -> Tensor:
         """Return the result of an operator of the graph.

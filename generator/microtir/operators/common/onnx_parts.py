@@ -10,13 +10,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.common.onnx_operands import OnnxNode
 from microtir.operators.common.onnx_values import RowCount
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pad,
-    Reshape,
-    StridedSlice,
-    Transpose,
-)
+from microtir.operators.movement import definition as movement
 
 
 def box(node: OnnxNode, x: Tensor, begin: Sequence[int], extent: Sequence[int]) -> Tensor:
@@ -34,7 +28,7 @@ def strided(
     if 0 in shape:
         return node.constant(np.zeros(shape, x.dtype.value))
     # The shape is said: the operator could leave out axes of one element.
-    return node.emit(StridedSlice(tuple(begin), tuple(strides), shape), x, shape=shape)
+    return node.emit(movement.StridedSlice(tuple(begin), tuple(strides), shape), x, shape=shape)
 
 
 def along(node: OnnxNode, x: Tensor, axis: int, begin: int, size: int, stride: int = 1) -> Tensor:
@@ -51,7 +45,7 @@ def padded(
     if not before and not after:
         return x
     first, last = ((0,) * axis + (n,) + (0,) * (len(x.shape) - axis - 1) for n in (before, after))
-    return node.emit(Pad(first, last, value), x)
+    return node.emit(movement.Pad(first, last, value), x)
 
 
 def backwards(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
@@ -63,7 +57,7 @@ def backwards(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
 def joined(node: OnnxNode, parts: Sequence[Tensor], axis: int) -> Tensor:
     """Return tensors one behind the other along an axis; those that hold nothing are left out."""
     kept = [x for x in parts if x.type.elements] or [parts[0]]
-    return kept[0] if len(kept) == 1 else node.emit(Concatenation(axis), *kept)
+    return kept[0] if len(kept) == 1 else node.emit(movement.Concatenation(axis), *kept)
 
 
 def stacked(node: OnnxNode, parts: Sequence[Tensor], axis: int) -> Tensor:
@@ -75,12 +69,12 @@ def stacked(node: OnnxNode, parts: Sequence[Tensor], axis: int) -> Tensor:
 
 def reshaped(node: OnnxNode, x: Tensor, *shape: int) -> Tensor:
     """Return the same elements in another shape."""
-    return x if x.shape == shape else node.emit(Reshape(), x, shape=shape)
+    return x if x.shape == shape else node.emit(movement.Reshape(), x, shape=shape)
 
 
 def transposed(node: OnnxNode, x: Tensor, order: Sequence[int]) -> Tensor:
     """Return a tensor with its axes in another order."""
-    return x if list(order) == sorted(order) else node.emit(Transpose(tuple(order)), x)
+    return x if list(order) == sorted(order) else node.emit(movement.Transpose(tuple(order)), x)
 
 
 def to_last(node: OnnxNode, x: Tensor, axis: int) -> Tensor:

@@ -17,19 +17,8 @@ from microtir.dtype import DType
 from microtir.errors import ExportProblem, ModelFileError
 from microtir.graph.ir import Array, Quantization, Tensor, TensorType
 from microtir.graph.names import brief
-from microtir.operators.common.onnx_arithmetic import (
-    add,
-    choose,
-    div,
-    equal,
-    least,
-    most,
-    mul,
-    sub,
-)
+from microtir.operators.common import onnx_arithmetic, onnx_parts, onnx_types
 from microtir.operators.common.onnx_operands import MANY, OnnxNode
-from microtir.operators.common.onnx_parts import reshaped
-from microtir.operators.common.onnx_types import cast
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 from microtir.operators.reduction.definition import ReduceMax, ReduceMin
 from microtir.operators.unary.definition import Round
@@ -77,11 +66,13 @@ def quantise(
         type_ = TensorType(x.shape, dtype, known)
         return node.emitter.emit(Quantize(ties_to_even=True), (x,), (type_,))[0]
     scale, zero_point = _spread(node, x, scaling)
-    value = node.emit(Round(), div(node, x, scale))
+    value = node.emit(Round(), onnx_arithmetic.div(node, x, scale))
     if zero_point is not None:
-        value = add(node, value, cast(node, zero_point, DType.FLOAT32))
+        value = onnx_arithmetic.add(node, value, onnx_types.cast(node, zero_point, DType.FLOAT32))
     low, high = limits or (dtype.min, dtype.max)
-    return cast(node, most(node, least(node, value, high), low), dtype)
+    return onnx_types.cast(
+        node, onnx_arithmetic.most(node, onnx_arithmetic.least(node, value, high), low), dtype
+    )
 
 
 def dequantise(node: OnnxNode, x: Tensor, scaling: Scaling) -> Tensor:
@@ -95,10 +86,10 @@ def dequantise(node: OnnxNode, x: Tensor, scaling: Scaling) -> Tensor:
         if remembered is not None:
             return remembered
     scale, zero_point = _spread(node, x, scaling)
-    value = cast(node, x, DType.FLOAT32)
+    value = onnx_types.cast(node, x, DType.FLOAT32)
     if zero_point is not None and x.dtype.bytes < 4:  # int32 has the zero point 0
-        value = sub(node, value, cast(node, zero_point, DType.FLOAT32))
-    return mul(node, value, scale)
+        value = onnx_arithmetic.sub(node, value, onnx_types.cast(node, zero_point, DType.FLOAT32))
+    return onnx_arithmetic.mul(node, value, scale)
 
 
 def requantised(
@@ -121,9 +112,12 @@ def requantised(
     given = node.optional(bias)
     if given is not None:
         first, second = (
-            reshaped(node, scaling.scale, scaling.scale.type.elements) for _, scaling in inputs[:2]
+            onnx_parts.reshaped(node, scaling.scale, scaling.scale.type.elements)
+            for _, scaling in inputs[:2]
         )
-        operands += (dequantise(node, given, Scaling(mul(node, first, second), axis=-1)),)
+        operands += (
+            dequantise(node, given, Scaling(onnx_arithmetic.mul(node, first, second), axis=-1)),
+        )
     result = read(replace(node, inputs=operands))
     if output is None:
         return result
@@ -160,14 +154,14 @@ def _check_scale(node: OnnxNode, scaling: Scaling) -> None:
 def dynamically_quantised(node: OnnxNode, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Emit DynamicQuantizeLinear: uint8, and the scale and zero point that follow from values."""
     axes = tuple(range(len(x.shape)))
-    low = least(node, node.emit(ReduceMin(axes), x, shape=()), 0.0)
-    high = most(node, node.emit(ReduceMax(axes), x, shape=()), 0.0)
-    scale = div(node, sub(node, high, low), 255.0)
+    low = onnx_arithmetic.least(node, node.emit(ReduceMin(axes), x, shape=()), 0.0)
+    high = onnx_arithmetic.most(node, node.emit(ReduceMax(axes), x, shape=()), 0.0)
+    scale = onnx_arithmetic.div(node, onnx_arithmetic.sub(node, high, low), 255.0)
     # All zeros have a scale of 0, which would divide 0 by 0: by 1 they stay zeros.
-    divisor = choose(node, equal(node, scale, 0.0), 1.0, scale)
-    place = div(node, sub(node, 0.0, low), divisor)
-    clipped = most(node, least(node, place, 255.0), 0.0)
-    zero_point = cast(node, node.emit(Round(), clipped), DType.UINT8)
+    divisor = onnx_arithmetic.choose(node, onnx_arithmetic.equal(node, scale, 0.0), 1.0, scale)
+    place = onnx_arithmetic.div(node, onnx_arithmetic.sub(node, 0.0, low), divisor)
+    clipped = onnx_arithmetic.most(node, onnx_arithmetic.least(node, place, 255.0), 0.0)
+    zero_point = onnx_types.cast(node, node.emit(Round(), clipped), DType.UINT8)
     return quantise(node, x, Scaling(divisor, zero_point), DType.UINT8), scale, zero_point
 
 

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 from microtir.graph.ir import Tensor
-from microtir.operators.common.attributes import Padding2D
+from microtir.operators.common import attributes, onnx_parts
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import box
 
 _MAX_EXTENT = 65_535  # keeps every index of a window within 32 bits
 
@@ -39,10 +38,10 @@ class OnnxWindow:
         return _pair(self.taps, 1)
 
     @property
-    def padding(self) -> Padding2D:
+    def padding(self) -> attributes.Padding2D:
         """Return the padding of rows and columns."""
         (top, left), (bottom, right) = _pair(self.before, 0), _pair(self.after, 0)
-        return Padding2D(top, bottom, left, right)
+        return attributes.Padding2D(top, bottom, left, right)
 
 
 def without_margins(node: OnnxNode, x: Tensor, window: OnnxWindow) -> tuple[Tensor, OnnxWindow]:
@@ -52,7 +51,7 @@ def without_margins(node: OnnxNode, x: Tensor, window: OnnxWindow) -> tuple[Tens
     begin = tuple(max(-n, 0) for n in window.before)
     ends = zip(x.shape[2:], begin, window.after, strict=True)
     inner = tuple(size - first - max(-last, 0) for size, first, last in ends)
-    image = box(node, x, (0, 0, *begin), (*x.shape[:2], *inner))
+    image = onnx_parts.box(node, x, (0, 0, *begin), (*x.shape[:2], *inner))
     before, after = (tuple(max(n, 0) for n in side) for side in (window.before, window.after))
     return image, replace(window, before=before, after=after)
 

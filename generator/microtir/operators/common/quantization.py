@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, Tensor
-from microtir.operators.common.linear import rescales_in_float
+from microtir.operators.common import linear, types
 from microtir.operators.common.problem import Problem, Rule
-from microtir.operators.common.types import QUANTISED
 
 
 def _per_tensor(tensor: Tensor) -> Iterator[Problem]:
@@ -46,7 +45,7 @@ def _own_symmetric_int16(node: Node) -> Iterator[Problem]:
 def _own_if_narrow(node: Node) -> Iterator[Problem]:
     """Check that every int8 and int16 tensor has its own scale and zero point."""
     for tensor in (*node.inputs, *node.outputs):
-        if tensor.dtype in QUANTISED:
+        if tensor.dtype in types.QUANTISED:
             yield from _per_tensor(tensor)
 
 
@@ -67,7 +66,7 @@ def _quantized_or_not_int16(node: Node) -> Iterator[Problem]:
 
 def _equal_inputs_if_narrow(node: Node) -> Iterator[Problem]:
     yield from _own_if_narrow(node)
-    if node.inputs[0].dtype in QUANTISED:
+    if node.inputs[0].dtype in types.QUANTISED:
         yield from _equal(Node(node.op, node.inputs, (), node.name, node.source))
 
 
@@ -178,7 +177,7 @@ def weights(axis: int) -> QuantizationRule:
     def check(node: Node) -> Iterator[Problem]:
         for tensor in (node.inputs[0], *node.outputs):
             yield from _per_tensor(tensor)
-            if not rescales_in_float(node):
+            if not linear.rescales_in_float(node):
                 yield from _symmetric_int16(tensor)
         factors = node.inputs[1]
         quant = factors.type.quantization
@@ -204,7 +203,7 @@ def unless_in_float(rule: QuantizationRule) -> QuantizationRule:
     """
 
     def check(node: Node) -> Iterator[Problem]:
-        yield from (_own if rescales_in_float(node) else rule.check)(node)
+        yield from (_own if linear.rescales_in_float(node) else rule.check)(node)
 
     return QuantizationRule(check, rule.words)
 

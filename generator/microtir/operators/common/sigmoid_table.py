@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from microtir.operators.common.fixed_point import INT16_MAX
-from microtir.operators.common.problem import Problem
+from microtir.operators.common import fixed_point, problem
 
 _ENTRIES = 256
 _ENTRIES_PER_UNIT = 24
@@ -31,7 +30,7 @@ TANH_STEP_BITS = 8
 LAST_STEP = _ENTRIES - 2
 """Arguments behind the step from this entry on to the last one saturate."""
 
-SATURATED_LOGISTIC, SATURATED_TANH = (INT16_MAX << 10) >> LOGISTIC_STEP_BITS, _ONE - 1
+SATURATED_LOGISTIC, SATURATED_TANH = (fixed_point.INT16_MAX << 10) >> LOGISTIC_STEP_BITS, _ONE - 1
 """Results of LOGISTIC and TANH for arguments that saturate, in the unit of the entries."""
 
 
@@ -81,17 +80,17 @@ def sigmoid_scaling(scale: float, shifts: tuple[int, ...]) -> SigmoidScaling:
     if abs(logarithm - round(logarithm)) < 1e-3 and shift in shifts:
         return power_of_two_scaling(shift - 12)
     multiplier, right = scale * 4096.0 * 3.0, 0
-    while multiplier <= INT16_MAX / 2.0 and right <= 30:
+    while multiplier <= fixed_point.INT16_MAX / 2.0 and right <= 30:
         multiplier, right = multiplier * 2.0, right + 1
     return SigmoidScaling(int(multiplier), right)
 
 
-def check_scaling(scaling: SigmoidScaling) -> Iterator[Problem]:
+def check_scaling(scaling: SigmoidScaling) -> Iterator[problem.Problem]:
     """Find a scale whose multiplier takes more than 15 bits, so that products leave int32.
 
     The multiplier of the smallest scales is 0, and so is what they scale.  tflite-micro takes that
     for the multiplier of a power of two, and shifts it out of range.
     """
-    if scaling.multiplier > INT16_MAX:
-        most = (INT16_MAX + 1) / 12288
-        yield Problem("the scale of its input is out of range", f"below {most:g}")
+    if scaling.multiplier > fixed_point.INT16_MAX:
+        most = (fixed_point.INT16_MAX + 1) / 12288
+        yield problem.Problem("the scale of its input is out of range", f"below {most:g}")

@@ -8,6 +8,7 @@ import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.operators.common import fixed_point, linear
 from microtir.operators.common.arithmetic import (
     Accumulator,
     ChannelMultipliers,
@@ -17,16 +18,14 @@ from microtir.operators.common.arithmetic import (
     sum_multipliers,
     wide,
 )
-from microtir.operators.common.fixed_point import Ints
 from microtir.operators.common.formula import Elements, FormulaContext
-from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedArithmetic:
     """The arithmetic of a layer with integer weights: terms, start and result of its sums."""
 
-    params: LinearParams
+    params: linear.LinearParams
     accumulator: Accumulator
     zero_point: int  # subtracted from every element of the input
     bias: te.Tensor
@@ -36,7 +35,7 @@ class WeightedArithmetic:
 
     @staticmethod
     def of(
-        layer: FormulaContext, params: LinearParams, weight_sums: Ints | None
+        layer: FormulaContext, params: linear.LinearParams, weight_sums: fixed_point.Ints | None
     ) -> WeightedArithmetic:
         """Return the arithmetic of a layer.
 
@@ -49,19 +48,19 @@ class WeightedArithmetic:
             params: of the operator.
             weight_sums: of each output channel, if each of its sums has all weights.
         """
-        is_long = has_long_sums(layer.node)
+        is_long = linear.has_long_sums(layer.node)
         accumulator = Accumulator.of(layer, wraps=not is_long)
         dtype = layer.node.output.dtype
         arithmetic = WeightedArithmetic.with_bias(
-            params, bias_of(layer.node), weight_sums, accumulator, dtype
+            params, linear.bias_of(layer.node), weight_sums, accumulator, dtype
         )
         return replace(arithmetic, offset=_offset(layer))
 
     @staticmethod
     def with_bias(
-        params: LinearParams,
-        bias: Ints,
-        weight_sums: Ints | None,
+        params: linear.LinearParams,
+        bias: fixed_point.Ints,
+        weight_sums: fixed_point.Ints | None,
         accumulator: Accumulator,
         dtype: DType,
     ) -> WeightedArithmetic:
@@ -140,7 +139,7 @@ class StoredRange:
     high: int
 
     @staticmethod
-    def of(params: LinearParams) -> StoredRange:
+    def of(params: linear.LinearParams) -> StoredRange:
         return StoredRange(params.output_zero_point, params.activation_min, params.activation_max)
 
 

@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
-from microtir.operators.common.written_operands import (
-    constant_text,
-    declared_text,
-    operands_text,
-)
+from microtir.operators.common import written_operands
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse_function
 
@@ -39,15 +35,15 @@ def written_function(
         scratch: workspace of a call: its name, type and shape.
     """
     names, shapes = [n for n, _ in operands], [shape for _, shape in operands]
-    constants, parameters, _ = operands_text(node, names, shapes)
-    tables_text = [constant_text(n, data) for n, data in (tables or {}).items()]
+    constants, parameters, _ = written_operands.operands_text(node, names, shapes)
+    tables_text = [written_operands.constant_text(n, data) for n, data in (tables or {}).items()]
     parameters += [
-        declared_text(n, tensor.dtype, shape)
+        written_operands.declared_text(n, tensor.dtype, shape)
         for (n, shape), tensor in zip(results, node.outputs, strict=True)
     ]
     head: list[str] = []
     if scratch is not None:
-        parameters.append(declared_text(*scratch))
+        parameters.append(written_operands.declared_text(*scratch))
         head = [f"  scratch {scratch[0]}"]
     declared = f"func {name}({', '.join(parameters)}):"
     return parse_function("\n".join([constants, *tables_text, declared, *head, *lines, ""]))

@@ -8,12 +8,11 @@ import numpy as np
 
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, stored
-from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
+from microtir.operators.common import arrays, fixed_point
 from microtir.operators.conditions import definition as conditions
 
 
-def compare(function: Callable[[Array, Array], Array]) -> Meaning:
+def compare(function: Callable[[Array, Array], Array]) -> arrays.Meaning:
     """Compare two arrays, rescaled where real numbers are compared."""
 
     def meaning(op: Operator, node: Node, first: Array, second: Array) -> Array:
@@ -28,5 +27,5 @@ def _operand(op: Operator, values: Array, type_: TensorType) -> Array:
     if not conditions.is_rescaled(op, type_):
         return values
     params = conditions.compared_params(type_)
-    widened = (stored(values) - params.zero_point) << conditions.LEFT_SHIFT
-    return multiply_by_quantized_multiplier(widened, *params.scale)
+    widened = (arrays.stored(values) - params.zero_point) << conditions.LEFT_SHIFT
+    return fixed_point.multiply_by_quantized_multiplier(widened, *params.scale)

@@ -17,16 +17,15 @@ from typing import ClassVar, TypeAlias
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common import quantization, types
 from microtir.operators.common.shapes import Shape, require
 from microtir.operators.common.tflite_operands import MANY
-from microtir.operators.common.types import ALL_TYPES, ANY_TYPES, TypeRule, TypeSignature
 from microtir.operators.definition import Definition, Trait
 
-_PUT = TypeRule(
+_PUT = types.TypeRule(
     tuple(
-        TypeSignature((dtype, dtype, index), dtype)
-        for dtype in ALL_TYPES
+        types.TypeSignature((dtype, dtype, index), dtype)
+        for dtype in types.ALL_TYPES
         for index in (DType.INT32, DType.INT64)
     )
 )
@@ -165,8 +164,8 @@ def _control(
 ) -> Definition:
     return Definition(
         op,
-        types=ANY_TYPES,
-        quantization=UNUSED,
+        types=types.ANY_TYPES,
+        quantization=quantization.UNUSED,
         shapes=shapes,
         inputs=(1, most),
         outputs=most,
@@ -184,7 +183,7 @@ DEFINITIONS = (
     Definition(
         PutItem,
         types=_PUT,
-        quantization=UNUSED,
+        quantization=quantization.UNUSED,
         shapes=_put,
         inputs=(3, 3),
         traits=frozenset({Trait.CONTROL, Trait.MOVES_DATA}),

@@ -8,23 +8,19 @@ from types import MappingProxyType
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning
-from microtir.operators.control.definition import (
-    EndIf,
-    EndRepeat,
-    Guard,
-    Otherwise,
-    PutItem,
-    Repeat,
-    Then,
-)
+from microtir.operators.control import definition as control
 
 
-def given(_op: Repeat | Guard | Then | Otherwise, _node: Node, *values: Array) -> tuple[Array, ...]:
+def given(
+    _op: control.Repeat | control.Guard | control.Then | control.Otherwise,
+    _node: Node,
+    *values: Array,
+) -> tuple[Array, ...]:
     """Return the values as they are: of a Repeat, those of the first turn."""
     return values
 
 
-def end_repeat(op: EndRepeat, _node: Node, *values: Array) -> tuple[Array, ...]:
+def end_repeat(op: control.EndRepeat, _node: Node, *values: Array) -> tuple[Array, ...]:
     """Return the new values after a turn; those before it where the guard has ended the loop."""
     goes_on = not op.is_guarded or bool(values[0].all())
     values = values[op.is_guarded :]
@@ -32,13 +28,13 @@ def end_repeat(op: EndRepeat, _node: Node, *values: Array) -> tuple[Array, ...]:
     return values[half:] if goes_on else values[:half]
 
 
-def end_if(_op: EndIf, _node: Node, flag: Array, *values: Array) -> tuple[Array, ...]:
+def end_if(_op: control.EndIf, _node: Node, flag: Array, *values: Array) -> tuple[Array, ...]:
     """Return the results of the branch that the condition chooses."""
     half = len(values) // 2
     return values[:half] if flag.all() else values[half:]
 
 
-def put_item(_op: PutItem, _node: Node, items: Array, item: Array, index: Array) -> Array:
+def put_item(_op: control.PutItem, _node: Node, items: Array, item: Array, index: Array) -> Array:
     """Return the list with one item replaced."""
     changed: Array = items.copy()
     number = int(index.reshape(()))
@@ -49,12 +45,12 @@ def put_item(_op: PutItem, _node: Node, items: Array, item: Array, index: Array)
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        Repeat: given,
-        Guard: given,
-        EndRepeat: end_repeat,
-        Then: given,
-        Otherwise: given,
-        EndIf: end_if,
-        PutItem: put_item,
+        control.Repeat: given,
+        control.Guard: given,
+        control.EndRepeat: end_repeat,
+        control.Then: given,
+        control.Otherwise: given,
+        control.EndIf: end_if,
+        control.PutItem: put_item,
     }
 )

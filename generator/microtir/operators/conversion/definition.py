@@ -11,20 +11,17 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import RescaledOperator, Rescaling
+from microtir.operators.common import attributes, problem, quantization, types
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
     quantize_multiplier,
 )
-from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import DEQUANTIZED, OWN, UNUSED
-from microtir.operators.common.types import ANY_TYPES, QUANTISED, converting
 from microtir.operators.definition import Definition, Trait
 
 
 @dataclass(frozen=True, slots=True)
-class Quantize(RescaledOperator):
+class Quantize(attributes.RescaledOperator):
     """Float to integer, or integer to integer of another quantisation.
 
     Of two nearest integers a float becomes the one away from zero, as TFLite's does, or the even
@@ -33,7 +30,7 @@ class Quantize(RescaledOperator):
 
     name: ClassVar[str] = "quantize"
     ties_to_even: bool = False
-    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
+    rescaling: attributes.Rescaling = field(default=attributes.Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +102,11 @@ def is_per_channel(node: Node) -> bool:
     return quant is not None and quant.is_per_channel
 
 
-def _requantize_multipliers(node: Node) -> Iterator[Problem]:
+def _requantize_multipliers(node: Node) -> Iterator[problem.Problem]:
     assert isinstance(node.op, Quantize)
-    if node.op.rescaling is Rescaling.FLOAT32:
-        if any(tensor.dtype not in QUANTISED for tensor in (node.inputs[0], node.output)):
-            yield Problem(
+    if node.op.rescaling is attributes.Rescaling.FLOAT32:
+        if any(tensor.dtype not in types.QUANTISED for tensor in (node.inputs[0], node.output)):
+            yield problem.Problem(
                 "it is rescaled in float32", "int8 or int16 where that is done", node.output
             )
         return
@@ -119,7 +116,7 @@ def _requantize_multipliers(node: Node) -> Iterator[Problem]:
 _F32, _I8, _U8 = DType.FLOAT32, DType.INT8, DType.UINT8
 _I16, _I32, _U16 = DType.INT16, DType.INT32, DType.UINT16
 
-_QUANTIZED = converting(
+_QUANTIZED = types.converting(
     *((source, _I8) for source in (_F32, _I8, _I16, _I32, _U8)),
     *((source, _I16) for source in (_F32, _I8, _I16, _I32, _U8, _U16)),
     *((source, _I32) for source in (_I8, _I16)),
@@ -131,26 +128,26 @@ DEFINITIONS = (
     Definition(
         Quantize,
         types=_QUANTIZED,
-        quantization=OWN,
+        quantization=quantization.OWN,
         multipliers=_requantize_multipliers,
         traits=frozenset({Trait.ELEMENTWISE, Trait.TABULATED}),
     ),
     Definition(
         Dequantize,
-        types=converting(*((source, _F32) for source in (_I8, _U8, _I16, _U16, _F32))),
-        quantization=DEQUANTIZED,
+        types=types.converting(*((source, _F32) for source in (_I8, _U8, _I16, _U16, _F32))),
+        quantization=quantization.DEQUANTIZED,
         traits=frozenset({Trait.ELEMENTWISE}),
     ),
     Definition(
         CastTo,
-        types=ANY_TYPES,
-        quantization=UNUSED,
+        types=types.ANY_TYPES,
+        quantization=quantization.UNUSED,
         traits=frozenset({Trait.ELEMENTWISE}),
     ),
     Definition(
         Tabulated,
-        types=converting((_I8, _I8)),
-        quantization=OWN,
+        types=types.converting((_I8, _I8)),
+        quantization=quantization.OWN,
         traits=frozenset({Trait.ELEMENTWISE, Trait.TABULATED}),
     ),
 )

@@ -12,43 +12,28 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Quantization, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.arithmetic import (
-    centred,
-    long,
-    requantise_wrapping,
-    stored,
-    wide,
-    wrapped_int32,
-)
-from microtir.operators.common.attributes import Rescaling
+from microtir.operators.common import arithmetic, attributes
 from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
-from microtir.operators.conversion.definition import (
-    CastTo,
-    Dequantize,
-    Quantize,
-    is_per_channel,
-    quantize_params,
-    requantize_params,
-)
+from microtir.operators.conversion import definition as conversion
 
 
 def quantize(layer: FormulaContext) -> None:
     """Emit QUANTIZE from float32, or between integer types that are no look-up."""
     node, x = layer.node, layer.image(0)
     source, target = node.inputs[0].type, node.output.type
-    assert isinstance(node.op, Quantize)
+    assert isinstance(node.op, conversion.Quantize)
     ties_to_even = node.op.ties_to_even
     if source.dtype is DType.FLOAT32:
         layer.rows(lambda *at: _quantised(x.at(*at), target, ties_to_even=ties_to_even))
         return
-    if node.op.rescaling is Rescaling.FLOAT32:
+    if node.op.rescaling is attributes.Rescaling.FLOAT32:
         layer.rows(
             lambda *at: _quantised(
                 _real(x.at(*at), source.quant), target, ties_to_even=ties_to_even
             )
         )
         return
-    params = requantize_params(source, target)
+    params = conversion.requantize_params(source, target)
     low, high = params.minimum, params.maximum
     bits = source.dtype.bits + 1  # with the zero point
     # A product with 1; of 32 bits it is another where the shift before it leaves these.
@@ -56,17 +41,19 @@ def quantize(layer: FormulaContext) -> None:
 
     def from_integer(*at: te.Expr) -> te.Expr:
         value = _shifted(x.at(*at), -params.input_zero_point)
-        scaled = value if is_shift else requantise_wrapping(value, params.multiplier, bits)
+        scaled = (
+            value if is_shift else arithmetic.requantise_wrapping(value, params.multiplier, bits)
+        )
         if target.dtype is DType.INT32:
             return _shifted(scaled, params.output_zero_point)
-        return stored(scaled, params.output_zero_point, low, high, target.dtype)
+        return arithmetic.stored(scaled, params.output_zero_point, low, high, target.dtype)
 
     layer.rows(from_integer)
 
 
 def _quantised(value: te.Expr, target: TensorType, *, ties_to_even: bool) -> te.Expr:
     """Return a float as a stored integer."""
-    real = quantize_params(target)
+    real = conversion.quantize_params(target)
     # Clamped before the conversion: C leaves a float outside the integer undefined.
     low = float(real.minimum - real.zero_point)
     high = float(real.maximum - real.zero_point)
@@ -80,14 +67,14 @@ def _quantised(value: te.Expr, target: TensorType, *, ties_to_even: bool) -> te.
 
 def _real(value: te.Expr, quant: Quantization) -> te.Expr:
     """Return the float that a stored integer of one scale stands for."""
-    return te.cast(DType.FLOAT32, centred(value, quant.zero_point)) * quant.scale
+    return te.cast(DType.FLOAT32, arithmetic.centred(value, quant.zero_point)) * quant.scale
 
 
 def _shifted(value: te.Expr, by: int) -> te.Expr:
     """Return a stored integer plus a zero point, INT32; an INT32 wraps."""
     if value.dtype is DType.INT32 and by:
-        return te.bind("shifted", wrapped_int32(long(value) + by))
-    return wide(value) + by
+        return te.bind("shifted", arithmetic.wrapped_int32(arithmetic.long(value) + by))
+    return arithmetic.wide(value) + by
 
 
 def dequantize(layer: FormulaContext) -> None:
@@ -111,7 +98,7 @@ def _dequantize_channels(layer: FormulaContext, quant: Quantization, axis: int) 
     zero_points = te.constant(np.array(quant.zero_points, np.int32), "zero_points")
 
     def element(*at: te.Expr) -> te.Expr:
-        centred_value = wide(x[at]) - zero_points[at[axis]]
+        centred_value = arithmetic.wide(x[at]) - zero_points[at[axis]]
         return te.cast(DType.FLOAT32, centred_value) * scales[at[axis]]
 
     layer.tensor(element)
@@ -137,11 +124,13 @@ def _convert(value: te.Expr, dtype: DType) -> te.Expr:
         return te.cast(dtype, value)
     # TIR casts keep values; two's complement keeps the low bits.
     if dtype is DType.UINT64:
-        return _unsigned(te.bind("wide", long(value)))
+        return _unsigned(te.bind("wide", arithmetic.long(value)))
     if source is DType.UINT64 and dtype is DType.INT64:
         return _signed(value)
     mask, half = (1 << dtype.bits) - 1, -dtype.min
-    low_bits = long(value & te.const(mask, source) if source is DType.UINT64 else value) & mask
+    low_bits = (
+        arithmetic.long(value & te.const(mask, source) if source is DType.UINT64 else value) & mask
+    )
     return te.cast(dtype, ((low_bits + half) & mask) - half if half else low_bits)
 
 
@@ -154,7 +143,7 @@ def _unsigned(value: te.Expr) -> te.Expr:
 def _signed(value: te.Expr) -> te.Expr:
     """Return the bits of a UINT64 as INT64."""
     low, high = value & te.const(DType.INT64.max, DType.UINT64), value >> _TOP
-    return long(low) + long(high) * te.const(DType.INT64.min, DType.INT64)
+    return arithmetic.long(low) + arithmetic.long(high) * te.const(DType.INT64.min, DType.INT64)
 
 
 _TOP = 63
@@ -172,8 +161,10 @@ def _saturated(value: te.Expr, dtype: DType) -> te.Expr:
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        Quantize: Formula(quantize, 20),
-        Dequantize: Formula(dequantize, 6, same_row_if(lambda node: not is_per_channel(node))),
-        CastTo: Formula(cast, 4),
+        conversion.Quantize: Formula(quantize, 20),
+        conversion.Dequantize: Formula(
+            dequantize, 6, same_row_if(lambda node: not conversion.is_per_channel(node))
+        ),
+        conversion.CastTo: Formula(cast, 4),
     }
 )

@@ -11,54 +11,44 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common import attributes, fixed_point
 from microtir.operators.common.arrays import Meaning, as_output, dequantized, stored
-from microtir.operators.common.attributes import Rescaling
-from microtir.operators.common.fixed_point import (
-    INT32_MAX,
-    INT32_MIN,
-    Ints,
-    multiply_by_quantized_multiplier,
-    wrap,
-)
-from microtir.operators.conversion.definition import (
-    CastTo,
-    Dequantize,
-    Quantize,
-    Tabulated,
-    quantize_params,
-    requantize_params,
-)
+from microtir.operators.conversion import definition as conversion
 
 
-def quantize(op: Quantize, node: Node, x: Array) -> Array:
+def quantize(op: conversion.Quantize, node: Node, x: Array) -> Array:
     """Compute QUANTIZE from float32, or between integer types.
 
     A quotient outside int32, which C leaves undefined, saturates; NaN gives the least value.
     """
     source, output = node.inputs[0].type, node.output.type
-    if op.rescaling is Rescaling.FLOAT32:
+    if op.rescaling is attributes.Rescaling.FLOAT32:
         x = dequantized(x, source)
     elif not source.dtype.is_float:
         return as_output(quantized_requantize(op, stored(x), source, output), output)
-    params = quantize_params(output)
+    params = conversion.quantize_params(output)
     quotient = (x / np.float32(params.scale)).astype(np.float64)
     if op.ties_to_even:
         rounded = np.rint(quotient)
     else:
         rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
-    finite = np.clip(np.nan_to_num(rounded, nan=INT32_MIN), INT32_MIN, INT32_MAX)
+    finite = np.clip(
+        np.nan_to_num(rounded, nan=fixed_point.INT32_MIN),
+        fixed_point.INT32_MIN,
+        fixed_point.INT32_MAX,
+    )
     shifted = finite.astype(np.int64) + params.zero_point
     return as_output(np.clip(shifted, params.minimum, params.maximum), output)
 
 
-def dequantize(_op: Dequantize, node: Node, x: Array) -> Array:
+def dequantize(_op: conversion.Dequantize, node: Node, x: Array) -> Array:
     """Compute DEQUANTIZE, per tensor or per channel."""
     source = node.inputs[0].type
     real = x if source.dtype.is_float else dequantized(x, source)
     return as_output(real, node.output.type)
 
 
-def cast_to(_op: CastTo, node: Node, x: Array) -> Array:
+def cast_to(_op: conversion.CastTo, node: Node, x: Array) -> Array:
     """Compute CAST of stored values.
 
     Float to integer truncates and saturates, and NaN becomes 0; an integer keeps its low bits.
@@ -73,7 +63,7 @@ def cast_to(_op: CastTo, node: Node, x: Array) -> Array:
         return _saturated(x.astype(np.float64), target)
     integers = stored(x)
     if target.bits < 64 and target.is_signed:
-        integers = wrap(integers, target.bits)
+        integers = fixed_point.wrap(integers, target.bits)
     return integers.astype(target.value)
 
 
@@ -87,26 +77,26 @@ def _saturated(real: Array, dtype: DType) -> Array:
 
 
 def quantized_requantize(
-    _op: Quantize, x: Ints, input_type: TensorType, output: TensorType
-) -> Ints:
+    _op: conversion.Quantize, x: fixed_point.Ints, input_type: TensorType, output: TensorType
+) -> fixed_point.Ints:
     """Compute QUANTIZE of stored values of any integer type."""
-    params = requantize_params(input_type, output)
-    centred = wrap(x - params.input_zero_point)
-    scaled = multiply_by_quantized_multiplier(centred, *params.multiplier)
-    shifted = wrap(scaled + params.output_zero_point)
+    params = conversion.requantize_params(input_type, output)
+    centred = fixed_point.wrap(x - params.input_zero_point)
+    scaled = fixed_point.multiply_by_quantized_multiplier(centred, *params.multiplier)
+    shifted = fixed_point.wrap(scaled + params.output_zero_point)
     return np.clip(shifted, params.minimum, params.maximum)
 
 
-def tabulated(op: Tabulated, _node: Node, x: Array) -> Array:
+def tabulated(op: conversion.Tabulated, _node: Node, x: Array) -> Array:
     """Look every element up."""
     return np.frombuffer(op.table, np.int8)[stored(x) - DType.INT8.min]
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        Quantize: quantize,
-        Dequantize: dequantize,
-        CastTo: cast_to,
-        Tabulated: tabulated,
+        conversion.Quantize: quantize,
+        conversion.Dequantize: dequantize,
+        conversion.CastTo: cast_to,
+        conversion.Tabulated: tabulated,
     }
 )

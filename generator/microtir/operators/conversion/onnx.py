@@ -5,22 +5,14 @@ from __future__ import annotations
 from microtir.dtype import DType
 from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
+from microtir.operators.common import onnx_few_bits, onnx_quantized, onnx_types
 from microtir.operators.common.onnx_arithmetic import add, sub
-from microtir.operators.common.onnx_few_bits import FEW_BITS, FewBits
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_quantized import (
-    dequantise,
-    dynamically_quantised,
-    quantise,
-    scaling_of,
-)
-from microtir.operators.common.onnx_types import ONNX_TYPES, onnx_type
-from microtir.operators.common.onnx_types import cast as converted
 from microtir.operators.division.definition import FloorMod
 
 _INTEGERS = {
-    **{number: ONNX_TYPES[number] for number in (2, 3, 4, 5)},
-    **{number: few.held for number, few in FEW_BITS.items()},
+    **{number: onnx_types.ONNX_TYPES[number] for number in (2, 3, 4, 5)},
+    **{number: few.held for number, few in onnx_few_bits.FEW_BITS.items()},
 }
 """Integer types that values can be quantised to, by ONNX's number of the type."""
 
@@ -37,16 +29,16 @@ def cast(node: OnnxNode) -> Tensor:
             "it reads strings as numbers", "a model that computes with numbers",
             "train with numbers as classes and categories", ExportProblem.STRINGS,
         )  # fmt: skip
-    if number in FEW_BITS:
-        return _as_few_bits(node, FEW_BITS[number])
-    return _as(node, onnx_type(node, number))
+    if number in onnx_few_bits.FEW_BITS:
+        return _as_few_bits(node, onnx_few_bits.FEW_BITS[number])
+    return _as(node, onnx_types.onnx_type(node, number))
 
 
-def _as_few_bits(node: OnnxNode, few: FewBits) -> Tensor:
+def _as_few_bits(node: OnnxNode, few: onnx_few_bits.FewBits) -> Tensor:
     """Return integers of few bits in 8: the low bits, of floats those of their whole part."""
-    value, low = converted(node, node.input(0), DType.INT32), few.limits[0]
+    value, low = onnx_types.cast(node, node.input(0), DType.INT32), few.limits[0]
     rest = node.emit(FloorMod(), sub(node, value, low), node.scalar_like(few.count, value))
-    return converted(node, add(node, rest, low), few.held)
+    return onnx_types.cast(node, add(node, rest, low), few.held)
 
 
 def cast_like(node: OnnxNode) -> Tensor:
@@ -56,7 +48,7 @@ def cast_like(node: OnnxNode) -> Tensor:
 
 
 def _as(node: OnnxNode, dtype: DType) -> Tensor:
-    return converted(node, node.input(0), dtype)
+    return onnx_types.cast(node, node.input(0), dtype)
 
 
 def quantize_linear(node: OnnxNode) -> Tensor:
@@ -71,19 +63,21 @@ def quantize_linear(node: OnnxNode) -> Tensor:
                 "quantise to int8 or uint8",
             )
         dtype = _INTEGERS[number]
-    few = FEW_BITS.get(number, node.few_bits.get(2))
+    few = onnx_few_bits.FEW_BITS.get(number, node.few_bits.get(2))
     limits = None if few is None else few.limits
-    return quantise(node, node.input(0), scaling_of(node), dtype, limits)
+    return onnx_quantized.quantise(
+        node, node.input(0), onnx_quantized.scaling_of(node), dtype, limits
+    )
 
 
 def dequantize_linear(node: OnnxNode) -> Tensor:
     """Read DequantizeLinear."""
-    return dequantise(node, node.input(0), scaling_of(node))
+    return onnx_quantized.dequantise(node, node.input(0), onnx_quantized.scaling_of(node))
 
 
 def dynamic_quantize_linear(node: OnnxNode) -> tuple[Tensor, ...]:
     """Read DynamicQuantizeLinear: uint8 whose scale and zero point follow from the values."""
-    return dynamically_quantised(node, node.input(0))
+    return onnx_quantized.dynamically_quantised(node, node.input(0))
 
 
 _LINEAR = ("axis", "block_size", "output_dtype", "precision", "saturate")

@@ -11,22 +11,15 @@ import numpy as np
 
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common import linear, sums, types
 from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
 from microtir.operators.common.images import by_first_axis, by_rows
-from microtir.operators.common.linear import (
-    LinearParams,
-    WeightedOperator,
-    sums_of_products,
-    weighted_params,
-)
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require, windowed_shape
-from microtir.operators.common.sums import Interval
-from microtir.operators.common.types import WEIGHTED_LONG
 from microtir.operators.definition import weighted
 
 
 @dataclass(frozen=True, slots=True)
-class Conv2D(WeightedOperator):
+class Conv2D(linear.WeightedOperator):
     """Inputs: image (N, H, W, G*I), weights (O, KH, KW, I), optional bias (O,).
 
     Output (N, OH, OW, O). Channels are in G groups: the first O/G output channels see the first I
@@ -42,7 +35,7 @@ class Conv2D(WeightedOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class DepthwiseConv2D(WeightedOperator):
+class DepthwiseConv2D(linear.WeightedOperator):
     """Inputs: image (N, H, W, I), weights (1, KH, KW, I*M), optional bias (I*M,).
 
     Output channel c reads input channel c // depth_multiplier.
@@ -58,9 +51,9 @@ class DepthwiseConv2D(WeightedOperator):
 
 def conv_params(
     op: Conv2D | DepthwiseConv2D, image: TensorType, weights: TensorType, output: TensorType
-) -> LinearParams:
+) -> linear.LinearParams:
     """Derive the parameters of an int8 convolution; factors come from its scales."""
-    return weighted_params(op.activation, op.rescaling, image, weights, output)
+    return linear.weighted_params(op.activation, op.rescaling, image, weights, output)
 
 
 def _conv_2d_shape(node: Node) -> tuple[Shape, ...]:
@@ -89,7 +82,7 @@ def _depthwise_conv_2d_shape(node: Node) -> tuple[Shape, ...]:
     return (windowed_shape(image, sliding_window(node), channels),)
 
 
-def _depthwise_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
+def _depthwise_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
     data = node.inputs[1].data
     if data is None:
         return None
@@ -97,7 +90,7 @@ def _depthwise_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     low, high = inputs[0]
     repeat = len(by_channel) // len(low)
     low, high = (np.repeat(ends, repeat)[:, np.newaxis] for ends in (low, high))
-    return sums_of_products(node, by_channel, low, high)
+    return linear.sums_of_products(node, by_channel, low, high)
 
 
 def groups_of(node: Node) -> int:
@@ -143,7 +136,7 @@ DEFINITIONS = (
         channel_axis=3,
         sums=_depthwise_sums,
         window=sliding_window,
-        types=WEIGHTED_LONG,
+        types=types.WEIGHTED_LONG,
         one_image=_one_image,
     ),
 )

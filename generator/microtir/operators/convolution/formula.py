@@ -17,20 +17,14 @@ from microtir.operators.common.formula import Elements, Formula, FormulaContext
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.common.weighted import WeightedArithmetic, stored_weights
 from microtir.operators.common.windows import Windows, WindowTaps
-from microtir.operators.convolution.definition import (
-    Conv2D,
-    DepthwiseConv2D,
-    conv_params,
-    groups_of,
-    sliding_window,
-)
+from microtir.operators.convolution import definition
 
 Tap = Callable[[WindowTaps, te.Expr], te.Expr]
 
 
 def windows_of(node: Node) -> Windows:
     """Return the windows of a convolution with weights (O, KH, KW, I) or (1, KH, KW, O)."""
-    return Windows.of_node(node, sliding_window(node))
+    return Windows.of_node(node, definition.sliding_window(node))
 
 
 def row_window(node: Node) -> RowWindow:
@@ -42,7 +36,7 @@ def cost(node: Node) -> int:
     """Estimate the instructions, from counts of emulated Cortex-M3 and M4."""
     windows, outputs = windows_of(node), node.output.type.elements
     taps = windows.rows.taps * windows.columns.taps
-    products = taps * (node.inputs[1].shape[3] if isinstance(node.op, Conv2D) else 1)
+    products = taps * (node.inputs[1].shape[3] if isinstance(node.op, definition.Conv2D) else 1)
     inner = 8 * taps if products > taps else 0
     return outputs * (products * 11 // 2 + inner + 12 * windows.rows.taps + 40)
 
@@ -59,7 +53,7 @@ def convolution(layer: FormulaContext) -> None:
 
 def first_channel(node: Node, channel: te.Expr) -> te.ExprLike:
     """Return the first input channel of the group that an output channel of CONV_2D belongs to."""
-    groups = groups_of(node)
+    groups = definition.groups_of(node)
     if groups == 1:
         return 0
     outputs, depth = node.output.shape[3] // groups, node.inputs[1].shape[3]
@@ -89,7 +83,7 @@ class TapSums:
         row, column, channel = position
         node, x = self.node, self.layer.image(0)
         taps = WindowTaps.of(windows_of(node), x, Extents.of(node.output.type), row, column)
-        if isinstance(node.op, DepthwiseConv2D):
+        if isinstance(node.op, definition.DepthwiseConv2D):
             source = channel // node.op.depth_multiplier
             term = product(
                 x.at(taps.row, taps.column, source), weights[0, taps.ky, taps.kx, channel]
@@ -104,12 +98,12 @@ class TapSums:
 def arithmetic_of(layer: FormulaContext, windows: Windows) -> WeightedArithmetic:
     """Return the integer arithmetic of a convolution."""
     node, op = layer.node, layer.node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    assert isinstance(op, definition.Conv2D | definition.DepthwiseConv2D)
     image, weights = node.inputs[:2]
-    params = conv_params(op, image.type, weights.type, node.output.type)
+    params = definition.conv_params(op, image.type, weights.type, node.output.type)
     if windows.clip(Extents.of(node.output.type)):
         return WeightedArithmetic.of(layer, params, None)
-    axes = (0, 1, 2) if isinstance(op, DepthwiseConv2D) else (1, 2, 3)
+    axes = (0, 1, 2) if isinstance(op, definition.DepthwiseConv2D) else (1, 2, 3)
     return WeightedArithmetic.of(layer, params, layer.data(1).astype(np.int64).sum(axis=axes))
 
 
@@ -129,7 +123,7 @@ def _emit_float(layer: FormulaContext, sums: TapSums) -> None:
     """Give float32 sums; int8 weights (hybrid) are scaled per channel after the sum."""
     node = layer.node
     op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    assert isinstance(op, definition.Conv2D | definition.DepthwiseConv2D)
     hybrid = node.inputs[1].dtype is DType.INT8
     scales = channel_scales(layer) if hybrid else None
     bias = layer.bias
@@ -152,7 +146,7 @@ def _emit_float(layer: FormulaContext, sums: TapSums) -> None:
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        Conv2D: Formula(convolution, cost, row_window),
-        DepthwiseConv2D: Formula(convolution, cost, row_window),
+        definition.Conv2D: Formula(convolution, cost, row_window),
+        definition.DepthwiseConv2D: Formula(convolution, cost, row_window),
     }
 )

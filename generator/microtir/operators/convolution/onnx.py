@@ -8,14 +8,11 @@ from dataclasses import replace
 from microtir.errors import ExportProblem
 from microtir.graph.ir import Tensor
 from microtir.operators.arithmetic.definition import Add
-from microtir.operators.common.onnx_functions import fused_function
+from microtir.operators.common import onnx_functions, onnx_layers, onnx_layout, onnx_windows
 from microtir.operators.common.onnx_integer_sums import EXACT_PRODUCTS, centred, exact_sum
-from microtir.operators.common.onnx_layers import with_bias
-from microtir.operators.common.onnx_layout import channels_first, channels_last
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along
 from microtir.operators.common.onnx_quantized import Scaling, requantised
-from microtir.operators.common.onnx_windows import OnnxWindow, window_of, without_margins
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.convolution_3d.definition import Conv3D
 from microtir.operators.movement.definition import Transpose
@@ -32,10 +29,10 @@ def conv(node: OnnxNode) -> Tensor:
             f"an image of shape {image.shape} and weights of {weights.shape}",
             "both of one rank, which is 3 to 5",
         )
-    window = window_of(node, image.shape[2:], weights.shape[2:])
+    window = onnx_windows.window_of(node, image.shape[2:], weights.shape[2:])
     _check_groups(node, image, weights)
     node.known(1, "the weights")
-    inner, window = without_margins(node, image, window)
+    inner, window = onnx_windows.without_margins(node, image, window)
     node = node.with_inputs(inner, *node.inputs[1:])
     return _conv_3d(node, window) if rank == 5 else _conv_2d(node, window)
 
@@ -49,15 +46,15 @@ def _check_groups(node: OnnxNode, image: Tensor, weights: Tensor) -> None:
         )
 
 
-def _conv_2d(node: OnnxNode, window: OnnxWindow) -> Tensor:
+def _conv_2d(node: OnnxNode, window: onnx_windows.OnnxWindow) -> Tensor:
     rank = len(node.input(0).shape)
-    weights = channels_last(node, node.input(1))
+    weights = onnx_layout.channels_last(node, node.input(1))
     op = Conv2D(window.planar_strides, window.planar_dilations, window.padding)
-    image = channels_last(node, node.input(0))
-    return channels_first(node, with_bias(node, op, image, weights), rank)
+    image = onnx_layout.channels_last(node, node.input(0))
+    return onnx_layout.channels_first(node, onnx_layers.with_bias(node, op, image, weights), rank)
 
 
-def _conv_3d(node: OnnxNode, window: OnnxWindow) -> Tensor:
+def _conv_3d(node: OnnxNode, window: onnx_windows.OnnxWindow) -> Tensor:
     if node.integer("group", 1) != 1:
         raise node.unsupported(
             "it has groups of channels over a volume", "one group", "split the layer by hand"
@@ -67,7 +64,7 @@ def _conv_3d(node: OnnxNode, window: OnnxWindow) -> Tensor:
     (s0, s1, s2), (d0, d1, d2) = window.strides, window.dilations
     (b0, b1, b2), (a0, a1, a2) = window.before, window.after
     op = Conv3D((s0, s1, s2), (d0, d1, d2), (b0, b1, b2), (a0, a1, a2))
-    return node.emit(Transpose((0, 4, 1, 2, 3)), with_bias(node, op, volume, weights))
+    return node.emit(Transpose((0, 4, 1, 2, 3)), onnx_layers.with_bias(node, op, volume, weights))
 
 
 def fused_conv(node: OnnxNode) -> Tensor:
@@ -77,7 +74,7 @@ def fused_conv(node: OnnxNode) -> Tensor:
     if given is not None:
         result = node.emit(Add(), result, given)
     has_numbers = node.has("activation_params")
-    return fused_function(
+    return onnx_functions.fused_function(
         node, result, node.list_of_numbers("activation_params") if has_numbers else ()
     )
 

@@ -9,8 +9,7 @@ from typing import ClassVar, TypeAlias
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.shapes import Shape, check_bias, input_shape, positions, require
+from microtir.operators.common import attributes, shapes
 from microtir.operators.common.types import equal_types
 from microtir.operators.definition import weighted
 
@@ -29,21 +28,21 @@ class Conv3D(Operator):
     dilations: Triple = (1, 1, 1)
     before: Triple = (0, 0, 0)  # padding
     after: Triple = (0, 0, 0)
-    activation: Activation = Activation.NONE
+    activation: attributes.Activation = attributes.Activation.NONE
 
 
-def _shape(node: Node) -> tuple[Shape, ...]:
+def _shape(node: Node) -> tuple[shapes.Shape, ...]:
     op = node.op
     assert isinstance(op, Conv3D)
-    volume, weights = input_shape(node, 0, 5), input_shape(node, 1, 5)
-    require(
+    volume, weights = shapes.input_shape(node, 0, 5), shapes.input_shape(node, 1, 5)
+    shapes.require(
         weights[3] == volume[4],
         f"weights {weights} for a volume of {volume[4]} channels",
         f"(KD, KH, KW, {volume[4]}, O)",
     )
-    check_bias(node, weights[4])
+    shapes.check_bias(node, weights[4])
     extents = [
-        positions(
+        shapes.positions(
             volume[axis + 1], weights[axis], op.strides[axis], op.dilations[axis],
             op.before[axis], op.after[axis],
         )

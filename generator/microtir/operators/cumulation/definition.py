@@ -9,17 +9,8 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
-from microtir.operators.common.images import unless_along_images
-from microtir.operators.common.multiplier import (
-    QuantizedMultiplier,
-    check_shift,
-    quantize_multiplier,
-)
-from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import OWN_IF_NARROW
+from microtir.operators.common import fixed_point, images, multiplier, problem, quantization, sums
 from microtir.operators.common.shapes import Shape, require
-from microtir.operators.common.sums import Interval
 from microtir.operators.common.types import QUANTISED, equal_types
 from microtir.operators.definition import Definition
 
@@ -51,8 +42,8 @@ class CumsumParams:
     input_zero_point: int
     output_zero_point: int
     start: int
-    input: QuantizedMultiplier
-    output: QuantizedMultiplier
+    input: multiplier.QuantizedMultiplier
+    output: multiplier.QuantizedMultiplier
     minimum: int
     maximum: int
 
@@ -61,13 +52,13 @@ def cumsum_params(input_type: TensorType, output: TensorType) -> CumsumParams:
     """Derive the parameters of a quantised CUMSUM, computed in double."""
     scale, zero_point = input_type.quant.scale, input_type.quant.zero_point
     twice = 2.0 * scale
-    half = quantize_multiplier(scale / twice)
+    half = multiplier.quantize_multiplier(scale / twice)
     return CumsumParams(
         input_zero_point=zero_point,
         output_zero_point=output.quant.zero_point,
-        start=int(multiply_by_quantized_multiplier(-zero_point << LEFT_SHIFT, *half)),
+        start=int(fixed_point.multiply_by_quantized_multiplier(-zero_point << LEFT_SHIFT, *half)),
         input=half,
-        output=quantize_multiplier(twice / ((1 << LEFT_SHIFT) * output.quant.scale)),
+        output=multiplier.quantize_multiplier(twice / ((1 << LEFT_SHIFT) * output.quant.scale)),
         minimum=output.dtype.min,
         maximum=output.dtype.max,
     )
@@ -85,12 +76,14 @@ def _shape(node: Node) -> tuple[Shape, ...]:
     return (shape,)
 
 
-def _multipliers(node: Node) -> Iterator[Problem]:
+def _multipliers(node: Node) -> Iterator[problem.Problem]:
     if node.output.dtype in QUANTISED:
-        yield from check_shift(cumsum_params(node.inputs[0].type, node.output.type).output, 0)
+        yield from multiplier.check_shift(
+            cumsum_params(node.inputs[0].type, node.output.type).output, 0
+        )
 
 
-def _sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+def _sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
     """Bound the last sum, of elements as they are or as they are rescaled."""
     assert isinstance(node.op, Cumsum)
     count = node.inputs[0].shape[node.op.axis]
@@ -107,9 +100,9 @@ DEFINITIONS = (
     Definition(
         Cumsum,
         types=equal_types(DType.FLOAT32, DType.INT8, DType.INT32, DType.INT64),
-        quantization=OWN_IF_NARROW,
+        quantization=quantization.OWN_IF_NARROW,
         shapes=_shape,
-        one_image=unless_along_images(_axis),
+        one_image=images.unless_along_images(_axis),
         multipliers=_multipliers,
         sums=_sums,
         limits="constant axis",

@@ -9,15 +9,8 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.arithmetic import (
-    Accumulator,
-    centred,
-    requantise,
-    stored,
-    summand,
-)
+from microtir.operators.common import arithmetic, types
 from microtir.operators.common.formula import Formula, FormulaContext, whole
-from microtir.operators.common.types import QUANTISED
 from microtir.operators.cumulation.definition import LEFT_SHIFT, Cumsum, cumsum_params
 
 Scalar = Callable[[te.Expr], te.Expr]
@@ -53,10 +46,10 @@ def cumsum(layer: FormulaContext) -> None:
 def _steps(layer: FormulaContext) -> tuple[int, Scalar, Scalar]:
     """Return what a sum begins with, what an element adds, and the output of a sum."""
     node = layer.node
-    if node.output.dtype in QUANTISED:
+    if node.output.dtype in types.QUANTISED:
         return _quantized_steps(layer)
     if node.output.dtype is DType.INT32:
-        return 0, lambda x: summand(layer, x), Accumulator.of(layer).total
+        return 0, lambda x: arithmetic.summand(layer, x), arithmetic.Accumulator.of(layer).total
     return 0, lambda x: x, lambda total: total
 
 
@@ -65,13 +58,13 @@ def _quantized_steps(layer: FormulaContext) -> tuple[int, Scalar, Scalar]:
     params = cumsum_params(layer.node.inputs[0].type, output.type)
 
     def term(x: te.Expr) -> te.Expr:
-        widened = centred(x, params.input_zero_point) * (1 << LEFT_SHIFT)
-        return summand(layer, requantise(widened, params.input))
+        widened = arithmetic.centred(x, params.input_zero_point) * (1 << LEFT_SHIFT)
+        return arithmetic.summand(layer, arithmetic.requantise(widened, params.input))
 
     def result(total: te.Expr) -> te.Expr:
-        scaled = requantise(Accumulator.of(layer).total(total), params.output)
+        scaled = arithmetic.requantise(arithmetic.Accumulator.of(layer).total(total), params.output)
         low, high = params.minimum, params.maximum
-        return stored(scaled, params.output_zero_point, low, high, output.dtype)
+        return arithmetic.stored(scaled, params.output_zero_point, low, high, output.dtype)
 
     return params.start, term, result
 

@@ -9,24 +9,23 @@ import numpy as np
 
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, as_output, stored
+from microtir.operators.common import arrays, types
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier, wrap
-from microtir.operators.common.types import QUANTISED
 from microtir.operators.cumulation.definition import LEFT_SHIFT, Cumsum, cumsum_params
 
 
 def cumsum(op: Cumsum, node: Node, x: Array) -> Array:
     """Compute CUMSUM; integers wrap."""
     output = node.output.type
-    if output.dtype not in QUANTISED:
-        wide = x.astype(np.float64) if output.dtype.is_float else stored(x)
-        return as_output(_running(wide, op), output)
+    if output.dtype not in types.QUANTISED:
+        wide = x.astype(np.float64) if output.dtype.is_float else arrays.stored(x)
+        return arrays.as_output(_running(wide, op), output)
     params = cumsum_params(node.inputs[0].type, output)
-    widened = (stored(x) - params.input_zero_point) << LEFT_SHIFT
+    widened = (arrays.stored(x) - params.input_zero_point) << LEFT_SHIFT
     terms = multiply_by_quantized_multiplier(widened, *params.input)
     total = wrap(_running(terms, op) + params.start)
     scaled = multiply_by_quantized_multiplier(total, *params.output) + params.output_zero_point
-    return as_output(np.clip(scaled, params.minimum, params.maximum), output)
+    return arrays.as_output(np.clip(scaled, params.minimum, params.maximum), output)
 
 
 def _running(terms: Array, op: Cumsum) -> Array:
@@ -39,4 +38,4 @@ def _running(terms: Array, op: Cumsum) -> Array:
     return np.flip(total, op.axis) if op.reverse else total
 
 
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({Cumsum: cumsum})
+MEANINGS: Mapping[type[Operator], arrays.Meaning] = MappingProxyType({Cumsum: cumsum})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from microtir.graph.ir import Tensor
-from microtir.operators.common.onnx_arithmetic import mul
+from microtir.operators.common import onnx_arithmetic, onnx_parts
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, padded
 from microtir.operators.cumulation.definition import Cumsum
 
 _ATTRIBUTES = ("exclusive", "reverse")
@@ -32,18 +31,18 @@ def cumulated_product(node: OnnxNode) -> Tensor:
         x = _moved(node, x, axis, 1, is_reverse=is_reverse)
     distance = 1
     while distance < x.shape[axis]:
-        x = mul(node, x, _moved(node, x, axis, distance, is_reverse=is_reverse))
+        x = onnx_arithmetic.mul(node, x, _moved(node, x, axis, distance, is_reverse=is_reverse))
         distance *= 2
     return x
 
 
 def _moved(node: OnnxNode, x: Tensor, axis: int, distance: int, *, is_reverse: bool) -> Tensor:
     """Return a tensor moved along an axis, with ones where nothing is moved to."""
-    rest = along(node, x, axis, distance if is_reverse else 0, x.shape[axis] - distance)
+    rest = onnx_parts.along(node, x, axis, distance if is_reverse else 0, x.shape[axis] - distance)
     if not rest.type.elements:
         return node.scalar_like(1, x)
     before, after = (0, distance) if is_reverse else (distance, 0)
-    return padded(node, rest, axis, before, after, 1)
+    return onnx_parts.padded(node, rest, axis, before, after, 1)
 
 
 ONNX_READERS = (

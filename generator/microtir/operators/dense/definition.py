@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.graph.ir import Node, TensorType
-from microtir.operators.common.attributes import Activation
+from microtir.operators.common import attributes, linear, shapes
 from microtir.operators.common.images import by_memory
-from microtir.operators.common.linear import LinearParams, WeightedOperator, weighted_params
-from microtir.operators.common.shapes import Shape, check_bias, input_shape, require
 from microtir.operators.definition import weighted
 
 
 @dataclass(frozen=True, slots=True)
-class FullyConnected(WeightedOperator):
+class FullyConnected(linear.WeightedOperator):
     """Inputs: (..., I) read as (rows, I), weights (O, I), optional bias (O,). Output rows of O.
 
     `asymmetric` is what a float layer with int8 weights says of how its inputs are quantised, if
@@ -23,27 +21,27 @@ class FullyConnected(WeightedOperator):
     """
 
     name: ClassVar[str] = "fully_connected"
-    activation: Activation = Activation.NONE
+    activation: attributes.Activation = attributes.Activation.NONE
     asymmetric: bool = False
 
 
 def fully_connected_params(
     op: FullyConnected, features: TensorType, weights: TensorType, output: TensorType
-) -> LinearParams:
+) -> linear.LinearParams:
     """Derive the parameters of an int8 fully connected layer."""
-    return weighted_params(op.activation, op.rescaling, features, weights, output)
+    return linear.weighted_params(op.activation, op.rescaling, features, weights, output)
 
 
-def _fully_connected_shape(node: Node) -> tuple[Shape, ...]:
-    weights = input_shape(node, 1, 2)
+def _fully_connected_shape(node: Node) -> tuple[shapes.Shape, ...]:
+    weights = shapes.input_shape(node, 1, 2)
     elements = node.inputs[0].type.elements
-    require(
+    shapes.require(
         elements % weights[1] == 0,
         f"input of shape {node.inputs[0].shape} for weights {weights}",
         f"rows of {weights[1]} elements",
     )
     rows = elements // weights[1]
-    check_bias(node, weights[0])
+    shapes.check_bias(node, weights[0])
     # Leading dimensions may be kept or merged.
     shape = node.output.shape
     keeps = shape[-1:] == weights[:1] and math.prod(shape) == rows * weights[0]

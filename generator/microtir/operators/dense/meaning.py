@@ -8,8 +8,7 @@ from types import MappingProxyType
 
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Doubles, Meaning
-from microtir.operators.common.linear_meaning import linear
+from microtir.operators.common import arrays, linear_meaning
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 
 
@@ -18,15 +17,15 @@ def fully_connected(
 ) -> Array:
     """Compute FULLY_CONNECTED: int8, float32, or float32 with int8 weights."""
 
-    def sums(centred: Doubles, factors: Doubles) -> Doubles:
-        result: Doubles = centred.reshape(-1, factors.shape[1]) @ factors.T
+    def sums(centred: arrays.Doubles, factors: arrays.Doubles) -> arrays.Doubles:
+        result: arrays.Doubles = centred.reshape(-1, factors.shape[1]) @ factors.T
         return result.reshape(node.output.shape)
 
     params = partial(fully_connected_params, op)
-    return linear(node, op.activation, params, sums, features, weights, bias)
+    return linear_meaning.linear(node, op.activation, params, sums, features, weights, bias)
 
 
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
+MEANINGS: Mapping[type[Operator], arrays.Meaning] = MappingProxyType(
     {
         FullyConnected: fully_connected,
     }

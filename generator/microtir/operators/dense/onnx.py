@@ -9,17 +9,14 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.operators.common import onnx_functions, onnx_integer_sums, onnx_parts, onnx_types
 from microtir.operators.common.onnx_arithmetic import add, mul
-from microtir.operators.common.onnx_functions import fused_function
-from microtir.operators.common.onnx_integer_sums import EXACT_PRODUCTS, centred, exact_sum
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, transposed
 from microtir.operators.common.onnx_quantized import (
     Scaling,
     dynamically_quantised,
     requantised,
 )
-from microtir.operators.common.onnx_types import cast
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import Reshape, Transpose
@@ -98,7 +95,7 @@ def fused_gemm(node: OnnxNode) -> Tensor:
     """Read com.microsoft's FusedGemm: a Gemm, and a function of its result."""
     names = ("activation_alpha", "activation_beta", "activation_gamma")
     numbers = [node.number(name) for name in names if node.has(name)]
-    return fused_function(node, gemm(node), numbers)
+    return onnx_functions.fused_function(node, gemm(node), numbers)
 
 
 def fused_matmul(node: OnnxNode) -> Tensor:
@@ -124,7 +121,7 @@ def _turned(node: OnnxNode, x: Tensor, is_transposed: bool, has_batch_inside: bo
         order = [*order[1:-1], order[0], order[-1]]
     if is_transposed and len(order) > 1:
         order[-2:] = order[:-3:-1]
-    return transposed(node, x, order)
+    return onnx_parts.transposed(node, x, order)
 
 
 def dynamic_matmul(node: OnnxNode) -> Tensor:
@@ -144,7 +141,7 @@ def matmul_to_float(node: OnnxNode) -> Tensor:
 def _rescaled(
     node: OnnxNode, sums: Tensor, first: Tensor, second: Tensor, bias: Tensor | None
 ) -> Tensor:
-    real = mul(node, cast(node, sums, DType.FLOAT32), mul(node, first, second))
+    real = mul(node, onnx_types.cast(node, sums, DType.FLOAT32), mul(node, first, second))
     return real if bias is None else add(node, real, bias)
 
 
@@ -165,16 +162,16 @@ def qgemm(node: OnnxNode) -> Tensor:
 
 def matmul_integer(node: OnnxNode) -> Tensor:
     """Read MatMulInteger: sums of int32, exact because floats add few products at a time."""
-    a = centred(node, node.input(0), node.optional(2), axis=-2)
-    b = centred(node, node.input(1), node.optional(3), axis=-1)
+    a = onnx_integer_sums.centred(node, node.input(0), node.optional(2), axis=-2)
+    b = onnx_integer_sums.centred(node, node.input(1), node.optional(3), axis=-1)
     axis = max(len(b.shape) - 2, 0)
 
     def part(first: int, count: int) -> Tensor:
-        left = along(node, a, len(a.shape) - 1, first, count)
-        right = along(node, b, axis, first, count)
+        left = onnx_parts.along(node, a, len(a.shape) - 1, first, count)
+        right = onnx_parts.along(node, b, axis, first, count)
         return matmul(replace(node, inputs=(left, right)))
 
-    return exact_sum(node, a.shape[-1], EXACT_PRODUCTS, part)
+    return onnx_integer_sums.exact_sum(node, a.shape[-1], onnx_integer_sums.EXACT_PRODUCTS, part)
 
 
 ONNX_READERS = (

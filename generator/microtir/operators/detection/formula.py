@@ -13,14 +13,7 @@ from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_operands import operands_text
-from microtir.operators.detection.definition import (
-    BestBoxes,
-    BoxForm,
-    ClassNonMaxSuppression,
-    DetectionPostProcess,
-    NonMaxSuppression,
-    background,
-)
+from microtir.operators.detection import definition as detection
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse_function
 
@@ -61,7 +54,7 @@ let shared: float32 = select(area > float32(0.0) and own > float32(0.0), inside,
 def non_max_suppression(node: Node, name: str) -> PrimFunc:
     """Write NON_MAX_SUPPRESSION_V4 and V5: the best box goes, and takes others with it."""
     op = node.op
-    assert isinstance(op, NonMaxSuppression)
+    assert isinstance(op, detection.NonMaxSuppression)
     constants, given, (boxes, scores) = operands_text(node, ("boxes", "scores"))
     size, threshold = node.inputs[0].shape[0], _number(op.score_threshold)
     with_scores = len(node.outputs) == 3
@@ -108,7 +101,7 @@ func {name}({parameters}):
 """)
 
 
-def _lowered(op: NonMaxSuppression, threshold: str) -> str:
+def _lowered(op: detection.NonMaxSuppression, threshold: str) -> str:
     """Return what becomes of the score of a box that the chosen one does not remove."""
     if op.sigma == 0:
         return "pass"
@@ -117,10 +110,10 @@ if left[i, 0] <= {threshold}:
   left[i, 0] = -inf"""
 
 
-def _sides(form: BoxForm, box: str, names: tuple[str, str, str, str]) -> str:
+def _sides(form: detection.BoxForm, box: str, names: tuple[str, str, str, str]) -> str:
     """Return lines that give the lower and upper ends of both sides of a box."""
     low, high, low_2, high_2 = (f"let {name}: float32 =" for name in names)
-    if form is BoxForm.CORNERS:
+    if form is detection.BoxForm.CORNERS:
         return f"""{low} min({box}, 0], {box}, 2])
 {high} max({box}, 0], {box}, 2])
 {low_2} min({box}, 1], {box}, 3])
@@ -146,7 +139,7 @@ class _Class:
         flag: the type of `left`, of whose elements one for each box says whether it is left.
     """
 
-    form: BoxForm
+    form: detection.BoxForm
     size: int
     most: int
     boxes: str
@@ -195,7 +188,7 @@ for turn in range(0, {self.most}):
 def class_non_max_suppression(node: Node, name: str) -> PrimFunc:
     """Write NonMaxSuppression of ONNX: in each class of an image the best box takes others away."""
     op, rows = node.op, node.outputs[0]
-    assert isinstance(op, ClassNonMaxSuppression)
+    assert isinstance(op, detection.ClassNonMaxSuppression)
     names = ("boxes", "scores", "iou", "least")[: len(node.inputs)]
     constants, given, (boxes, scores, iou, *least) = operands_text(node, names)
     images, kinds, size = node.inputs[1].shape
@@ -256,7 +249,7 @@ if slot < {count}:
 def best_boxes(node: Node, name: str) -> PrimFunc:
     """Write BestBoxes: what classes choose is put in order, and the worst goes."""
     op = node.op
-    assert isinstance(op, BestBoxes)
+    assert isinstance(op, detection.BestBoxes)
     constants, given, (boxes, scores) = operands_text(node, ("boxes", "scores"))
     size, count = node.inputs[0].shape[0], op.count
     results = (
@@ -344,9 +337,9 @@ for j in range(0, {count}):
 def detection_post_process(node: Node, name: str) -> PrimFunc:
     """Write TFLite_Detection_PostProcess: decode all boxes, then choose for one or each class."""
     op = node.op
-    assert isinstance(op, DetectionPostProcess)
+    assert isinstance(op, detection.DetectionPostProcess)
     constants, given, (boxes, scores, anchors) = operands_text(node, ("boxes", "scores", "anchors"))
-    size, first, count = node.inputs[0].shape[1], background(node), op.count
+    size, first, count = node.inputs[0].shape[1], detection.background(node), op.count
     results = (
         f"places: float32[1, {count}, 4]", f"kinds: float32[1, {count}]",
         f"values: float32[1, {count}]", "number: float32[1]", f"left: float32[{size + count}, 5]",
@@ -406,29 +399,33 @@ def _non_max_suppression_bytes(node: Node) -> int:
 
 def _class_suppression_cost(node: Node) -> int:
     """Return the cost of looking for the best box, and of comparing others with it, each turn."""
-    assert isinstance(node.op, ClassNonMaxSuppression | BestBoxes)
+    assert isinstance(node.op, detection.ClassNonMaxSuppression | detection.BestBoxes)
     return node.inputs[1].type.elements * (4 + 20 * node.op.count)
 
 
 def _best_boxes_bytes(node: Node) -> int:
-    assert isinstance(node.op, BestBoxes)
+    assert isinstance(node.op, detection.BestBoxes)
     return (node.inputs[0].shape[0] + 3 * node.op.count) * DType.FLOAT32.bytes
 
 
 def _detection_bytes(node: Node) -> int:
-    assert isinstance(node.op, DetectionPostProcess)
+    assert isinstance(node.op, detection.DetectionPostProcess)
     return 5 * (node.inputs[0].shape[1] + node.op.count) * DType.FLOAT32.bytes
 
 
 FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
     {
-        NonMaxSuppression: WrittenFunction(non_max_suppression, _non_max_suppression_bytes),
-        ClassNonMaxSuppression: WrittenFunction(
+        detection.NonMaxSuppression: WrittenFunction(
+            non_max_suppression, _non_max_suppression_bytes
+        ),
+        detection.ClassNonMaxSuppression: WrittenFunction(
             class_non_max_suppression,
             lambda node: node.inputs[0].shape[1],
             _class_suppression_cost,
         ),
-        BestBoxes: WrittenFunction(best_boxes, _best_boxes_bytes, _class_suppression_cost),
-        DetectionPostProcess: WrittenFunction(detection_post_process, _detection_bytes),
+        detection.BestBoxes: WrittenFunction(
+            best_boxes, _best_boxes_bytes, _class_suppression_cost
+        ),
+        detection.DetectionPostProcess: WrittenFunction(detection_post_process, _detection_bytes),
     }
 )

@@ -19,15 +19,14 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import BinaryArithmetic
+from microtir.operators.common import problem, shapes
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     activation_range,
     check_shift,
     quantize_multiplier,
 )
-from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import OWN_IF_NARROW, UNUSED, QuantizationRule
-from microtir.operators.common.shapes import broadcast_shape
 from microtir.operators.common.types import QUANTISED, TypeRule, equal_types
 from microtir.operators.definition import ACTIVATIONS, Definition, Trait
 
@@ -108,7 +107,7 @@ def may_shift_far(node: Node) -> bool:
     return 30 + node.output.dtype.bits - 1 - multiplier.shift > 31
 
 
-def _multipliers(node: Node) -> Iterator[Problem]:
+def _multipliers(node: Node) -> Iterator[problem.Problem]:
     if node.output.dtype in QUANTISED:
         assert isinstance(node.op, Div)
         first, second = (tensor.type for tensor in node.inputs)
@@ -123,7 +122,7 @@ def _dividing(
         op,
         types=types,
         quantization=quantization,
-        shapes=broadcast_shape,
+        shapes=shapes.broadcast_shape,
         inputs=(2, 2),
         multipliers=_multipliers if op is Div else None,
         traits=frozenset({Trait.ELEMENTWISE, *((Trait.STORED,) if op is not Div else ())}),

@@ -12,12 +12,11 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import whole_range
+from microtir.operators.common import attributes, types
 from microtir.operators.common.arithmetic import activate, centred, stored
-from microtir.operators.common.attributes import Activation
 from microtir.operators.common.broadcast import ROWS, elementwise
 from microtir.operators.common.fixed_point_formula import reciprocal
 from microtir.operators.common.formula import Formula, FormulaContext
-from microtir.operators.common.types import QUANTISED
 from microtir.operators.division.definition import Div, FloorDiv, FloorMod, div_params
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
@@ -25,7 +24,7 @@ Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 
 def cost(node: Node) -> int:
     """Estimate instructions: a float is divided in software on many CPUs, a reciprocal takes 40."""
-    return node.output.type.elements * (150 if node.output.dtype in QUANTISED else 60)
+    return node.output.type.elements * (150 if node.output.dtype in types.QUANTISED else 60)
 
 
 def div(layer: FormulaContext) -> None:
@@ -33,7 +32,7 @@ def div(layer: FormulaContext) -> None:
     node = layer.node
     op, dtype = node.op, node.output.dtype
     assert isinstance(op, Div)
-    if dtype in QUANTISED:
+    if dtype in types.QUANTISED:
         elementwise(layer, _quantised(node, op))
     elif dtype.is_int:
         elementwise(layer, _whole(op, dtype))
@@ -47,7 +46,7 @@ def _real(op: Div) -> Scalars:
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         quotient = te.bind("quotient", a / b)
-        if op.activation is not Activation.NONE:
+        if op.activation is not attributes.Activation.NONE:
             return activate(quotient, op.activation)
         # A NaN passes, as it would not through a minimum.
         below = te.select(quotient < -largest, -largest, quotient)

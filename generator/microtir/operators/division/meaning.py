@@ -11,22 +11,15 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import whole_range
+from microtir.operators.common import fixed_point, types
 from microtir.operators.common.arrays import Meaning, activate, as_output, stored
-from microtir.operators.common.fixed_point import (
-    Ints,
-    count_leading_zeros,
-    reciprocal,
-    rounding_divide_by_pot,
-    saturating_rounding_doubling_high_mul,
-)
-from microtir.operators.common.types import QUANTISED
 from microtir.operators.division.definition import Div, FloorDiv, FloorMod, div_params
 
 
 def div(op: Div, node: Node, first: Array, second: Array) -> Array:
     """Compute DIV with broadcasting."""
     output = node.output.type
-    if output.dtype in QUANTISED:
+    if output.dtype in types.QUANTISED:
         return _quantised(op, node, first, second)
     if output.dtype is DType.UINT64:
         return _unsigned(op, first, second)
@@ -38,7 +31,7 @@ def div(op: Div, node: Node, first: Array, second: Array) -> Array:
     return as_output(activate(np.clip(quotient, -largest, largest), op.activation), output)
 
 
-def _whole(op: Div, output: TensorType, first: Ints, second: Ints) -> Array:
+def _whole(op: Div, output: TensorType, first: fixed_point.Ints, second: fixed_point.Ints) -> Array:
     """Divide and round to zero; saturates, for a divisor of 0, too."""
     lowest, highest = output.dtype.min, output.dtype.max
     overflows = (first == lowest) & (second == -1)
@@ -64,13 +57,17 @@ def _quantised(op: Div, node: Node, first: Array, second: Array) -> Array:
     params = div_params(op, node.inputs[0].type, node.inputs[1].type, output)
     x, y = stored(first) - params.input1_zero_point, stored(second) - params.input2_zero_point
     x, y = np.where(y < 0, -x, x), np.abs(y)
-    inverse, bits = reciprocal(np.maximum(y, 1), 31)
-    headroom = count_leading_zeros(np.where(x < 0, ~x, x)) - 1
-    quotient = saturating_rounding_doubling_high_mul(x << headroom, inverse)
-    scaled = saturating_rounding_doubling_high_mul(quotient, params.multiplier.multiplier)
+    inverse, bits = fixed_point.reciprocal(np.maximum(y, 1), 31)
+    headroom = fixed_point.count_leading_zeros(np.where(x < 0, ~x, x)) - 1
+    quotient = fixed_point.saturating_rounding_doubling_high_mul(x << headroom, inverse)
+    scaled = fixed_point.saturating_rounding_doubling_high_mul(
+        quotient, params.multiplier.multiplier
+    )
     right = headroom + bits - params.multiplier.shift
     # More than 31 bits are beyond the reference kernels' function: there nothing is left.
-    rounded = np.where(right > 31, 0, rounding_divide_by_pot(scaled, np.minimum(right, 31)))
+    rounded = np.where(
+        right > 31, 0, fixed_point.rounding_divide_by_pot(scaled, np.minimum(right, 31))
+    )
     limited = np.where(y == 0, np.sign(x) << 20, rounded) + params.output_zero_point
     return as_output(np.clip(limited, params.activation_min, params.activation_max), output)
 

@@ -8,29 +8,26 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
+from microtir.operators.common import onnx_ml, onnx_operands, onnx_parts, onnx_types
 from microtir.operators.common.onnx_arithmetic import add, both, choose, equal, greater, mul
-from microtir.operators.common.onnx_ml import floats, refuse_strings
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, joined, reshaped
-from microtir.operators.common.onnx_types import cast
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.reduction.definition import Sum
 
 _MODES = ("TF", "IDF", "TFIDF")
 
 
-def tfidf_vectorizer(node: OnnxNode) -> Tensor:
+def tfidf_vectorizer(node: onnx_operands.OnnxNode) -> Tensor:
     """Read TfIdfVectorizer: how often each n-gram of a pool occurs, with gaps of some lengths."""
-    refuse_strings(node, "pool_strings")
+    onnx_ml.refuse_strings(node, "pool_strings")
     given = node.input(0)
     if len(given.shape) not in (1, 2) or given.dtype not in (DType.INT32, DType.INT64):
         raise node.malformed(
             f"{given.dtype.value} of the shape {given.shape}", "int32 or int64, (C) or (N, C)"
         )
     pools = _pools(node)
-    x = reshaped(node, given, *(1, *given.shape)[-2:])
+    x = onnx_parts.reshaped(node, given, *(1, *given.shape)[-2:])
     if not all(_fits_32_bits(pool) for pool in pools):
-        x = cast(node, x, DType.INT64)
+        x = onnx_types.cast(node, x, DType.INT64)
     shortest, longest = node.integer("min_gram_length"), node.integer("max_gram_length")
     gaps = node.integer("max_skip_count")
     if not 1 <= shortest <= longest or gaps < 0:
@@ -44,8 +41,8 @@ def tfidf_vectorizer(node: OnnxNode) -> Tensor:
             counts.append(_counts(node, x, pool, steps))
     if not counts:
         raise node.malformed("its pool is empty", "one n-gram or more")
-    found = _weighted(node, _in_columns(node, joined(node, counts, 1)))
-    return reshaped(node, found, *given.shape[:-1], found.shape[1])
+    found = _weighted(node, _in_columns(node, onnx_parts.joined(node, counts, 1)))
+    return onnx_parts.reshaped(node, found, *given.shape[:-1], found.shape[1])
 
 
 def _fits_32_bits(pool: Array) -> bool:
@@ -53,7 +50,7 @@ def _fits_32_bits(pool: Array) -> bool:
     return bool(DType.INT32.min <= least and most <= DType.INT32.max)
 
 
-def _pools(node: OnnxNode) -> list[Array]:
+def _pools(node: onnx_operands.OnnxNode) -> list[Array]:
     """Return the n-grams by their length, from 1 on: arrays (n-grams, length)."""
     starts = node.list_of_integers("ngram_counts")
     pool = np.array(node.list_of_integers("pool_int64s", ()), np.int64)
@@ -68,7 +65,7 @@ def _pools(node: OnnxNode) -> list[Array]:
     return pools
 
 
-def _counts(node: OnnxNode, x: Tensor, pool: Array, steps: Sequence[int]) -> Tensor:
+def _counts(node: onnx_operands.OnnxNode, x: Tensor, pool: Array, steps: Sequence[int]) -> Tensor:
     """Return how often each n-gram of one length is in each row: (N, n-grams)."""
     size = pool.shape[1]
     total: Tensor | None = None
@@ -78,19 +75,19 @@ def _counts(node: OnnxNode, x: Tensor, pool: Array, steps: Sequence[int]) -> Ten
             break
         is_there: Tensor | None = None
         for part in range(size):
-            seen = along(node, x, 1, part * step, places)
+            seen = onnx_parts.along(node, x, 1, part * step, places)
             wanted = node.constant(pool[:, part].astype(x.dtype.value))
-            fits = equal(node, reshaped(node, seen, x.shape[0], places, 1), wanted)
+            fits = equal(node, onnx_parts.reshaped(node, seen, x.shape[0], places, 1), wanted)
             is_there = fits if is_there is None else both(node, is_there, fits)
         assert is_there is not None
-        count = node.emit(Sum((1,)), cast(node, is_there, DType.FLOAT32))
+        count = node.emit(Sum((1,)), onnx_types.cast(node, is_there, DType.FLOAT32))
         total = count if total is None else add(node, total, count)
     if total is None:
         return node.constant(np.zeros((x.shape[0], len(pool)), np.float32))
     return total
 
 
-def _in_columns(node: OnnxNode, counts: Tensor) -> Tensor:
+def _in_columns(node: onnx_operands.OnnxNode, counts: Tensor) -> Tensor:
     """Return counts of n-grams in the columns that the file gives them; of one column the sum."""
     columns = np.array(node.list_of_integers("ngram_indexes"))
     if len(columns) != counts.shape[1] or columns.min(initial=0) < 0:
@@ -107,9 +104,9 @@ def _in_columns(node: OnnxNode, counts: Tensor) -> Tensor:
     return node.emit(FullyConnected(), counts, node.constant(takes), shape=shape)
 
 
-def _weighted(node: OnnxNode, counts: Tensor) -> Tensor:
+def _weighted(node: onnx_operands.OnnxNode, counts: Tensor) -> Tensor:
     """Return the counts, the weights of what occurs, or products of both."""
-    mode, weights = node.word("mode"), floats(node, "weights")
+    mode, weights = node.word("mode"), onnx_ml.floats(node, "weights")
     if mode not in _MODES:
         raise node.malformed(f"the mode {mode!r}", ", ".join(_MODES))
     if mode == "TF":
@@ -133,7 +130,7 @@ def _weighted(node: OnnxNode, counts: Tensor) -> Tensor:
 
 
 NGRAM_READERS = (
-    OnnxReader(
+    onnx_operands.OnnxReader(
         "TfIdfVectorizer",
         tfidf_vectorizer,
         attributes=(

@@ -11,27 +11,17 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning
-from microtir.operators.filter_bank.definition import (
-    LN_2,
-    LOG_SEGMENTS,
-    FilterBank,
-    FilterBankLog,
-    Pcan,
-    SpectralSubtraction,
-    SquareRoot,
-    bands,
-    log_table,
-)
+from microtir.operators.filter_bank import definition
 
 _MASK = (1 << 32) - 1
 
 
-def filter_bank(_op: FilterBank, node: Node, x: Array, *tables: Array) -> Array:
+def filter_bank(_op: definition.FilterBank, node: Node, x: Array, *tables: Array) -> Array:
     """Compute SignalFilterBank: the first band gives nothing but its rest."""
     energies = x.astype(np.uint64)
     weights, rests = (table.astype(np.uint64) for table in tables[:2])
     channels, carried = [], np.uint64(0)
-    for first, stop, at in zip(*bands(node), strict=True):
+    for first, stop, at in zip(*definition.bands(node), strict=True):
         chosen, own = energies[first:stop], slice(at, at + stop - first)
         channels.append(carried + (chosen * weights[own]).sum(dtype=np.uint64))
         carried = (chosen * rests[own]).sum(dtype=np.uint64)
@@ -44,14 +34,14 @@ def _root(value: int) -> int:
     return root + (value - root * root > root and root != limit)
 
 
-def square_root(_op: SquareRoot, _node: Node, x: Array, bits: Array) -> Array:
+def square_root(_op: definition.SquareRoot, _node: Node, x: Array, bits: Array) -> Array:
     """Compute SignalFilterBankSquareRoot."""
     shift = min(max(int(bits), 0), 31)
     return np.array([_root(int(value)) >> shift for value in x], np.uint32)
 
 
 def spectral_subtraction(
-    op: SpectralSubtraction, _node: Node, x: Array, noise: Array
+    op: definition.SpectralSubtraction, _node: Node, x: Array, noise: Array
 ) -> tuple[Array, ...]:
     """Compute SignalFilterBankSpectralSubtraction, in integers that do not end."""
     results, estimates = [], []
@@ -80,7 +70,7 @@ def _gain(noise: int, table: list[int]) -> int:
     return (gain + (1 << 15) & 0xFFFF) - (1 << 15)
 
 
-def pcan(op: Pcan, _node: Node, x: Array, noise: Array, table: Array) -> Array:
+def pcan(op: definition.Pcan, _node: Node, x: Array, noise: Array, table: Array) -> Array:
     """Compute SignalPCAN; a gain below 0 becomes a large one."""
     entries, results = [int(entry) for entry in table], []
     for signal, level in zip(map(int, x), map(int, noise), strict=True):
@@ -89,9 +79,9 @@ def pcan(op: Pcan, _node: Node, x: Array, noise: Array, table: Array) -> Array:
     return np.array(results, np.uint32)
 
 
-def filter_bank_log(op: FilterBankLog, _node: Node, x: Array) -> Array:
+def filter_bank_log(op: definition.FilterBankLog, _node: Node, x: Array) -> Array:
     """Compute SignalFilterBankLog: between ends of segments the logarithm is linear."""
-    table, results = [int(entry) for entry in log_table()], []
+    table, results = [int(entry) for entry in definition.log_table()], []
     for value in map(int, x):
         scaled = value << op.shift & _MASK
         if scaled <= 1:
@@ -99,20 +89,20 @@ def filter_bank_log(op: FilterBankLog, _node: Node, x: Array) -> Array:
             continue
         top = scaled.bit_length() - 1
         part = ((scaled - (1 << top)) << 16) >> top
-        segment, inside = divmod(part, 65536 // LOG_SEGMENTS)
+        segment, inside = divmod(part, 65536 // definition.LOG_SEGMENTS)
         low, high = table[segment : segment + 2]
         log_2 = (top << 16) + part + low + ((high - low) * inside >> 16)
-        natural = LN_2 * log_2 + (1 << 15) >> 16
+        natural = definition.LN_2 * log_2 + (1 << 15) >> 16
         results.append(min((op.scale * natural + (1 << 15) & _MASK) >> 16, (1 << 15) - 1))
     return np.array(results, np.int16)
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        FilterBank: filter_bank,
-        SquareRoot: square_root,
-        SpectralSubtraction: spectral_subtraction,
-        Pcan: pcan,
-        FilterBankLog: filter_bank_log,
+        definition.FilterBank: filter_bank,
+        definition.SquareRoot: square_root,
+        definition.SpectralSubtraction: spectral_subtraction,
+        definition.Pcan: pcan,
+        definition.FilterBankLog: filter_bank_log,
     }
 )

@@ -13,17 +13,7 @@ from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
-from microtir.operators.framing.definition import (
-    Delay,
-    Framer,
-    OverlapAdd,
-    Stacker,
-    Window,
-    delay_extents,
-    framer_extents,
-    overlap_extents,
-    stacker_extents,
-)
+from microtir.operators.framing import definition as framing
 from microtir.tir.ir import PrimFunc
 
 _CLAMPED = "cast(int16, min(max({}, -32768), 32767))"
@@ -31,7 +21,7 @@ _CLAMPED = "cast(int16, min(max({}, -32768), 32767))"
 
 def window(node: Node, name: str) -> PrimFunc:
     """Write SignalWindow."""
-    assert isinstance(node.op, Window)
+    assert isinstance(node.op, framing.Window)
     (width,) = node.inputs[1].shape
     shape = (node.inputs[0].type.elements // width, width)
     product = f"cast(int32, x[row, i]) * cast(int32, weights[i]) >> {node.op.shift}"
@@ -59,8 +49,8 @@ def _moved(held: int, by: int, depth: int) -> list[str]:
 def framer(node: Node, name: str) -> PrimFunc:
     """Write SignalFramer: a frame has what is left of the history, and then of the samples."""
     op = node.op
-    assert isinstance(op, Framer)
-    rows, frames, size, step, held, warm_up = framer_extents(op, node.inputs[0].shape)
+    assert isinstance(op, framing.Framer)
+    rows, frames, size, step, held, warm_up = framing.framer_extents(op, node.inputs[0].shape)
     operands: list[tuple[str, Sequence[int]]] = [("x", (rows, frames * step))]
     results: list[tuple[str, Sequence[int]]] = [("frames", (rows, frames, size)), ("valid", ())]
     copied = [f"{'history' if part else 'x'}[row, {{}}]" for part in (True, False)]
@@ -105,8 +95,8 @@ def framer(node: Node, name: str) -> PrimFunc:
 def stacker(node: Node, name: str) -> PrimFunc:
     """Write SignalStacker."""
     op = node.op
-    assert isinstance(op, Stacker)
-    channels, held = stacker_extents(op, node.inputs[0].shape)
+    assert isinstance(op, framing.Stacker)
+    channels, held = framing.stacker_extents(op, node.inputs[0].shape)
     x, stack = ("x", (1, channels)), ("stack", (channels + held,))
     if not held:
         lines = [
@@ -155,8 +145,8 @@ def _added(is_float: bool, frame: str, place: str, source: str | None) -> str:
 def _frame_added(node: Node, frame: str, source: str, depth: int) -> list[str]:
     """Return lines that add a frame to the sums in `source`, and put out complete ones."""
     op = node.op
-    assert isinstance(op, OverlapAdd)
-    _, _, size, step, held = overlap_extents(op, node.inputs[0].shape)
+    assert isinstance(op, framing.OverlapAdd)
+    _, _, size, step, held = framing.overlap_extents(op, node.inputs[0].shape)
     is_float, pad = node.inputs[0].dtype.is_float, "  " * depth
     lines = []
     for low, high, sums in ((0, min(step, held), source), (min(step, held), step, None)):
@@ -174,8 +164,8 @@ def _frame_added(node: Node, frame: str, source: str, depth: int) -> list[str]:
 def overlap_add(node: Node, name: str) -> PrimFunc:
     """Write SignalOverlapAdd: the first frame is added to the old sums, others to the new ones."""
     op = node.op
-    assert isinstance(op, OverlapAdd)
-    rows, frames, size, step, held = overlap_extents(op, node.inputs[0].shape)
+    assert isinstance(op, framing.OverlapAdd)
+    rows, frames, size, step, held = framing.overlap_extents(op, node.inputs[0].shape)
     operands: list[tuple[str, Sequence[int]]] = [("x", (rows, frames, size))]
     results: list[tuple[str, Sequence[int]]] = [("y", (rows, frames, step))]
     if held:
@@ -190,8 +180,8 @@ def overlap_add(node: Node, name: str) -> PrimFunc:
 def delay(node: Node, name: str) -> PrimFunc:
     """Write SignalDelay."""
     op = node.op
-    assert isinstance(op, Delay)
-    rows, samples, held = delay_extents(op, node.inputs[0].shape)
+    assert isinstance(op, framing.Delay)
+    rows, samples, held = framing.delay_extents(op, node.inputs[0].shape)
     shape, late = (rows, samples), min(held, samples)
     lines = [f"  for row in range(0, {rows}):"]
     if late:
@@ -210,10 +200,10 @@ def delay(node: Node, name: str) -> PrimFunc:
 
 FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
     {
-        Window: WrittenFunction(window),
-        Framer: WrittenFunction(framer),
-        Stacker: WrittenFunction(stacker),
-        OverlapAdd: WrittenFunction(overlap_add),
-        Delay: WrittenFunction(delay),
+        framing.Window: WrittenFunction(window),
+        framing.Framer: WrittenFunction(framer),
+        framing.Stacker: WrittenFunction(stacker),
+        framing.OverlapAdd: WrittenFunction(overlap_add),
+        framing.Delay: WrittenFunction(delay),
     }
 )

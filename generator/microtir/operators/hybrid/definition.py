@@ -14,17 +14,13 @@ from typing import ClassVar, TypeAlias
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common import problem, quantization, types
 from microtir.operators.common.shapes import Shape, require
-from microtir.operators.common.types import TypeRule, TypeSignature
 from microtir.operators.convolution import definition as convolution
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Definition
 from microtir.operators.dense import definition as dense
-from microtir.operators.dense.definition import FullyConnected
 
-Inner: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected
+Inner: TypeAlias = convolution.Conv2D | convolution.DepthwiseConv2D | dense.FullyConnected
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,7 @@ class Hybrid(Operator):
     """
 
     name: ClassVar[str] = "hybrid"
-    layer: Inner = FullyConnected()
+    layer: Inner = dense.FullyConnected()
     asymmetric: bool = False
     by_channel_first: bool = False
 
@@ -113,10 +109,10 @@ def _hybrid_shape(node: Node) -> tuple[Shape, ...]:
 _LARGEST_PRODUCT = 128 * (HIGHEST - LOWEST)
 
 
-def _sums_fit(node: Node) -> Iterator[Problem]:
+def _sums_fit(node: Node) -> Iterator[problem.Problem]:
     most = DType.INT32.max // _LARGEST_PRODUCT
     if _terms(node) > most:
-        yield Problem(f"it adds {_terms(node)} products", f"at most {most}")
+        yield problem.Problem(f"it adds {_terms(node)} products", f"at most {most}")
 
 
 _F32, _I8 = DType.FLOAT32, DType.INT8
@@ -124,22 +120,22 @@ _F32, _I8 = DType.FLOAT32, DType.INT8
 DEFINITIONS = (
     Definition(
         Bounds,
-        types=TypeRule((TypeSignature((_F32,), _F32),)),
-        quantization=UNUSED,
+        types=types.TypeRule((types.TypeSignature((_F32,), _F32),)),
+        quantization=quantization.UNUSED,
         shapes=_bounds_shape,
         outputs=2,
     ),
     Definition(
         DynamicQuantize,
-        types=TypeRule((TypeSignature((_F32, _F32, _F32), _I8),)),
-        quantization=UNUSED,
+        types=types.TypeRule((types.TypeSignature((_F32, _F32, _F32), _I8),)),
+        quantization=quantization.UNUSED,
         shapes=_quantize_shape,
         inputs=(3, 3),
     ),
     Definition(
         Hybrid,
-        types=TypeRule((TypeSignature((_I8, _I8, _F32), _F32),)),
-        quantization=UNUSED,
+        types=types.TypeRule((types.TypeSignature((_I8, _I8, _F32), _F32),)),
+        quantization=quantization.UNUSED,
         shapes=_hybrid_shape,
         inputs=(4, 5),
         multipliers=_sums_fit,

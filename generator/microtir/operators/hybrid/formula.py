@@ -14,18 +14,9 @@ from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate, wide
 from microtir.operators.common.formula import Formula, FormulaContext, whole
-from microtir.operators.convolution.formula import TapSums
-from microtir.operators.convolution.formula import cost as convolution_cost
+from microtir.operators.convolution import formula as convolution_formula
 from microtir.operators.dense.definition import FullyConnected
-from microtir.operators.hybrid.definition import (
-    HIGHEST,
-    LOWEST,
-    SYMMETRIC_HIGHEST,
-    Bounds,
-    DynamicQuantize,
-    Hybrid,
-    inner,
-)
+from microtir.operators.hybrid import definition
 
 _F32, _F64, _I32 = DType.FLOAT32, DType.FLOAT64, DType.INT32
 
@@ -43,18 +34,24 @@ def _scales(low: te.Expr, high: te.Expr, *, asymmetric: bool) -> _Scales:
     if not asymmetric:
         size = te.bind("size", te.maximum(te.abs(low), te.abs(high)))
         size = te.bind("size", te.select(size > 0.0, size, 1.0))
-        scale, inverse = size / SYMMETRIC_HIGHEST, te.const(SYMMETRIC_HIGHEST, _F32) / size
+        scale, inverse = (
+            size / definition.SYMMETRIC_HIGHEST,
+            te.const(definition.SYMMETRIC_HIGHEST, _F32) / size,
+        )
         return _Scales(te.bind("scale", scale), te.bind("inverse", inverse), 0)
     least, most = te.bind("least", te.minimum(low, 0.0)), te.bind("most", te.maximum(high, 0.0))
     span = te.bind("span", most - least)
     used = te.cast(_F64, te.select(span > 0.0, span, 1.0))
-    exact = te.bind("exact", used / (HIGHEST - LOWEST))
+    exact = te.bind("exact", used / (definition.HIGHEST - definition.LOWEST))
     below = te.bind("below", te.cast(_F64, least) / exact)
     above = te.bind("above", te.cast(_F64, most) / exact)
-    from_low, from_high = te.const(LOWEST, _F64) - below, te.const(HIGHEST, _F64) - above
-    is_low_better = te.const(-LOWEST, _F64) - below < above + HIGHEST
+    from_low, from_high = (
+        te.const(definition.LOWEST, _F64) - below,
+        te.const(definition.HIGHEST, _F64) - above,
+    )
+    is_low_better = te.const(-definition.LOWEST, _F64) - below < above + definition.HIGHEST
     real = te.bind("real", te.select(is_low_better, from_low, from_high))
-    real = te.bind("real", te.clamp(real, LOWEST, HIGHEST))
+    real = te.bind("real", te.clamp(real, definition.LOWEST, definition.HIGHEST))
     zero_point = te.cast(_I32, te.select(real < 0.0, real - 0.5, real + 0.5))
     scale = te.bind("scale", te.cast(_F32, exact))
     inverse = te.bind("inverse", te.const(1.0, _F32) / scale)
@@ -64,7 +61,7 @@ def _scales(low: te.Expr, high: te.Expr, *, asymmetric: bool) -> _Scales:
 def bounds(layer: FormulaContext) -> None:
     """Give the least and the greatest value of each part."""
     op, x = layer.node.op, layer.node.inputs[0]
-    assert isinstance(op, Bounds)
+    assert isinstance(op, definition.Bounds)
     length = x.type.elements // op.parts
     parts = layer.whole(0, (op.parts, length))
     for pick in (te.min, te.max):
@@ -75,18 +72,18 @@ def bounds(layer: FormulaContext) -> None:
 def dynamic_quantize(layer: FormulaContext) -> None:
     """Give the stored value of each element."""
     op, x = layer.node.op, layer.node.inputs[0]
-    assert isinstance(op, DynamicQuantize)
+    assert isinstance(op, definition.DynamicQuantize)
     count = layer.node.inputs[1].shape[0]
     shape = (count, x.type.elements // count)
     parts, low, high = layer.whole(0, shape), layer.whole(1), layer.whole(2)
-    lowest = LOWEST if op.asymmetric else -SYMMETRIC_HIGHEST
+    lowest = definition.LOWEST if op.asymmetric else -definition.SYMMETRIC_HIGHEST
 
     def element(part: te.Expr, place: te.Expr) -> te.Expr:
         of = _scales(low[part], high[part], asymmetric=op.asymmetric)
         real = te.no_fp_contract(parts[part, place] * of.inverse)
         if op.asymmetric:
             real = te.cast(_F32, of.zero_point) + real
-        rounded = te.clamp(te.round(real), float(lowest), float(HIGHEST))
+        rounded = te.clamp(te.round(real), float(lowest), float(definition.HIGHEST))
         return te.cast(DType.INT8, rounded)
 
     layer.tensor(element, shape)
@@ -95,16 +92,16 @@ def dynamic_quantize(layer: FormulaContext) -> None:
 def hybrid(layer: FormulaContext) -> None:
     """Give the outputs of a layer."""
     op = layer.node.op
-    assert isinstance(op, Hybrid)
+    assert isinstance(op, definition.Hybrid)
     if isinstance(op.layer, FullyConnected):
         _dense(layer, op)
     else:
         _convolution(layer, op)
 
 
-def _convolution(layer: FormulaContext, op: Hybrid) -> None:
+def _convolution(layer: FormulaContext, op: definition.Hybrid) -> None:
     node, finish = layer.node, _Finish(layer, op)
-    sums = TapSums(layer, inner(node))
+    sums = convolution_formula.TapSums(layer, definition.inner(node))
     rows_per_part = node.output.type.rows // node.inputs[2].shape[0]
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
@@ -118,7 +115,7 @@ def _convolution(layer: FormulaContext, op: Hybrid) -> None:
     layer.rows(element)
 
 
-def _dense(layer: FormulaContext, op: Hybrid) -> None:
+def _dense(layer: FormulaContext, op: definition.Hybrid) -> None:
     node, finish = layer.node, _Finish(layer, op)
     channels, depth = node.inputs[1].shape
     rows = node.inputs[0].type.elements // depth
@@ -136,7 +133,7 @@ def _dense(layer: FormulaContext, op: Hybrid) -> None:
 class _Finish:
     """The finishing step of a layer: from sums to outputs."""
 
-    def __init__(self, layer: FormulaContext, op: Hybrid) -> None:
+    def __init__(self, layer: FormulaContext, op: definition.Hybrid) -> None:
         node = layer.node
         self._op = op
         self._low, self._high = layer.whole(2), layer.whole(3)
@@ -166,17 +163,17 @@ class _Finish:
 def cost(node: Node) -> int:
     """Estimate the instructions of a layer."""
     op = node.op
-    assert isinstance(op, Hybrid)
+    assert isinstance(op, definition.Hybrid)
     if not isinstance(op.layer, FullyConnected):
-        return convolution_cost(inner(node))
+        return convolution_formula.cost(definition.inner(node))
     depth = node.inputs[1].shape[1]
     return node.output.type.elements * (6 * depth + 40)
 
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        Bounds: Formula(bounds, 12, whole),
-        DynamicQuantize: Formula(dynamic_quantize, 20, whole),
-        Hybrid: Formula(hybrid, cost, whole),
+        definition.Bounds: Formula(bounds, 12, whole),
+        definition.DynamicQuantize: Formula(dynamic_quantize, 20, whole),
+        definition.Hybrid: Formula(hybrid, cost, whole),
     }
 )

@@ -13,9 +13,8 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
+from microtir.operators.common import problem, quantization
 from microtir.operators.common.images import by_memory
-from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import EQUAL, SYMMETRIC, UNUSED, QuantizationRule
 from microtir.operators.common.shapes import Shape, input_shape, require
 from microtir.operators.common.types import MOVED, TypeRule, TypeSignature, equal_types
 from microtir.operators.definition import Definition, Trait, moving
@@ -142,10 +141,10 @@ def _dynamic_update_shape(node: Node) -> tuple[Shape, ...]:
     return (data,)
 
 
-def _rows(node: Node) -> Iterator[Problem]:
+def _rows(node: Node) -> Iterator[problem.Problem]:
     """Check that rows are copied as they are, or are symmetric."""
     is_copied = node.inputs[0].dtype is node.output.dtype
-    yield from (EQUAL if is_copied else SYMMETRIC).check(node)
+    yield from (quantization.EQUAL if is_copied else quantization.SYMMETRIC).check(node)
 
 
 _SUMMED = equal_types(
@@ -182,7 +181,7 @@ DEFINITIONS = (
     Definition(
         ScatterNd,
         types=_SUMMED.indexed(1, DType.INT32),
-        quantization=EQUAL,
+        quantization=quantization.EQUAL,
         shapes=_scatter_nd_shape,
         inputs=(2, 2),
         limits="constant shape; places outside take nothing",
@@ -190,14 +189,14 @@ DEFINITIONS = (
     Definition(
         TruePlaces,
         types=TypeRule((TypeSignature((DType.BOOL,), DType.INT32),)),
-        quantization=UNUSED,
+        quantization=quantization.UNUSED,
         shapes=_true_places_shapes,
         outputs=2,
     ),
     Definition(
         EmbeddingLookup,
         types=MOVED.also(TypeSignature((DType.INT8,), DType.FLOAT32)).indexed(1, DType.INT32),
-        quantization=QuantizationRule(_rows, EQUAL.words),
+        quantization=quantization.QuantizationRule(_rows, quantization.EQUAL.words),
         shapes=_embedding_shape,
         inputs=(2, 2),
         one_image=_looked_up_one_image,

@@ -18,22 +18,14 @@ from microtir.operators.common.formula import (
 )
 from microtir.operators.common.indices import nearest, nearest_begins
 from microtir.operators.common.written_function import written_function
-from microtir.operators.indexing.definition import (
-    DynamicUpdateSlice,
-    EmbeddingLookup,
-    Gather,
-    GatherNd,
-    PutSlice,
-    ScatterNd,
-    TruePlaces,
-)
+from microtir.operators.indexing import definition as indexing
 from microtir.tir.ir import PrimFunc
 
 
 def gather(layer: FormulaContext) -> None:
     """Emit GATHER."""
     op, (data, named) = layer.node.op, layer.node.inputs
-    assert isinstance(op, Gather)
+    assert isinstance(op, indexing.Gather)
     x, indices = layer.whole(0), layer.whole(1)
     batch, axis = op.batch_dims, op.axis
     behind = axis + len(named.shape) - batch
@@ -68,7 +60,7 @@ def scatter_nd(layer: FormulaContext) -> None:
     It looks at all places: that costs no memory, and the results come in their order.
     """
     op, named = layer.node.op, layer.node.inputs[1]
-    assert isinstance(op, ScatterNd)
+    assert isinstance(op, indexing.ScatterNd)
     depth = named.shape[-1]
     count = named.type.elements // depth
     updates = layer.whole(0, (count, *op.shape[depth:]))
@@ -179,14 +171,16 @@ def put_slice(node: Node, name: str) -> PrimFunc:
 
 FORMULAS: Mapping[type[Operator], Formula | WrittenFunction] = MappingProxyType(
     {
-        Gather: Formula(gather, 8, whole),
-        GatherNd: Formula(gather_nd, 10, whole),
-        ScatterNd: Formula(scatter_nd, _scatter_cost, whole),
-        TruePlaces: WrittenFunction(
+        indexing.Gather: Formula(gather, 8, whole),
+        indexing.GatherNd: Formula(gather_nd, 10, whole),
+        indexing.ScatterNd: Formula(scatter_nd, _scatter_cost, whole),
+        indexing.TruePlaces: WrittenFunction(
             true_places, cost=lambda node: 10 * node.inputs[0].type.elements
         ),
-        EmbeddingLookup: Formula(embedding_lookup, 10, whole),
-        DynamicUpdateSlice: Formula(dynamic_update_slice, 12, whole),
-        PutSlice: WrittenFunction(put_slice, cost=lambda node: 6 * node.inputs[1].type.elements),
+        indexing.EmbeddingLookup: Formula(embedding_lookup, 10, whole),
+        indexing.DynamicUpdateSlice: Formula(dynamic_update_slice, 12, whole),
+        indexing.PutSlice: WrittenFunction(
+            put_slice, cost=lambda node: 6 * node.inputs[1].type.elements
+        ),
     }
 )

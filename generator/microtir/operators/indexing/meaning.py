@@ -10,18 +10,10 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, part_from
-from microtir.operators.indexing.definition import (
-    DynamicUpdateSlice,
-    EmbeddingLookup,
-    Gather,
-    GatherNd,
-    PutSlice,
-    ScatterNd,
-    TruePlaces,
-)
+from microtir.operators.indexing import definition as indexing
 
 
-def gather(op: Gather, node: Node, x: Array, indices: Array) -> Array:
+def gather(op: indexing.Gather, node: Node, x: Array, indices: Array) -> Array:
     """Compute GATHER, for each combination of the common axes by itself."""
     nearest = np.clip(indices, 0, x.shape[op.axis] - 1)
     common = x.shape[: op.batch_dims]
@@ -29,14 +21,14 @@ def gather(op: Gather, node: Node, x: Array, indices: Array) -> Array:
     return np.stack(parts).reshape(node.output.shape)
 
 
-def gather_nd(_op: GatherNd, node: Node, x: Array, indices: Array) -> Array:
+def gather_nd(_op: indexing.GatherNd, node: Node, x: Array, indices: Array) -> Array:
     """Compute GATHER_ND."""
     depth = indices.shape[-1]
     nearest = np.clip(indices, 0, np.array(x.shape[:depth]) - 1)
     return np.asarray(x[tuple(np.moveaxis(nearest, -1, 0))]).reshape(node.output.shape)
 
 
-def scatter_nd(op: ScatterNd, _node: Node, updates: Array, places: Array) -> Array:
+def scatter_nd(op: indexing.ScatterNd, _node: Node, updates: Array, places: Array) -> Array:
     """Compute SCATTER_ND: in the order of the updates; integers that are added up wrap."""
     depth = places.shape[-1]
     result = np.zeros(op.shape, updates.dtype)
@@ -50,14 +42,16 @@ def scatter_nd(op: ScatterNd, _node: Node, updates: Array, places: Array) -> Arr
     return result
 
 
-def true_places(_op: TruePlaces, _node: Node, x: Array) -> tuple[Array, Array]:
+def true_places(_op: indexing.TruePlaces, _node: Node, x: Array) -> tuple[Array, Array]:
     """Find the places of what is true."""
     places, found = np.zeros(x.size, np.int32), np.flatnonzero(x)
     places[: found.size] = found
     return places, np.array([found.size], np.int32)
 
 
-def embedding_lookup(_op: EmbeddingLookup, node: Node, rows: Array, indices: Array) -> Array:
+def embedding_lookup(
+    _op: indexing.EmbeddingLookup, node: Node, rows: Array, indices: Array
+) -> Array:
     """Compute EMBEDDING_LOOKUP."""
     chosen = rows[np.clip(indices, 0, rows.shape[0] - 1)]
     if node.inputs[0].dtype is node.output.dtype:
@@ -66,7 +60,11 @@ def embedding_lookup(_op: EmbeddingLookup, node: Node, rows: Array, indices: Arr
 
 
 def dynamic_update_slice(
-    _op: DynamicUpdateSlice | PutSlice, _node: Node, x: Array, update: Array, begin: Array
+    _op: indexing.DynamicUpdateSlice | indexing.PutSlice,
+    _node: Node,
+    x: Array,
+    update: Array,
+    begin: Array,
 ) -> Array:
     """Compute DYNAMIC_UPDATE_SLICE, also of a state."""
     result = np.array(x)
@@ -76,12 +74,12 @@ def dynamic_update_slice(
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        Gather: gather,
-        GatherNd: gather_nd,
-        ScatterNd: scatter_nd,
-        TruePlaces: true_places,
-        EmbeddingLookup: embedding_lookup,
-        DynamicUpdateSlice: dynamic_update_slice,
-        PutSlice: dynamic_update_slice,
+        indexing.Gather: gather,
+        indexing.GatherNd: gather_nd,
+        indexing.ScatterNd: scatter_nd,
+        indexing.TruePlaces: true_places,
+        indexing.EmbeddingLookup: embedding_lookup,
+        indexing.DynamicUpdateSlice: dynamic_update_slice,
+        indexing.PutSlice: dynamic_update_slice,
     }
 )

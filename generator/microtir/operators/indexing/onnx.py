@@ -7,20 +7,8 @@ import numpy as np
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along, reshaped
+from microtir.operators.indexing import onnx_elements
 from microtir.operators.indexing.definition import Gather
-from microtir.operators.indexing.onnx_elements import (
-    compress,
-    counted,
-    gather_elements,
-    gather_nd,
-    image_from_columns,
-    non_zero,
-    one_hot,
-    reverse_sequence,
-    scatter_elements,
-    scatter_nd,
-    tensor_scatter,
-)
 
 
 def gather(node: OnnxNode) -> Tensor:
@@ -32,7 +20,7 @@ def gather(node: OnnxNode) -> Tensor:
     axis = node.axis(node.integer("axis", 0), len(data.shape))
     if node.emitter.is_place(indices):
         return node.emit(Gather(axis), data, indices)
-    places = counted(node, indices, data.shape[axis])
+    places = onnx_elements.counted(node, indices, data.shape[axis])
     step = _step(places.data, data.shape[axis])
     if step is None or places.data is None:
         return node.emit(Gather(axis), data, places)
@@ -52,16 +40,20 @@ _SCATTER = ("axis", "reduction")
 
 ONNX_READERS = (
     OnnxReader("Gather", gather, (2, 2), ("axis",)),
-    OnnxReader("GatherElements", gather_elements, (2, 2), ("axis",)),
-    OnnxReader("GatherND", gather_nd, (2, 2), ("batch_dims",)),
-    OnnxReader("GatherND", gather_nd, (2, 2), domain=MICROSOFT),
-    OnnxReader("ScatterElements", scatter_elements, (3, 3), _SCATTER),
-    OnnxReader("Scatter", scatter_elements, (3, 3), ("axis",)),
-    OnnxReader("ScatterND", scatter_nd, (3, 3), ("reduction",)),
-    OnnxReader("TensorScatter", tensor_scatter, (2, 3), ("axis", "mode")),
-    OnnxReader("Col2Im", image_from_columns, (3, 3), ("dilations", "pads", "strides")),
-    OnnxReader("Compress", compress, (2, 2), ("axis",)),
-    OnnxReader("NonZero", non_zero),
-    OnnxReader("OneHot", one_hot, (3, 3), ("axis",)),
-    OnnxReader("ReverseSequence", reverse_sequence, (2, 2), ("batch_axis", "time_axis")),
+    OnnxReader("GatherElements", onnx_elements.gather_elements, (2, 2), ("axis",)),
+    OnnxReader("GatherND", onnx_elements.gather_nd, (2, 2), ("batch_dims",)),
+    OnnxReader("GatherND", onnx_elements.gather_nd, (2, 2), domain=MICROSOFT),
+    OnnxReader("ScatterElements", onnx_elements.scatter_elements, (3, 3), _SCATTER),
+    OnnxReader("Scatter", onnx_elements.scatter_elements, (3, 3), ("axis",)),
+    OnnxReader("ScatterND", onnx_elements.scatter_nd, (3, 3), ("reduction",)),
+    OnnxReader("TensorScatter", onnx_elements.tensor_scatter, (2, 3), ("axis", "mode")),
+    OnnxReader(
+        "Col2Im", onnx_elements.image_from_columns, (3, 3), ("dilations", "pads", "strides")
+    ),
+    OnnxReader("Compress", onnx_elements.compress, (2, 2), ("axis",)),
+    OnnxReader("NonZero", onnx_elements.non_zero),
+    OnnxReader("OneHot", onnx_elements.one_hot, (3, 3), ("axis",)),
+    OnnxReader(
+        "ReverseSequence", onnx_elements.reverse_sequence, (2, 2), ("batch_axis", "time_axis")
+    ),
 )

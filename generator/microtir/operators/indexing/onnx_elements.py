@@ -24,12 +24,7 @@ from microtir.operators.common.onnx_types import cast, emit_wide
 from microtir.operators.common.shapes import Shape
 from microtir.operators.conditions.definition import Equal, Greater, Less, NotEqual
 from microtir.operators.division.definition import FloorDiv, FloorMod
-from microtir.operators.indexing.definition import (
-    DynamicUpdateSlice,
-    Gather,
-    ScatterNd,
-    TruePlaces,
-)
+from microtir.operators.indexing import definition as indexing
 from microtir.operators.selection.definition import Select
 
 _REDUCTIONS: dict[str, Operator] = {
@@ -72,7 +67,7 @@ def gather_elements(node: OnnxNode) -> Tensor:
     axis = node.axis(node.integer("axis", 0), len(data.shape))
     _check_lines(node, data.shape, indices.shape, axis)
     flat = reshaped(node, data, data.type.elements)
-    return node.emit(Gather(0), flat, _flat_elements(node, indices, data.shape, axis))
+    return node.emit(indexing.Gather(0), flat, _flat_elements(node, indices, data.shape, axis))
 
 
 def _check_lines(node: OnnxNode, data: Shape, indices: Shape, axis: int) -> None:
@@ -95,7 +90,7 @@ def gather_nd(node: OnnxNode) -> Tensor:
         begins = np.arange(math.prod(lead[:batch])).reshape(lead[:batch]) * size
         spread = begins.reshape(*lead[:batch], *(1,) * (len(rows.shape) - batch))
         rows = node.emit(Add(), rows, int32s(node, spread))
-    return node.emit(Gather(0), reshaped(node, data, math.prod(lead), *rest), rows)
+    return node.emit(indexing.Gather(0), reshaped(node, data, math.prod(lead), *rest), rows)
 
 
 def _flat_rows(node: OnnxNode, indices: Tensor, extents: Shape) -> Tensor:
@@ -166,7 +161,7 @@ def _put_at_known(
     if kind == "none":
         chosen = np.arange(count)
         chosen[places] = count + np.arange(len(places))
-        return node.emit(Gather(0), source, int32s(node, chosen))
+        return node.emit(indexing.Gather(0), source, int32s(node, chosen))
     result, left = rows, list(enumerate(places.tolist()))
     while left:
         chosen, waiting, taken = np.arange(count), [], np.zeros(count, np.bool_)
@@ -175,7 +170,7 @@ def _put_at_known(
                 waiting.append((number, place))
             else:
                 chosen[place], taken[place] = count + number, True
-        given = node.emit(Gather(0), source, int32s(node, chosen))
+        given = node.emit(indexing.Gather(0), source, int32s(node, chosen))
         both = emit_wide(node, _REDUCTIONS[kind], result, given)
         mask = node.constant(taken.reshape(-1, *(1,) * (len(rows.shape) - 1)))
         result = node.emit(Select(), mask, both, result, dtype=rows.dtype)
@@ -195,12 +190,12 @@ def _put_at_computed(
         )
     at = reshaped(node, places, *places.shape, 1)
     if kind == "add":
-        return emit_wide(node, Add(), rows, node.emit(ScatterNd(rows.shape), updates, at))
-    found = node.emit(ScatterNd(rows.shape, keeps_last=True), updates, at)
+        return emit_wide(node, Add(), rows, node.emit(indexing.ScatterNd(rows.shape), updates, at))
+    found = node.emit(indexing.ScatterNd(rows.shape, keeps_last=True), updates, at)
     if rows.data is not None and not rows.data.any():
         return found
     ones = node.constant(np.ones(places.shape, np.int32))
-    hits = node.emit(ScatterNd(rows.shape[:1]), ones, at)
+    hits = node.emit(indexing.ScatterNd(rows.shape[:1]), ones, at)
     is_hit = node.emit(Greater(), hits, node.scalar_like(0, hits), dtype=DType.BOOL)
     mask = reshaped(node, is_hit, rows.shape[0], *(1,) * (len(rows.shape) - 1))
     return node.emit(Select(), mask, found, rows, dtype=rows.dtype)
@@ -238,7 +233,11 @@ def image_from_columns(node: OnnxNode) -> Tensor:
     split = reshaped(node, columns, n, channels, index.size)
     given = transposed(node, split, (2, 0, 1))
     kept = np.flatnonzero(is_inside)
-    given = given if len(kept) == index.size else node.emit(Gather(0), given, int32s(node, kept))
+    given = (
+        given
+        if len(kept) == index.size
+        else node.emit(indexing.Gather(0), given, int32s(node, kept))
+    )
     zeros = node.constant(np.zeros((math.prod(sizes), n, channels), columns.dtype.value))
     found = _put_at_known(node, zeros, index.reshape(-1)[kept], given, "add")
     return reshaped(node, transposed(node, found, (1, 2, 0)), n, channels, *sizes)
@@ -254,7 +253,7 @@ def compress(node: OnnxNode) -> Tensor:
     size = min(keeps.type.elements, x.shape[axis])
     line = along(node, reshaped(node, keeps, keeps.type.elements), 0, 0, size)
     places, count = _true_places(node, line)
-    return with_row_count(node, node.emit(Gather(axis), x, places), axis, count)
+    return with_row_count(node, node.emit(indexing.Gather(axis), x, places), axis, count)
 
 
 def _true_places(node: OnnxNode, condition: Tensor) -> tuple[Tensor, Tensor]:
@@ -263,7 +262,7 @@ def _true_places(node: OnnxNode, condition: Tensor) -> tuple[Tensor, Tensor]:
         known = np.flatnonzero(condition.data)
         return int32s(node, known), int32s(node, np.array([len(known)]))
     types = (TensorType((), DType.INT32),) * 2
-    places, count = node.emitter.emit(TruePlaces(), (condition,), types)
+    places, count = node.emitter.emit(indexing.TruePlaces(), (condition,), types)
     return places, count
 
 
@@ -331,7 +330,7 @@ def reverse_sequence(node: OnnxNode) -> Tensor:
     mirrored = node.emit(Sub(), last, number)
     is_inside = node.emit(Less(), number, ends, dtype=DType.BOOL)
     at = node.emit(Select(), is_inside, mirrored, number, dtype=DType.INT32)
-    return transposed(node, node.emit(Gather(1, 1), rows, at), order)
+    return transposed(node, node.emit(indexing.Gather(1, 1), rows, at), order)
 
 
 def tensor_scatter(node: OnnxNode) -> Tensor:
@@ -372,4 +371,4 @@ def _put_slice(node: OnnxNode, cache: Tensor, update: Tensor, place: Tensor, axi
         first = node.emit(FloorMod(), first, int32s(node, np.array([cache.shape[axis]])))
     zero = int32s(node, np.zeros(1))
     begin = joined(node, [first if n == axis else zero for n in range(len(cache.shape))], 0)
-    return node.emit(DynamicUpdateSlice(), cache, update, begin)
+    return node.emit(indexing.DynamicUpdateSlice(), cache, update, begin)

@@ -8,14 +8,10 @@ from typing import ClassVar
 
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common import linear, quantization, shapes, sums, types
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.linear import LinearParams, factor_problems, linear_params
 from microtir.operators.common.multiplier import per_channel_multipliers
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import OWN_SYMMETRIC_INT16
-from microtir.operators.common.shapes import Shape, broadcast_of, require
-from microtir.operators.common.sums import Interval
-from microtir.operators.common.types import COMPUTED_16
 from microtir.operators.definition import Definition
 
 
@@ -31,9 +27,9 @@ class BatchMatmul(Operator):
     adj_y: bool = False
 
 
-def matmul_params(x: TensorType, y: TensorType, output: TensorType) -> LinearParams:
+def matmul_params(x: TensorType, y: TensorType, output: TensorType) -> linear.LinearParams:
     """Derive the parameters of a product of integers, from scales in double."""
-    return linear_params(Activation.NONE, x, output, per_channel_multipliers(x, y, output))
+    return linear.linear_params(Activation.NONE, x, output, per_channel_multipliers(x, y, output))
 
 
 def matrices(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -47,12 +43,12 @@ def matrices(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
     )
 
 
-def _shape(node: Node) -> tuple[Shape, ...]:
+def _shape(node: Node) -> tuple[shapes.Shape, ...]:
     x, y = (tensor.shape for tensor in node.inputs)
-    require(min(len(x), len(y)) >= 2, f"shapes {x} and {y}", "two dimensions or more")
+    shapes.require(min(len(x), len(y)) >= 2, f"shapes {x} and {y}", "two dimensions or more")
     (rows, inner), (depth, columns) = matrices(node)
-    require(inner == depth, f"rows of {inner} times columns of {depth}", "as many elements")
-    return ((*broadcast_of(x[:-2], y[:-2]), rows, columns),)
+    shapes.require(inner == depth, f"rows of {inner} times columns of {depth}", "as many elements")
+    return ((*shapes.broadcast_of(x[:-2], y[:-2]), rows, columns),)
 
 
 def _terms(node: Node) -> int:
@@ -63,7 +59,7 @@ def _macs(node: Node) -> int:
     return _terms(node) * node.output.type.elements
 
 
-def _sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+def _sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
     """Bound partial sums of products, each of any two values."""
     ends = [
         (int(low.min()) - t.type.quant.zero_point, int(high.max()) - t.type.quant.zero_point)
@@ -74,7 +70,7 @@ def _sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
 
 
 def _multipliers(node: Node) -> Iterator[Problem]:
-    yield from factor_problems(node)
+    yield from linear.factor_problems(node)
     if node.inputs[0].dtype.bits == 16 and _terms(node) >= 1 << 17:
         yield Problem("its sums may take more than 48 bits", "rows of less than 2^17 elements")
 
@@ -82,8 +78,8 @@ def _multipliers(node: Node) -> Iterator[Problem]:
 DEFINITIONS = (
     Definition(
         BatchMatmul,
-        types=COMPUTED_16,
-        quantization=OWN_SYMMETRIC_INT16,
+        types=types.COMPUTED_16,
+        quantization=quantization.OWN_SYMMETRIC_INT16,
         shapes=_shape,
         inputs=(2, 2),
         multipliers=_multipliers,

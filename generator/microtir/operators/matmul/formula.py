@@ -7,15 +7,8 @@ from types import MappingProxyType
 
 from microtir import te
 from microtir.graph.operator import Operator
-from microtir.operators.common.arithmetic import (
-    Accumulator,
-    centred,
-    stored,
-    sum_multipliers,
-)
+from microtir.operators.common import arithmetic, linear, shapes
 from microtir.operators.common.formula import Formula, FormulaContext, whole
-from microtir.operators.common.linear import has_long_sums
-from microtir.operators.common.shapes import Shape
 from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices
 
 
@@ -31,11 +24,13 @@ def _emit_integers(layer: FormulaContext) -> None:
     node = layer.node
     x, y = (tensor.type for tensor in node.inputs)
     params = matmul_params(x, y, node.output.type)
-    accumulator = Accumulator.of(layer, wraps=not has_long_sums(node))
-    factors = sum_multipliers(params.multipliers, accumulator)
+    accumulator = arithmetic.Accumulator.of(layer, wraps=not linear.has_long_sums(node))
+    factors = arithmetic.sum_multipliers(params.multipliers, accumulator)
 
     def term(a: te.Expr, b: te.Expr) -> te.Expr:
-        product = centred(a, x.quant.zero_point) * centred(b, y.quant.zero_point)
+        product = arithmetic.centred(a, x.quant.zero_point) * arithmetic.centred(
+            b, y.quant.zero_point
+        )
         return accumulator.term(product)
 
     def element(*at: te.Expr) -> te.Expr:
@@ -43,7 +38,7 @@ def _emit_integers(layer: FormulaContext) -> None:
         total = accumulator.total(_product(layer, at, term, zero))
         scaled = factors.apply(total, at[-1])
         low, high = params.activation_min, params.activation_max
-        return stored(scaled, params.output_zero_point, low, high, node.output.dtype)
+        return arithmetic.stored(scaled, params.output_zero_point, low, high, node.output.dtype)
 
     layer.tensor(element)
 
@@ -67,7 +62,7 @@ def _product(
     return te.sum(term(first, second), k, init)
 
 
-def _outer(extents: Shape, at: list[te.Expr]) -> list[te.ExprLike]:
+def _outer(extents: shapes.Shape, at: list[te.Expr]) -> list[te.ExprLike]:
     """Return the place of a matrix among those of an input, which may be broadcast."""
     inner = at[len(at) - len(extents) :]
     return [0 if extent == 1 else index for extent, index in zip(extents, inner, strict=True)]

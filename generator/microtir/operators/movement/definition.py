@@ -9,12 +9,9 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
+from microtir.operators.common import quantization, tflite_operands, types, unlike_scales
 from microtir.operators.common.images import by_memory, by_memory_if, unless_along_images
-from microtir.operators.common.quantization import UNUSED
 from microtir.operators.common.shapes import Shape, require
-from microtir.operators.common.tflite_operands import MANY
-from microtir.operators.common.types import MOVED
-from microtir.operators.common.unlike_scales import UnlikeScales
 from microtir.operators.definition import Definition, Trait, moving
 
 
@@ -60,8 +57,8 @@ class Relabel(Operator):
     """
 
     name: ClassVar[str] = "relabel"
-    by_micro: UnlikeScales = UnlikeScales.COPIES
-    by_litert: UnlikeScales = UnlikeScales.COPIES
+    by_micro: unlike_scales.UnlikeScales = unlike_scales.UnlikeScales.COPIES
+    by_litert: unlike_scales.UnlikeScales = unlike_scales.UnlikeScales.COPIES
     named: str = field(default="", compare=False)
 
 
@@ -297,14 +294,14 @@ DEFINITIONS = (
         Concatenation,
         _concatenation_shape,
         "no fused activation",
-        inputs=(1, MANY),
+        inputs=(1, tflite_operands.MANY),
         one_image=_APART,
     ),
     moving(Reshape, _reshape_shape, one_image=by_memory),
     Definition(
         Relabel,
-        types=MOVED,
-        quantization=UNUSED,
+        types=types.MOVED,
+        quantization=quantization.UNUSED,
         one_image=by_memory,
         traits=frozenset({Trait.MOVES_DATA, Trait.ELEMENTWISE, Trait.STORED}),
     ),
@@ -314,15 +311,15 @@ DEFINITIONS = (
         "constant permutation",
         one_image=by_memory_if(_keeps_images_outermost),
     ),
-    moving(Pack, _pack_shape, inputs=(1, MANY), one_image=_APART),
-    moving(Split, _split_shape, "constant axis", outputs=MANY, one_image=_APART),
-    moving(Unpack, _unpack_shape, outputs=MANY, one_image=_APART),
+    moving(Pack, _pack_shape, inputs=(1, tflite_operands.MANY), one_image=_APART),
+    moving(Split, _split_shape, "constant axis", outputs=tflite_operands.MANY, one_image=_APART),
+    moving(Unpack, _unpack_shape, outputs=tflite_operands.MANY, one_image=_APART),
     moving(
         StridedSlice,
         _strided_slice_shape,
         "constant indices; the begin may be computed where the extent is known",
         inputs=(1, 2),
-        types=MOVED.indexed(1, DType.INT32, DType.INT64),
+        types=types.MOVED.indexed(1, DType.INT32, DType.INT64),
         one_image=_slice_one_image,
     ),
 )

@@ -12,17 +12,7 @@ from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.formula import Formula, FormulaContext, same_row_if, whole
 from microtir.operators.common.indices import nearest_begins
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pack,
-    Pad,
-    Relabel,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-    Unpack,
-)
+from microtir.operators.movement import definition as movement
 
 
 def copy(layer: FormulaContext) -> None:
@@ -34,7 +24,7 @@ def copy(layer: FormulaContext) -> None:
 def pad(layer: FormulaContext) -> None:
     """Emit PAD and PADV2."""
     op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, Pad)
+    assert isinstance(op, movement.Pad)
     shape, dtype = layer.node.inputs[0].shape, layer.node.output.dtype
     if len(layer.node.inputs) == 2:
         fill = layer.whole(1, (1,))[0]
@@ -61,7 +51,7 @@ _CHAIN = 16
 def concatenation(layer: FormulaContext) -> None:
     """Emit CONCATENATION."""
     op = layer.node.op
-    assert isinstance(op, Concatenation)
+    assert isinstance(op, movement.Concatenation)
     concatenation_along(layer, op.axis)
 
 
@@ -102,7 +92,7 @@ def _part_of(place: te.Expr, ends: Sequence[int], read: Callable[[int], te.Expr]
 def pack(layer: FormulaContext) -> None:
     """Emit PACK, as CONCATENATION of parts of one element along the new axis."""
     op = layer.node.op
-    assert isinstance(op, Pack)
+    assert isinstance(op, movement.Pack)
     parts = [layer.whole(position) for position in range(len(layer.node.inputs))]
 
     def element(*at: te.Expr) -> te.Expr:
@@ -116,7 +106,7 @@ def pack(layer: FormulaContext) -> None:
 def transpose(layer: FormulaContext) -> None:
     """Emit TRANSPOSE."""
     op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, Transpose)
+    assert isinstance(op, movement.Transpose)
     source = [op.permutation.index(axis) for axis in range(len(op.permutation))]
     layer.tensor(lambda *at: x[tuple(at[axis] for axis in source)])
 
@@ -124,7 +114,7 @@ def transpose(layer: FormulaContext) -> None:
 def split(layer: FormulaContext) -> None:
     """Emit SPLIT and SPLIT_V: one nest per output."""
     op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, Split)
+    assert isinstance(op, movement.Split)
     offset = 0
     for part in layer.node.outputs:
         layer.tensor(lambda *at, o=offset: x[_shifted(at, op.axis, o)])
@@ -138,7 +128,7 @@ def _shifted(at: tuple[te.Expr, ...], axis: int, offset: int) -> tuple[te.Expr, 
 def unpack(layer: FormulaContext) -> None:
     """Emit UNPACK: one nest per output."""
     op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, Unpack)
+    assert isinstance(op, movement.Unpack)
     for number in range(len(layer.node.outputs)):
         layer.tensor(lambda *at, n=number: x[_inserted(at, op.axis, n)])
 
@@ -150,7 +140,7 @@ def _inserted(at: tuple[te.Expr, ...], axis: int, index: int) -> tuple[te.ExprLi
 def slices_within_rows(node: Node) -> bool:
     """Return whether a slice takes some of the elements of every row of images."""
     op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, StridedSlice)
+    assert isinstance(op, movement.StridedSlice)
     return (
         len(shape) == 4
         and len(node.inputs) == 1
@@ -164,7 +154,7 @@ def slices_within_rows(node: Node) -> bool:
 def strided_slice(layer: FormulaContext) -> None:
     """Emit SLICE, STRIDED_SLICE and REVERSE_V2 over the extents taken, dropped axes of one."""
     op = layer.node.op
-    assert isinstance(op, StridedSlice)
+    assert isinstance(op, movement.StridedSlice)
     if layer.takes_row_range:
         image = layer.image(0)
         (column, channel), (by_column, by_channel) = op.begin[2:], op.strides[2:]
@@ -187,14 +177,14 @@ def strided_slice(layer: FormulaContext) -> None:
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        Pad: Formula(pad, 8, whole),
-        Concatenation: Formula(concatenation, 6, whole),
-        Reshape: Formula(copy, 4, whole),
-        Relabel: Formula(copy, 4, whole),
-        Transpose: Formula(transpose, 6, whole),
-        Pack: Formula(pack, 6, whole),
-        Split: Formula(split, 6, whole),
-        Unpack: Formula(unpack, 6, whole),
-        StridedSlice: Formula(strided_slice, 6, same_row_if(slices_within_rows)),
+        movement.Pad: Formula(pad, 8, whole),
+        movement.Concatenation: Formula(concatenation, 6, whole),
+        movement.Reshape: Formula(copy, 4, whole),
+        movement.Relabel: Formula(copy, 4, whole),
+        movement.Transpose: Formula(transpose, 6, whole),
+        movement.Pack: Formula(pack, 6, whole),
+        movement.Split: Formula(split, 6, whole),
+        movement.Unpack: Formula(unpack, 6, whole),
+        movement.StridedSlice: Formula(strided_slice, 6, same_row_if(slices_within_rows)),
     }
 )

@@ -10,20 +10,10 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, part_from
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pack,
-    Pad,
-    Relabel,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-    Unpack,
-)
+from microtir.operators.movement import definition as movement
 
 
-def pad(op: Pad, _node: Node, x: Array, value: Array | None = None) -> Array:
+def pad(op: movement.Pad, _node: Node, x: Array, value: Array | None = None) -> Array:
     """Compute PAD and PADV2."""
     margins = tuple(zip(op.before, op.after, strict=True))
     if not margins:
@@ -32,44 +22,46 @@ def pad(op: Pad, _node: Node, x: Array, value: Array | None = None) -> Array:
     return np.pad(x, margins, constant_values=fill)
 
 
-def concatenation(op: Concatenation, _node: Node, *parts: Array) -> Array:
+def concatenation(op: movement.Concatenation, _node: Node, *parts: Array) -> Array:
     """Compute CONCATENATION."""
     return np.concatenate(parts, axis=op.axis)
 
 
-def reshape(_op: Reshape, node: Node, x: Array) -> Array:
+def reshape(_op: movement.Reshape, node: Node, x: Array) -> Array:
     """Compute RESHAPE, SQUEEZE and EXPAND_DIMS."""
     return x.reshape(node.output.shape)
 
 
-def relabel(_op: Relabel, _node: Node, x: Array) -> Array:
+def relabel(_op: movement.Relabel, _node: Node, x: Array) -> Array:
     """Give stored values back as they are."""
     return np.array(x)
 
 
-def transpose(op: Transpose, _node: Node, x: Array) -> Array:
+def transpose(op: movement.Transpose, _node: Node, x: Array) -> Array:
     """Compute TRANSPOSE."""
     moved: Array = x.transpose(op.permutation).copy()
     return moved
 
 
-def pack(op: Pack, _node: Node, *parts: Array) -> Array:
+def pack(op: movement.Pack, _node: Node, *parts: Array) -> Array:
     """Compute PACK."""
     return np.stack(parts, axis=op.axis)
 
 
-def split(op: Split, node: Node, x: Array) -> tuple[Array, ...]:
+def split(op: movement.Split, node: Node, x: Array) -> tuple[Array, ...]:
     """Compute SPLIT and SPLIT_V."""
     ends = np.cumsum([tensor.shape[op.axis] for tensor in node.outputs])
     return tuple(np.split(x, ends[:-1], axis=op.axis))
 
 
-def unpack(op: Unpack, _node: Node, x: Array) -> tuple[Array, ...]:
+def unpack(op: movement.Unpack, _node: Node, x: Array) -> tuple[Array, ...]:
     """Compute UNPACK."""
     return tuple(np.moveaxis(x, op.axis, 0))
 
 
-def strided_slice(op: StridedSlice, node: Node, x: Array, begin: Array | None = None) -> Array:
+def strided_slice(
+    op: movement.StridedSlice, node: Node, x: Array, begin: Array | None = None
+) -> Array:
     """Compute SLICE, STRIDED_SLICE and REVERSE_V2."""
     if begin is not None:
         part = np.array(x[part_from(x, op.extent, begin, from_end=op.from_end)])
@@ -81,14 +73,14 @@ def strided_slice(op: StridedSlice, node: Node, x: Array, begin: Array | None = 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        Pad: pad,
-        Concatenation: concatenation,
-        Reshape: reshape,
-        Relabel: relabel,
-        Transpose: transpose,
-        Pack: pack,
-        Split: split,
-        Unpack: unpack,
-        StridedSlice: strided_slice,
+        movement.Pad: pad,
+        movement.Concatenation: concatenation,
+        movement.Reshape: reshape,
+        movement.Relabel: relabel,
+        movement.Transpose: transpose,
+        movement.Pack: pack,
+        movement.Split: split,
+        movement.Unpack: unpack,
+        movement.StridedSlice: strided_slice,
     }
 )

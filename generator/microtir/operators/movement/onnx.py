@@ -19,13 +19,7 @@ from microtir.operators.common.onnx_parts import along, box
 from microtir.operators.common.onnx_quantized import Scaling, requantised
 from microtir.operators.common.onnx_values import Value
 from microtir.operators.indexing.definition import Gather
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pad,
-    Reshape,
-    Split,
-    Transpose,
-)
+from microtir.operators.movement import definition as movement
 from microtir.operators.movement.onnx_slices import dynamic_slice, slice_
 from microtir.operators.repetition.definition import MirrorPad
 
@@ -65,7 +59,7 @@ def reshape(node: OnnxNode) -> Tensor:
         wanted[wanted.index(-1)] = x.type.elements // others
     if math.prod(wanted) != x.type.elements or min(wanted, default=1) < 0:
         raise node.malformed(f"{x.shape} as the shape {tuple(wanted)}", "as many elements")
-    return node.emit(Reshape(), x, shape=tuple(wanted))
+    return node.emit(movement.Reshape(), x, shape=tuple(wanted))
 
 
 def flatten(node: OnnxNode) -> Tensor:
@@ -75,7 +69,9 @@ def flatten(node: OnnxNode) -> Tensor:
     axis = axis + rank if axis < 0 else axis
     if not 0 <= axis <= rank:
         raise node.malformed(f"axis {axis} of {rank} dimensions", f"0 to {rank}")
-    return node.emit(Reshape(), x, shape=(math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+    return node.emit(
+        movement.Reshape(), x, shape=(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
+    )
 
 
 def _stated_axes(node: OnnxNode) -> tuple[int, ...] | None:
@@ -95,7 +91,7 @@ def squeeze(node: OnnxNode) -> Tensor:
     if any(x.shape[axis] != 1 for axis in axes):
         raise node.malformed(f"axes {axes} of the shape {x.shape}", "extents of 1")
     shape = tuple(extent for axis, extent in enumerate(x.shape) if axis not in axes)
-    return node.emit(Reshape(), x, shape=shape)
+    return node.emit(movement.Reshape(), x, shape=shape)
 
 
 def unsqueeze(node: OnnxNode) -> Tensor:
@@ -105,7 +101,9 @@ def unsqueeze(node: OnnxNode) -> Tensor:
     axes = node.axes(stated, rank)
     others = iter(x.shape)
     return node.emit(
-        Reshape(), x, shape=tuple(1 if axis in axes else next(others) for axis in range(rank))
+        movement.Reshape(),
+        x,
+        shape=tuple(1 if axis in axes else next(others) for axis in range(rank)),
     )
 
 
@@ -113,7 +111,7 @@ def expand_dims(node: OnnxNode) -> Tensor:
     """Read com.microsoft's ExpandDims: one new axis, counted in the result."""
     x, axis = node.input(0), node.whole_number(1, "the axis")
     at = node.axis(axis, len(x.shape) + 1)
-    return node.emit(Reshape(), x, shape=(*x.shape[:at], 1, *x.shape[at:]))
+    return node.emit(movement.Reshape(), x, shape=(*x.shape[:at], 1, *x.shape[at:]))
 
 
 def transpose(node: OnnxNode) -> Tensor:
@@ -121,14 +119,14 @@ def transpose(node: OnnxNode) -> Tensor:
     x = node.input(0)
     reverse = tuple(reversed(range(len(x.shape))))
     order = node.list_of_integers("perm", reverse)
-    return node.emit(Transpose(order), x) if order else x
+    return node.emit(movement.Transpose(order), x) if order else x
 
 
 def concat(node: OnnxNode) -> Tensor:
     """Read Concat."""
     parts = [tensor for tensor in node.present if tensor.type.elements] or [node.input(0)]
     axis = node.axis(node.integer("axis"), len(parts[0].shape))
-    return parts[0] if len(parts) == 1 else node.emit(Concatenation(axis), *parts)
+    return parts[0] if len(parts) == 1 else node.emit(movement.Concatenation(axis), *parts)
 
 
 def qlinear_concat(node: OnnxNode) -> Tensor:
@@ -157,7 +155,7 @@ def split(node: OnnxNode) -> tuple[Tensor, ...]:
             f"{count} parts of {sizes} of an axis of {extent}", "sizes that add up"
         )
     if min(sizes) > 0:
-        return node.emit_parts(Split(axis, sizes), x, count)
+        return node.emit_parts(movement.Split(axis, sizes), x, count)
     return _some_empty(node, x, axis, sizes)
 
 
@@ -188,7 +186,7 @@ def pad(node: OnnxNode) -> Tensor:
         raise node.unsupported(
             f"its mode is {mode!r}", "constant, reflect, edge or wrap", "pad in another mode"
         )
-    return node.emit(Pad(before, after, _value(node)), inside)
+    return node.emit(movement.Pad(before, after, _value(node)), inside)
 
 
 def _has_attributes(node: OnnxNode) -> bool:
@@ -242,7 +240,7 @@ def _extended(node: OnnxNode, x: Tensor, before: tuple[int, ...], after: tuple[i
             for count, place in zip(counts, (0, x.shape[axis] - 1), strict=True)
         )
         if first or last:
-            x = node.emit(Concatenation(axis), *first, x, *last)
+            x = node.emit(movement.Concatenation(axis), *first, x, *last)
     return x
 
 

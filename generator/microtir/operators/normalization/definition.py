@@ -10,12 +10,8 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, SumRange
 from microtir.graph.operator import Operator
-from microtir.operators.common.images import unless_along_images
-from microtir.operators.common.problem import Problem
+from microtir.operators.common import images, problem, shapes, sums, types
 from microtir.operators.common.quantization import OWN, FixedOutput, QuantizationRule, fixed
-from microtir.operators.common.shapes import same_rows
-from microtir.operators.common.sums import Interval
-from microtir.operators.common.types import COMPUTED, TypeSignature
 from microtir.operators.definition import Definition
 
 
@@ -47,13 +43,13 @@ MAX_ROW = DType.INT32.max // _LARGEST_SQUARE
 """Most elements of an int8 row whose squares add up within an int32."""
 
 
-def _row_length(node: Node) -> Iterator[Problem]:
+def _row_length(node: Node) -> Iterator[problem.Problem]:
     x = node.inputs[0]
     if x.shape[-1] > MAX_ROW:
-        yield Problem(f"it has rows of {x.shape[-1]} elements", f"at most {MAX_ROW}", x)
+        yield problem.Problem(f"it has rows of {x.shape[-1]} elements", f"at most {MAX_ROW}", x)
 
 
-def _sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+def _sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
     low, high = inputs[0]
     zero_point = node.inputs[0].type.quant.zero_point
     farthest = max(abs(int(low.min()) - zero_point), abs(int(high.max()) - zero_point))
@@ -66,10 +62,10 @@ _OF_UINT8 = fixed(FixedOutput(DType.UINT8, DType.UINT8, Fraction(1, 1 << OUTPUT_
 DEFINITIONS = (
     Definition(
         L2Normalize,
-        types=COMPUTED.also(TypeSignature((DType.UINT8,), DType.UINT8)),
+        types=types.COMPUTED.also(types.TypeSignature((DType.UINT8,), DType.UINT8)),
         quantization=QuantizationRule(_OF_UINT8.check, OWN.words),
-        shapes=same_rows,
-        one_image=unless_along_images(lambda node: len(node.inputs[0].shape) - 1),
+        shapes=shapes.same_rows,
+        one_image=images.unless_along_images(lambda node: len(node.inputs[0].shape) - 1),
         multipliers=_row_length,
         sums=_sums,
         terms=lambda node: node.inputs[0].shape[-1],

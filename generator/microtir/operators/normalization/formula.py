@@ -8,15 +8,9 @@ from types import MappingProxyType
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.operator import Operator
-from microtir.operators.common.arithmetic import centred
+from microtir.operators.common import arithmetic, inverse_sqrt_formula
 from microtir.operators.common.formula import Formula, FormulaContext
-from microtir.operators.common.inverse_sqrt_formula import inverse_square_root
-from microtir.operators.normalization.definition import (
-    EPSILON,
-    OUTPUT_BITS,
-    UINT8_ZERO,
-    L2Normalize,
-)
+from microtir.operators.normalization import definition as normalization
 
 
 def l2_normalize(layer: FormulaContext) -> None:
@@ -33,7 +27,7 @@ def _of_float(layer: FormulaContext) -> None:
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         k = te.reduce_axis(0, x.extents.channels, "k")
         value = x.at(row, column, k)
-        norm = te.maximum(te.sqrt(te.sum(value * value, k)), EPSILON)
+        norm = te.maximum(te.sqrt(te.sum(value * value, k)), normalization.EPSILON)
         return x.at(row, column, channel) / te.bind("norm", norm)
 
     layer.rows(element)
@@ -45,13 +39,13 @@ def _of_int8(layer: FormulaContext) -> None:
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         k = te.reduce_axis(0, x.extents.channels, "k")
-        value = centred(x.at(row, column, k), zero_point)
-        multiplier, shift = inverse_square_root(te.sum(value * value, k))
-        own = centred(x.at(row, column, channel), zero_point)
+        value = arithmetic.centred(x.at(row, column, k), zero_point)
+        multiplier, shift = inverse_sqrt_formula.inverse_square_root(te.sum(value * value, k))
+        own = arithmetic.centred(x.at(row, column, channel), zero_point)
         if dtype is DType.UINT8:  # widened before it is rounded, not after
-            own, added, zero = own * (1 << OUTPUT_BITS), 0, UINT8_ZERO
+            own, added, zero = own * (1 << normalization.OUTPUT_BITS), 0, normalization.UINT8_ZERO
         else:
-            added, zero = OUTPUT_BITS, 0
+            added, zero = normalization.OUTPUT_BITS, 0
         factor = te.bind("multiplier", multiplier), te.bind("shift", shift + added)
         scaled = te.multiply_by_quantized_multiplier(own, *factor) + zero
         return te.cast(dtype, te.clamp(te.bind("scaled", scaled), dtype.min, dtype.max))
@@ -60,5 +54,5 @@ def _of_int8(layer: FormulaContext) -> None:
 
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {L2Normalize: Formula(l2_normalize, 30)}
+    {normalization.L2Normalize: Formula(l2_normalize, 30)}
 )

@@ -11,10 +11,7 @@ from typing import ClassVar
 
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import UNUSED
-from microtir.operators.common.shapes import Shape, declared_shapes, require
-from microtir.operators.common.tflite_operands import MANY
-from microtir.operators.common.types import ANY_TYPES
+from microtir.operators.common import quantization, shapes, tflite_operands, types
 from microtir.operators.definition import Definition, Trait
 
 ALIGNMENT = 16
@@ -47,30 +44,30 @@ class EthosU(Operator):
         return node.inputs[1 + self.has_weights :]
 
 
-def _in_scratch(node: Node) -> tuple[Shape, ...]:
+def _in_scratch(node: Node) -> tuple[shapes.Shape, ...]:
     """Check that inputs and outputs lie inside of the scratch."""
     op = node.op
     assert isinstance(op, EthosU)
     sides = ((op.inputs_from_cpu(node), op.given), (node.outputs, op.results))
     for tensors, offsets in sides:
-        require(len(tensors) == len(offsets), f"{len(offsets)} places", f"{len(tensors)}")
+        shapes.require(len(tensors) == len(offsets), f"{len(offsets)} places", f"{len(tensors)}")
         for tensor, offset in zip(tensors, offsets, strict=True):
-            require(
+            shapes.require(
                 0 <= offset <= op.scratch - tensor.type.bytes and offset % ALIGNMENT == 0,
                 f"'{tensor.name}', {tensor.type.bytes} bytes, at byte {offset}",
                 f"multiples of {ALIGNMENT}, inside of {op.scratch} bytes",
             )
-    return declared_shapes(node)
+    return shapes.declared_shapes(node)
 
 
 DEFINITIONS = (
     Definition(
         EthosU,
-        types=ANY_TYPES,
-        quantization=UNUSED,
+        types=types.ANY_TYPES,
+        quantization=quantization.UNUSED,
         shapes=_in_scratch,
-        inputs=(2, MANY),
-        outputs=MANY,
+        inputs=(2, tflite_operands.MANY),
+        outputs=tflite_operands.MANY,
         traits=frozenset({Trait.OPAQUE}),
         limits="made by Vela, with the payload COP1",
     ),

@@ -10,20 +10,9 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import (
-    Activation,
-    Padding2D,
-    RescaledOperator,
-    Rescaling,
-    SlidingWindow,
-)
-from microtir.operators.common.images import by_first_axis
+from microtir.operators.common import attributes, images, quantization, shapes, sums, types
 from microtir.operators.common.linear import float_range
 from microtir.operators.common.multiplier import activation_range
-from microtir.operators.common.quantization import EQUAL_AND_OWN, UNUSED, unless_in_float
-from microtir.operators.common.shapes import Shape, input_shape, require, windowed_shape
-from microtir.operators.common.sums import Interval, counted
-from microtir.operators.common.types import COMPUTED_16, TypeSignature, equal_types
 from microtir.operators.definition import ACTIVATIONS, Definition
 
 
@@ -33,16 +22,16 @@ class Pool2D(Operator):
 
     window: tuple[int, int] = (1, 1)
     strides: tuple[int, int] = (1, 1)
-    padding: Padding2D = Padding2D()
-    activation: Activation = Activation.NONE
+    padding: attributes.Padding2D = attributes.Padding2D()
+    activation: attributes.Activation = attributes.Activation.NONE
 
 
 @dataclass(frozen=True, slots=True)
-class AveragePool2D(Pool2D, RescaledOperator):
+class AveragePool2D(Pool2D, attributes.RescaledOperator):
     """Mean over the part of the window inside the image."""
 
     name: ClassVar[str] = "average_pool_2d"
-    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
+    rescaling: attributes.Rescaling = field(default=attributes.Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +58,19 @@ class PoolParams:
 
 def pool_params(op: Pool2D, output: TensorType) -> PoolParams:
     """Derive the parameters of quantised average and maximum pooling."""
-    in_float = isinstance(op, AveragePool2D) and op.rescaling is Rescaling.FLOAT32
+    in_float = isinstance(op, AveragePool2D) and op.rescaling is attributes.Rescaling.FLOAT32
     return PoolParams(*(float_range if in_float else activation_range)(op.activation, output))
 
 
-def _pool_2d_shape(node: Node) -> tuple[Shape, ...]:
+def _pool_2d_shape(node: Node) -> tuple[shapes.Shape, ...]:
     op = node.op
     assert isinstance(op, Pool2D)
-    image = input_shape(node, 0, 4)
-    result = windowed_shape(image, sliding_window(node), image[3])
+    image = shapes.input_shape(node, 0, 4)
+    result = shapes.windowed_shape(image, sliding_window(node), image[3])
     sides = ((0, op.padding.top, 1), (1, op.padding.left, 2))
     for side, before, axis in sides:
         last = (result[axis] - 1) * op.strides[side] - before
-        require(
+        shapes.require(
             before < op.window[side] and last < image[axis],
             f"a window along axis {axis} lies outside the image",
             "every window holds an element of the image",
@@ -89,26 +78,26 @@ def _pool_2d_shape(node: Node) -> tuple[Shape, ...]:
     return (result,)
 
 
-def _average_pool_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+def _average_pool_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
     op = node.op
     assert isinstance(op, AveragePool2D)
-    in_float = op.rescaling is Rescaling.FLOAT32
+    in_float = op.rescaling is attributes.Rescaling.FLOAT32
     zero_point = node.inputs[0].type.quant.zero_point if in_float else 0
-    return counted(math.prod(op.window), inputs, zero_point)
+    return sums.counted(math.prod(op.window), inputs, zero_point)
 
 
-def sliding_window(node: Node) -> SlidingWindow:
+def sliding_window(node: Node) -> attributes.SlidingWindow:
     """Return the window of a node."""
     op = node.op
     assert isinstance(op, Pool2D)
-    return SlidingWindow(op.window, op.strides, (1, 1), op.padding)
+    return attributes.SlidingWindow(op.window, op.strides, (1, 1), op.padding)
 
 
 def is_whole_image(node: Node) -> bool:
     """Return whether the one window of a node is the image."""
     op = node.op
     assert isinstance(op, Pool2D)
-    return op.padding == Padding2D() and op.window == node.inputs[0].shape[1:3]
+    return op.padding == attributes.Padding2D() and op.window == node.inputs[0].shape[1:3]
 
 
 def _terms(node: Node) -> int:
@@ -119,10 +108,10 @@ def _terms(node: Node) -> int:
 DEFINITIONS = (
     Definition(
         AveragePool2D,
-        types=COMPUTED_16.also(TypeSignature((DType.UINT8,), DType.UINT8)),
-        quantization=unless_in_float(EQUAL_AND_OWN),
+        types=types.COMPUTED_16.also(types.TypeSignature((DType.UINT8,), DType.UINT8)),
+        quantization=quantization.unless_in_float(quantization.EQUAL_AND_OWN),
         shapes=_pool_2d_shape,
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
         sums=_average_pool_sums,
         window=sliding_window,
         terms=_terms,
@@ -130,19 +119,19 @@ DEFINITIONS = (
     ),
     Definition(
         MaxPool2D,
-        types=COMPUTED_16,
-        quantization=EQUAL_AND_OWN,
+        types=types.COMPUTED_16,
+        quantization=quantization.EQUAL_AND_OWN,
         shapes=_pool_2d_shape,
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
         window=sliding_window,
         limits=ACTIVATIONS,
     ),
     Definition(
         L2Pool2D,
-        types=equal_types(DType.FLOAT32),
-        quantization=UNUSED,
+        types=types.equal_types(DType.FLOAT32),
+        quantization=quantization.UNUSED,
         shapes=_pool_2d_shape,
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
         window=sliding_window,
         terms=_terms,
         limits=ACTIVATIONS,

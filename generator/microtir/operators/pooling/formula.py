@@ -10,31 +10,20 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
+from microtir.operators.common import attributes, float_sums, linear, rows, weighted
 from microtir.operators.common.arithmetic import activate, summand
-from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.float_rescaling import StoredSums
-from microtir.operators.common.float_sums import stored_sum
 from microtir.operators.common.formula import Formula, FormulaContext
-from microtir.operators.common.linear import sum_factor
-from microtir.operators.common.rows import Extents, RowWindow
-from microtir.operators.common.weighted import StoredRange, stored_in_float
 from microtir.operators.common.windows import Windows, WindowTaps
-from microtir.operators.pooling.definition import (
-    AveragePool2D,
-    L2Pool2D,
-    MaxPool2D,
-    Pool2D,
-    pool_params,
-    sliding_window,
-)
+from microtir.operators.pooling import definition as pooling
 
 
 def windows_of(node: Node) -> Windows:
     """Return the sliding windows of a pooling operator."""
-    return Windows.of_node(node, sliding_window(node))
+    return Windows.of_node(node, pooling.sliding_window(node))
 
 
-def row_window(node: Node) -> RowWindow:
+def row_window(node: Node) -> rows.RowWindow:
     """Return the input rows behind one output row."""
     return windows_of(node).row_window()
 
@@ -48,15 +37,15 @@ def cost(node: Node) -> int:
 def max_pool(layer: FormulaContext) -> None:
     """Emit MAX_POOL_2D; the maximum of stored values is the maximum of real ones."""
     node, op = layer.node, layer.node.op
-    assert isinstance(op, Pool2D)
+    assert isinstance(op, pooling.Pool2D)
     windows, x = windows_of(node), layer.image(0)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
-        taps = WindowTaps.of(windows, x, Extents.of(node.output.type), row, column)
+        taps = WindowTaps.of(windows, x, rows.Extents.of(node.output.type), row, column)
         largest = te.max(x.at(taps.row, taps.column, channel), (taps.ky, taps.kx))
         if node.output.dtype is DType.FLOAT32:
             return activate(largest, op.activation)
-        params = pool_params(op, node.output.type)
+        params = pooling.pool_params(op, node.output.type)
         return te.clamp(largest, params.activation_min, params.activation_max)
 
     layer.rows(element)
@@ -71,7 +60,7 @@ def average_pool(layer: FormulaContext) -> None:
     windows, x = windows_of(node), layer.image(0)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
-        taps = WindowTaps.of(windows, x, Extents.of(node.output.type), row, column)
+        taps = WindowTaps.of(windows, x, rows.Extents.of(node.output.type), row, column)
         value = x.at(taps.row, taps.column, channel)
         total = te.sum(summand(layer, value), (taps.ky, taps.kx))
         return averaged(node, total, taps.inside)
@@ -82,12 +71,12 @@ def average_pool(layer: FormulaContext) -> None:
 def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     """Return the output element of AVERAGE_POOL_2D for a sum of `count` elements."""
     op = node.op
-    assert isinstance(op, AveragePool2D)
+    assert isinstance(op, pooling.AveragePool2D)
     if node.output.dtype is DType.FLOAT32:
         return activate(total / te.bind("count", te.cast(DType.FLOAT32, count)), op.activation)
-    if op.rescaling is Rescaling.FLOAT32:
+    if op.rescaling is attributes.Rescaling.FLOAT32:
         return _rescaled(node, total, count)
-    params = pool_params(op, node.output.type)
+    params = pooling.pool_params(op, node.output.type)
     count, total = te.bind("count", te.cast(total.dtype, count)), te.bind("total", total)
     half = count // 2
     rounded = te.truncdiv(te.select(total > 0, total + half, total - half), count)
@@ -98,28 +87,28 @@ def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
 def _rescaled(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     """Return the mean of `count` stored elements as a stored element of another scale."""
     op, (x, y) = node.op, (node.inputs[0].type, node.output.type)
-    assert isinstance(op, Pool2D)
-    params, zero_point, taps = pool_params(op, y), x.quant.zero_point, math.prod(op.window)
+    assert isinstance(op, pooling.Pool2D)
+    params, zero_point, taps = pooling.pool_params(op, y), x.quant.zero_point, math.prod(op.window)
     low, high = params.activation_min, params.activation_max
-    if not windows_of(node).clip(Extents.of(y)):
+    if not windows_of(node).clip(rows.Extents.of(y)):
         least, most = (taps * (end - zero_point) for end in (x.dtype.min, x.dtype.max))
-        sums = StoredSums(sum_factor(x, y, taps), least, most, y.quant.zero_point, low, high)
-        return stored_sum(te.bind("total", total - taps * zero_point), sums, y.dtype)
+        sums = StoredSums(linear.sum_factor(x, y, taps), least, most, y.quant.zero_point, low, high)
+        return float_sums.stored_sum(te.bind("total", total - taps * zero_point), sums, y.dtype)
     count = te.bind("count", count)
     centred = total - count * zero_point
     factor = x.quant.scale / (te.cast(DType.FLOAT32, count) * y.quant.scale)
-    limits = StoredRange(y.quant.zero_point, low, high)
-    return stored_in_float(centred, te.no_fp_contract(factor), limits, y.dtype)
+    limits = weighted.StoredRange(y.quant.zero_point, low, high)
+    return weighted.stored_in_float(centred, te.no_fp_contract(factor), limits, y.dtype)
 
 
 def l2_pool(layer: FormulaContext) -> None:
     """Emit L2_POOL_2D, which divides by the taps inside."""
     node, op = layer.node, layer.node.op
-    assert isinstance(op, L2Pool2D)
+    assert isinstance(op, pooling.L2Pool2D)
     windows, x = windows_of(node), layer.image(0)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
-        taps = WindowTaps.of(windows, x, Extents.of(node.output.type), row, column)
+        taps = WindowTaps.of(windows, x, rows.Extents.of(node.output.type), row, column)
         value = te.bind("value", x.at(taps.row, taps.column, channel))
         total = te.sum(value * value, (taps.ky, taps.kx))
         return activate(te.sqrt(total / te.cast(DType.FLOAT32, taps.inside)), op.activation)
@@ -129,8 +118,8 @@ def l2_pool(layer: FormulaContext) -> None:
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        AveragePool2D: Formula(average_pool, cost, row_window),
-        MaxPool2D: Formula(max_pool, cost, row_window),
-        L2Pool2D: Formula(l2_pool, cost, row_window),
+        pooling.AveragePool2D: Formula(average_pool, cost, row_window),
+        pooling.MaxPool2D: Formula(max_pool, cost, row_window),
+        pooling.L2Pool2D: Formula(l2_pool, cost, row_window),
     }
 )

@@ -12,15 +12,8 @@ from microtir.dtype import DType
 from microtir.errors import ModelFileError
 from microtir.graph.ir import Tensor
 from microtir.operators.arithmetic.definition import Pow
-from microtir.operators.common.attributes import Padding2D
-from microtir.operators.common.onnx_layout import (
-    channels_first,
-    channels_last,
-    require_channels_first,
-)
+from microtir.operators.common import attributes, onnx_layout, onnx_parts, onnx_quantized
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import reshaped
-from microtir.operators.common.onnx_quantized import between_integers
 from microtir.operators.common.onnx_types import cast, widened
 from microtir.operators.common.onnx_windows import OnnxWindow, window_of, without_margins
 from microtir.operators.indexing.onnx_elements import put_rows
@@ -37,14 +30,14 @@ def average_pool(node: OnnxNode) -> Tensor:
     x, window = _windows(node)
     if not _is_plane(x, window):
         return means(node, x, window)
-    image = channels_last(node, x)
+    image = onnx_layout.channels_last(node, x)
     padding = _rounded(node, image, window)
     if node.integer("count_include_pad", 0) and max((*window.before, *window.after)) > 0:
         p = window.padding
         image = node.emit(Pad((0, p.top, p.left, 0), (0, p.bottom, p.right, 0)), image)
-        padding = Padding2D(0, padding.bottom - p.bottom, 0, padding.right - p.right)
+        padding = attributes.Padding2D(0, padding.bottom - p.bottom, 0, padding.right - p.right)
     op = AveragePool2D(window.planar_taps, window.planar_strides, padding)
-    return channels_first(node, node.emit(op, image), len(x.shape))
+    return onnx_layout.channels_first(node, node.emit(op, image), len(x.shape))
 
 
 def max_pool(node: OnnxNode) -> tuple[Tensor, ...]:
@@ -61,9 +54,9 @@ def max_pool(node: OnnxNode) -> tuple[Tensor, ...]:
         return with_places(node, x, window)
     if not _is_plane(x, window) or not x.dtype.is_float:
         return (cast(node, largest(node, widened(node, x), window), x.dtype),)
-    image = channels_last(node, x)
+    image = onnx_layout.channels_last(node, x)
     op = MaxPool2D(window.planar_taps, window.planar_strides, _rounded(node, image, window))
-    return (channels_first(node, node.emit(op, image), len(x.shape)),)
+    return (onnx_layout.channels_first(node, node.emit(op, image), len(x.shape)),)
 
 
 def power_pool(node: OnnxNode) -> Tensor:
@@ -100,8 +93,8 @@ def max_unpool(node: OnnxNode) -> Tensor:
     _check_places(node, places, x, wanted)
     node.check_room(*wanted)
     zeros = node.constant(np.zeros(math.prod(wanted), np.float32))
-    flat = reshaped(node, cast(node, places, DType.INT32), places.type.elements)
-    return reshaped(node, put_rows(node, zeros, flat, x, ()), *wanted)
+    flat = onnx_parts.reshaped(node, cast(node, places, DType.INT32), places.type.elements)
+    return onnx_parts.reshaped(node, put_rows(node, zeros, flat, x, ()), *wanted)
 
 
 def _check_places(node: OnnxNode, places: Tensor, x: Tensor, shape: tuple[int, ...]) -> None:
@@ -141,7 +134,7 @@ def _windows(node: OnnxNode) -> tuple[Tensor, OnnxWindow]:
     return without_margins(node, image, window)
 
 
-def _rounded(node: OnnxNode, image: Tensor, window: OnnxWindow) -> Padding2D:
+def _rounded(node: OnnxNode, image: Tensor, window: OnnxWindow) -> attributes.Padding2D:
     """Return the padding with what ceil_mode adds in the end: it counts for no mean.
 
     A window that would begin behind the image and its padding is left out.
@@ -163,8 +156,8 @@ def _rounded(node: OnnxNode, image: Tensor, window: OnnxWindow) -> Padding2D:
 
 def qlinear_average_pool(node: OnnxNode) -> Tensor:
     """Read com.microsoft's QLinearAveragePool."""
-    require_channels_first(node)
-    return between_integers(average_pool)(node)
+    onnx_layout.require_channels_first(node)
+    return onnx_quantized.between_integers(average_pool)(node)
 
 
 ONNX_READERS = (

@@ -8,8 +8,7 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import EQUAL
-from microtir.operators.common.shapes import Shape, require
+from microtir.operators.common import quantization, shapes
 from microtir.operators.common.types import TypeRule, TypeSignature
 from microtir.operators.definition import Definition
 
@@ -25,11 +24,11 @@ class TopK(Operator):
     count: int = 1
 
 
-def _top_k_shape(node: Node) -> tuple[Shape, ...]:
+def _top_k_shape(node: Node) -> tuple[shapes.Shape, ...]:
     op, shape = node.op, node.inputs[0].shape
     assert isinstance(op, TopK)
-    require(len(shape) >= 1, "the input is a scalar", "at least one dimension")
-    require(
+    shapes.require(len(shape) >= 1, "the input is a scalar", "at least one dimension")
+    shapes.require(
         1 <= op.count <= shape[-1],
         f"the {op.count} largest of {shape[-1]} values",
         f"1 to {shape[-1]}",
@@ -45,7 +44,7 @@ DEFINITIONS = (
     Definition(
         TopK,
         TypeRule(tuple(TypeSignature((dtype,), dtype, (DType.INT32,)) for dtype in _RANKED)),
-        EQUAL,
+        quantization.EQUAL,
         shapes=_top_k_shape,
         outputs=2,
         limits="constant count",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor, TensorType
-from microtir.operators.common.onnx_arithmetic import sub
+from microtir.operators.common import onnx_arithmetic, onnx_parts
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import from_last, to_last
 from microtir.operators.common.onnx_types import cast, from_order, in_order, widened
 from microtir.operators.ranking.definition import TopK
 from microtir.operators.ranking.onnx_unique import computed_unique, known_unique
@@ -21,10 +20,10 @@ def top_k(node: OnnxNode) -> tuple[Tensor, Tensor]:
     else:
         count = node.whole_number(1, "how many")
     axis = node.axis(node.integer("axis", -1), len(x.shape))
-    rows, is_largest = to_last(node, x, axis), bool(node.integer("largest", 1))
+    rows, is_largest = onnx_parts.to_last(node, x, axis), bool(node.integer("largest", 1))
     values, places = _ranked(node, rows, count, is_largest=is_largest)
-    found = from_last(node, values, axis)
-    return found, from_last(node, cast(node, places, DType.INT64), axis)
+    found = onnx_parts.from_last(node, values, axis)
+    return found, onnx_parts.from_last(node, cast(node, places, DType.INT64), axis)
 
 
 def _ranked(node: OnnxNode, x: Tensor, count: int, *, is_largest: bool) -> tuple[Tensor, Tensor]:
@@ -41,7 +40,7 @@ def _ranked(node: OnnxNode, x: Tensor, count: int, *, is_largest: bool) -> tuple
 
 def _turned(node: OnnxNode, x: Tensor) -> Tensor:
     """Return values in reverse order: -x, or -1 - x of integers, which overflows nowhere."""
-    return node.emit(Neg(), x) if x.dtype.is_float else sub(node, -1, x)
+    return node.emit(Neg(), x) if x.dtype.is_float else onnx_arithmetic.sub(node, -1, x)
 
 
 def _sorted(node: OnnxNode, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,18 +8,13 @@ from types import MappingProxyType
 from microtir import te
 from microtir.graph.operator import Operator
 from microtir.operators.common.formula import Formula, FormulaContext, whole
-from microtir.operators.rearrangement.definition import (
-    BatchToSpace,
-    DepthToSpace,
-    SpaceToBatch,
-    SpaceToDepth,
-)
+from microtir.operators.rearrangement import definition as rearrangement
 
 
 def depth_to_space(layer: FormulaContext) -> None:
     """Emit DEPTH_TO_SPACE: loops over pixels of the input, then over those of its block."""
     op, (images, height, width, channels) = layer.node.op, layer.node.inputs[0].shape
-    assert isinstance(op, DepthToSpace)
+    assert isinstance(op, rearrangement.DepthToSpace)
     block, depth = op.block, channels // op.block**2
     x = layer.whole(0, (images, height, width, block, block, depth))
     layer.tensor(
@@ -31,7 +26,7 @@ def depth_to_space(layer: FormulaContext) -> None:
 def space_to_depth(layer: FormulaContext) -> None:
     """Emit SPACE_TO_DEPTH: loops over pixels of the output, then over those of its block."""
     op, (images, height, width, _) = layer.node.op, layer.node.output.shape
-    assert isinstance(op, SpaceToDepth)
+    assert isinstance(op, rearrangement.SpaceToDepth)
     block, depth = op.block, layer.node.inputs[0].shape[-1]
     x = layer.whole(0, (images, height, block, width, block, depth))
     layer.tensor(
@@ -43,7 +38,7 @@ def space_to_depth(layer: FormulaContext) -> None:
 def space_to_batch(layer: FormulaContext) -> None:
     """Emit SPACE_TO_BATCH_ND: image i of the output has the elements i // N of all blocks."""
     op, source, dtype = layer.node.op, layer.node.inputs[0].shape, layer.node.output.dtype
-    assert isinstance(op, SpaceToBatch)
+    assert isinstance(op, rearrangement.SpaceToBatch)
     x, images = layer.whole(0), source[0]
     fill = te.const(op.value if dtype.is_float else int(op.value), dtype)
 
@@ -71,7 +66,7 @@ def _offsets(number: te.Expr, block: tuple[int, ...]) -> tuple[te.Expr, ...]:
 def batch_to_space(layer: FormulaContext) -> None:
     """Emit BATCH_TO_SPACE_ND."""
     op, shape = layer.node.op, layer.node.output.shape
-    assert isinstance(op, BatchToSpace)
+    assert isinstance(op, rearrangement.BatchToSpace)
     x, images = layer.whole(0), shape[0]
 
     def element(*at: te.Expr) -> te.Expr:
@@ -87,9 +82,9 @@ def batch_to_space(layer: FormulaContext) -> None:
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        DepthToSpace: Formula(depth_to_space, 6, whole),
-        SpaceToDepth: Formula(space_to_depth, 6, whole),
-        SpaceToBatch: Formula(space_to_batch, 14, whole),
-        BatchToSpace: Formula(batch_to_space, 14, whole),
+        rearrangement.DepthToSpace: Formula(depth_to_space, 6, whole),
+        rearrangement.SpaceToDepth: Formula(space_to_depth, 6, whole),
+        rearrangement.SpaceToBatch: Formula(space_to_batch, 14, whole),
+        rearrangement.BatchToSpace: Formula(batch_to_space, 14, whole),
     }
 )

@@ -10,29 +10,24 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning
-from microtir.operators.rearrangement.definition import (
-    BatchToSpace,
-    DepthToSpace,
-    SpaceToBatch,
-    SpaceToDepth,
-)
+from microtir.operators.rearrangement import definition as rearrangement
 
 
-def depth_to_space(op: DepthToSpace, node: Node, x: Array) -> Array:
+def depth_to_space(op: rearrangement.DepthToSpace, node: Node, x: Array) -> Array:
     """Compute DEPTH_TO_SPACE."""
     images, height, width, _ = x.shape
     blocks: Array = x.reshape(images, height, width, op.block, op.block, -1)
     return np.asarray(blocks.transpose(0, 1, 3, 2, 4, 5)).reshape(node.output.shape)
 
 
-def space_to_depth(op: SpaceToDepth, node: Node, x: Array) -> Array:
+def space_to_depth(op: rearrangement.SpaceToDepth, node: Node, x: Array) -> Array:
     """Compute SPACE_TO_DEPTH."""
     images, height, width, _ = node.output.shape
     blocks = x.reshape(images, height, op.block, width, op.block, -1)
     return np.asarray(blocks.transpose(0, 1, 3, 2, 4, 5)).reshape(node.output.shape)
 
 
-def space_to_batch(op: SpaceToBatch, node: Node, x: Array) -> Array:
+def space_to_batch(op: rearrangement.SpaceToBatch, node: Node, x: Array) -> Array:
     """Compute SPACE_TO_BATCH_ND: image after image of the first element of each block, ..."""
     rank, rest = len(op.block), x.shape[len(op.block) + 1 :]
     margins = ((0, 0), *zip(op.before, op.after, strict=True), *((0, 0) for _ in rest))
@@ -46,7 +41,7 @@ def space_to_batch(op: SpaceToBatch, node: Node, x: Array) -> Array:
     return np.asarray(moved).reshape(node.output.shape)
 
 
-def batch_to_space(op: BatchToSpace, node: Node, x: Array) -> Array:
+def batch_to_space(op: rearrangement.BatchToSpace, node: Node, x: Array) -> Array:
     """Compute BATCH_TO_SPACE_ND."""
     rank = len(op.block)
     images, sizes, rest = node.output.shape[0], x.shape[1 : rank + 1], x.shape[rank + 1 :]
@@ -62,9 +57,9 @@ def batch_to_space(op: BatchToSpace, node: Node, x: Array) -> Array:
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        DepthToSpace: depth_to_space,
-        SpaceToDepth: space_to_depth,
-        SpaceToBatch: space_to_batch,
-        BatchToSpace: batch_to_space,
+        rearrangement.DepthToSpace: depth_to_space,
+        rearrangement.SpaceToDepth: space_to_depth,
+        rearrangement.SpaceToBatch: space_to_batch,
+        rearrangement.BatchToSpace: batch_to_space,
     }
 )

@@ -14,18 +14,9 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, SumRange, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.linear import check_long_sums, sums_of_rows
-from microtir.operators.common.multiplier import (
-    MAX_REDUCED_SHIFT,
-    QuantizedMultiplier,
-    check_shift,
-    quantize_multiplier,
-)
+from microtir.operators.common import attributes, linear, multiplier, quantization, sigmoid_table
 from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import SYMMETRIC_WEIGHTS, QuantizationRule
 from microtir.operators.common.shapes import Shape, input_shape, require
-from microtir.operators.common.sigmoid_table import SigmoidScaling, power_of_two_scaling
 from microtir.operators.common.sums import Interval, any_value, joined
 from microtir.operators.common.types import TypeRule, TypeSignature
 from microtir.operators.definition import ACTIVATIONS, Definition, Trait
@@ -50,7 +41,7 @@ class Svdf(Operator):
 
     name: ClassVar[str] = "svdf"
     rank: int = 1
-    activation: Activation = Activation.NONE  # of floats
+    activation: attributes.Activation = attributes.Activation.NONE  # of floats
     asymmetric: bool = False
 
 
@@ -75,8 +66,8 @@ def svdf_extents(node: Node) -> SvdfExtents:
 class SvdfParams:
     """The rescaling of integer SVDF: sums over inputs for the memory, sums over time for y."""
 
-    feature: QuantizedMultiplier
-    time: QuantizedMultiplier
+    feature: multiplier.QuantizedMultiplier
+    time: multiplier.QuantizedMultiplier
 
 
 def svdf_params(node: Node) -> SvdfParams:
@@ -84,8 +75,8 @@ def svdf_params(node: Node) -> SvdfParams:
     x, memory, features, time = (np.float32(t.type.quant.scale) for t in node.inputs[:4])
     output = np.float32(node.outputs[0].type.quant.scale)
     return SvdfParams(
-        quantize_multiplier(float(x * features / memory)),
-        quantize_multiplier(float(memory * time / output)),
+        multiplier.quantize_multiplier(float(x * features / memory)),
+        multiplier.quantize_multiplier(float(memory * time / output)),
     )
 
 
@@ -106,8 +97,8 @@ def _svdf_shapes(node: Node) -> tuple[Shape, ...]:
 
 def _svdf_multipliers(node: Node) -> Iterator[Problem]:
     params = svdf_params(node)
-    yield from check_shift(params.feature)
-    yield from check_shift(params.time)
+    yield from multiplier.check_shift(params.feature)
+    yield from multiplier.check_shift(params.time)
 
 
 class SvdfSums(NamedTuple):
@@ -128,8 +119,8 @@ def svdf_sums(node: Node, x: Interval) -> SvdfSums | None:
     bias = node.inputs[4].data if len(node.inputs) > 4 else None
     held, rows = any_value(memory.dtype), time.reshape(units, -1)
     return SvdfSums(
-        sums_of_rows(features, None, zero, x),
-        sums_of_rows(rows, bias, memory.quant.zero_point, held),
+        linear.sums_of_rows(features, None, zero, x),
+        linear.sums_of_rows(rows, bias, memory.quant.zero_point, held),
     )
 
 
@@ -216,12 +207,12 @@ class LstmParams:
     Sums of a gate become arguments of scale 2^-12, gates are of scale 2^-15.
     """
 
-    inputs: tuple[QuantizedMultiplier, ...]  # of each gate, for sums over inputs
-    recurrent: tuple[QuantizedMultiplier, ...]  # and for sums over the hidden state
-    kept: QuantizedMultiplier  # forget gate times cell
-    added: QuantizedMultiplier  # input gate times cell gate
-    hidden: QuantizedMultiplier  # output gate times TANH of the cell
-    cell_scaling: SigmoidScaling
+    inputs: tuple[multiplier.QuantizedMultiplier, ...]  # of each gate, for sums over inputs
+    recurrent: tuple[multiplier.QuantizedMultiplier, ...]  # and for sums over the hidden state
+    kept: multiplier.QuantizedMultiplier  # forget gate times cell
+    added: multiplier.QuantizedMultiplier  # input gate times cell gate
+    hidden: multiplier.QuantizedMultiplier  # output gate times TANH of the cell
+    cell_scaling: sigmoid_table.SigmoidScaling
     cell_range: tuple[int, int]  # what new cells are clamped to
 
 
@@ -243,16 +234,16 @@ def lstm_params(node: Node) -> LstmParams:
     return LstmParams(
         tuple(_argument(x, gate.weights.type) for gate in gates_of(node)),
         tuple(_argument(hidden, gate.recurrent.type) for gate in gates_of(node)),
-        quantize_multiplier(_GATE_SCALE * cell / cell),
-        quantize_multiplier(_GATE_SCALE * _GATE_SCALE / cell),
-        quantize_multiplier(_GATE_SCALE * _GATE_SCALE / hidden),
-        power_of_two_scaling(_exponent(cell)),
+        multiplier.quantize_multiplier(_GATE_SCALE * cell / cell),
+        multiplier.quantize_multiplier(_GATE_SCALE * _GATE_SCALE / cell),
+        multiplier.quantize_multiplier(_GATE_SCALE * _GATE_SCALE / hidden),
+        sigmoid_table.power_of_two_scaling(_exponent(cell)),
         cell_range,
     )
 
 
-def _argument(scale: float, weights: TensorType) -> QuantizedMultiplier:
-    return quantize_multiplier(scale * weights.quant.scale / _ARGUMENT_SCALE)
+def _argument(scale: float, weights: TensorType) -> multiplier.QuantizedMultiplier:
+    return multiplier.quantize_multiplier(scale * weights.quant.scale / _ARGUMENT_SCALE)
 
 
 def _exponent(scale: float) -> int:
@@ -285,13 +276,15 @@ def _lstm_multipliers(node: Node) -> Iterator[Problem]:
         return
     params, is_long = lstm_params(node), node.inputs[0].dtype is _I16
     for factor in (*params.inputs, *params.recurrent):
-        yield from check_shift(factor, *([MAX_REDUCED_SHIFT] if is_long else ()))
-    yield from check_shift(params.added, 1)
-    yield from check_shift(params.hidden, 1)
+        yield from multiplier.check_shift(
+            factor, *([multiplier.MAX_REDUCED_SHIFT] if is_long else ())
+        )
+    yield from multiplier.check_shift(params.added, 1)
+    yield from multiplier.check_shift(params.hidden, 1)
     if is_long:
         for gate in gates_of(node):
-            yield from check_long_sums(gate.weights.shape[1], gate.bias.data)
-            yield from check_long_sums(gate.recurrent.shape[1], None)
+            yield from linear.check_long_sums(gate.weights.shape[1], gate.bias.data)
+            yield from linear.check_long_sums(gate.recurrent.shape[1], None)
 
 
 def gate_sums(node: Node, x: Interval) -> tuple[SumRange, ...] | None:
@@ -306,8 +299,8 @@ def gate_sums(node: Node, x: Interval) -> tuple[SumRange, ...] | None:
         weights, recurrent, bias = (tensor.data for tensor in gate)
         if weights is None or recurrent is None or bias is None:
             return None
-        over_inputs.append(sums_of_rows(weights, bias, zero, x))
-        over_hidden.append(sums_of_rows(recurrent, None, hidden_zero, hidden))
+        over_inputs.append(linear.sums_of_rows(weights, bias, zero, x))
+        over_hidden.append(linear.sums_of_rows(recurrent, None, hidden_zero, hidden))
     return *over_inputs, *over_hidden
 
 
@@ -356,7 +349,7 @@ _LSTM_TYPES = TypeRule(
 
 def _lstm_quantization(node: Node) -> Iterator[Problem]:
     if not node.inputs[0].dtype.is_float:
-        yield from SYMMETRIC_WEIGHTS.check(node)
+        yield from quantization.SYMMETRIC_WEIGHTS.check(node)
         return
     for tensor in node.inputs[3 : 3 + 2 * GATES]:
         quant = tensor.type.quantization
@@ -370,15 +363,16 @@ def _lstm_quantization(node: Node) -> Iterator[Problem]:
             yield Problem("it has a zero point that is not 0", "0", tensor)
 
 
-_LSTM_QUANTIZATION = QuantizationRule(
-    _lstm_quantization, f"{SYMMETRIC_WEIGHTS.words}; beside floats one scale, or one per unit"
+_LSTM_QUANTIZATION = quantization.QuantizationRule(
+    _lstm_quantization,
+    f"{quantization.SYMMETRIC_WEIGHTS.words}; beside floats one scale, or one per unit",
 )
 
 DEFINITIONS = (
     Definition(
         Svdf,
         types=_SVDF_TYPES,
-        quantization=SYMMETRIC_WEIGHTS,
+        quantization=quantization.SYMMETRIC_WEIGHTS,
         shapes=_svdf_shapes,
         inputs=(4, 5),
         outputs=2,

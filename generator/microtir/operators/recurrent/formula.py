@@ -15,6 +15,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, SumRange
 from microtir.graph.operator import Operator
+from microtir.operators.common import sigmoid_table, sigmoid_table_formula, weighted
 from microtir.operators.common.arithmetic import (
     Accumulator,
     ShortRequantisation,
@@ -28,21 +29,8 @@ from microtir.operators.common.fixed_point import INT16_MAX, multiply_by_quantiz
 from microtir.operators.common.formula import Formula, FormulaContext, whole
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
-from microtir.operators.common.sigmoid_table import power_of_two_scaling
-from microtir.operators.common.sigmoid_table_formula import SigmoidTable
 from microtir.operators.common.sums import any_value
-from microtir.operators.common.weighted import WeightedArithmetic
-from microtir.operators.recurrent.definition import (
-    GATES,
-    Lstm,
-    LstmParams,
-    Svdf,
-    gate_sums,
-    lstm_params,
-    svdf_extents,
-    svdf_params,
-    svdf_sums,
-)
+from microtir.operators.recurrent import definition as recurrent
 
 
 class _Sums(Protocol):
@@ -107,8 +95,8 @@ def _of_channel(factor: Factor, channel: te.Expr) -> te.ExprLike:
 def svdf(layer: FormulaContext) -> None:
     """Emit SVDF: the newest features; the output, which reads the old memory; the new memory."""
     node = layer.node
-    assert isinstance(node.op, Svdf)
-    batch, width, filters, length, _ = svdf_extents(node)
+    assert isinstance(node.op, recurrent.Svdf)
+    batch, width, filters, length, _ = recurrent.svdf_extents(node)
     last, rank = length - 1, node.op.rank
     finish = svdf_finish(layer)
     features, time = finish.features, finish.time
@@ -164,7 +152,7 @@ class SvdfFinish:
     def output(self, total: te.Expr, unit: te.Expr) -> te.Expr:
         """Return an output, of a sum that began with `time.start`."""
         op, value = self.node.op, self.time.stored(total, unit)
-        assert isinstance(op, Svdf)
+        assert isinstance(op, recurrent.Svdf)
         return activate(value, op.activation) if value.dtype.is_float else value
 
 
@@ -181,22 +169,22 @@ def _float_svdf(layer: FormulaContext) -> tuple[_Sums, _Sums]:
 
 def _integer_svdf(layer: FormulaContext) -> tuple[_Sums, _Sums]:
     """Return the arithmetic of features, less the memory's zero point, and that of time."""
-    node, params = layer.node, svdf_params(layer.node)
+    node, params = layer.node, recurrent.svdf_params(layer.node)
     x, memory = (tensor.type for tensor in node.inputs[:2])
-    bounds = svdf_sums(node, any_value(x.dtype))
+    bounds = recurrent.svdf_sums(node, any_value(x.dtype))
     assert bounds is not None, "weights are constant"
     y = node.outputs[0].type
     of_features, of_time = (layer.data(n).astype(np.int64) for n in (2, 3))
     of_time = of_time.reshape(y.channels, -1)
     bias = layer.data(4) if len(node.inputs) > 4 else np.zeros(y.channels)
-    features = WeightedArithmetic.with_bias(
+    features = weighted.WeightedArithmetic.with_bias(
         _linear(x.quant.zero_point, 0, params.feature, memory.dtype),
         np.zeros(len(of_features), np.int64),
         of_features.sum(axis=1),
         Accumulator(not bounds.features.fits),
         memory.dtype,
     )
-    time = WeightedArithmetic.with_bias(
+    time = weighted.WeightedArithmetic.with_bias(
         _linear(memory.quant.zero_point, y.quant.zero_point, params.time, y.dtype),
         bias.astype(np.int64),
         of_time.sum(axis=1),
@@ -251,18 +239,18 @@ def lstm_step(layer: FormulaContext, gates: GateSums) -> LstmStep:
 def weighted_gates(layer: FormulaContext, x: Element, hidden: Element) -> GateSums:
     """Return the sums of the gates of a step, given its input and the old hidden state."""
     is_float = layer.node.inputs[0].dtype.is_float
-    weights = [te.constant(layer.data(3 + n), "weights") for n in range(2 * GATES)]
+    weights = [te.constant(layer.data(3 + n), "weights") for n in range(2 * recurrent.GATES)]
     sums = _float_gates(layer) if is_float else _integer_gates(layer)
 
     def sum_of(number: int, unit: te.Expr) -> te.Expr:
         matrix, arithmetic = weights[number], sums[number]
-        given = x if number < GATES else hidden
+        given = x if number < recurrent.GATES else hidden
         i = te.reduce_axis(0, matrix.shape[1], "i")
         term = arithmetic.product(given(i), matrix[unit, i])
         total = te.sum(term, i, init=arithmetic.start(unit))
         return arithmetic.stored(total, unit)
 
-    return lambda gate, unit: (sum_of(gate, unit), sum_of(gate + GATES, unit))
+    return lambda gate, unit: (sum_of(gate, unit), sum_of(gate + recurrent.GATES, unit))
 
 
 def finished_gates(layer: FormulaContext, sums: Callable[[int, te.Expr], te.Expr]) -> GateSums:
@@ -283,7 +271,7 @@ def finished_gates(layer: FormulaContext, sums: Callable[[int, te.Expr], te.Expr
             total = total * _of_channel(part.factor, unit)
         return part.apply(total + table[unit, number] if part.start.any() else total)
 
-    return lambda gate, unit: (finished(gate, unit), finished(gate + GATES, unit))
+    return lambda gate, unit: (finished(gate, unit), finished(gate + recurrent.GATES, unit))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,13 +286,13 @@ class _Finish:
 def _float_finish(layer: FormulaContext) -> list[_Finish]:
     return [
         _Finish(_scale(layer, 3 + number), _start(layer, number), lambda total: total)
-        for number in range(2 * GATES)
+        for number in range(2 * recurrent.GATES)
     ]
 
 
 def _integer_finish(layer: FormulaContext) -> list[_Finish]:
-    node, params = layer.node, lstm_params(layer.node)
-    bounds = gate_sums(node, any_value(node.inputs[0].dtype))
+    node, params = layer.node, recurrent.lstm_params(layer.node)
+    bounds = recurrent.gate_sums(node, any_value(node.inputs[0].dtype))
     assert bounds is not None, "weights are constant"
     make = _rescaled_long if node.inputs[0].dtype is DType.INT16 else _rescaled
     return [
@@ -339,8 +327,12 @@ def _rescaled_long(start: Array, factor: QuantizedMultiplier, _sums: SumRange) -
 
 def _start(layer: FormulaContext, number: int) -> Array:
     """Return what is added to the sums of products: a bias, less the share of the zero point."""
-    weights, over_inputs = layer.data(3 + number), number < GATES
-    bias = layer.data(3 + 2 * GATES + number) if over_inputs else np.zeros(len(weights), np.float32)
+    weights, over_inputs = layer.data(3 + number), number < recurrent.GATES
+    bias = (
+        layer.data(3 + 2 * recurrent.GATES + number)
+        if over_inputs
+        else np.zeros(len(weights), np.float32)
+    )
     if layer.node.inputs[0].dtype.is_float:
         return bias.astype(np.float32)
     zero_point = layer.node.inputs[0 if over_inputs else 1].type.quant.zero_point
@@ -349,25 +341,27 @@ def _start(layer: FormulaContext, number: int) -> Array:
 
 
 def _float_gates(layer: FormulaContext) -> list[_Sums]:
-    biases = [te.constant(layer.data(3 + 2 * GATES + n), "bias") for n in range(GATES)]
+    biases = [
+        te.constant(layer.data(3 + 2 * recurrent.GATES + n), "bias") for n in range(recurrent.GATES)
+    ]
     return [
         _FloatSums(bias, _scale(layer, 3 + number))
-        for number, bias in enumerate((*biases, *[None] * GATES))
+        for number, bias in enumerate((*biases, *[None] * recurrent.GATES))
     ]
 
 
 def _integer_gates(layer: FormulaContext) -> list[_Sums]:
-    node, params = layer.node, lstm_params(layer.node)
+    node, params = layer.node, recurrent.lstm_params(layer.node)
     wraps = node.inputs[0].dtype is not DType.INT16
     accumulator = Accumulator.of(layer, wraps=wraps)
     sums: list[_Sums] = []
     for number, factor in enumerate((*params.inputs, *params.recurrent)):
         weights = layer.data(3 + number).astype(np.int64)
-        is_input = number < GATES
-        bias = layer.data(3 + 2 * GATES + number) if is_input else np.zeros(len(weights))
+        is_input = number < recurrent.GATES
+        bias = layer.data(3 + 2 * recurrent.GATES + number) if is_input else np.zeros(len(weights))
         zero_point = node.inputs[0 if is_input else 1].type.quant.zero_point
         sums.append(
-            WeightedArithmetic.with_bias(
+            weighted.WeightedArithmetic.with_bias(
                 _linear(zero_point, 0, factor, DType.INT16),
                 bias.astype(np.int64),
                 weights.sum(axis=1),
@@ -378,12 +372,12 @@ def _integer_gates(layer: FormulaContext) -> list[_Sums]:
     return sums
 
 
-_ADD, _KEEP, _CELL, _SHOW = range(GATES)
+_ADD, _KEEP, _CELL, _SHOW = range(recurrent.GATES)
 
 
 class _FloatStep:
     def __init__(self, layer: FormulaContext, gates: GateSums) -> None:
-        assert isinstance(layer.node.op, Lstm)
+        assert isinstance(layer.node.op, recurrent.Lstm)
         self._gates, self._clip = gates, layer.node.op.cell_clip
 
     def _argument(self, gate: int, unit: te.Expr) -> te.Expr:
@@ -407,8 +401,8 @@ class _IntegerStep:
     """Gates by the table of sigmoids, and products of int16."""
 
     def __init__(self, layer: FormulaContext, gates: GateSums) -> None:
-        self._gates, self._table = gates, SigmoidTable()
-        self._params: LstmParams = lstm_params(layer.node)
+        self._gates, self._table = gates, sigmoid_table_formula.SigmoidTable()
+        self._params: recurrent.LstmParams = recurrent.lstm_params(layer.node)
         self._hidden = layer.node.inputs[1].type
 
     def _argument(self, gate: int, unit: te.Expr) -> te.Expr:
@@ -434,11 +428,13 @@ class _IntegerStep:
 
 
 _LARGEST_PRODUCT = INT16_MAX * (INT16_MAX + 1)  # of a gate, which is positive, and an int16
-_ARGUMENT = power_of_two_scaling(-12)
+_ARGUMENT = sigmoid_table.power_of_two_scaling(-12)
 
 
 def _int16(value: te.Expr) -> te.Expr:
     return te.cast(DType.INT16, te.clamp(value, DType.INT16.min, DType.INT16.max))
 
 
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType({Svdf: Formula(svdf, 8, whole)})
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {recurrent.Svdf: Formula(svdf, 8, whole)}
+)

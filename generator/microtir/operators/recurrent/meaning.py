@@ -11,22 +11,13 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import (
-    Doubles,
-    Meaning,
-    activate,
-    as_output,
-    real_weights,
-    stored,
-)
+from microtir.operators.common import arrays, multiplier, sigmoid_table
 from microtir.operators.common.fixed_point import (
     Ints,
     multiply_by_quantized_multiplier,
     multiply_by_reduced_multiplier,
     wrap,
 )
-from microtir.operators.common.multiplier import QuantizedMultiplier, reduced
-from microtir.operators.common.sigmoid_table import power_of_two_scaling
 from microtir.operators.common.sigmoid_table_meaning import logistic_of_int16, tanh_of_int16
 from microtir.operators.recurrent.definition import (
     GATES,
@@ -45,15 +36,17 @@ def svdf(
     """Compute SVDF: new features push the oldest out of the memory, which is then summed up."""
     if node.inputs[0].dtype.is_int:
         return _integer_svdf(op, node, x, memory, features, time, bias)
-    of_features = real_weights(features, node.inputs[2].type)
-    of_time = real_weights(time, node.inputs[3].type)
+    of_features = arrays.real_weights(features, node.inputs[2].type)
+    of_time = arrays.real_weights(time, node.inputs[3].type)
     newest = x.astype(np.float64) @ of_features.T
     kept = _pushed(memory.astype(np.float64), newest, time.shape)
     sums = (kept * of_time).reshape(len(x), -1, op.rank * time.shape[1]).sum(axis=-1)
     if bias is not None:
         sums = sums + bias
-    y, after = activate(sums, op.activation), node.outputs[1].type
-    return as_output(y, node.outputs[0].type), as_output(kept.reshape(memory.shape), after)
+    y, after = arrays.activate(sums, op.activation), node.outputs[1].type
+    return arrays.as_output(y, node.outputs[0].type), arrays.as_output(
+        kept.reshape(memory.shape), after
+    )
 
 
 def _integer_svdf(
@@ -62,19 +55,19 @@ def _integer_svdf(
     params = svdf_params(node)
     input_zero, memory_zero = (t.type.quant.zero_point for t in node.inputs[:2])
     y, after = (tensor.type for tensor in node.outputs)
-    total = wrap((stored(x) - input_zero) @ stored(features).T)
+    total = wrap((arrays.stored(x) - input_zero) @ arrays.stored(features).T)
     scaled = multiply_by_quantized_multiplier(total, *params.feature)
     # The zero point comes last, and may push a clamped value out of the type.
     clamped = np.clip(scaled, after.dtype.min, after.dtype.max)
     newest = wrap(clamped + memory_zero, 8 * after.dtype.bytes)
-    kept = _pushed(stored(memory), newest, time.shape)
-    products = (kept - memory_zero) * stored(time)
+    kept = _pushed(arrays.stored(memory), newest, time.shape)
+    products = (kept - memory_zero) * arrays.stored(time)
     sums = products.reshape(len(x), -1, op.rank * time.shape[1]).sum(axis=-1)
     if bias is not None:
         sums = sums + bias
     result = multiply_by_quantized_multiplier(wrap(sums), *params.time) + y.quant.zero_point
     result = np.clip(result, y.dtype.min, y.dtype.max)
-    return as_output(result, y), as_output(kept.reshape(memory.shape), after)
+    return arrays.as_output(result, y), arrays.as_output(kept.reshape(memory.shape), after)
 
 
 def _pushed(memory: Array, newest: Array, shape: tuple[int, ...]) -> Array:
@@ -98,7 +91,7 @@ def lstm(
         rows.append(hidden)
     y = np.stack(rows[-1:] if op.last_only else rows, axis=0 if op.time_major else 1)
     values = zip((y, hidden, cell), node.outputs, strict=True)
-    return tuple(as_output(value, tensor.type) for value, tensor in values)
+    return tuple(arrays.as_output(value, tensor.type) for value, tensor in values)
 
 
 Step: TypeAlias = "Callable[[Array, Array, Array], tuple[Array, Array]]"
@@ -111,14 +104,16 @@ def _float_step(
 ) -> Step:  # fmt: skip
     types = [tensor.type for tensor in node.inputs[3 : 3 + 2 * GATES]]
     given = zip((*weights, *recurrent), types, strict=True)
-    matrices = [real_weights(values, type_) for values, type_ in given]
+    matrices = [arrays.real_weights(values, type_) for values, type_ in given]
 
-    def sums(gate: int, x: Doubles, hidden: Doubles) -> Doubles:
+    def sums(gate: int, x: arrays.Doubles, hidden: arrays.Doubles) -> arrays.Doubles:
         of_input = x.astype(np.float64) @ matrices[gate].T
         of_hidden = hidden.astype(np.float64) @ matrices[GATES + gate].T
         return np.asarray(of_input + of_hidden + biases[gate])
 
-    def step(x: Doubles, hidden: Doubles, cell: Doubles) -> tuple[Doubles, Doubles]:
+    def step(
+        x: arrays.Doubles, hidden: arrays.Doubles, cell: arrays.Doubles
+    ) -> tuple[arrays.Doubles, arrays.Doubles]:
         arguments = [sums(gate, x, hidden) for gate in range(GATES)]
         add, keep, show = (_logistic(arguments[gate]) for gate in (0, 1, 3))
         cell = keep * cell + add * np.tanh(arguments[2])
@@ -129,7 +124,7 @@ def _float_step(
     return step
 
 
-def _logistic(x: Doubles) -> Doubles:
+def _logistic(x: arrays.Doubles) -> arrays.Doubles:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)))
 
 
@@ -142,21 +137,23 @@ def _integer_step(
     hidden_type = node.outputs[1].dtype
     is_long = node.inputs[0].dtype is DType.INT16
 
-    def scaled(sums: Ints, factor: QuantizedMultiplier) -> Ints:
+    def scaled(sums: Ints, factor: multiplier.QuantizedMultiplier) -> Ints:
         if is_long:
-            return _int16(multiply_by_reduced_multiplier(sums, *reduced(factor)))
+            return _int16(multiply_by_reduced_multiplier(sums, *multiplier.reduced(factor)))
         return _int16(multiply_by_quantized_multiplier(wrap(sums), *factor))
 
     def argument(gate: int, x: Ints, hidden: Ints) -> Ints:
-        of_input = (x - input_zero) @ stored(weights[gate]).T + stored(biases[gate])
-        of_hidden = (hidden - hidden_zero) @ stored(recurrent[gate]).T
+        of_input = (x - input_zero) @ arrays.stored(weights[gate]).T + arrays.stored(biases[gate])
+        of_hidden = (hidden - hidden_zero) @ arrays.stored(recurrent[gate]).T
         parts = scaled(of_input, params.inputs[gate]), scaled(of_hidden, params.recurrent[gate])
         return _int16(parts[0] + parts[1])
 
     def step(x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
-        arguments = [argument(gate, stored(x), stored(hidden)) for gate in range(GATES)]
+        arguments = [
+            argument(gate, arrays.stored(x), arrays.stored(hidden)) for gate in range(GATES)
+        ]
         add, keep, show = (logistic_of_int16(arguments[gate], _ARGUMENT) for gate in (0, 1, 3))
-        kept = _product(keep, stored(cell), params.kept)
+        kept = _product(keep, arrays.stored(cell), params.kept)
         added = _product(add, tanh_of_int16(arguments[2], _ARGUMENT), params.added)
         new = np.clip(kept + added, *params.cell_range)
         bent = tanh_of_int16(new, params.cell_scaling)
@@ -166,10 +163,10 @@ def _integer_step(
     return step
 
 
-_ARGUMENT = power_of_two_scaling(-12)
+_ARGUMENT = sigmoid_table.power_of_two_scaling(-12)
 
 
-def _product(a: Ints, b: Ints, factor: QuantizedMultiplier) -> Ints:
+def _product(a: Ints, b: Ints, factor: multiplier.QuantizedMultiplier) -> Ints:
     return _int16(multiply_by_quantized_multiplier(a * b, *factor))
 
 
@@ -177,4 +174,4 @@ def _int16(values: Ints) -> Ints:
     return np.clip(values, DType.INT16.min, DType.INT16.max)
 
 
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({Svdf: svdf, Lstm: lstm})
+MEANINGS: Mapping[type[Operator], arrays.Meaning] = MappingProxyType({Svdf: svdf, Lstm: lstm})

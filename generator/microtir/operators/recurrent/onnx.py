@@ -15,6 +15,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor, TensorType
+from microtir.operators.common import onnx_functions, onnx_loops, onnx_quantized
 from microtir.operators.common.onnx_arithmetic import (
     add,
     choose,
@@ -23,11 +24,8 @@ from microtir.operators.common.onnx_arithmetic import (
     mul,
     sub,
 )
-from microtir.operators.common.onnx_functions import ACTIVATIONS, ElementFunction
-from microtir.operators.common.onnx_loops import Loop, Turn
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along, backwards, joined, reshaped, transposed
-from microtir.operators.common.onnx_quantized import Scaling, dequantise, dynamically_quantised
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
 from microtir.operators.matmul.definition import BatchMatmul
@@ -114,9 +112,9 @@ def _functions(
     ]
     found = []
     for number, name in enumerate(names):
-        activation = ACTIVATIONS.get(name)
+        activation = onnx_functions.ACTIVATIONS.get(name)
         if activation is None:
-            raise node.malformed(f"the activation {name!r}", ", ".join(ACTIVATIONS))
+            raise node.malformed(f"the activation {name!r}", ", ".join(onnx_functions.ACTIVATIONS))
         at = direction * count + number
         alpha, beta = (
             given[at] if at < len(given) else default
@@ -129,7 +127,7 @@ def _functions(
 
 
 def _bound(
-    node: OnnxNode, activation: ElementFunction, alpha: float, beta: float
+    node: OnnxNode, activation: onnx_functions.ElementFunction, alpha: float, beta: float
 ) -> Callable[[Tensor], Tensor]:
     return lambda x: activation.emit(node, x, alpha, beta)
 
@@ -236,8 +234,8 @@ def _layer(cell: _Cell) -> Callable[[OnnxNode], tuple[Tensor, ...]]:
 
 def _rounded(node: OnnxNode, x: Tensor) -> Tensor:
     """Return values that uint8 between their extremes stands for."""
-    stored, scale, zero_point = dynamically_quantised(node, x)
-    return dequantise(node, stored, Scaling(scale, zero_point))
+    stored, scale, zero_point = onnx_quantized.dynamically_quantised(node, x)
+    return onnx_quantized.dequantise(node, stored, onnx_quantized.Scaling(scale, zero_point))
 
 
 def dynamic_lstm(node: OnnxNode) -> tuple[Tensor, ...]:
@@ -386,16 +384,16 @@ def _repeated(
     lengths = np.array(_lengths(node, layer.inputs))
     taken = np.arange(steps)[:, np.newaxis, np.newaxis] < lengths[:, np.newaxis]
 
-    def turn(number: Tensor, old: tuple[Tensor, ...]) -> Turn:
+    def turn(number: Tensor, old: tuple[Tensor, ...]) -> onnx_loops.Turn:
         place = sub(node, node.scalar_like(steps - 1, number), number) if is_reverse else number
         new = step(node.emit(Gather(), layer.inputs, place), old)
         if taken.all():
-            return Turn(new, new[:1])
+            return onnx_loops.Turn(new, new[:1])
         flags = node.emit(Gather(), node.constant(taken), place)
         kept = tuple(choose(node, flags, *pair) for pair in zip(new, old, strict=True))
-        return Turn(kept, (choose(node, flags, new[0], 0.0),))
+        return onnx_loops.Turn(kept, (choose(node, flags, new[0], 0.0),))
 
-    found = node.emitter.repeat(Loop(states, turn, steps, from_end=(is_reverse,)))
+    found = node.emitter.repeat(onnx_loops.Loop(states, turn, steps, from_end=(is_reverse,)))
     if found is None:
         return None
     return reshaped(node, found.lists[0], steps, n, layer.size), found.states

@@ -10,20 +10,15 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common import images, linear, problem, quantization, sums, types
 from microtir.operators.common.attributes import RescaledOperator, Rescaling
 from microtir.operators.common.float_rescaling import StoredSums
-from microtir.operators.common.images import unless_along_images
-from microtir.operators.common.linear import sum_factor
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
     quantize_multiplier,
 )
-from microtir.operators.common.problem import Problem
-from microtir.operators.common.quantization import EQUAL, OWN_IF_NARROW, UNUSED
 from microtir.operators.common.shapes import Shape, require
-from microtir.operators.common.sums import Interval, counted
-from microtir.operators.common.types import QUANTISED, converting, equal_types
 from microtir.operators.definition import Definition
 
 
@@ -112,7 +107,7 @@ def reduced_elements(node: Node) -> int:
 
 def is_rescaled(node: Node) -> bool:
     """Return whether a sum or mean is one of quantised values."""
-    return node.inputs[0].dtype in QUANTISED
+    return node.inputs[0].dtype in types.QUANTISED
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +151,7 @@ def float_sum(node: Node) -> StoredSums:
     """Derive the parameters of a quantised sum or mean that is rescaled in float32."""
     op, x, y = node.op, node.inputs[0].type, node.output.type
     count = reduced_elements(node)
-    factor = sum_factor(x, y, count if isinstance(op, Mean) else 1)
+    factor = linear.sum_factor(x, y, count if isinstance(op, Mean) else 1)
     low, high = (count * (end - x.quant.zero_point) for end in (x.dtype.min, x.dtype.max))
     return StoredSums(factor, low, high, y.quant.zero_point, y.dtype.min, y.dtype.max)
 
@@ -194,16 +189,16 @@ def _position_shape(node: Node) -> tuple[Shape, ...]:
     return ((*shape[:axis], *shape[axis + 1 :]),)
 
 
-def _sum_multipliers(node: Node) -> Iterator[Problem]:
+def _sum_multipliers(node: Node) -> Iterator[problem.Problem]:
     assert isinstance(node.op, Mean | Sum)
     if is_rescaled(node) and node.op.rescaling is not Rescaling.FLOAT32:
         params = sum_params(node.op, node.inputs[0].type, node.output.type)
         yield from check_shift(params.multiplier)
 
 
-def _sum_bounds(node: Node, inputs: Sequence[Interval]) -> SumRange:
+def _sum_bounds(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
     zero_point = node.inputs[0].type.quant.zero_point if is_rescaled(node) else 0
-    return counted(reduced_elements(node), inputs, zero_point)
+    return sums.counted(reduced_elements(node), inputs, zero_point)
 
 
 _F32, _I8, _I16, _I32, _I64 = (
@@ -215,10 +210,10 @@ _AXES = "constant axes"
 def _sum(op: type[Mean | Sum], *dtypes: DType) -> Definition:
     return Definition(
         op,
-        types=equal_types(*dtypes),
-        quantization=OWN_IF_NARROW,
+        types=types.equal_types(*dtypes),
+        quantization=quantization.OWN_IF_NARROW,
         shapes=_reduced_shape,
-        one_image=unless_along_images(_first_axis),
+        one_image=images.unless_along_images(_first_axis),
         multipliers=_sum_multipliers,
         sums=_sum_bounds,
         terms=reduced_elements,
@@ -229,10 +224,10 @@ def _sum(op: type[Mean | Sum], *dtypes: DType) -> Definition:
 def _plain(op: type[Reduction], *dtypes: DType) -> Definition:
     return Definition(
         op,
-        types=equal_types(*dtypes),
-        quantization=EQUAL,
+        types=types.equal_types(*dtypes),
+        quantization=quantization.EQUAL,
         shapes=_reduced_shape,
-        one_image=unless_along_images(_first_axis),
+        one_image=images.unless_along_images(_first_axis),
         limits=_AXES,
     )
 
@@ -240,10 +235,10 @@ def _plain(op: type[Reduction], *dtypes: DType) -> Definition:
 def _position(op: type[ArgExtremum]) -> Definition:
     return Definition(
         op,
-        types=converting(*((found, to) for to in (_I32, _I64) for found in (_F32, _I8))),
-        quantization=UNUSED,
+        types=types.converting(*((found, to) for to in (_I32, _I64) for found in (_F32, _I8))),
+        quantization=quantization.UNUSED,
         shapes=_position_shape,
-        one_image=unless_along_images(_first_axis),
+        one_image=images.unless_along_images(_first_axis),
         limits="constant axis",
     )
 

@@ -14,6 +14,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
+from microtir.operators.common import attributes, float_sums
 from microtir.operators.common.arithmetic import (
     Accumulator,
     long,
@@ -22,26 +23,8 @@ from microtir.operators.common.arithmetic import (
     summand,
     wrapped_int32,
 )
-from microtir.operators.common.attributes import Rescaling
-from microtir.operators.common.float_sums import stored_sum
 from microtir.operators.common.formula import Formula, FormulaContext, whole
-from microtir.operators.reduction.definition import (
-    ArgExtremum,
-    ArgMax,
-    ArgMin,
-    Mean,
-    ReduceAll,
-    ReduceAny,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    Reduction,
-    Sum,
-    float_sum,
-    is_rescaled,
-    reduced_elements,
-    sum_params,
-)
+from microtir.operators.reduction import definition as reduction
 
 Combine: TypeAlias = Callable[[te.Expr, te.Expr], te.Expr]
 
@@ -80,7 +63,7 @@ def cost(node: Node) -> int:
 def reduce(layer: FormulaContext) -> None:
     """Emit a reduction over any axes."""
     node, op = layer.node, layer.node.op
-    assert isinstance(op, Reduction)
+    assert isinstance(op, reduction.Reduction)
     x, shape = layer.whole(0), node.inputs[0].shape
     outer_axes = [axis for axis in range(len(shape)) if axis not in op.axes]
     names = {axis: f"k{axis}" for axis in op.axes}
@@ -99,22 +82,26 @@ def reduce(layer: FormulaContext) -> None:
 def accumulator_type(node: Node) -> DType:
     """Return the type of the accumulators of a reduction whose sums, if it has some, fit INT32."""
     dtype = node.inputs[0].dtype
-    return DType.INT32 if isinstance(node.op, Mean | Sum) and dtype.is_int else dtype
+    return (
+        DType.INT32
+        if isinstance(node.op, reduction.Mean | reduction.Sum) and dtype.is_int
+        else dtype
+    )
 
 
 def steps_of(layer: FormulaContext) -> Steps:
     """Return how a reduction goes through its elements."""
     dtype = layer.node.inputs[0].dtype
     op = layer.node.op
-    if isinstance(op, ReduceMax | ReduceMin) and op.infinite and dtype.is_float:
-        start = -math.inf if isinstance(op, ReduceMax) else math.inf
+    if isinstance(op, reduction.ReduceMax | reduction.ReduceMin) and op.infinite and dtype.is_float:
+        start = -math.inf if isinstance(op, reduction.ReduceMax) else math.inf
         return replace(_STEPS[type(op)](dtype), start=start)
-    if not isinstance(op, Mean | Sum):
+    if not isinstance(op, reduction.Mean | reduction.Sum):
         return _STEPS[type(op)](dtype)
-    if is_rescaled(layer.node):
+    if reduction.is_rescaled(layer.node):
         return _quantized_sum(layer)
-    count = float(reduced_elements(layer.node))
-    if isinstance(layer.node.op, Mean):
+    count = float(reduction.reduced_elements(layer.node))
+    if isinstance(layer.node.op, reduction.Mean):
         return Steps(0.0, _same, lambda total: total / count)
     if dtype is DType.INT64:
         return Steps(0, _same, _same, te.wrapping_add)
@@ -127,16 +114,19 @@ def _total(layer: FormulaContext, total: te.Expr) -> te.Expr:
 
 def _quantized_sum(layer: FormulaContext) -> Steps:
     node, op = layer.node, layer.node.op
-    assert isinstance(op, Mean | Sum)
-    if op.rescaling is Rescaling.FLOAT32:
-        sums = float_sum(node)
-        zero_points = reduced_elements(node) * node.inputs[0].type.quant.zero_point
+    assert isinstance(op, reduction.Mean | reduction.Sum)
+    if op.rescaling is attributes.Rescaling.FLOAT32:
+        sums = reduction.float_sum(node)
+        zero_points = reduction.reduced_elements(node) * node.inputs[0].type.quant.zero_point
         return Steps(
             -zero_points,
             lambda x: summand(layer, x),
-            lambda total: stored_sum(te.bind("total", total), sums, node.output.dtype),
+            lambda total: float_sums.stored_sum(te.bind("total", total), sums, node.output.dtype),
         )
-    params, output = sum_params(op, node.inputs[0].type, node.output.type), node.output.dtype
+    params, output = (
+        reduction.sum_params(op, node.inputs[0].type, node.output.type),
+        node.output.dtype,
+    )
 
     def result(total: te.Expr) -> te.Expr:
         scaled = requantise(_total(layer, total), params.multiplier)
@@ -171,11 +161,15 @@ def _product(dtype: DType) -> Steps:
 # A maximum whose second operand is the accumulator keeps that where an element is NaN.
 _STEPS: Mapping[type[Operator], Callable[[DType], Steps]] = MappingProxyType(
     {
-        ReduceMax: lambda t: Steps(_lowest(t), _same, _same, lambda a, x: te.maximum(x, a)),
-        ReduceMin: lambda t: Steps(_highest(t), _same, _same, lambda a, x: te.minimum(x, a)),
-        ReduceProd: _product,
-        ReduceAll: lambda _: Steps(True, _same, _same, lambda a, x: a & x),
-        ReduceAny: lambda _: Steps(False, _same, _same, lambda a, x: a | x),
+        reduction.ReduceMax: lambda t: Steps(
+            _lowest(t), _same, _same, lambda a, x: te.maximum(x, a)
+        ),
+        reduction.ReduceMin: lambda t: Steps(
+            _highest(t), _same, _same, lambda a, x: te.minimum(x, a)
+        ),
+        reduction.ReduceProd: _product,
+        reduction.ReduceAll: lambda _: Steps(True, _same, _same, lambda a, x: a & x),
+        reduction.ReduceAny: lambda _: Steps(False, _same, _same, lambda a, x: a | x),
     }
 )
 
@@ -183,9 +177,9 @@ _STEPS: Mapping[type[Operator], Callable[[DType], Steps]] = MappingProxyType(
 def position(layer: FormulaContext) -> None:
     """Emit ARG_MAX and ARG_MIN: the extreme element, then the first one that is equal to it."""
     node, op = layer.node, layer.node.op
-    assert isinstance(op, ArgExtremum)
+    assert isinstance(op, reduction.ArgExtremum)
     x, size = layer.whole(0), node.inputs[0].shape[op.axis]
-    choose = te.maximum if isinstance(op, ArgMax) else te.minimum
+    choose = te.maximum if isinstance(op, reduction.ArgMax) else te.minimum
 
     def element(*at: te.Expr) -> te.Expr:
         def element_of(index: te.ExprLike) -> te.Expr:
@@ -206,7 +200,7 @@ def position(layer: FormulaContext) -> None:
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        **dict.fromkeys((Mean, Sum, *_STEPS), Formula(reduce, cost, whole)),
-        **dict.fromkeys((ArgMax, ArgMin), Formula(position, cost, whole)),
+        **dict.fromkeys((reduction.Mean, reduction.Sum, *_STEPS), Formula(reduce, cost, whole)),
+        **dict.fromkeys((reduction.ArgMax, reduction.ArgMin), Formula(position, cost, whole)),
     }
 )

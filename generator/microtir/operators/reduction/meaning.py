@@ -12,45 +12,32 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, as_output, stored
 from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier, wrap
-from microtir.operators.reduction.definition import (
-    ArgExtremum,
-    ArgMax,
-    ArgMin,
-    Mean,
-    ReduceAll,
-    ReduceAny,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    Reduction,
-    Sum,
-    float_sum,
-    is_rescaled,
-    sum_params,
-)
+from microtir.operators.reduction import definition as reduction
 
 
-def sums(op: Mean | Sum, node: Node, x: Array) -> Array:
+def sums(op: reduction.Mean | reduction.Sum, node: Node, x: Array) -> Array:
     """Compute MEAN and SUM; quantised ones rescale the sum, modulo 2^32, of stored values.
 
     In float32 they rescale the sum as it is.
     """
     output = node.output.type
-    if not is_rescaled(node):
+    if not reduction.is_rescaled(node):
         total = x.astype(np.float64) if output.dtype.is_float else x
-        result = total.mean(axis=op.axes) if isinstance(op, Mean) else total.sum(axis=op.axes)
+        result = (
+            total.mean(axis=op.axes) if isinstance(op, reduction.Mean) else total.sum(axis=op.axes)
+        )
         return _shaped(result, node)
     if op.rescaling is Rescaling.FLOAT32:
-        sums = float_sum(node)
+        sums = reduction.float_sum(node)
         centred = (stored(x) - node.inputs[0].type.quant.zero_point).sum(axis=op.axes)
         return _shaped(sums.stored(centred), node)
-    params = sum_params(op, node.inputs[0].type, output)
+    params = reduction.sum_params(op, node.inputs[0].type, output)
     total = stored(x).sum(axis=op.axes) - params.count * params.input_zero_point
     scaled = multiply_by_quantized_multiplier(wrap(total), *params.multiplier)
     return _shaped(np.clip(scaled + params.output_zero_point, params.minimum, params.maximum), node)
 
 
-def reduce_max(op: ReduceMax, node: Node, x: Array) -> Array:
+def reduce_max(op: reduction.ReduceMax, node: Node, x: Array) -> Array:
     """Compute REDUCE_MAX of stored values; a NaN counts as nothing."""
     lowest = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     if op.infinite and x.dtype.kind == "f":
@@ -58,7 +45,7 @@ def reduce_max(op: ReduceMax, node: Node, x: Array) -> Array:
     return _shaped(np.fmax.reduce(x, axis=op.axes, initial=lowest), node)
 
 
-def reduce_min(op: ReduceMin, node: Node, x: Array) -> Array:
+def reduce_min(op: reduction.ReduceMin, node: Node, x: Array) -> Array:
     """Compute REDUCE_MIN of stored values; a NaN counts as nothing."""
     highest = np.finfo(x.dtype).max if x.dtype.kind == "f" else np.iinfo(x.dtype).max
     if op.infinite and x.dtype.kind == "f":
@@ -66,7 +53,7 @@ def reduce_min(op: ReduceMin, node: Node, x: Array) -> Array:
     return _shaped(np.fmin.reduce(x, axis=op.axes, initial=highest), node)
 
 
-def reduce_prod(op: ReduceProd, node: Node, x: Array) -> Array:
+def reduce_prod(op: reduction.ReduceProd, node: Node, x: Array) -> Array:
     """Compute REDUCE_PROD; integers wrap, as numpy's do."""
     wide = x.astype(np.float64) if x.dtype.kind == "f" else stored(x)
     with np.errstate(over="ignore"):
@@ -74,16 +61,16 @@ def reduce_prod(op: ReduceProd, node: Node, x: Array) -> Array:
 
 
 def _logical(reduce: Callable[..., Array]) -> Meaning:
-    def meaning(op: Reduction, node: Node, x: Array) -> Array:
+    def meaning(op: reduction.Reduction, node: Node, x: Array) -> Array:
         return _shaped(reduce(x, axis=op.axes), node)
 
     return meaning
 
 
-def arg_extremum(op: ArgExtremum, node: Node, x: Array) -> Array:
+def arg_extremum(op: reduction.ArgExtremum, node: Node, x: Array) -> Array:
     """Compute ARG_MAX and ARG_MIN: the first of equals, and a NaN where one is first."""
     along = np.moveaxis(x, op.axis, 0)
-    found, is_max = np.zeros(along.shape[1:], np.int64), isinstance(op, ArgMax)
+    found, is_max = np.zeros(along.shape[1:], np.int64), isinstance(op, reduction.ArgMax)
     best = along[0]
     for index, values in enumerate(along):
         is_better = values > best if is_max else values < best
@@ -98,14 +85,14 @@ def _shaped(result: Array, node: Node) -> Array:
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
-        Mean: sums,
-        Sum: sums,
-        ReduceMax: reduce_max,
-        ReduceMin: reduce_min,
-        ReduceProd: reduce_prod,
-        ReduceAll: _logical(np.all),
-        ReduceAny: _logical(np.any),
-        ArgMax: arg_extremum,
-        ArgMin: arg_extremum,
+        reduction.Mean: sums,
+        reduction.Sum: sums,
+        reduction.ReduceMax: reduce_max,
+        reduction.ReduceMin: reduce_min,
+        reduction.ReduceProd: reduce_prod,
+        reduction.ReduceAll: _logical(np.all),
+        reduction.ReduceAny: _logical(np.any),
+        reduction.ArgMax: arg_extremum,
+        reduction.ArgMin: arg_extremum,
     }
 )

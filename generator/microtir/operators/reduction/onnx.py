@@ -12,25 +12,11 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.arithmetic.definition import Add, Pow, Sub
-from microtir.operators.common.onnx_arithmetic import choose, equal
-from microtir.operators.common.onnx_layout import require_channels_first
+from microtir.operators.common import onnx_arithmetic, onnx_layout, onnx_quantized, onnx_types
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import backwards, int32s, reshaped
-from microtir.operators.common.onnx_quantized import between_integers
-from microtir.operators.common.onnx_types import cast, widened
 from microtir.operators.movement.definition import Reshape
-from microtir.operators.reduction.definition import (
-    ArgMax,
-    ArgMin,
-    Mean,
-    ReduceAll,
-    ReduceAny,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    Reduction,
-    Sum,
-)
+from microtir.operators.reduction import definition as reduction
 from microtir.operators.unary.definition import Abs, Exp, Log, Sqrt, Square
 
 Step: TypeAlias = "Callable[[OnnxNode, Tensor], Tensor]"
@@ -54,7 +40,7 @@ def _axes(node: OnnxNode) -> tuple[int, ...] | None:
 
 
 def _reduction(
-    kind: Callable[..., Reduction], before: Step | None = None, after: Step | None = None
+    kind: Callable[..., reduction.Reduction], before: Step | None = None, after: Step | None = None
 ) -> Callable[[OnnxNode], Tensor]:
     """Return what reads a reduction.
 
@@ -68,7 +54,7 @@ def _reduction(
         x, axes = node.input(0), _axes(node)
         given = x.dtype
         if given in _UNSIGNED:
-            x = widened(node, x)
+            x = onnx_types.widened(node, x)
         if before is not None:
             x = before(node, x)
         if axes is not None and x.dtype is DType.BOOL:
@@ -76,15 +62,19 @@ def _reduction(
         elif axes is not None and x.shape:
             x = node.emit(kind(axes, bool(node.integer("keepdims", 1))), x)
         if given in _UNSIGNED:
-            x = cast(node, x, given)
+            x = onnx_types.cast(node, x, given)
         return x if after is None else after(node, x)
 
     return read
 
 
-def _logical(kind: Callable[..., Reduction]) -> Callable[..., Reduction]:
+def _logical(kind: Callable[..., reduction.Reduction]) -> Callable[..., reduction.Reduction]:
     """Return what the largest or smallest of truth values is."""
-    return ReduceAny if getattr(kind, "func", kind) is ReduceMax else ReduceAll
+    return (
+        reduction.ReduceAny
+        if getattr(kind, "func", kind) is reduction.ReduceMax
+        else reduction.ReduceAll
+    )
 
 
 def log_sum_exp(node: OnnxNode) -> Tensor:
@@ -93,9 +83,11 @@ def log_sum_exp(node: OnnxNode) -> Tensor:
     if axes is None or not x.shape:
         return x
     if not x.type.elements:
-        return _reduction(Sum, _of(Exp), _of(Log))(node)
-    largest = node.emit(ReduceMax(axes, keep_dims=True), x)
-    total = node.emit(Sum(axes, keep_dims=True), node.emit(Exp(), node.emit(Sub(), x, largest)))
+        return _reduction(reduction.Sum, _of(Exp), _of(Log))(node)
+    largest = node.emit(reduction.ReduceMax(axes, keep_dims=True), x)
+    total = node.emit(
+        reduction.Sum(axes, keep_dims=True), node.emit(Exp(), node.emit(Sub(), x, largest))
+    )
     result = node.emit(Add(), node.emit(Log(), total), largest)
     if node.integer("keepdims", 1):
         return result
@@ -106,12 +98,14 @@ def log_sum_exp(node: OnnxNode) -> Tensor:
 _UNSIGNED = (DType.UINT8, DType.UINT16)
 
 
-def _arg_extremum(kind: type[ArgMax] | type[ArgMin]) -> Callable[[OnnxNode], Tensor]:
+def _arg_extremum(
+    kind: type[reduction.ArgMax] | type[reduction.ArgMin],
+) -> Callable[[OnnxNode], Tensor]:
     def read(node: OnnxNode) -> Tensor:
         x = node.input(0)
         axis = node.axis(node.integer("axis", 0), len(x.shape))
         if x.dtype in _UNSIGNED:
-            x = cast(node, x, DType.FLOAT32)  # which holds all of them
+            x = onnx_types.cast(node, x, DType.FLOAT32)  # which holds all of them
         is_last = bool(node.integer("select_last_index", 0))
         found = node.emit(kind(axis), backwards(node, x, axis) if is_last else x, dtype=DType.INT64)
         if is_last:
@@ -136,23 +130,23 @@ def hardmax(node: OnnxNode) -> Tensor:
 
 
 def _hardmax(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
-    found = node.emit(ArgMax(axis), x, dtype=DType.INT32)
+    found = node.emit(reduction.ArgMax(axis), x, dtype=DType.INT32)
     wide = reshaped(node, found, *(1 if n == axis else e for n, e in enumerate(x.shape)))
     line = [x.shape[axis] if n == axis else 1 for n in range(len(x.shape))]
     numbers = int32s(node, np.arange(x.shape[axis]).reshape(line))
     one, nothing = (node.scalar_like(n, x) for n in (1, 0))
-    return choose(node, equal(node, wide, numbers), one, nothing)
+    return onnx_arithmetic.choose(node, onnx_arithmetic.equal(node, wide, numbers), one, nothing)
 
 
 def global_power_pool(node: OnnxNode) -> Tensor:
     """Read GlobalLpPool: the root of the sum of powers of sizes."""
     x, power = node.input(0), float(node.integer("p", 2))
     sizes = node.emit(Pow(), node.emit(Abs(), x), node.scalar_like(power, x))
-    total = node.emit(Sum(tuple(range(2, len(x.shape))), keep_dims=True), sizes)
+    total = node.emit(reduction.Sum(tuple(range(2, len(x.shape))), keep_dims=True), sizes)
     return node.emit(Pow(), total, node.scalar_like(1.0 / power, x))
 
 
-def global_pool(kind: Callable[..., Reduction]) -> Callable[[OnnxNode], Tensor]:
+def global_pool(kind: Callable[..., reduction.Reduction]) -> Callable[[OnnxNode], Tensor]:
     """Return what reads a reduction over all axes of an image but batch and channels."""
 
     def read(node: OnnxNode) -> Tensor:
@@ -166,12 +160,12 @@ def global_pool(kind: Callable[..., Reduction]) -> Callable[[OnnxNode], Tensor]:
 
 def qlinear_global_average_pool(node: OnnxNode) -> Tensor:
     """Read com.microsoft's QLinearGlobalAveragePool."""
-    require_channels_first(node)
-    return between_integers(global_pool(Mean))(node)
+    onnx_layout.require_channels_first(node)
+    return onnx_quantized.between_integers(global_pool(reduction.Mean))(node)
 
 
 def _mean_of_attribute(node: OnnxNode) -> Tensor:
-    return _reduction(Mean)(node)
+    return _reduction(reduction.Mean)(node)
 
 
 def _of(op: type[Abs] | type[Square] | type[Sqrt] | type[Exp] | type[Log]) -> Step:
@@ -185,17 +179,17 @@ def _reader(name: str, read: Callable[[OnnxNode], Tensor]) -> OnnxReader:
 _ARG_ATTRIBUTES = ("axis", "keepdims", "select_last_index")
 
 ONNX_READERS = (
-    _reader("ReduceMean", _reduction(Mean)),
-    _reader("ReduceSum", _reduction(Sum)),
-    _reader("ReduceMax", _reduction(partial(ReduceMax, infinite=True))),
-    _reader("ReduceMin", _reduction(partial(ReduceMin, infinite=True))),
-    _reader("ReduceProd", _reduction(ReduceProd)),
-    _reader("ReduceL1", _reduction(Sum, _of(Abs))),
-    _reader("ReduceL2", _reduction(Sum, _of(Square), _of(Sqrt))),
-    _reader("ReduceSumSquare", _reduction(Sum, _of(Square))),
-    _reader("ReduceLogSum", _reduction(Sum, None, _of(Log))),
+    _reader("ReduceMean", _reduction(reduction.Mean)),
+    _reader("ReduceSum", _reduction(reduction.Sum)),
+    _reader("ReduceMax", _reduction(partial(reduction.ReduceMax, infinite=True))),
+    _reader("ReduceMin", _reduction(partial(reduction.ReduceMin, infinite=True))),
+    _reader("ReduceProd", _reduction(reduction.ReduceProd)),
+    _reader("ReduceL1", _reduction(reduction.Sum, _of(Abs))),
+    _reader("ReduceL2", _reduction(reduction.Sum, _of(Square), _of(Sqrt))),
+    _reader("ReduceSumSquare", _reduction(reduction.Sum, _of(Square))),
+    _reader("ReduceLogSum", _reduction(reduction.Sum, None, _of(Log))),
     _reader("ReduceLogSumExp", log_sum_exp),
-    OnnxReader("GlobalAveragePool", global_pool(Mean)),
+    OnnxReader("GlobalAveragePool", global_pool(reduction.Mean)),
     OnnxReader(
         "QLinearGlobalAveragePool",
         qlinear_global_average_pool,
@@ -205,14 +199,14 @@ ONNX_READERS = (
     ),
     OnnxReader(
         "QLinearReduceMean",
-        between_integers(_mean_of_attribute),
+        onnx_quantized.between_integers(_mean_of_attribute),
         (4, 5),
         ("axes", "keepdims"),
         domain=MICROSOFT,
     ),
     OnnxReader("GlobalLpPool", global_power_pool, attributes=("p",)),
     OnnxReader("Hardmax", hardmax, attributes=("axis",)),
-    OnnxReader("GlobalMaxPool", global_pool(partial(ReduceMax, infinite=True))),
-    OnnxReader("ArgMax", _arg_extremum(ArgMax), attributes=_ARG_ATTRIBUTES),
-    OnnxReader("ArgMin", _arg_extremum(ArgMin), attributes=_ARG_ATTRIBUTES),
+    OnnxReader("GlobalMaxPool", global_pool(partial(reduction.ReduceMax, infinite=True))),
+    OnnxReader("ArgMax", _arg_extremum(reduction.ArgMax), attributes=_ARG_ATTRIBUTES),
+    OnnxReader("ArgMin", _arg_extremum(reduction.ArgMin), attributes=_ARG_ATTRIBUTES),
 )

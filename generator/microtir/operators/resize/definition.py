@@ -11,11 +11,8 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
+from microtir.operators.common import images, quantization, shapes, types
 from microtir.operators.common.fixed_point import round_half_away
-from microtir.operators.common.images import by_first_axis
-from microtir.operators.common.quantization import EQUAL
-from microtir.operators.common.shapes import Shape, input_shape, require
-from microtir.operators.common.types import COMPUTED_16, MOVED, TypeSignature
 from microtir.operators.definition import Definition, Trait
 
 
@@ -115,12 +112,12 @@ def nearest_indices(op: Resize, input_size: int, output_size: int) -> tuple[int,
     return tuple(indices)
 
 
-def _resize_shape(node: Node) -> tuple[Shape, ...]:
+def _resize_shape(node: Node) -> tuple[shapes.Shape, ...]:
     assert isinstance(node.op, Resize)
-    image, shape = input_shape(node, 0, 4), node.output.shape
+    image, shape = shapes.input_shape(node, 0, 4), node.output.shape
     both = node.op.align_corners and node.op.half_pixel_centers
-    require(not both, "align_corners and half_pixel_centers are both set", "at most one")
-    require(len(shape) == 4, f"the output has the shape {shape}", "4 dimensions")
+    shapes.require(not both, "align_corners and half_pixel_centers are both set", "at most one")
+    shapes.require(len(shape) == 4, f"the output has the shape {shape}", "4 dimensions")
     return ((image[0], shape[1], shape[2], image[3]),)
 
 
@@ -131,19 +128,19 @@ def _bilinear_terms(_node: Node) -> int:
 DEFINITIONS = (
     Definition(
         ResizeNearestNeighbor,
-        types=MOVED,
-        quantization=EQUAL,
+        types=types.MOVED,
+        quantization=quantization.EQUAL,
         shapes=_resize_shape,
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
         traits=frozenset({Trait.MOVES_DATA}),
         limits="constant size",
     ),
     Definition(
         ResizeBilinear,
-        types=COMPUTED_16.also(TypeSignature((DType.UINT8,), DType.UINT8)),
-        quantization=EQUAL,
+        types=types.COMPUTED_16.also(types.TypeSignature((DType.UINT8,), DType.UINT8)),
+        quantization=quantization.EQUAL,
         shapes=_resize_shape,
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
         terms=_bilinear_terms,
         limits="constant size",
     ),

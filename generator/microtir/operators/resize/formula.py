@@ -12,24 +12,16 @@ from microtir.dtype import DType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import int32, long, wide
 from microtir.operators.common.formula import Formula, FormulaContext, whole
-from microtir.operators.resize.definition import (
-    BILINEAR_BITS,
-    Resize,
-    ResizeBilinear,
-    ResizeNearestNeighbor,
-    bilinear_axis,
-    bilinear_axis_float,
-    nearest_indices,
-)
+from microtir.operators.resize import definition as resize
 
 
 def resize_nearest(layer: FormulaContext) -> None:
     """Emit RESIZE_NEAREST_NEIGHBOR with the coordinates in two tables."""
     op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, Resize)
+    assert isinstance(op, resize.Resize)
     (_, in_h, in_w, _), (_, out_h, out_w, _) = layer.node.inputs[0].shape, layer.node.output.shape
-    rows = _indices(nearest_indices(op, in_h, out_h), "source_rows")
-    columns = _indices(nearest_indices(op, in_w, out_w), "source_columns")
+    rows = _indices(resize.nearest_indices(op, in_h, out_h), "source_rows")
+    columns = _indices(resize.nearest_indices(op, in_w, out_w), "source_columns")
     layer.tensor(lambda n, row, col, ch: x[n, wide(rows[row]), wide(columns[col]), ch])
 
 
@@ -44,14 +36,17 @@ def resize_bilinear(layer: FormulaContext) -> None:
 def _bilinear_integer(layer: FormulaContext) -> None:
     """Weigh by 10 bits per axis; the sum is divided with halves away from zero."""
     op, x, node = layer.node.op, layer.whole(0), layer.node
-    assert isinstance(op, Resize)
+    assert isinstance(op, resize.Resize)
     (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
-    row_axis, column_axis = bilinear_axis(op, in_h, out_h), bilinear_axis(op, in_w, out_w)
+    row_axis, column_axis = (
+        resize.bilinear_axis(op, in_h, out_h),
+        resize.bilinear_axis(op, in_w, out_w),
+    )
     y0, y1 = _indices(row_axis.lower, "rows0"), _indices(row_axis.upper, "rows1")
     x0, x1 = _indices(column_axis.lower, "columns0"), _indices(column_axis.upper, "columns1")
     wy = te.constant(int32(np.array(row_axis.weight)), "row_weights")
     wx = te.constant(int32(np.array(column_axis.weight)), "column_weights")
-    one = 1 << BILINEAR_BITS
+    one = 1 << resize.BILINEAR_BITS
     # Twice 10 bits of weights leave 12 for an element in 32.
     number = wide if node.output.dtype is DType.INT8 else long
 
@@ -67,9 +62,9 @@ def _bilinear_integer(layer: FormulaContext) -> None:
             + number(x[n, top, right, ch]) * (one - low) * near
             + number(x[n, bottom, right, ch]) * low * near,
         )
-        half = 1 << (2 * BILINEAR_BITS - 1)
+        half = 1 << (2 * resize.BILINEAR_BITS - 1)
         rounded = te.truncdiv(
-            te.select(total > 0, total + half, total - half), 1 << (2 * BILINEAR_BITS)
+            te.select(total > 0, total + half, total - half), 1 << (2 * resize.BILINEAR_BITS)
         )
         return te.cast(node.output.dtype, rounded)
 
@@ -78,11 +73,11 @@ def _bilinear_integer(layer: FormulaContext) -> None:
 
 def _bilinear_float(layer: FormulaContext) -> None:
     op, x, node = layer.node.op, layer.whole(0), layer.node
-    assert isinstance(op, Resize)
+    assert isinstance(op, resize.Resize)
     (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
     row_axis, column_axis = (
-        bilinear_axis_float(op, in_h, out_h),
-        bilinear_axis_float(op, in_w, out_w),
+        resize.bilinear_axis_float(op, in_h, out_h),
+        resize.bilinear_axis_float(op, in_w, out_w),
     )
     y0, y1 = _indices(row_axis.lower, "rows0"), _indices(row_axis.upper, "rows1")
     x0, x1 = _indices(column_axis.lower, "columns0"), _indices(column_axis.upper, "columns1")
@@ -122,7 +117,7 @@ def _indices(values: tuple[int, ...], name: str) -> te.Tensor:
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        ResizeNearestNeighbor: Formula(resize_nearest, 8, whole),
-        ResizeBilinear: Formula(resize_bilinear, 40, whole),
+        resize.ResizeNearestNeighbor: Formula(resize_nearest, 8, whole),
+        resize.ResizeBilinear: Formula(resize_bilinear, 40, whole),
     }
 )

@@ -9,9 +9,8 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
-from microtir.operators.common.onnx_layout import channels_first, channels_last
+from microtir.operators.common import onnx_layout, onnx_types
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_types import cast
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
 from microtir.operators.resize.onnx_axes import AxisResize, nearest_mode, resize_axes
 
@@ -40,8 +39,8 @@ def resize(node: OnnxNode) -> Tensor:
     if op is None:
         return resize_axes(node, x, axes, places)
     (n, c), rows, columns = x.shape[:2], axes[2].extent, axes[3].extent
-    image = node.emit(op, channels_last(node, x), shape=(n, rows, columns, c))
-    return channels_first(node, image, 4)
+    image = node.emit(op, onnx_layout.channels_last(node, x), shape=(n, rows, columns, c))
+    return onnx_layout.channels_first(node, image, 4)
 
 
 def _between_integers(node: OnnxNode, x: Tensor) -> Tensor:
@@ -61,8 +60,8 @@ def _between_integers(node: OnnxNode, x: Tensor) -> Tensor:
             "float32, mode nearest, or int8 and uint8 by factors that are powers of two",
             "quantise with quant_format=QuantFormat.QDQ, which interpolates floats",
         )
-    real = cast(node, x, DType.FLOAT32)
-    return cast(node, resize(node.with_inputs(real, *node.inputs[1:])), x.dtype)
+    real = onnx_types.cast(node, x, DType.FLOAT32)
+    return onnx_types.cast(node, resize(node.with_inputs(real, *node.inputs[1:])), x.dtype)
 
 
 _INTERPOLATED = (DType.INT8, DType.UINT8)

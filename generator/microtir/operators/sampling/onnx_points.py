@@ -9,6 +9,7 @@ from itertools import product
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
+from microtir.operators.common import onnx_parts, onnx_types
 from microtir.operators.common.onnx_arithmetic import (
     add,
     at_most,
@@ -21,8 +22,6 @@ from microtir.operators.common.onnx_arithmetic import (
     sub,
 )
 from microtir.operators.common.onnx_operands import OnnxNode
-from microtir.operators.common.onnx_parts import int32s, reshaped, transposed
-from microtir.operators.common.onnx_types import cast
 from microtir.operators.division.definition import FloorMod
 from microtir.operators.indexing.definition import Gather
 from microtir.operators.unary.definition import Abs, Floor
@@ -117,8 +116,8 @@ def weighed(
         for tap, size in zip(chosen[1:], sizes[1:], strict=True):
             place = add(node, mul(node, place, float(size)), tap.place)
             weight = mul(node, weight, tap.weight)
-        found = node.emit(Gather(1, 1), pixels, cast(node, place, DType.INT32))
-        parts.append(mul(node, found, reshaped(node, weight, *weight.shape, 1)))
+        found = node.emit(Gather(1, 1), pixels, onnx_types.cast(node, place, DType.INT32))
+        parts.append(mul(node, found, onnx_parts.reshaped(node, weight, *weight.shape, 1)))
     return parts
 
 
@@ -133,12 +132,12 @@ def total(node: OnnxNode, parts: Sequence[Tensor]) -> Tensor:
 def pixels_of(node: OnnxNode, image: Tensor) -> Tensor:
     """Return (N, C, ...) as (images, pixels, channels)."""
     n, channels, *sizes = image.shape
-    flat = reshaped(node, image, n, channels, math.prod(sizes))
-    return transposed(node, flat, (0, 2, 1))
+    flat = onnx_parts.reshaped(node, image, n, channels, math.prod(sizes))
+    return onnx_parts.transposed(node, flat, (0, 2, 1))
 
 
 def batches(node: OnnxNode, indices: Tensor) -> Tensor:
     """Return computed indices as int32."""
     if indices.data is not None:
-        return int32s(node, indices.data)
-    return cast(node, indices, DType.INT32)
+        return onnx_parts.int32s(node, indices.data)
+    return onnx_types.cast(node, indices, DType.INT32)

@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from microtir.graph.ir import Array, Tensor
-from microtir.operators.common.onnx_arithmetic import mul
+from microtir.operators.common import onnx_arithmetic, onnx_types
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader, by_definition
 from microtir.operators.common.onnx_parts import int32s, reshaped, transposed
-from microtir.operators.common.onnx_types import onnx_type
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
 
@@ -100,7 +99,7 @@ def short_time_fourier(node: OnnxNode) -> Tensor:
     places = np.arange(count)[:, None] * step + np.arange(length)
     frames = node.emit(Gather(1), reshaped(node, x, n, size, parts), int32s(node, places))
     if window is not None:
-        frames = mul(node, frames, reshaped(node, window, length, 1))
+        frames = onnx_arithmetic.mul(node, frames, reshaped(node, window, length, 1))
     is_one_sided = bool(node.integer("onesided", 1))
     weights = _matrix(length, length, parts, is_inverse=False, is_one_sided=is_one_sided)
     return _transformed(node, frames, weights, 2)
@@ -135,7 +134,7 @@ def mel_weights(node: OnnxNode) -> Tensor:
         if last > middle:
             falling = np.arange(middle, last)
             result[falling, number] = (last - falling) / (last - middle)
-    dtype = onnx_type(node, node.integer("output_datatype", 1))
+    dtype = onnx_types.onnx_type(node, node.integer("output_datatype", 1))
     return node.constant(result.astype(dtype.value))
 
 

@@ -12,9 +12,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, Quantization, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import RescaledOperator, Rescaling
-from microtir.operators.common.images import unless_along_images
-from microtir.operators.common.linear import rescales_in_float
+from microtir.operators.common import attributes, images, linear, shapes, sums
 from microtir.operators.common.lookup import Affine, table_of_int16
 from microtir.operators.common.multiplier import (
     MAX_INT16_SHIFT,
@@ -30,14 +28,12 @@ from microtir.operators.common.quantization import (
     fixed,
     unless_in_float,
 )
-from microtir.operators.common.shapes import same_rows
-from microtir.operators.common.sums import Interval
 from microtir.operators.common.types import COMPUTED, TypeRule, converting
 from microtir.operators.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
-class Softmax(RescaledOperator):
+class Softmax(attributes.RescaledOperator):
     """Softmax over the last axis.
 
     Rescaled in float32, powers of differences are rounded to multiples of 2^-24, and quotients of
@@ -46,7 +42,7 @@ class Softmax(RescaledOperator):
 
     name: ClassVar[str] = "softmax"
     beta: float = 1.0  # a float32 value
-    rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
+    rescaling: attributes.Rescaling = field(default=attributes.Rescaling.FIXED_POINT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +156,7 @@ def _float_multipliers(node: Node) -> Iterator[Problem]:
 
 
 def _softmax_multipliers(node: Node) -> Iterator[Problem]:
-    if rescales_in_float(node):
+    if linear.rescales_in_float(node):
         yield from _float_multipliers(node)
         return
     x = node.inputs[0]
@@ -176,9 +172,9 @@ def _softmax_multipliers(node: Node) -> Iterator[Problem]:
         yield Problem(f"it has rows of {x.shape[-1]} elements", f"at most {longest}", x)
 
 
-def _softmax_sums(node: Node, _inputs: Sequence[Interval]) -> SumRange:
+def _softmax_sums(node: Node, _inputs: Sequence[sums.Interval]) -> SumRange:
     """Bound the sum of one power of at most 1 for each element of a row."""
-    bits = FLOAT_BITS if rescales_in_float(node) else 31 - SUM_INTEGER_BITS
+    bits = FLOAT_BITS if linear.rescales_in_float(node) else 31 - SUM_INTEGER_BITS
     return SumRange(0, node.inputs[0].shape[-1] << bits)
 
 
@@ -197,8 +193,8 @@ def _over_last_axis(
         op,
         types=types,
         quantization=quantization,
-        shapes=same_rows,
-        one_image=unless_along_images(_last_axis),
+        shapes=shapes.same_rows,
+        one_image=images.unless_along_images(_last_axis),
         multipliers=_softmax_multipliers,
         sums=_softmax_sums,
         terms=_terms,

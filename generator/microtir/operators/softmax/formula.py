@@ -15,30 +15,16 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.operator import Operator
+from microtir.operators.common import fixed_point_formula, linear, lookup_formula
 from microtir.operators.common.arithmetic import Accumulator, int32, requantise, wide
 from microtir.operators.common.fixed_point import (
     constant,
     exp_on_negative_values,
     multiply_by_quantized_multiplier,
 )
-from microtir.operators.common.fixed_point_formula import one_over_one_plus_x, reciprocal
 from microtir.operators.common.formula import Formula, FormulaContext, InputRows
-from microtir.operators.common.linear import rescales_in_float
-from microtir.operators.common.lookup_formula import Int16Table
 from microtir.operators.common.multiplier import QuantizedMultiplier
-from microtir.operators.softmax.definition import (
-    DIFFERENCE_INTEGER_BITS,
-    LOG_OUTPUT_INTEGER_BITS,
-    SUM_INTEGER_BITS,
-    LogSoftmax,
-    Softmax,
-    exponential_table,
-    float_powers,
-    int16_multiplier,
-    log_softmax_params,
-    reciprocal_table,
-    softmax_params,
-)
+from microtir.operators.softmax import definition
 from microtir.tir.ir import Array
 
 _DIFFERENCES = 256
@@ -60,7 +46,7 @@ def softmax(layer: FormulaContext) -> None:
         _softmax_float(layer)
     elif layer.node.inputs[0].dtype is DType.INT16:
         _softmax_int16(layer)
-    elif rescales_in_float(layer.node):
+    elif linear.rescales_in_float(layer.node):
         _softmax_in_float(layer)
     else:
         _softmax_int8(layer)
@@ -68,7 +54,7 @@ def softmax(layer: FormulaContext) -> None:
 
 def _softmax_float(layer: FormulaContext) -> None:
     op, x = layer.node.op, layer.image(0)
-    assert isinstance(op, Softmax)
+    assert isinstance(op, definition.Softmax)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         top = largest(x, row, column)
@@ -87,7 +73,7 @@ def exponentials(factor: QuantizedMultiplier, difference_min: int) -> Array:
     """Return exp(-d) in Q0 for differences d = 0, 1, ... of stored values, as far as they count."""
     count = min(_DIFFERENCES, 1 - difference_min)
     difference = multiply_by_quantized_multiplier(-np.arange(count, dtype=np.int64), *factor)
-    return int32(exp_on_negative_values(difference, DIFFERENCE_INTEGER_BITS))
+    return int32(exp_on_negative_values(difference, definition.DIFFERENCE_INTEGER_BITS))
 
 
 def below(top: te.Expr, value: te.Expr) -> te.Expr:
@@ -110,8 +96,8 @@ def looked_up(table: te.Tensor, difference: te.Expr) -> te.Expr:
 def _softmax_int8(layer: FormulaContext) -> None:
     """Give exp(x - max) / sum in Q0, as gemmlowp, the output's least value standing for 0."""
     op, x, dtype = layer.node.op, layer.image(0), layer.node.output.dtype
-    assert isinstance(op, Softmax)
-    params = softmax_params(op, layer.node.inputs[0].type)
+    assert isinstance(op, definition.Softmax)
+    params = definition.softmax_params(op, layer.node.inputs[0].type)
     powers = exponentials(params.multiplier, params.difference_min)
     table = te.constant(powers, "exponentials")
     output_bits = 31 - dtype.bits
@@ -121,13 +107,13 @@ def _softmax_int8(layer: FormulaContext) -> None:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
         entry = looked_up(table, below(top, x.at(row, column, k)))
-        total = te.sum(accumulator.term(_ROUND(entry, SUM_INTEGER_BITS)), k)
+        total = te.sum(accumulator.term(_ROUND(entry, definition.SUM_INTEGER_BITS)), k)
         if accumulator.is_wide:
             total = te.cast(DType.UINT32, te.minimum(total, DType.UINT32.max))
         headroom = te.bind("headroom", te.count_leading_zeros(te.cast(DType.UINT32, total)))
-        scale = te.bind("scale", reciprocal(total, headroom))
+        scale = te.bind("scale", fixed_point_formula.reciprocal(total, headroom))
         power = looked_up(table, below(top, x.at(row, column, channel)))
-        quotient = _ROUND(_MUL(scale, power), SUM_INTEGER_BITS - headroom + output_bits)
+        quotient = _ROUND(_MUL(scale, power), definition.SUM_INTEGER_BITS - headroom + output_bits)
         return te.cast(dtype, te.clamp(quotient + dtype.min, dtype.min, dtype.max))
 
     layer.rows(element)
@@ -136,8 +122,8 @@ def _softmax_int8(layer: FormulaContext) -> None:
 def _softmax_in_float(layer: FormulaContext) -> None:
     """Give exp(x - max) / sum from a table of powers; quotients are floats, rounded to even."""
     node, op, x = layer.node, layer.node.op, layer.image(0)
-    assert isinstance(op, Softmax)
-    table = te.constant(float_powers(op, node.inputs[0].type), "powers")
+    assert isinstance(op, definition.Softmax)
+    table = te.constant(definition.float_powers(op, node.inputs[0].type), "powers")
     quant, dtype, accumulator = node.output.type.quant, node.output.dtype, Accumulator.of(layer)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
@@ -156,10 +142,10 @@ def _softmax_in_float(layer: FormulaContext) -> None:
 def _softmax_int16(layer: FormulaContext) -> None:
     """Give exp(x - max) / sum by two tables: of exponentials, and of 1 over their sum."""
     op, x, dtype = layer.node.op, layer.image(0), layer.node.output.dtype
-    assert isinstance(op, Softmax)
-    multiplier = int16_multiplier(op, layer.node.inputs[0].type)
-    exponentials = Int16Table(exponential_table(), "exponentials")
-    reciprocals = Int16Table(reciprocal_table(), "reciprocals")
+    assert isinstance(op, definition.Softmax)
+    multiplier = definition.int16_multiplier(op, layer.node.inputs[0].type)
+    exponentials = lookup_formula.Int16Table(definition.exponential_table(), "exponentials")
+    reciprocals = lookup_formula.Int16Table(definition.reciprocal_table(), "reciprocals")
 
     def in_range(value: te.Expr) -> te.Expr:
         return te.cast(DType.INT16, te.clamp(value, DType.INT16.min, DType.INT16.max))
@@ -213,9 +199,9 @@ def _log_softmax_float(layer: FormulaContext) -> None:
 def _log_softmax_int8(layer: FormulaContext) -> None:
     """Give x - max - log(sum of exp(x - max)) in Q5; output Q4 in int8, zero point 127."""
     x, dtype = layer.image(0), layer.node.output.dtype
-    params = log_softmax_params(layer.node.inputs[0].type)
+    params = definition.log_softmax_params(layer.node.inputs[0].type)
     table = te.constant(exponentials(params.multiplier, params.difference_min), "exponentials")
-    fraction_bits = 31 - DIFFERENCE_INTEGER_BITS - LOG_OUTPUT_INTEGER_BITS
+    fraction_bits = 31 - definition.DIFFERENCE_INTEGER_BITS - definition.LOG_OUTPUT_INTEGER_BITS
     # With a shift of 31 no difference but 0 counts, and 0 is 0 under any shift; TIR has no 2^31.
     accumulator = Accumulator.of(layer)
     to_q5 = params.multiplier._replace(shift=min(params.multiplier.shift, 30))
@@ -224,7 +210,7 @@ def _log_softmax_int8(layer: FormulaContext) -> None:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
         entry = looked_up(table, below(top, x.at(row, column, k)))
-        total = te.sum(accumulator.term(_ROUND(entry, SUM_INTEGER_BITS)), k)
+        total = te.sum(accumulator.term(_ROUND(entry, definition.SUM_INTEGER_BITS)), k)
         if accumulator.is_wide:
             total = te.cast(DType.INT32, te.minimum(total, DType.INT32.max))
         log_sum = te.bind("log_sum", _log_of_value_above_one(total))
@@ -244,17 +230,17 @@ def _log_of_value_above_one(value: te.Expr) -> te.Expr:
 
     See `operators.common.fixed_point.log_of_value_above_one`, of which this is the scalar form.
     """
-    accumulator_bits = DIFFERENCE_INTEGER_BITS + 1
+    accumulator_bits = definition.DIFFERENCE_INTEGER_BITS + 1
     exponent_shift = 31 - accumulator_bits
     quarter = 1 << (exponent_shift - 2)
     root_half = constant(math.sqrt(0.5))
 
     head = te.bind("headroom_a", _leading_zeros(value))
     r_a = _SHIFT(_MUL(_SHIFT(value, head - 1), root_half), 1)
-    power_a = _SHIFT(SUM_INTEGER_BITS - head, exponent_shift) + quarter
+    power_a = _SHIFT(definition.SUM_INTEGER_BITS - head, exponent_shift) + quarter
     head = te.bind("headroom_b", _leading_zeros(_MUL(value, root_half)) - 1)
     r_b = _SHIFT(value, head)
-    power_b = _SHIFT(SUM_INTEGER_BITS - head, exponent_shift) - quarter
+    power_b = _SHIFT(definition.SUM_INTEGER_BITS - head, exponent_shift) - quarter
 
     log_r = _log_of_normalised(te.bind("r", te.minimum(r_a, r_b)), accumulator_bits)
     power = te.maximum(power_a, power_b)
@@ -277,12 +263,12 @@ def _log_of_normalised(r: te.Expr, accumulator_bits: int) -> te.Expr:
     inner = q + constant(2 / root - root) + _MUL(constant(root / 20), square)
     denominator_minus_one = te.bind("denominator", _MUL(p, inner) + _MUL(constant(root / 4), q))
     scaled = _ROUND(numerator, accumulator_bits)
-    return _MUL(scaled, one_over_one_plus_x(denominator_minus_one))
+    return _MUL(scaled, fixed_point_formula.one_over_one_plus_x(denominator_minus_one))
 
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
     {
-        Softmax: Formula(softmax, 40),
-        LogSoftmax: Formula(log_softmax, 40),
+        definition.Softmax: Formula(softmax, 40),
+        definition.LogSoftmax: Formula(log_softmax, 40),
     }
 )

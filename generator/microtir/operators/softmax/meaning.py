@@ -10,8 +10,8 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.common import attributes, lookup_meaning
 from microtir.operators.common.arrays import Meaning, as_output, stored
-from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.fixed_point import (
     INT32_MAX,
     INT32_MIN,
@@ -26,7 +26,6 @@ from microtir.operators.common.fixed_point import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
-from microtir.operators.common.lookup_meaning import looked_up_int16
 from microtir.operators.softmax.definition import (
     DIFFERENCE_INTEGER_BITS,
     LOG_OUTPUT_INTEGER_BITS,
@@ -54,7 +53,7 @@ def softmax(op: Softmax, node: Node, x: Array) -> Array:
         return as_output(exponentials / total, output)
     if node.inputs[0].dtype is DType.INT16:
         return as_output(_softmax_of_int16(op, stored(x), node.inputs[0].type), output)
-    if op.rescaling is Rescaling.FLOAT32:
+    if op.rescaling is attributes.Rescaling.FLOAT32:
         return as_output(_softmax_in_float(op, stored(x), node.inputs[0].type, output), output)
     params = softmax_params(op, node.inputs[0].type)
     difference, exponentials, total = _exponentials(stored(x), params)
@@ -80,13 +79,13 @@ def _softmax_of_int16(op: Softmax, x: Ints, input_type: TensorType) -> Ints:
     low, high = DType.INT16.min, DType.INT16.max
     difference = x - x.max(axis=-1, keepdims=True)
     steps = multiply_by_quantized_multiplier(difference, *int16_multiplier(op, input_type))
-    powers = looked_up_int16(np.clip(steps + high, low, high), exponential_table())
+    powers = lookup_meaning.looked_up_int16(np.clip(steps + high, low, high), exponential_table())
     total = powers.sum(axis=-1, keepdims=True)
     headroom = count_leading_zeros(total)
     # The sum normalised to [1, 2) in Q16, less 1.5: what the table of reciprocals is asked.
     normalised = ((total << (headroom - 1)) + (1 << 13)) >> 14
     above = np.clip(normalised - (1 << 16) - (1 << 15), low, high)
-    scale = looked_up_int16(above, reciprocal_table())
+    scale = lookup_meaning.looked_up_int16(above, reciprocal_table())
     right = 31 - headroom
     return np.asarray(np.clip((powers * scale + (1 << (right - 1))) >> right, 0, high))
 

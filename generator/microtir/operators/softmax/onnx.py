@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
+from microtir.operators.common import onnx_parts, onnx_quantized
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import from_last, to_last
-from microtir.operators.common.onnx_quantized import between_integers
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
 
@@ -33,7 +32,7 @@ def _along(op: Operator) -> Callable[[OnnxNode], Tensor]:
             row = node.emit(Reshape(), x, shape=(1,))
             return node.emit(Reshape(), node.emit(op, row), shape=())
         axis = node.axis(node.integer("axis", -1), rank)
-        return from_last(node, node.emit(op, to_last(node, x, axis)), axis)
+        return onnx_parts.from_last(node, node.emit(op, onnx_parts.to_last(node, x, axis)), axis)
 
     return read
 
@@ -41,7 +40,7 @@ def _along(op: Operator) -> Callable[[OnnxNode], Tensor]:
 def qlinear_softmax(node: OnnxNode) -> Tensor:
     """Read com.microsoft's QLinearSoftmax, by the rules of the operator set that it names."""
     version = node.integer("opset", _OF_ONE_AXIS)
-    return between_integers(_along(Softmax()))(replace(node, version=version))
+    return onnx_quantized.between_integers(_along(Softmax()))(replace(node, version=version))
 
 
 ONNX_READERS = (

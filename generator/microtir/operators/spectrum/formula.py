@@ -14,16 +14,7 @@ from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
-from microtir.operators.spectrum.definition import (
-    AutoScale,
-    Energy,
-    Irfft,
-    Rfft,
-    half_twiddles,
-    numbers_of,
-    stages,
-    twiddles,
-)
+from microtir.operators.spectrum import definition as spectrum
 from microtir.operators.spectrum.stage_text import Lines, Pair, StageText
 from microtir.tir.ir import PrimFunc
 
@@ -33,7 +24,7 @@ def _in_order(out: Lines, count: int, source: str, target: str) -> None:
 
     `source` and `target` have `{at}` for a number and `{part}` for its part.
     """
-    digits = stages(count)
+    digits = spectrum.stages(count)
     depth = out.depth
     for number, (radix, _, _) in enumerate(digits):
         out.add(f"for d{number} in range(0, {radix}):")
@@ -48,7 +39,7 @@ def _in_order(out: Lines, count: int, source: str, target: str) -> None:
 
 def _all_stages(out: Lines, count: int, *, inverse: bool) -> None:
     """Write the loops of all stages, over the numbers y[row, 0] to y[row, count - 1]."""
-    for number, stage in reversed(list(enumerate(stages(count)))):
+    for number, stage in reversed(list(enumerate(spectrum.stages(count)))):
         block, turn = f"b{number}", f"k{number}"
         out.add(f"for {block} in range(0, {stage.blocks}):")
         out.depth += 1
@@ -64,8 +55,8 @@ def _tables(node: Node, count: int, *, inverse: bool) -> dict[str, Array]:
     """Return the factors of a transform, and those of the step before or behind it."""
     dtype = node.inputs[0].dtype
     return {
-        "factors": twiddles(count, dtype, inverse=inverse),
-        "halves": half_twiddles(count, dtype, inverse=inverse),
+        "factors": spectrum.twiddles(count, dtype, inverse=inverse),
+        "halves": spectrum.half_twiddles(count, dtype, inverse=inverse),
     }
 
 
@@ -89,10 +80,10 @@ def _halves(out: Lines, source: str, count: int) -> tuple[Pair, Pair, Pair]:
 def rfft(node: Node, name: str) -> PrimFunc:
     """Write SignalRfft."""
     op, x = node.op, node.inputs[0]
-    assert isinstance(op, Rfft)
+    assert isinstance(op, spectrum.Rfft)
     count, given = op.length // 2, x.shape[-1]
     rows = math.prod(x.shape[:-1])
-    out = Lines(numbers_of(x.dtype), 2)
+    out = Lines(spectrum.numbers_of(x.dtype), 2)
     sample = "x[row, ({at}) * 2 + {part}]"
     if given < op.length:
         zero = "float32(0.0)" if x.dtype.is_float else f"{x.dtype.value}(0)"
@@ -135,10 +126,10 @@ def _separated(out: Lines, count: int) -> None:
 def irfft(node: Node, name: str) -> PrimFunc:
     """Write SignalIrfft."""
     op, x = node.op, node.inputs[0]
-    assert isinstance(op, Irfft)
+    assert isinstance(op, spectrum.Irfft)
     count = op.length // 2
     rows = math.prod(x.shape[:-1])
-    out = Lines(numbers_of(x.dtype), 2)
+    out = Lines(spectrum.numbers_of(x.dtype), 2)
     _joined(out, count)
     _in_order(out, count, "work[{at}, {part}]", "y[row, {at}, {part}]")
     _all_stages(out, count, inverse=True)
@@ -171,7 +162,7 @@ def _joined(out: Lines, count: int) -> None:
 
 
 def _irfft_bytes(node: Node) -> int:
-    assert isinstance(node.op, Irfft)
+    assert isinstance(node.op, spectrum.Irfft)
     return node.op.length * node.inputs[0].dtype.bytes
 
 
@@ -202,7 +193,7 @@ def auto_scale(node: Node, name: str) -> PrimFunc:
 def energy(node: Node, name: str) -> PrimFunc:
     """Write SignalEnergy."""
     op, (size,) = node.op, node.outputs[0].shape
-    assert isinstance(op, Energy)
+    assert isinstance(op, spectrum.Energy)
     end = max(op.start, op.end)
     lines = []
     for low, high in ((0, op.start), (end, size)):
@@ -217,9 +208,9 @@ def energy(node: Node, name: str) -> PrimFunc:
 
 FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
     {
-        AutoScale: WrittenFunction(auto_scale),
-        Rfft: WrittenFunction(rfft),
-        Irfft: WrittenFunction(irfft, _irfft_bytes),
-        Energy: WrittenFunction(energy),
+        spectrum.AutoScale: WrittenFunction(auto_scale),
+        spectrum.Rfft: WrittenFunction(rfft),
+        spectrum.Irfft: WrittenFunction(irfft, _irfft_bytes),
+        spectrum.Energy: WrittenFunction(energy),
     }
 )

@@ -13,18 +13,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning
-from microtir.operators.spectrum.definition import (
-    AutoScale,
-    Energy,
-    Irfft,
-    Numbers,
-    Rfft,
-    Stage,
-    half_twiddles,
-    numbers_of,
-    stages,
-    twiddles,
-)
+from microtir.operators.spectrum import definition as spectrum
 
 
 class _Complex(NamedTuple):
@@ -42,7 +31,7 @@ class _Complex(NamedTuple):
 class _Arithmetic:
     """Sums wrap, as KISS FFT's do in the C of two's complement; products are rounded up at ties."""
 
-    numbers: Numbers
+    numbers: spectrum.Numbers
 
     @property
     def is_float(self) -> bool:
@@ -102,11 +91,11 @@ class _Transform:
     """
 
     def __init__(self, dtype: DType, count: int, *, inverse: bool) -> None:
-        self.math = _Arithmetic(numbers_of(dtype))
+        self.math = _Arithmetic(spectrum.numbers_of(dtype))
         self.count = count
         self.inverse = inverse
-        self.factors = self.complex(twiddles(count, dtype, inverse=inverse))
-        self.halves = self.complex(half_twiddles(count, dtype, inverse=inverse))
+        self.factors = self.complex(spectrum.twiddles(count, dtype, inverse=inverse))
+        self.halves = self.complex(spectrum.half_twiddles(count, dtype, inverse=inverse))
 
     def complex(self, pairs: Array) -> _Complex:
         """Return pairs along the last axis as complex numbers."""
@@ -116,14 +105,14 @@ class _Transform:
     def run(self, x: _Complex) -> _Complex:
         """Transform the last axis."""
         order = np.zeros(1, np.int64)
-        for radix, _, blocks in reversed(stages(self.count)):
+        for radix, _, blocks in reversed(spectrum.stages(self.count)):
             order = (np.arange(radix)[:, None] * blocks + order).reshape(-1)
         x = x.at((..., order))
-        for stage in reversed(stages(self.count)):
+        for stage in reversed(spectrum.stages(self.count)):
             x = self.stage(x, stage)
         return x
 
-    def stage(self, x: _Complex, stage: Stage) -> _Complex:
+    def stage(self, x: _Complex, stage: spectrum.Stage) -> _Complex:
         """Combine the groups of each block."""
         rows, m = len(x.re), self.math
         shape = (rows, stage.blocks, stage.radix, stage.size)
@@ -136,16 +125,16 @@ class _Transform:
             np.stack([part.im for part in made], axis=2).reshape(rows, -1),
         )
 
-    def factor(self, stage: Stage, q: int) -> _Complex:
+    def factor(self, stage: spectrum.Stage, q: int) -> _Complex:
         """Return the factors of a group."""
         return self.factors.at(np.arange(stage.size) * q * stage.blocks)
 
-    def radix_2(self, x: list[_Complex], stage: Stage) -> list[_Complex]:
+    def radix_2(self, x: list[_Complex], stage: spectrum.Stage) -> list[_Complex]:
         m = self.math
         t = m.product(x[1], self.factor(stage, 1))
         return [m.sum(x[0], t), m.difference(x[0], t)]
 
-    def radix_3(self, x: list[_Complex], stage: Stage) -> list[_Complex]:
+    def radix_3(self, x: list[_Complex], stage: spectrum.Stage) -> list[_Complex]:
         m = self.math
         third = self.factors.im[stage.blocks * stage.size]
         a, b = (m.product(x[q], self.factor(stage, q)) for q in (1, 2))
@@ -156,7 +145,7 @@ class _Transform:
         side = m.turned(_Complex(m.rounded(apart.re * third), m.rounded(apart.im * third)))
         return [m.sum(x[0], total), m.sum(middle, side), m.difference(middle, side)]
 
-    def radix_4(self, x: list[_Complex], stage: Stage) -> list[_Complex]:
+    def radix_4(self, x: list[_Complex], stage: spectrum.Stage) -> list[_Complex]:
         m = self.math
         a, b, c = (m.product(x[q], self.factor(stage, q)) for q in (1, 2, 3))
         low, high = m.difference(x[0], b), m.sum(x[0], b)
@@ -165,7 +154,7 @@ class _Transform:
         first, third = ends if self.inverse else ends[::-1]
         return [m.sum(high, total), first, m.difference(high, total), third]
 
-    def radix_5(self, x: list[_Complex], stage: Stage) -> list[_Complex]:
+    def radix_5(self, x: list[_Complex], stage: spectrum.Stage) -> list[_Complex]:
         m = self.math
         ya, yb = (self.factors.at(stage.blocks * q * stage.size) for q in (1, 2))
         s = [m.product(x[q], self.factor(stage, q)) for q in (1, 2, 3, 4)]
@@ -190,7 +179,7 @@ class _Transform:
         return [made[q] for q in range(5)]
 
 
-def rfft(op: Rfft, node: Node, x: Array) -> Array:
+def rfft(op: spectrum.Rfft, node: Node, x: Array) -> Array:
     """Compute SignalRfft."""
     half, dtype = op.length // 2, node.inputs[0].dtype
     transform = _Transform(dtype, half, inverse=False)
@@ -214,7 +203,7 @@ def rfft(op: Rfft, node: Node, x: Array) -> Array:
     return m.wrapped(result).astype(x.dtype).reshape(node.output.shape)
 
 
-def irfft(op: Irfft, node: Node, x: Array) -> Array:
+def irfft(op: spectrum.Irfft, node: Node, x: Array) -> Array:
     """Compute SignalIrfft."""
     half, dtype = op.length // 2, node.inputs[0].dtype
     transform = _Transform(dtype, half, inverse=True)
@@ -239,7 +228,7 @@ def irfft(op: Irfft, node: Node, x: Array) -> Array:
     return samples.astype(x.dtype).reshape(node.output.shape)
 
 
-def auto_scale(_op: AutoScale, _node: Node, x: Array) -> tuple[Array, Array]:
+def auto_scale(_op: spectrum.AutoScale, _node: Node, x: Array) -> tuple[Array, Array]:
     """Compute SignalFftAutoScale: the loudest sample is found in int16, where 32768 wraps."""
     loudest = 0
     for value in map(int, x):
@@ -252,7 +241,7 @@ def auto_scale(_op: AutoScale, _node: Node, x: Array) -> tuple[Array, Array]:
     return scaled, np.array(bits, np.int32)
 
 
-def energy(op: Energy, node: Node, x: Array) -> Array:
+def energy(op: spectrum.Energy, node: Node, x: Array) -> Array:
     """Compute SignalEnergy."""
     parts = x.astype(np.int64).reshape(-1, 2)
     result = np.zeros(node.output.shape, np.uint32)
@@ -262,5 +251,10 @@ def energy(op: Energy, node: Node, x: Array) -> Array:
 
 
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {AutoScale: auto_scale, Rfft: rfft, Irfft: irfft, Energy: energy}
+    {
+        spectrum.AutoScale: auto_scale,
+        spectrum.Rfft: rfft,
+        spectrum.Irfft: irfft,
+        spectrum.Energy: energy,
+    }
 )

@@ -8,10 +8,8 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.images import by_first_axis
-from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common import images, quantization, types
 from microtir.operators.common.shapes import Shape, input_shape, require
-from microtir.operators.common.types import equal_types
 from microtir.operators.definition import Definition
 
 
@@ -65,19 +63,19 @@ def _coupling(node: Node) -> tuple[Shape, ...]:
 DEFINITIONS = (
     Definition(
         SquaredDistances,
-        types=equal_types(DType.FLOAT32),
-        quantization=UNUSED,
+        types=types.equal_types(DType.FLOAT32),
+        quantization=quantization.UNUSED,
         shapes=_distances,
         inputs=(2, 2),
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
         terms=lambda node: node.inputs[0].shape[1],
         macs=lambda node: node.inputs[0].shape[1] * node.output.type.elements,
     ),
     Definition(
         PairwiseCoupling,
-        types=equal_types(DType.FLOAT32),
-        quantization=UNUSED,
+        types=types.equal_types(DType.FLOAT32),
+        quantization=quantization.UNUSED,
         shapes=_coupling,
-        one_image=by_first_axis,
+        one_image=images.by_first_axis,
     ),
 )

@@ -11,23 +11,13 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.formula import (
-    Formula,
-    FormulaContext,
-    WrittenFunction,
-    whole,
-)
+from microtir.operators.common import formula as common_formula
 from microtir.operators.common.written_function import written_function
-from microtir.operators.support_vectors.definition import (
-    MOST_TURNS,
-    TOLERANCE,
-    PairwiseCoupling,
-    SquaredDistances,
-)
+from microtir.operators.support_vectors import definition as support_vectors
 from microtir.tir.ir import PrimFunc
 
 
-def squared_distances(layer: FormulaContext) -> None:
+def squared_distances(layer: common_formula.FormulaContext) -> None:
     """Emit the sum of squared differences of each two rows."""
     x, vectors = layer.whole(0), layer.whole(1)
     features = layer.node.inputs[0].shape[1]
@@ -46,16 +36,16 @@ def pairwise_coupling(node: Node, name: str) -> PrimFunc:
     Behind the matrix `q` lie its product with the probabilities, and these.
     """
     op, rows = node.op, node.output.shape[0]
-    assert isinstance(op, PairwiseCoupling)
+    assert isinstance(op, support_vectors.PairwiseCoupling)
     classes, pairs = op.classes, node.inputs[0].shape[1]
     numbers = {
         "k": classes,
         "p": classes + 1,
         "pairs": pairs,
         "share": repr(float(np.float32(1 / classes))),
-        "enough": repr(float(np.float32(TOLERANCE / classes))),
+        "enough": repr(float(np.float32(support_vectors.TOLERANCE / classes))),
     }
-    body = (_PREPARED + _TURNS).format(turns=MOST_TURNS, **numbers)
+    body = (_PREPARED + _TURNS).format(turns=support_vectors.MOST_TURNS, **numbers)
     lines = [f"  for row in range(0, {rows}):"]
     lines += [f"    {line}" for line in body.splitlines() if line]
     shape = (classes + 2, classes)
@@ -121,9 +111,15 @@ def _scratch_bytes(node: Node) -> int:
     return (classes + 2) * classes * DType.FLOAT32.bytes
 
 
-FORMULAS: Mapping[type[Operator], Formula | WrittenFunction] = MappingProxyType(
-    {
-        SquaredDistances: Formula(squared_distances, 9, whole),
-        PairwiseCoupling: WrittenFunction(pairwise_coupling, _scratch_bytes),
-    }
+FORMULAS: Mapping[type[Operator], common_formula.Formula | common_formula.WrittenFunction] = (
+    MappingProxyType(
+        {
+            support_vectors.SquaredDistances: common_formula.Formula(
+                squared_distances, 9, common_formula.whole
+            ),
+            support_vectors.PairwiseCoupling: common_formula.WrittenFunction(
+                pairwise_coupling, _scratch_bytes
+            ),
+        }
+    )
 )

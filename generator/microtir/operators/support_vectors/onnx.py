@@ -11,31 +11,9 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.activations.definition import Logistic, Tanh
 from microtir.operators.arithmetic.definition import Mul, Pow
-from microtir.operators.common.onnx_arithmetic import (
-    add,
-    choose,
-    greater,
-    least,
-    most,
-    mul,
-)
-from microtir.operators.common.onnx_ml import (
-    ML,
-    PostTransform,
-    best_label,
-    binary_label,
-    both_classes,
-    class_labels,
-    floats,
-    labelled,
-    post_transform,
-    rows_of,
-    transformed,
-    with_named_labels,
-)
+from microtir.operators.common import onnx_arithmetic, onnx_ml, onnx_types
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along, int32s, joined
-from microtir.operators.common.onnx_types import cast
 from microtir.operators.conditions.definition import GreaterEqual
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
@@ -70,11 +48,11 @@ class Machine:
         node, kind = self.node, self.kind
         if kind is Similarity.RBF:
             far = node.emit(SquaredDistances(), self.x, node.constant(self.vectors))
-            return node.emit(Exp(), mul(node, far, -self.gamma))
+            return node.emit(Exp(), onnx_arithmetic.mul(node, far, -self.gamma))
         if kind is Similarity.LINEAR:
             return _layer(node, self.x, self.vectors)
         found = _layer(node, self.x, np.float32(self.gamma) * self.vectors)
-        found = add(node, found, self.start) if self.start else found
+        found = onnx_arithmetic.add(node, found, self.start) if self.start else found
         return node.emit(Tanh(), found) if kind is Similarity.SIGMOID else self._power(found)
 
     def _power(self, base: Tensor) -> Tensor:
@@ -107,13 +85,13 @@ def _machine(node: OnnxNode, count: int) -> Machine:
     word, names = node.word("kernel_type", "LINEAR"), [each.value for each in Similarity]
     if word not in names:
         raise node.malformed(f"the attribute 'kernel_type' is {word!r}", ", ".join(names))
-    kind, given = Similarity(word), floats(node, "kernel_params")
+    kind, given = Similarity(word), onnx_ml.floats(node, "kernel_params")
     if given.size != 3 and (given.size or kind is not Similarity.LINEAR):
         raise node.malformed(
             f"the attribute 'kernel_params' has {given.size} numbers", "gamma, coef0 and degree"
         )
     gamma, start, degree = given.tolist() or (0.0, 0.0, 0.0)
-    x, vectors = rows_of(node), floats(node, "support_vectors")
+    x, vectors = onnx_ml.rows_of(node), onnx_ml.floats(node, "support_vectors")
     features = x.shape[1]
     if vectors.size != count * features:
         raise node.malformed(
@@ -126,7 +104,7 @@ def _machine(node: OnnxNode, count: int) -> Machine:
 
 def _of_size(node: OnnxNode, name: str, count: int) -> Array:
     """Return an attribute of `count` floats."""
-    values = floats(node, name)
+    values = onnx_ml.floats(node, name)
     if values.size != count:
         raise node.malformed(f"the attribute '{name}' has {values.size} numbers", f"{count}")
     return values
@@ -134,7 +112,7 @@ def _of_size(node: OnnxNode, name: str, count: int) -> Array:
 
 def _only_start(node: OnnxNode) -> Array:
     """Return the only number that scores without support vectors begin with."""
-    values = floats(node, "rho")
+    values = onnx_ml.floats(node, "rho")
     if not values.size:
         raise node.malformed("the attribute 'rho' has 0 numbers", "1")
     if len(set(values.tolist())) > 1:
@@ -148,8 +126,8 @@ def _only_start(node: OnnxNode) -> Array:
 
 def svm_regressor(node: OnnxNode) -> Tensor:
     """Read SVMRegressor; of one class it says whether a row belongs to it, 1 or -1."""
-    count, transform = node.integer("n_supports", 0), post_transform(node)
-    if transform is not PostTransform.NONE:
+    count, transform = node.integer("n_supports", 0), onnx_ml.post_transform(node)
+    if transform is not onnx_ml.PostTransform.NONE:
         raise node.unsupported(
             f"it transforms its result by {transform.value}, which onnxruntime leaves out", "NONE",
             "export with post_transform NONE, and the transform behind it",
@@ -161,18 +139,18 @@ def svm_regressor(node: OnnxNode) -> Tensor:
         machine = _machine(node, count)
         found = machine.sums(_of_size(node, "coefficients", count).reshape(1, count), start)
     else:
-        x = rows_of(node)
+        x = onnx_ml.rows_of(node)
         weights = _of_size(node, "coefficients", x.shape[1]).reshape(1, -1)
         found = _layer(node, x, weights, start)
     if not node.integer("one_class", 0):
         return found
     inside, outside = (node.constant(np.full(found.shape, end, np.float32)) for end in (1.0, -1.0))
-    return choose(node, greater(node, found, 0.0), inside, outside)
+    return onnx_arithmetic.choose(node, onnx_arithmetic.greater(node, found, 0.0), inside, outside)
 
 
 def svm_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
     """Read SVMClassifier: classes compete in pairs, or have a score each."""
-    labels, transform = class_labels(node, "classlabels_ints"), post_transform(node)
+    labels, transform = onnx_ml.class_labels(node, "classlabels_ints"), onnx_ml.post_transform(node)
     if len(labels) < 2:
         raise node.malformed(f"{len(labels)} labels", "2 or more")
     counts = node.list_of_integers("vectors_per_class", ())
@@ -186,31 +164,35 @@ def svm_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
     scores = _pair_scores(node, counts)
     label = _voted(node, scores, labels)
     if node.has("prob_a") or node.has("prob_b"):
-        return label, transformed(node, _probabilities(node, scores, len(labels)), transform)
+        return label, onnx_ml.transformed(
+            node, _probabilities(node, scores, len(labels)), transform
+        )
     if len(labels) > 2:
-        return label, transformed(node, scores, transform)
+        return label, onnx_ml.transformed(node, scores, transform)
     return label, _of_one_pair(node, scores, transform)
 
 
 def _linear(
-    node: OnnxNode, labels: tuple[int, ...], transform: PostTransform
+    node: OnnxNode, labels: tuple[int, ...], transform: onnx_ml.PostTransform
 ) -> tuple[Tensor, Tensor]:
     """Emit a score for each class; onnxruntime prefers the second of two that is above a limit."""
-    x, start = rows_of(node), _only_start(node)
+    x, start = onnx_ml.rows_of(node), _only_start(node)
     weights = _of_size(node, "coefficients", len(labels) * x.shape[1]).reshape(len(labels), -1)
     scores = _layer(node, x, weights, np.repeat(start, len(labels)))
-    results = transformed(node, scores, transform)
+    results = onnx_ml.transformed(node, scores, transform)
     if len(labels) > 2 or node.has("prob_a"):
-        return best_label(node, scores, labels), results
+        return onnx_ml.best_label(node, scores, labels), results
     largest = node.emit(ReduceMax((1,)), scores)
     if weights.min() >= 0:
         limit = node.scalar_like(0.5, largest)
         is_second = node.emit(GreaterEqual(), largest, limit, dtype=DType.BOOL)
     else:
-        is_second = greater(node, largest, 0.0)
+        is_second = onnx_arithmetic.greater(node, largest, 0.0)
     first = node.emit(ArgMax(1), scores, dtype=DType.INT64)
     one = node.constant(np.full(first.shape, 1, np.int64))
-    return labelled(node, choose(node, is_second, one, first), labels), results
+    return onnx_ml.labelled(
+        node, onnx_arithmetic.choose(node, is_second, one, first), labels
+    ), results
 
 
 def _pairs(classes: int) -> list[tuple[int, int]]:
@@ -255,21 +237,21 @@ def _pair_scores(node: OnnxNode, counts: tuple[int, ...]) -> Tensor:
     halves = [
         node.emit(Gather(1), of_classes, int32s(node, np.array(at))) for at in (first, second)
     ]
-    return add(node, add(node, *halves), node.constant(start))
+    return onnx_arithmetic.add(node, onnx_arithmetic.add(node, *halves), node.constant(start))
 
 
 def _voted(node: OnnxNode, scores: Tensor, labels: tuple[int, ...]) -> Tensor:
     """Return the label of the class that wins most pairs, of equal ones the first."""
     if len(labels) == 2:
-        return binary_label(node, scores, 0.0, (labels[1], labels[0]))
+        return onnx_ml.binary_label(node, scores, 0.0, (labels[1], labels[0]))
     pairs = _pairs(len(labels))
     # What a pair's first class wins counts for it, and is what the second one does not win.
     weights = np.zeros((len(labels), len(pairs)), np.float32)
     for number, (i, j) in enumerate(pairs):
         weights[i, number], weights[j, number] = 1.0, -1.0
-    wins = cast(node, greater(node, scores, 0.0), DType.FLOAT32)
+    wins = onnx_types.cast(node, onnx_arithmetic.greater(node, scores, 0.0), DType.FLOAT32)
     start = np.arange(len(labels), dtype=np.float32)
-    return best_label(node, _layer(node, wins, weights, start), labels)
+    return onnx_ml.best_label(node, _layer(node, wins, weights, start), labels)
 
 
 _NEAREST = 1e-7  # to 0 and 1, of the probability of a class among two
@@ -278,24 +260,30 @@ _NEAREST = 1e-7  # to 0 and 1, of the probability of a class among two
 def _probabilities(node: OnnxNode, scores: Tensor, classes: int) -> Tensor:
     """Emit Platt's probabilities of pairs, and of all classes from them."""
     slope, offset = (_of_size(node, name, scores.shape[1]) for name in ("prob_a", "prob_b"))
-    odds = add(node, mul(node, scores, node.constant(-slope)), node.constant(-offset))
+    odds = onnx_arithmetic.add(
+        node, onnx_arithmetic.mul(node, scores, node.constant(-slope)), node.constant(-offset)
+    )
     shares = node.emit(Logistic(), odds)
-    inside = least(node, most(node, shares, _NEAREST), float(np.float32(1) - np.float32(_NEAREST)))
+    inside = onnx_arithmetic.least(
+        node,
+        onnx_arithmetic.most(node, shares, _NEAREST),
+        float(np.float32(1) - np.float32(_NEAREST)),
+    )
     return node.emit(PairwiseCoupling(classes), inside, shape=(scores.shape[0], classes))
 
 
-def _of_one_pair(node: OnnxNode, score: Tensor, transform: PostTransform) -> Tensor:
+def _of_one_pair(node: OnnxNode, score: Tensor, transform: onnx_ml.PostTransform) -> Tensor:
     """Return the scores of two classes as onnxruntime has them; a softmax of one is none."""
-    if transform is PostTransform.PROBIT:
+    if transform is onnx_ml.PostTransform.PROBIT:
         raise node.unsupported(
             "it transforms the only score of two classes by PROBIT, which onnxruntime does for one"
             " of both",
             "another transform, or probabilities", "export with post_transform NONE",
         )  # fmt: skip
-    if transform in (PostTransform.NONE, PostTransform.LOGISTIC):
+    if transform in (onnx_ml.PostTransform.NONE, onnx_ml.PostTransform.LOGISTIC):
         opposite = joined(node, (node.emit(Neg(), score), score), 1)
-        return transformed(node, opposite, transform)
-    return both_classes(node, score)
+        return onnx_ml.transformed(node, opposite, transform)
+    return onnx_ml.both_classes(node, score)
 
 
 _ATTRIBUTES = (
@@ -307,17 +295,17 @@ ONNX_READERS = (
         "SVMRegressor",
         svm_regressor,
         attributes=(*_ATTRIBUTES, "n_supports", "one_class"),
-        domain=ML,
+        domain=onnx_ml.ML,
     ),
     OnnxReader(
         "SVMClassifier",
-        with_named_labels(svm_classifier),
+        onnx_ml.with_named_labels(svm_classifier),
         attributes=(
             *_ATTRIBUTES, "classlabels_ints", "classlabels_strings", "prob_a", "prob_b",
             "vectors_per_class",
         ),
         outputs=2,
-        domain=ML,
+        domain=onnx_ml.ML,
     ),
 )  # fmt: skip
 """Support vector machines in ONNX."""

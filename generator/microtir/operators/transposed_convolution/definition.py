@@ -8,9 +8,7 @@ from typing import ClassVar
 
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.linear import LinearParams, linear_params
-from microtir.operators.common.multiplier import per_channel_multipliers
+from microtir.operators.common import attributes, linear, multiplier
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require
 from microtir.operators.common.types import WEIGHTED_TRANSPOSED
 from microtir.operators.definition import weighted
@@ -28,15 +26,15 @@ class TransposeConv(Operator):
     name: ClassVar[str] = "transpose_conv"
     strides: tuple[int, int] = (1, 1)  # rows, columns
     before: tuple[int, int] = (0, 0)
-    activation: Activation = Activation.NONE
+    activation: attributes.Activation = attributes.Activation.NONE
 
 
 def transpose_conv_params(
     op: TransposeConv, image: TensorType, weights: TensorType, output: TensorType
-) -> LinearParams:
+) -> linear.LinearParams:
     """Derive the parameters of an integer transposed convolution, from scales in double."""
-    multipliers = per_channel_multipliers(image, weights, output)
-    return linear_params(op.activation, image, output, multipliers)
+    multipliers = multiplier.per_channel_multipliers(image, weights, output)
+    return linear.linear_params(op.activation, image, output, multipliers)
 
 
 def _shape(node: Node) -> tuple[Shape, ...]:

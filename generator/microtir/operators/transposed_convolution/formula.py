@@ -12,10 +12,7 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.formula import Elements, Formula, FormulaContext, whole
 from microtir.operators.common.weighted import WeightedArithmetic, stored_weights
-from microtir.operators.transposed_convolution.definition import (
-    TransposeConv,
-    transpose_conv_params,
-)
+from microtir.operators.transposed_convolution import definition as transposed_convolution
 
 _Position = tuple[te.Expr, te.Expr, te.Expr, te.Expr]
 
@@ -43,7 +40,7 @@ class _Axis:
 
 def _axes(node: Node) -> tuple[_Axis, _Axis]:
     op, image, weights = node.op, node.inputs[0].shape, node.inputs[1].shape
-    assert isinstance(op, TransposeConv)
+    assert isinstance(op, transposed_convolution.TransposeConv)
     rows, columns = (
         _Axis(op.strides[axis], op.before[axis], weights[axis + 1], image[axis + 1])
         for axis in (0, 1)
@@ -78,9 +75,9 @@ def transpose_conv(layer: FormulaContext) -> None:
 
 def _emit_integers(layer: FormulaContext) -> None:
     node, op = layer.node, layer.node.op
-    assert isinstance(op, TransposeConv)
+    assert isinstance(op, transposed_convolution.TransposeConv)
     image, weights = (tensor.type for tensor in node.inputs[:2])
-    params = transpose_conv_params(op, image, weights, node.output.type)
+    params = transposed_convolution.transpose_conv_params(op, image, weights, node.output.type)
     arithmetic = WeightedArithmetic.of(layer, params, None)
     kept = stored_weights(layer)
 
@@ -94,7 +91,7 @@ def _emit_integers(layer: FormulaContext) -> None:
 
 def _emit_float(layer: FormulaContext) -> None:
     op, bias = layer.node.op, layer.bias
-    assert isinstance(op, TransposeConv)
+    assert isinstance(op, transposed_convolution.TransposeConv)
 
     def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
         total = _sum(layer, (n, row, col, ch), lambda x, w: x * w, 0.0, layer.weights)
@@ -112,5 +109,5 @@ def _cost(node: Node) -> int:
 
 
 FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {TransposeConv: Formula(transpose_conv, _cost, whole)}
+    {transposed_convolution.TransposeConv: Formula(transpose_conv, _cost, whole)}
 )

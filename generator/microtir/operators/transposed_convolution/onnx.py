@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from microtir.graph.ir import Array, Tensor
-from microtir.operators.common.onnx_layers import with_bias
+from microtir.operators.common import onnx_layers, onnx_operands, onnx_parts
 from microtir.operators.common.onnx_layout import channels_first, channels_last
-from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import along, padded, reshaped
 from microtir.operators.convolution_3d.definition import Conv3D
 from microtir.operators.transposed_convolution.definition import TransposeConv
 
 
-def conv_transpose(node: OnnxNode) -> Tensor:
+def conv_transpose(node: onnx_operands.OnnxNode) -> Tensor:
     """Read ConvTranspose: image (N, C, ...), weights (C, O / group, ...), optional bias."""
     image = node.input(0)
     stored = node.known(1, "the weights")
@@ -37,11 +35,11 @@ def conv_transpose(node: OnnxNode) -> Tensor:
     op = TransposeConv((strides[0], strides[1]), (before[0], before[1]))
     shape = (image.shape[0], *extents, weights.shape[1])
     seen, laid = channels_last(node, image), _laid_out(node, weights)
-    return channels_first(node, with_bias(node, op, seen, laid, shape), rank)
+    return channels_first(node, onnx_layers.with_bias(node, op, seen, laid, shape), rank)
 
 
 def _of_volumes(
-    node: OnnxNode,
+    node: onnx_operands.OnnxNode,
     weights: Array,
     strides: tuple[int, ...],
     before: tuple[int, ...],
@@ -63,18 +61,18 @@ def _of_volumes(
     (d0, h0, w0), (d1, h1, w1) = first, last
     op = Conv3D(before=(d0, h0, w0), after=(d1, h1, w1))
     flipped = np.moveaxis(weights[:, :, ::-1, ::-1, ::-1], (0, 1), (3, 4))
-    return channels_first(node, with_bias(node, op, volume, node.constant(flipped)), 5)
+    return channels_first(node, onnx_layers.with_bias(node, op, volume, node.constant(flipped)), 5)
 
 
-def _with_gaps(node: OnnxNode, x: Tensor, axis: int, stride: int) -> Tensor:
+def _with_gaps(node: onnx_operands.OnnxNode, x: Tensor, axis: int, stride: int) -> Tensor:
     """Return a tensor with zeros between neighbours along an axis, as many as a stride leaves."""
     if stride == 1:
         return x
     before, size, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    column = reshaped(node, x, *before, size, 1, *behind)
-    spaced = padded(node, column, axis + 1, 0, stride - 1)
-    row = reshaped(node, spaced, *before, size * stride, *behind)
-    return along(node, row, axis, 0, (size - 1) * stride + 1)
+    column = onnx_parts.reshaped(node, x, *before, size, 1, *behind)
+    spaced = onnx_parts.padded(node, column, axis + 1, 0, stride - 1)
+    row = onnx_parts.reshaped(node, spaced, *before, size * stride, *behind)
+    return onnx_parts.along(node, row, axis, 0, (size - 1) * stride + 1)
 
 
 def _spread(weights: Array, dilations: tuple[int, ...]) -> Array:
@@ -99,13 +97,13 @@ def _dense(weights: Array, groups: int) -> Array:
     return dense
 
 
-def _laid_out(node: OnnxNode, weights: Array) -> Tensor:
+def _laid_out(node: onnx_operands.OnnxNode, weights: Array) -> Tensor:
     """Return weights (C, O, ...) as (O, KH, KW, C)."""
     return channels_last(node, node.constant(np.moveaxis(weights, 1, 0)))
 
 
 def _placed(
-    node: OnnxNode, sizes: tuple[int, ...], taps: tuple[int, ...]
+    node: onnx_operands.OnnxNode, sizes: tuple[int, ...], taps: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Return strides, what is cut off before each axis, and the extents of the output."""
     rank = len(sizes)
@@ -141,7 +139,7 @@ def _placed(
 
 
 ONNX_READERS = (
-    OnnxReader(
+    onnx_operands.OnnxReader(
         "ConvTranspose",
         conv_transpose,
         (2, 3),

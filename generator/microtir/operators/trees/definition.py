@@ -9,9 +9,8 @@ from typing import ClassVar
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common import quantization, types
 from microtir.operators.common.shapes import Shape, input_shape, require
-from microtir.operators.common.types import TypeRule, TypeSignature
 from microtir.operators.definition import Definition
 
 
@@ -84,14 +83,14 @@ FEATURES = (_F32, *(dtype for dtype in DType if dtype.is_int and dtype is not DT
 """The types of features and thresholds."""
 
 
-def _signature(x: DType, index: DType, more: int) -> TypeSignature:
-    return TypeSignature((x, index, x, index, index, _F32, *(index,) * more), _F32)
+def _signature(x: DType, index: DType, more: int) -> types.TypeSignature:
+    return types.TypeSignature((x, index, x, index, index, _F32, *(index,) * more), _F32)
 
 
 DEFINITIONS = (
     Definition(
         TreeEnsemble,
-        types=TypeRule(
+        types=types.TypeRule(
             tuple(
                 _signature(x, index, more)
                 for x in FEATURES
@@ -99,7 +98,7 @@ DEFINITIONS = (
                 for index in (DType.INT16, DType.INT32)
             )
         ),
-        quantization=UNUSED,
+        quantization=quantization.UNUSED,
         shapes=_shapes,
         inputs=(6, 8),
     ),

@@ -9,22 +9,9 @@ import numpy as np
 from microtir.errors import ExportProblem, UnsupportedModelError
 from microtir.graph.ir import Tensor
 from microtir.operators.activations.definition import Logistic
-from microtir.operators.common.onnx_arithmetic import add
-from microtir.operators.common.onnx_ml import (
-    ML,
-    PostTransform,
-    best_label,
-    binary_label,
-    both_classes,
-    class_labels,
-    post_transform,
-    rows_of,
-    transformed,
-    transformed_targets,
-    with_named_labels,
-)
+from microtir.operators.common import onnx_arithmetic, onnx_ml, onnx_parts
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
-from microtir.operators.common.onnx_parts import joined
+from microtir.operators.trees import onnx_doubles, onnx_positions
 from microtir.operators.trees.forest import (
     LEAF,
     Branch,
@@ -32,8 +19,6 @@ from microtir.operators.trees.forest import (
     Leaf,
     Question,
 )
-from microtir.operators.trees.onnx_doubles import keeps_labels
-from microtir.operators.trees.onnx_positions import ATTRIBUTES, tree_ensemble
 from microtir.operators.trees.onnx_scores import AGGREGATES, Forest, ensemble, of_count
 from microtir.operators.unary.definition import Neg
 
@@ -139,18 +124,18 @@ def _scores(
     if aggregate not in AGGREGATES:
         legal = ", ".join(AGGREGATES)
         raise node.malformed(f"the attribute 'aggregate_function' is {aggregate!r}", legal)
-    x = rows_of(node)
+    x = onnx_ml.rows_of(node)
     items, roots = _items(node, prefix, targets, x.shape[1])
     added = _numbers(node, "base_values", ())
     doubles = next((name for name in _SUMMED if prefix == "class" and node.has(name)), None)
-    if doubles and not keeps_labels(items, len(roots), added, targets, threshold):
+    if doubles and not onnx_doubles.keeps_labels(items, len(roots), added, targets, threshold):
         raise _unlike_doubles(node, doubles)
     base = np.array(added, np.float32)
     needs_all = prefix == "class" and not base.size
     scores = ensemble(node, x, Forest(items, roots, targets), aggregate, needs_all=needs_all)
     if base.size not in (0, targets):
         raise node.malformed(f"{base.size} base values for {targets} targets", f"{targets}")
-    return add(node, scores, node.constant(base)) if base.size else scores
+    return onnx_arithmetic.add(node, scores, node.constant(base)) if base.size else scores
 
 
 def tree_ensemble_regressor(node: OnnxNode) -> Tensor:
@@ -159,17 +144,22 @@ def tree_ensemble_regressor(node: OnnxNode) -> Tensor:
     if targets < 1:
         raise node.malformed(f"the attribute 'n_targets' is {targets}", "1 or more")
     scores = _scores(node, "target", targets, node.word("aggregate_function", "SUM"))
-    return transformed_targets(node, scores, post_transform(node))
+    return onnx_ml.transformed_targets(node, scores, onnx_ml.post_transform(node))
 
 
 def tree_ensemble_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
     """Read TreeEnsembleClassifier; numbers for the first class only speak of two."""
-    labels, transform = class_labels(node, "classlabels_int64s"), post_transform(node)
+    labels, transform = (
+        onnx_ml.class_labels(node, "classlabels_int64s"),
+        onnx_ml.post_transform(node),
+    )
     if len(labels) < 2:
         raise node.malformed(f"{len(labels)} labels", "2 or more")
     if len(labels) > 2:
         scores = _scores(node, "class", len(labels))
-        return best_label(node, scores, labels), transformed(node, scores, transform)
+        return onnx_ml.best_label(node, scores, labels), onnx_ml.transformed(
+            node, scores, transform
+        )
     if set(node.list_of_integers("class_ids")) != {0}:
         raise node.unsupported(
             "its leaves have numbers for the second of two classes, of which ONNX and onnxruntime"
@@ -181,14 +171,14 @@ def tree_ensemble_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
 
 
 def _of_one_score(
-    node: OnnxNode, labels: tuple[int, int], transform: PostTransform
+    node: OnnxNode, labels: tuple[int, int], transform: onnx_ml.PostTransform
 ) -> tuple[Tensor, Tensor]:
     """Return the label and the scores of two classes, as onnxruntime has them.
 
     If no leaf has a number below 0 the only score is the probability of the second class, else it
     is above 0 for the second.
     """
-    if transform is PostTransform.PROBIT:
+    if transform is onnx_ml.PostTransform.PROBIT:
         raise node.unsupported(
             "it transforms the only score of two classes by PROBIT",
             "another transform, or a score for each class", "export with post_transform NONE",
@@ -196,11 +186,11 @@ def _of_one_score(
     is_share = min(_numbers(node, "class_weights"), default=0.0) >= 0
     threshold = 0.5 if is_share else 0.0
     score = _scores(node, "class", 1, threshold=threshold)
-    label = binary_label(node, score, threshold, labels)
-    opposite = joined(node, (node.emit(Neg(), score), score), 1)
-    if transform is PostTransform.LOGISTIC:
+    label = onnx_ml.binary_label(node, score, threshold, labels)
+    opposite = onnx_parts.joined(node, (node.emit(Neg(), score), score), 1)
+    if transform is onnx_ml.PostTransform.LOGISTIC:
         return label, node.emit(Logistic(), opposite)
-    return label, both_classes(node, score) if is_share else opposite
+    return label, onnx_ml.both_classes(node, score) if is_share else opposite
 
 
 _SUMMED = ("base_values_as_tensor", "class_weights_as_tensor")  # which labels follow from
@@ -237,20 +227,20 @@ ONNX_READERS = (
         "TreeEnsembleRegressor",
         tree_ensemble_regressor,
         attributes=(*_attributes("target"), "aggregate_function", "n_targets"),
-        domain=ML,
+        domain=onnx_ml.ML,
     ),
     OnnxReader(
         "TreeEnsemble",
-        tree_ensemble,
-        attributes=ATTRIBUTES,
-        domain=ML,
+        onnx_positions.tree_ensemble,
+        attributes=onnx_positions.ATTRIBUTES,
+        domain=onnx_ml.ML,
         since=5,
     ),
     OnnxReader(
         "TreeEnsembleClassifier",
-        with_named_labels(tree_ensemble_classifier),
+        onnx_ml.with_named_labels(tree_ensemble_classifier),
         attributes=(*_attributes("class"), "classlabels_int64s", "classlabels_strings"),
         outputs=2,
-        domain=ML,
+        domain=onnx_ml.ML,
     ),
 )

@@ -12,13 +12,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common.lookup import (
-    Affine,
-    Floats,
-    RealFunction,
-    c_leaves_undefined,
-    table_of_int16,
-)
+from microtir.operators.common import lookup, problem, types
 from microtir.operators.common.multiplier import (
     MAX_INT16_SHIFT,
     MAX_SHIFT,
@@ -27,8 +21,6 @@ from microtir.operators.common.multiplier import (
     quantize_multiplier,
     quantized_ratio,
 )
-from microtir.operators.common.problem import Problem
-from microtir.operators.common.types import QUANTISED
 from microtir.tir.ir import Array
 
 
@@ -167,7 +159,7 @@ def rsqrt_params(input_type: TensorType, output: TensorType) -> RsqrtParams:
     return RsqrtParams(x.zero_point, y.zero_point, taken)
 
 
-def real_function(op: Exp | Log, output: TensorType) -> RealFunction:
+def real_function(op: Exp | Log, output: TensorType) -> lookup.RealFunction:
     """Return what the table of an integer EXP or LOG holds, given and giving real numbers.
 
     Where there is no logarithm it is the least number that the output can hold.
@@ -175,10 +167,10 @@ def real_function(op: Exp | Log, output: TensorType) -> RealFunction:
     quant = output.quant
     least = np.float32(output.dtype.min - quant.zero_point) * np.float32(quant.scale)
 
-    def exp(x: Floats) -> Array:
+    def exp(x: lookup.Floats) -> Array:
         return np.asarray(np.exp(x.astype(np.float64)))
 
-    def log(x: Floats) -> Array:
+    def log(x: lookup.Floats) -> Array:
         positive = x > 0
         return np.where(positive, np.log(np.where(positive, x, 1.0).astype(np.float64)), least)
 
@@ -188,7 +180,7 @@ def real_function(op: Exp | Log, output: TensorType) -> RealFunction:
 def int16_table(op: Exp | Log, input_type: TensorType, output: TensorType) -> Array:
     """Return the table by which an int16 EXP or LOG is computed."""
     function = real_function(op, output)
-    return table_of_int16(function, Affine.of(input_type), Affine.of(output))
+    return lookup.table_of_int16(function, lookup.Affine.of(input_type), lookup.Affine.of(output))
 
 
 def may_leave_float32(node: Node) -> bool:
@@ -196,14 +188,18 @@ def may_leave_float32(node: Node) -> bool:
 
     An EXP beyond float32 saturates here; LiteRT leaves to its compiler what it is as an integer.
     """
-    if not isinstance(node.op, Exp) or node.output.dtype not in QUANTISED:
+    if not isinstance(node.op, Exp) or node.output.dtype not in types.QUANTISED:
         return False
     given, made = node.inputs[0].type, node.output.type
     function = real_function(node.op, made)
-    return bool(c_leaves_undefined(made.dtype, function, Affine.of(given), Affine.of(made)).any())
+    return bool(
+        lookup.c_leaves_undefined(
+            made.dtype, function, lookup.Affine.of(given), lookup.Affine.of(made)
+        ).any()
+    )
 
 
-def abs_multipliers(node: Node) -> Iterator[Problem]:
+def abs_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find a ratio of scales that has no fixed-point form."""
     x = node.inputs[0].type
     if x.quantization is None or x.dtype is DType.INT32:
@@ -217,9 +213,9 @@ def abs_multipliers(node: Node) -> Iterator[Problem]:
 _MOST_RSQRT_SHIFT = 10  # with RSQRT_SHIFT bits an int32 is full
 
 
-def rsqrt_multipliers(node: Node) -> Iterator[Problem]:
+def rsqrt_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales by which roots leave the range of the multiplier."""
     shift = rsqrt_params(node.inputs[0].type, node.output.type).multiplier.shift
     if not -31 <= shift <= _MOST_RSQRT_SHIFT:
         ends = f"2^{-31 + RSQRT_SHIFT} to 2^{_MOST_RSQRT_SHIFT + RSQRT_SHIFT}"
-        yield Problem("1 / (sqrt(input scale) * output scale) is out of range", ends)
+        yield problem.Problem("1 / (sqrt(input scale) * output scale) is out of range", ends)

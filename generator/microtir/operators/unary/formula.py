@@ -5,11 +5,8 @@ from __future__ import annotations
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.operators.common.arithmetic import centred, requantise
+from microtir.operators.common import arithmetic, erfc_formula, inverse_sqrt_formula, lookup_formula
 from microtir.operators.common.elementwise_formula import Scalar
-from microtir.operators.common.erfc_formula import erfc
-from microtir.operators.common.inverse_sqrt_formula import inverse_square_root
-from microtir.operators.common.lookup_formula import Int16Table
 from microtir.operators.unary import definition as unary
 
 
@@ -28,7 +25,7 @@ def sign(x: te.Expr) -> te.Expr:
 def erf(x: te.Expr) -> te.Expr:
     """Return the error function, by its complement of the magnitude."""
     one = te.const(1.0, DType.FLOAT32)
-    return (one - erfc(te.abs(x))) * te.select(x < 0.0, -one, one)
+    return (one - erfc_formula.erfc(te.abs(x))) * te.select(x < 0.0, -one, one)
 
 
 def abs_stored(node: Node) -> Scalar:
@@ -40,9 +37,9 @@ def abs_stored(node: Node) -> Scalar:
     params = unary.abs_params(node.op, source, output)
 
     def function(x: te.Expr) -> te.Expr:
-        size = te.abs(te.bind("centred", centred(x, params.input_zero_point)))
+        size = te.abs(te.bind("centred", arithmetic.centred(x, params.input_zero_point)))
         if params.multiplier is not None:
-            size = requantise(size, params.multiplier)
+            size = arithmetic.requantise(size, params.multiplier)
         return te.clamp(size + params.output_zero_point, output.dtype.min, output.dtype.max)
 
     return function
@@ -56,7 +53,7 @@ def sqrt_stored(node: Node) -> Scalar:
     most = float(output.dtype.max - result.zero_point)
 
     def function(x: te.Expr) -> te.Expr:
-        size = te.cast(DType.FLOAT32, te.maximum(centred(x, source.zero_point), 0))
+        size = te.cast(DType.FLOAT32, te.maximum(arithmetic.centred(x, source.zero_point), 0))
         root = te.minimum(te.sqrt(size * source.scale) / result.scale, most)
         return te.cast(DType.INT32, root) + result.zero_point
 
@@ -70,10 +67,10 @@ def rsqrt_stored(node: Node) -> Scalar:
     low, high = output.dtype.min, output.dtype.max
 
     def function(x: te.Expr) -> te.Expr:
-        size = te.bind("centred", centred(x, params.input_zero_point))
-        multiplier, shift = inverse_square_root(size)
+        size = te.bind("centred", arithmetic.centred(x, params.input_zero_point))
+        multiplier, shift = inverse_sqrt_formula.inverse_square_root(size)
         root = te.multiply_by_quantized_multiplier(1, multiplier, shift + unary.RSQRT_SHIFT)
-        scaled = requantise(root, params.multiplier) + params.output_zero_point
+        scaled = arithmetic.requantise(root, params.multiplier) + params.output_zero_point
         return te.maximum(te.clamp(scaled, low, high), te.select(size > 0, low, high))
 
     return function
@@ -83,7 +80,7 @@ def table_stored(node: Node) -> Scalar:
     """Return EXP or LOG of int16 by its table."""
     op = node.op
     assert isinstance(op, unary.Exp | unary.Log)
-    table = Int16Table(unary.int16_table(op, node.inputs[0].type, node.output.type))
+    table = lookup_formula.Int16Table(unary.int16_table(op, node.inputs[0].type, node.output.type))
     return table.at
 
 

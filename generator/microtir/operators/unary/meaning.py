@@ -9,17 +9,14 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common import fixed_point
-from microtir.operators.common.arrays import Doubles
+from microtir.operators.common import arrays, fixed_point, lookup, lookup_meaning
 from microtir.operators.common.fixed_point import Ints
-from microtir.operators.common.lookup import Affine, table_of_int8
-from microtir.operators.common.lookup_meaning import looked_up_int16
 from microtir.operators.unary import definition as unary
 
 _ERF = np.frompyfunc(math.erf, 1, 1)
 
 
-def erf(x: Doubles) -> Doubles:
+def erf(x: arrays.Doubles) -> arrays.Doubles:
     """Compute ERF in double."""
     return np.asarray(_ERF(x), np.float64)
 
@@ -65,7 +62,7 @@ def quantized_by_table(op: Operator, x: Ints, input_type: TensorType, output: Te
     """Compute EXP or LOG of stored values by a table, as LiteRT."""
     assert isinstance(op, unary.Exp | unary.Log)
     if input_type.dtype is DType.INT16:
-        return looked_up_int16(x, unary.int16_table(op, input_type, output))
+        return lookup_meaning.looked_up_int16(x, unary.int16_table(op, input_type, output))
     function = unary.real_function(op, output)
-    table = table_of_int8(function, Affine.of(input_type), Affine.of(output))
+    table = lookup.table_of_int8(function, lookup.Affine.of(input_type), lookup.Affine.of(output))
     return table.astype(np.int64)[x - DType.INT8.min]

@@ -51,17 +51,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.division.definition import Div
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pack,
-    Pad,
-    Relabel,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-    Unpack,
-)
+from microtir.operators.movement import definition as movement
 from microtir.operators.pooling.definition import MaxPool2D
 from microtir.operators.reduction.definition import (
     ArgMax,
@@ -87,7 +77,15 @@ EXACT: frozenset[type[Operator]] = frozenset(
         *(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual),
         *(Relu, LeakyRelu, HardSwish, Softmax, LogSoftmax, Quantize, Dequantize),
         *(Mean, Sum, ReduceMax, ReduceMin, ArgMax, ArgMin, MaxPool2D, ResizeNearestNeighbor),
-        *(Reshape, Relabel, Transpose, Pack, Unpack, Split, StridedSlice),
+        *(
+            movement.Reshape,
+            movement.Relabel,
+            movement.Transpose,
+            movement.Pack,
+            movement.Unpack,
+            movement.Split,
+            movement.StridedSlice,
+        ),
     }
 )
 """Operators whose kernels of int8 and of uint8 give the same bits, 128 apart."""
@@ -275,7 +273,7 @@ def _plain(rewriter: _Rewriter, node: Node) -> list[Node]:
 
 def _pad(rewriter: _Rewriter, node: Node) -> list[Node]:
     """Rewrite PAD, whose attribute is a stored value."""
-    assert isinstance(node.op, Pad)
+    assert isinstance(node.op, movement.Pad)
     op = replace(node.op, value=node.op.value - _HALF)
     return _plain(rewriter, replace(node, op=op))
 
@@ -338,8 +336,8 @@ _REWRITES: Mapping[type[Operator], _Rewrite] = MappingProxyType(
         DepthwiseConv2D: _Rewriter.weighted,
         TransposeConv: _Rewriter.weighted,
         FullyConnected: _Rewriter.weighted,
-        Pad: _pad,
-        Concatenation: _concatenation,
+        movement.Pad: _pad,
+        movement.Concatenation: _concatenation,
         Logistic: _function,
         Tanh: _function,
     }

@@ -21,19 +21,9 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.rewriting import with_nodes
-from microtir.operators.common.fixed_point import (
-    INT32_MAX,
-    INT32_MIN,
-    Ints,
-    multiply_by_quantized_multiplier,
-)
+from microtir.operators.common import fixed_point
 from microtir.operators.common.linear import LinearParams, bias_of
-from microtir.operators.convolution.definition import (
-    Conv2D,
-    DepthwiseConv2D,
-    conv_params,
-    groups_of,
-)
+from microtir.operators.convolution import definition as convolution
 from microtir.rewrite.facts.channel_ranges import ChannelRanges, channel_ranges, sees_border
 
 # Beyond -127 weights do not fit every packed form.
@@ -60,7 +50,7 @@ class GatherConstantChannels:
             producer = producers.get(x)
             if producer is None or not (_is_int8(node) and _is_int8(producer)):
                 continue
-            if isinstance(node.op, Conv2D) and sees_border(node):
+            if isinstance(node.op, convolution.Conv2D) and sees_border(node):
                 # The producer may have been the reader of another one.
                 gathered = _gathered(changed.get(producer, producer), node, ranges)
                 if gathered is not None:
@@ -69,9 +59,9 @@ class GatherConstantChannels:
 
 
 def _is_int8(node: Node) -> bool:
-    if not isinstance(node.op, Conv2D | DepthwiseConv2D):
+    if not isinstance(node.op, convolution.Conv2D | convolution.DepthwiseConv2D):
         return False
-    if isinstance(node.op, Conv2D) and groups_of(node) > 1:
+    if isinstance(node.op, convolution.Conv2D) and convolution.groups_of(node) > 1:
         return False
     image, weights = node.inputs[:2]
     return image.dtype is weights.dtype is DType.INT8 and weights.data is not None
@@ -102,7 +92,9 @@ def _gathered(
     return None
 
 
-def _digits(shares: Ints, params: LinearParams, zero_point: int) -> Iterator[Mapping[int, Ints]]:
+def _digits(
+    shares: fixed_point.Ints, params: LinearParams, zero_point: int
+) -> Iterator[Mapping[int, fixed_point.Ints]]:
     """Yield ways to write sums as values of channels, zero points off, times int8 weights."""
     ends = params.activation_max - zero_point, params.activation_min - zero_point
     largest = max(ends, key=abs)
@@ -136,13 +128,13 @@ def _bias_of(producer: Node, channel: int, value: int) -> int | None:
     multiplier, shift = int(multipliers[channel]), int(shifts[channel])
 
     def result(bias: int) -> int:
-        scaled = int(multiply_by_quantized_multiplier(bias, multiplier, shift))
+        scaled = int(fixed_point.multiply_by_quantized_multiplier(bias, multiplier, shift))
         stored = scaled + params.output_zero_point
         stored = min(max(stored, params.activation_min), params.activation_max)
         return stored - params.output_zero_point
 
     # Beyond these a left shift wraps, and results are not sorted.
-    low, high = INT32_MIN >> max(shift, 0), INT32_MAX >> max(shift, 0)
+    low, high = fixed_point.INT32_MIN >> max(shift, 0), fixed_point.INT32_MAX >> max(shift, 0)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if result(middle) >= value else (middle + 1, high)
@@ -151,11 +143,11 @@ def _bias_of(producer: Node, channel: int, value: int) -> int | None:
 
 def _params(node: Node) -> LinearParams:
     op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
-    return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    assert isinstance(op, convolution.Conv2D | convolution.DepthwiseConv2D)
+    return convolution.conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
-def _weights(node: Node) -> Ints:
+def _weights(node: Node) -> fixed_point.Ints:
     data = node.inputs[1].data
     assert data is not None
     return data.astype(np.int64)
@@ -165,7 +157,7 @@ def _making(node: Node, biases: Mapping[int, int]) -> Node:
     """Return a convolution whose channels of these numbers have no weights, and such a bias."""
     weights, bias = _weights(node), bias_of(node).copy()
     for channel, value in biases.items():
-        weights[(..., channel) if isinstance(node.op, DepthwiseConv2D) else channel] = 0
+        weights[(..., channel) if isinstance(node.op, convolution.DepthwiseConv2D) else channel] = 0
         bias[channel] = value
     changed = _with_weights(node, weights)
     type_ = TensorType(bias.shape, DType.INT32)
@@ -174,6 +166,6 @@ def _making(node: Node, biases: Mapping[int, int]) -> Node:
     return replace(changed, inputs=(*changed.inputs[:2], constant))
 
 
-def _with_weights(node: Node, weights: Ints) -> Node:
+def _with_weights(node: Node, weights: fixed_point.Ints) -> Node:
     constant = replace(node.inputs[1], data=weights.astype(node.inputs[1].dtype.value))
     return replace(node, inputs=(node.inputs[0], constant, *node.inputs[2:]))

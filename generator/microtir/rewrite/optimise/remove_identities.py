@@ -8,15 +8,7 @@ from typing import ClassVar
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import substitute, with_nodes
 from microtir.operators.conversion.definition import CastTo, Quantize
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pad,
-    Relabel,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-)
+from microtir.operators.movement import definition as movement
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +54,30 @@ def _is_identity(node: Node) -> bool:
     if len(node.outputs) != 1 or node.inputs[0].type != node.outputs[0].type:
         return False
     # Requantising between equal quantisations is exact: the multiplier is 1.
-    is_copy = isinstance(node.op, Reshape | Relabel | CastTo | Quantize | Split)
-    return is_copy or (isinstance(node.op, Concatenation) and len(node.inputs) == 1)
+    is_copy = isinstance(
+        node.op, movement.Reshape | movement.Relabel | CastTo | Quantize | movement.Split
+    )
+    return is_copy or (isinstance(node.op, movement.Concatenation) and len(node.inputs) == 1)
 
 
 def _as_reshape(node: Node) -> Node:
     if not _keeps_all_in_order(node):
         return node
-    return replace(node, op=Reshape(), inputs=node.inputs[:1])
+    return replace(node, op=movement.Reshape(), inputs=node.inputs[:1])
 
 
 def _keeps_all_in_order(node: Node) -> bool:
     """Return whether a transpose, slice or pad gives all elements in their order."""
     op, shape = node.op, node.inputs[0].shape
     match op:
-        case Transpose():
+        case movement.Transpose():
             moved = [axis for axis in op.permutation if shape[axis] != 1]
             return moved == sorted(moved)
-        case StridedSlice():
+        case movement.StridedSlice():
             steps = zip(op.strides, op.extent, strict=True)
             forward = all(stride == 1 or extent == 1 for stride, extent in steps)
             return op.extent == shape and forward
-        case Pad():
+        case movement.Pad():
             return not any((*op.before, *op.after))
         case _:
             return False

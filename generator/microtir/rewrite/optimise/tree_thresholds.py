@@ -13,12 +13,7 @@ from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
 from microtir.graph.rewriting import with_nodes
 from microtir.operators.bits.definition import OrderedBits
 from microtir.operators.conversion.definition import CastTo
-from microtir.operators.trees.definition import (
-    FEATURES,
-    TreeEnsemble,
-    questions,
-    usual_depth,
-)
+from microtir.operators.trees import definition as trees
 
 _BITS, _BITS_CODE = 9, 60
 """Instructions that make an integer of a feature, and bytes of code of that."""
@@ -67,14 +62,14 @@ class TreeThresholds:
     def _pays(self, node: Node) -> bool:
         """Return whether the integers of all features are worth what they take."""
         op, features = node.op, node.inputs[0]
-        assert isinstance(op, TreeEnsemble)
-        asked = int(features.shape[0] * node.inputs[4].type.elements * usual_depth(op))
+        assert isinstance(op, trees.TreeEnsemble)
+        asked = int(features.shape[0] * node.inputs[4].type.elements * trees.usual_depth(op))
         is_faster = asked * self.saved > features.type.elements * _BITS
-        return is_faster or questions(node) * self.saved_bytes > _BITS_CODE
+        return is_faster or trees.questions(node) * self.saved_bytes > _BITS_CODE
 
 
 def _compares_floats(node: Node) -> bool:
-    return isinstance(node.op, TreeEnsemble) and node.inputs[0].dtype.is_float
+    return isinstance(node.op, trees.TreeEnsemble) and node.inputs[0].dtype.is_float
 
 
 def _with(node: Node, x: Tensor, threshold: Callable[[float], int]) -> Node:
@@ -99,7 +94,7 @@ def _bits_of_threshold(value: float) -> int:
 
 def _of_integers(node: Node, x: Tensor) -> Node:
     """Return the trees on the integers that were made floats."""
-    if x.dtype not in FEATURES:
+    if x.dtype not in trees.FEATURES:
         return node
     most = {value: _most_below(value, x.dtype) for value in set(_data(node, 2).tolist())}
     never = [most.get(value) is None for value in _data(node, 2).tolist()]

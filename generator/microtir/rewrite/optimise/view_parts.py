@@ -10,14 +10,7 @@ from typing import ClassVar
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.rewriting import with_nodes
 from microtir.operators.control.definition import has_control
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pack,
-    Reshape,
-    Split,
-    StridedSlice,
-    Unpack,
-)
+from microtir.operators.movement import definition as movement
 from microtir.operators.state.definition import JoinRows, TakeRows
 from microtir.rewrite.facts.states import has_own_memory
 
@@ -45,18 +38,18 @@ def _viewed(graph: Graph, node: Node) -> Sequence[Node]:
     if is_known or not set(node.outputs).isdisjoint(graph.outputs):
         return (node,)
     match node.op:
-        case Split(axis):
+        case movement.Split(axis):
             firsts = [0]
             for part in node.outputs:
                 firsts.append(firsts[-1] + part.shape[axis])
             taken = tuple(_taken(node, axis, firsts[:-1])) if _is_run(node.inputs[0], axis) else ()
-        case Unpack(axis):
+        case movement.Unpack(axis):
             firsts = list(range(len(node.outputs)))
             taken = tuple(_taken(node, axis, firsts)) if _is_run(node.inputs[0], axis) else ()
-        case StridedSlice():
+        case movement.StridedSlice():
             cut = _cut_axis(node) if _is_worth_keeping(graph, node) else None
             taken = () if cut is None else tuple(_taken(node, cut, [node.op.begin[cut]]))
-        case Concatenation(axis) | Pack(axis):
+        case movement.Concatenation(axis) | movement.Pack(axis):
             taken = tuple(_joined(node, axis)) if _can_join(graph, node, axis) else ()
         case _:
             taken = ()
@@ -78,7 +71,7 @@ def _is_worth_keeping(graph: Graph, node: Node) -> bool:
 def _cut_axis(node: Node) -> int | None:
     """Return the axis along which a slice takes rows of a run; None if it takes anything else."""
     op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, StridedSlice)
+    assert isinstance(op, movement.StridedSlice)
     cut = next((n for n, extent in enumerate(op.extent) if extent != shape[n]), None)
     forward = all(s == 1 or e == 1 for s, e in zip(op.strides, op.extent, strict=True))
     if cut is None or len(node.inputs) > 1 or not forward:
@@ -113,7 +106,7 @@ def _can_join(graph: Graph, node: Node, axis: int) -> bool:
 def _joined(node: Node, axis: int) -> Iterator[Node]:
     """Yield the view that the inputs make; those of PACK first get the axis that they lack."""
     parts = list(node.inputs)
-    if isinstance(node.op, Pack):
+    if isinstance(node.op, movement.Pack):
         shape = node.output.shape
         type_ = replace(node.output.type, shape=(*shape[:axis], 1, *shape[axis + 1 :]))
         for number, tensor in enumerate(node.inputs):
@@ -123,4 +116,4 @@ def _joined(node: Node, axis: int) -> Iterator[Node]:
 
 
 def _reshaped(node: Node, source: Tensor, output: Tensor, name: str) -> Node:
-    return replace(node, op=Reshape(), inputs=(source,), outputs=(output,), name=name)
+    return replace(node, op=movement.Reshape(), inputs=(source,), outputs=(output,), name=name)

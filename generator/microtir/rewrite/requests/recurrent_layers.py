@@ -20,13 +20,7 @@ from microtir.operators.common.shapes import Shape
 from microtir.operators.control.definition import EndRepeat, PutItem, Repeat
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-)
+from microtir.operators.movement import definition as movement
 from microtir.operators.recurrent.definition import (
     GATES,
     Lstm,
@@ -95,7 +89,7 @@ def layers_of_lstm(node: Node) -> list[Node]:
     counted, all_shown = emit.tensor("turns", (), _I32), emit.tensor("shown", shown.shape)
     emit.add(EndRepeat(), (*turn, *new), (counted, all_shown, last_hidden, last_cell))
     is_moved = not op.time_major and batch > 1
-    emit.add(Transpose((1, 0, 2)) if is_moved else Reshape(), (all_shown,), (y,))
+    emit.add(movement.Transpose((1, 0, 2)) if is_moved else movement.Reshape(), (all_shown,), (y,))
     return emit.nodes
 
 
@@ -103,7 +97,7 @@ def _time_major(emit: _Emitter, op: Lstm, x: Tensor, shape: Shape) -> Tensor:
     """Return the sequences with steps along the first axis."""
     if op.time_major:
         return x
-    move = Transpose((1, 0, 2)) if shape[1] > 1 else Reshape()
+    move = movement.Transpose((1, 0, 2)) if shape[1] > 1 else movement.Reshape()
     return emit.of("sequence", move, x, shape=shape)
 
 
@@ -123,7 +117,7 @@ def _step(
     )
     total = emit.of("arguments", Add(), *parts)
     arguments = [emit.tensor(f"argument{gate}", hidden.shape) for gate in range(GATES)]
-    emit.add(Split(1), (total,), arguments)
+    emit.add(movement.Split(1), (total,), arguments)
     add, keep, bent, show = (
         emit.of(f"gate{gate}", Tanh() if gate == _CELL else Logistic(), argument)
         for gate, argument in enumerate(arguments)
@@ -163,18 +157,22 @@ def layers_of_svdf(node: Node) -> list[Node]:
     y, after = node.outputs
     dense = FullyConnected(asymmetric=op.asymmetric)
     newest = emit.of("newest", dense, x, features, shape=(batch, filters))
-    kept = emit.of("last", Reshape(), newest, shape=(batch, filters, 1))
+    kept = emit.of("last", movement.Reshape(), newest, shape=(batch, filters, 1))
     if length > 1:
-        held = emit.of("held", Reshape(), memory, shape=(batch, filters, length))
+        held = emit.of("held", movement.Reshape(), memory, shape=(batch, filters, length))
         shape = (batch, filters, length - 1)
-        older = emit.of("older", StridedSlice((0, 0, 1), (1, 1, 1), shape), held, shape=shape)
-        kept = emit.of("kept", Concatenation(2), older, kept, shape=(batch, filters, length))
-    emit.add(Reshape(), (kept,), (after,))
+        older = emit.of(
+            "older", movement.StridedSlice((0, 0, 1), (1, 1, 1), shape), held, shape=shape
+        )
+        kept = emit.of(
+            "kept", movement.Concatenation(2), older, kept, shape=(batch, filters, length)
+        )
+    emit.add(movement.Reshape(), (kept,), (after,))
     factors = data_of(time).astype(np.float32)
     if time.dtype is DType.INT8:
         factors *= np.float32(time.type.quant.scale)
     product = emit.of("products", Mul(), kept, emit.constant("time", factors[np.newaxis]))
-    rows = emit.of("rows", Reshape(), product, shape=(batch, units, op.rank * length))
+    rows = emit.of("rows", movement.Reshape(), product, shape=(batch, units, op.rank * length))
     total = emit.of("sums", Sum((2,)), rows, shape=(batch, units))
     start = bias[0] if bias else emit.constant("bias", np.zeros(units, np.float32))
     emit.add(Add(activation=op.activation), (total, start), (y,))

@@ -20,13 +20,7 @@ from microtir.operators.control.definition import PutItem
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import Gather
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-)
+from microtir.operators.movement import definition as movement
 from microtir.operators.recurrent.definition import Lstm, lstm_extents
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
 from microtir.operators.state.definition import Assign
@@ -175,7 +169,7 @@ class _Steps:
             self._check_states(node)
             return self._with_tensors(node)
         op = node.op
-        if isinstance(op, StridedSlice):
+        if isinstance(op, movement.StridedSlice):
             return self._slice(node, op)
         axis = self._axis(node, over)
         if axis is None:
@@ -206,16 +200,16 @@ class _Steps:
         shape, output = over[0].shape, node.outputs[0].shape
         is_first = over == [node.inputs[0]]
         match op:
-            case Reshape():
+            case movement.Reshape():
                 return self._axis_behind(shape, axis, output)
             case FullyConnected() if is_first and axis < _last_axis_read(node):
                 return self._axis_behind((*shape[:-1], output[-1]), axis, output)
-            case Transpose(permutation):
+            case movement.Transpose(permutation):
                 return permutation.index(axis)
-            case Concatenation(along):
+            case movement.Concatenation(along):
                 same = all(self.axes.get(t) == axis for t in node.inputs)
                 return axis if same and along != axis else None
-            case Split(along) if is_first and along != axis:
+            case movement.Split(along) if is_first and along != axis:
                 return axis
             case _ if isinstance(op, _BY_LAST_AXIS) and axis < len(shape) - 1:
                 return axis
@@ -252,7 +246,7 @@ class _Steps:
             " window that is streamed",
         )
 
-    def _slice(self, node: Node, op: StridedSlice) -> Node:
+    def _slice(self, node: Node, op: movement.StridedSlice) -> Node:
         """Return a slice of all steps, or what it takes of the last one."""
         (source, *more) = node.inputs
         axis = self.axes[source]
@@ -334,7 +328,7 @@ class _Steps:
     def _reshaped(self, node: Node, source: Tensor, result: Tensor) -> Node:
         given, made = (self.made.get(tensor, tensor) for tensor in (source, result))
         name = f"{result.name}_of_step"
-        return replace(node, op=Reshape(), inputs=(given,), outputs=(made,), name=name)
+        return replace(node, op=movement.Reshape(), inputs=(given,), outputs=(made,), name=name)
 
     def _kept(self, node: Node, before: Tensor, after: Tensor) -> Tensor:
         """Return what a layer begins with: what it has left in the run before."""

@@ -18,14 +18,7 @@ from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pad,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-)
+from microtir.operators.movement import definition as movement
 from microtir.operators.normalization.definition import L2Normalize
 from microtir.operators.pooling.definition import Pool2D
 from microtir.operators.reduction.definition import Reduction
@@ -76,18 +69,18 @@ def _found(node: Node, axes: Mapping[Tensor, int]) -> Follow | None:
         found = axis_of_elements(node, axes)
         return None if found is None else Follow(found)
     match node.op:
-        case Reshape() | FullyConnected():
+        case movement.Reshape() | FullyConnected():
             return _reshaped(node, axis)
-        case Transpose(permutation):
+        case movement.Transpose(permutation):
             return Follow(permutation.index(axis))
-        case Pad(before):
+        case movement.Pad(before):
             return Follow(axis, RowWindow(offset=-before[axis])) if len(node.inputs) == 1 else None
-        case StridedSlice():
+        case movement.StridedSlice():
             return _slice(node, axis)
-        case Concatenation(along):
+        case movement.Concatenation(along):
             same = all(axes.get(t) == axis for t in node.inputs)
             return Follow(axis) if same and along != axis else None
-        case Split(along):
+        case movement.Split(along):
             return Follow(axis) if along != axis else None
         case Reduction(along, keep_dims):
             gone = 0 if keep_dims else sum(a < axis for a in along)
@@ -117,13 +110,13 @@ def _reshaped(node: Node, axis: int) -> Follow | None:
     outer = next((n for n, extent in enumerate(shape) if extent != 1), None)
     if outer is None or shape[outer] != rows:
         return None
-    return Follow(outer, is_view=isinstance(node.op, Reshape))
+    return Follow(outer, is_view=isinstance(node.op, movement.Reshape))
 
 
 def _slice(node: Node, axis: int) -> Follow | None:
     """Return which rows a slice takes; nothing is known of one that drops axes."""
     op = node.op
-    assert isinstance(op, StridedSlice)
+    assert isinstance(op, movement.StridedSlice)
     if node.output.shape != op.extent or op.strides[axis] < 1:
         return None
     if len(node.inputs) > 1 and op.extent[axis] != node.inputs[0].shape[axis]:
@@ -150,13 +143,13 @@ def cut(node: Node, found: Follow, output: Rows, given: Rows) -> Operator:
             names = ("top", "bottom") if found.axis == _ROWS else ("left", "right")
             sides = dict(zip(names, (before, after), strict=True))
             return replace(op, padding=replace(op.padding, **sides))
-        case Pad():
+        case movement.Pad():
             return replace(
                 op,
                 before=_with(op.before, found.axis, before),
                 after=_with(op.after, found.axis, after),
             )
-        case StridedSlice():
+        case movement.StridedSlice():
             return replace(
                 op,
                 begin=_with(op.begin, found.axis, 0),
