@@ -93,6 +93,7 @@ class _Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Options
+    table: int = 0
     custom_options: bytes = b""
 
 
@@ -235,7 +236,7 @@ class TfliteBuilder:
             written = [operand for operand in results if operand is not None]
             version = operator_version(code, sources, written, chosen)
         index = self._code_index(_OperatorCode(int(code), version))
-        self._operators.append(_Operator(index, tuple(inputs), tuple(outputs), chosen))
+        self._operators.append(_Operator(index, tuple(inputs), tuple(outputs), chosen, code.table))
 
     def custom_operator(
         self,
@@ -249,7 +250,7 @@ class TfliteBuilder:
             self._operand(index, f"custom operator {name!r}")
         code_index = self._code_index(_OperatorCode(_CUSTOM_CODE, 1, name))
         self._operators.append(
-            _Operator(code_index, tuple(inputs), tuple(outputs), Options(), custom_options)
+            _Operator(code_index, tuple(inputs), tuple(outputs), Options(), 0, custom_options)
         )
 
     def build(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
@@ -482,14 +483,14 @@ def _write_sparsity(fb: flatbuffers.Builder, sparsity: FileSparsity) -> int:
 def _write_operator(fb: flatbuffers.Builder, operator: _Operator) -> int:
     inputs = _vector(fb, operator.inputs, np.int32)
     outputs = _vector(fb, operator.outputs, np.int32)
-    options = _write_options(fb, operator.options) if operator.options.union_type else 0
+    options = _write_options(fb, operator.options) if operator.table else 0
     custom = fb.CreateByteVector(operator.custom_options) if operator.custom_options else 0
     return _table(
         fb,
         (0, _Wire.UINT32, operator.code_index),
         (1, _Wire.OFFSET, inputs),
         (2, _Wire.OFFSET, outputs),
-        (3, _Wire.UINT8, operator.options.union_type),
+        (3, _Wire.UINT8, operator.table),
         (4, _Wire.OFFSET, options),
         (5, _Wire.OFFSET, custom),
     )

@@ -11,7 +11,7 @@ from microtir.operators.indexing.definition import Gather, ScatterNd
 from microtir.operators.indexing.tflite import GatherOptions
 from microtir.operators.movement.definition import StridedSlice
 from microtir.operators.rearrangement.definition import BatchToSpace, DepthToSpace, SpaceToBatch
-from microtir.operators.rearrangement.tflite import DepthToSpaceOptions, SpaceToDepthOptions
+from microtir.operators.rearrangement.tflite import BlockOptions
 from microtir.operators.repetition.definition import MirrorPad, Tile
 from microtir.operators.repetition.tflite import MirrorPadMode, MirrorPadOptions
 from microtir.operators.shapes.definition import Range
@@ -40,7 +40,7 @@ def indices(*shape: int) -> Value:
         (Code.FILL, [ints(3, 2), Value(())], Value((3, 2)), None, Tile((3, 2))),
         (Code.MIRROR_PAD, [Value((3,)), pairs((1, 2))], Value((6,)),
          MirrorPadOptions(MirrorPadMode.SYMMETRIC), MirrorPad((1,), (2,), edge=True)),
-        (Code.DEPTH_TO_SPACE, [Value((1, 2, 2, 4))], Value((1, 4, 4, 1)), DepthToSpaceOptions(2),
+        (Code.DEPTH_TO_SPACE, [Value((1, 2, 2, 4))], Value((1, 4, 4, 1)), BlockOptions(2),
          DepthToSpace(2)),
         (Code.SPACE_TO_BATCH_ND, [int8(1, 3, 2), ints(2), pairs((1, 0))], int8(2, 2, 2), None,
          SpaceToBatch((2,), (1,), (0,), 3.0)),
@@ -123,11 +123,11 @@ def test_shapes_that_a_model_computes_are_attributes() -> None:
          "the value has the shape (1,)\n  legal: a scalar"),
         (Code.MIRROR_PAD, [Value((2,)), pairs((2, 0))], Value((4,)), MirrorPadOptions(),
          "paddings (2,) and (0,) for the shape (2,)\n  legal: less than the extent"),
-        (Code.DEPTH_TO_SPACE, [Value((1, 1, 1, 6))], Value((1, 2, 2, 1)), DepthToSpaceOptions(2),
+        (Code.DEPTH_TO_SPACE, [Value((1, 1, 1, 6))], Value((1, 2, 2, 1)), BlockOptions(2),
          "blocks of 2 by 2 from 6 channels"),
-        (Code.SPACE_TO_DEPTH, [Value((1, 3, 2, 1))], Value((1, 1, 1, 4)), SpaceToDepthOptions(2),
+        (Code.SPACE_TO_DEPTH, [Value((1, 3, 2, 1))], Value((1, 1, 1, 4)), BlockOptions(2),
          "blocks of 2 by 2 in an image of 3 by 2"),
-        (Code.SPACE_TO_DEPTH, [Value((4, 4, 1))], Value((2, 2, 4)), SpaceToDepthOptions(2),
+        (Code.SPACE_TO_DEPTH, [Value((4, 4, 1))], Value((2, 2, 4)), BlockOptions(2),
          "the shape (4, 4, 1)\n  legal: four dimensions"),
         (Code.SPACE_TO_BATCH_ND, [Value((1, 3, 1)), ints(2), pairs((0, 0))], Value((2, 2, 1)),
          None, "blocks (2,) in padded extents of [3]"),

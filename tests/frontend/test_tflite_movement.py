@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
 from microtir.operators.movement.definition import (
     Concatenation,
@@ -17,16 +17,10 @@ from microtir.operators.movement.definition import (
 )
 from microtir.operators.movement.tflite import (
     ConcatenationOptions,
-    ExpandDimsOptions,
     PackOptions,
-    PadOptions,
-    PadV2Options,
     ReshapeOptions,
-    ReverseV2Options,
     SplitOptions,
-    SplitVOptions,
     SqueezeOptions,
-    TransposeOptions,
     UnpackOptions,
 )
 from scripts.models.tflite_writer import TfliteBuilder
@@ -53,7 +47,7 @@ def pairs(*rows: tuple[int, int]) -> Value:
 
 def test_pad_is_with_the_zero_point() -> None:
     """The real number 0 of a quantised tensor is its zero point."""
-    node = read_node(Code.PAD, [int8(2, 3), pairs((1, 2), (0, 4))], int8(5, 7), PadOptions())
+    node = read_node(Code.PAD, [int8(2, 3), pairs((1, 2), (0, 4))], int8(5, 7))
     assert node.op == Pad((1, 0), (2, 4), 3.0)
     assert len(node.inputs) == 1
 
@@ -61,10 +55,10 @@ def test_pad_is_with_the_zero_point() -> None:
 def test_padv2_has_a_value() -> None:
     """The third input of PADV2 is the value as stored."""
     value = Value((1,), np.int8, np.array([-7]), (0.5,), (3,))
-    node = read_node(Code.PADV2, [int8(2), pairs((1, 0)), value], int8(3), PadV2Options())
+    node = read_node(Code.PADV2, [int8(2), pairs((1, 0)), value], int8(3))
     assert node.op == Pad((1,), (0,), -7.0)
     lowest = scalar(-np.inf, np.float32)
-    node = read_node(Code.PADV2, [Value((2,)), pairs((1, 0)), lowest], Value((3,)), PadV2Options())
+    node = read_node(Code.PADV2, [Value((2,)), pairs((1, 0)), lowest], Value((3,)))
     assert node.op == Pad((1,), (0,), -np.inf)
 
 
@@ -90,7 +84,7 @@ def test_padv2_may_have_a_value_that_the_model_computes() -> None:
     for value in (Value(()), scalar(2**60 + 1, np.int64)):
         data = Value((2,), value.dtype)
         result = Value((3,), value.dtype)
-        node = read_node(Code.PADV2, [data, pairs((1, 0)), value], result, PadV2Options())
+        node = read_node(Code.PADV2, [data, pairs((1, 0)), value], result)
         assert node.op == Pad((1,), (0,))
         assert [tensor.name for tensor in node.inputs] == ["x0", "x2"]
 
@@ -99,7 +93,7 @@ def test_split_v_resolves_the_rest() -> None:
     """Sizes and axis become attributes; a -1 is what the other parts leave."""
     parts = [Value((2, 1)), Value((2, 3)), Value((2, 2))]
     inputs = [Value((2, 6)), ints(1, -1, 2), scalar(-1)]
-    node = read_node(Code.SPLIT_V, inputs, parts, SplitVOptions(3))
+    node = read_node(Code.SPLIT_V, inputs, parts, SplitOptions(3))
     assert node.op == Split(1, (1, 3, 2))
     assert [tensor.name for tensor in node.inputs] == ["x0"]
 
@@ -116,7 +110,7 @@ def test_pack_and_unpack() -> None:
 def test_reverse_is_a_slice() -> None:
     """REVERSE_V2 takes all elements, backwards along its axes."""
     inputs = [Value((2, 3, 1)), ints(-2, 2)]
-    node = read_node(Code.REVERSE_V2, inputs, Value((2, 3, 1)), ReverseV2Options())
+    node = read_node(Code.REVERSE_V2, inputs, Value((2, 3, 1)))
     assert node.op == StridedSlice((0, 2, 0), (1, -1, 1), (2, 3, 1))
 
 
@@ -124,9 +118,7 @@ def test_transpose() -> None:
     """The permutation is a constant input, in 32 or 64 bits."""
     for dtype in (np.int32, np.int64):
         permutation = ints(2, 0, -2, dtype=dtype)
-        node = read_node(
-            Code.TRANSPOSE, [Value((2, 3, 4)), permutation], Value((4, 2, 3)), TransposeOptions()
-        )
+        node = read_node(Code.TRANSPOSE, [Value((2, 3, 4)), permutation], Value((4, 2, 3)))
         assert node.op == Transpose((2, 0, 1))
 
 
@@ -138,8 +130,8 @@ def test_transpose() -> None:
         (Code.RESHAPE, [], ReshapeOptions((4, 6)), (4, 6)),
         (Code.SQUEEZE, [], SqueezeOptions(), (2, 12)),
         (Code.SQUEEZE, [], SqueezeOptions((-1,)), (2, 1, 12)),
-        (Code.EXPAND_DIMS, [scalar(-1)], ExpandDimsOptions(), (2, 1, 12, 1, 1)),
-        (Code.EXPAND_DIMS, [ints(0)], ExpandDimsOptions(), (1, 2, 1, 12, 1)),
+        (Code.EXPAND_DIMS, [scalar(-1)], Options(), (2, 1, 12, 1, 1)),
+        (Code.EXPAND_DIMS, [ints(0)], Options(), (1, 2, 1, 12, 1)),
     ],
 )
 def test_reshapes(
@@ -176,11 +168,11 @@ def test_computed_shape_and_what_computes_it_go() -> None:
     ("data", "text"),
     [
         (
-            model(Code.PAD, [Value((2,)), pairs((1, 1), (1, 1))], Value((4,)), PadOptions()),
+            model(Code.PAD, [Value((2,)), pairs((1, 1), (1, 1))], Value((4,))),
             "the paddings are (1, 1, 1, 1)\n  legal: 1 pairs of numbers",
         ),
         (
-            model(Code.PAD, [Value((2,)), pairs((-1, 1))], Value((2,)), PadOptions()),
+            model(Code.PAD, [Value((2,)), pairs((-1, 1))], Value((2,))),
             "paddings (-1,) and (1,) for the shape (2,)",
         ),
         (
@@ -188,7 +180,6 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 Code.PADV2,
                 [Value((2,)), pairs((1, 1)), scalar(1)],
                 Value((4,)),
-                PadV2Options(),
             ),
             "the value to pad with is int32 of shape ()\n  legal: one float32",
         ),
@@ -234,7 +225,7 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 Code.SPLIT_V,
                 [Value((4,)), ints(3, -1), scalar(0)],
                 [Value((3,)), Value((2,))],
-                SplitVOptions(2),
+                SplitOptions(2),
             ),
             "its shape is (2,)\n  legal: (1,)",
         ),
@@ -243,7 +234,7 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 Code.SPLIT_V,
                 [Value((4,)), ints(5, -1), scalar(0)],
                 [Value((3,)), Value((1,))],
-                SplitVOptions(2),
+                SplitOptions(2),
             ),
             "parts of (5, -1) along axis 0 of the shape (4,)\n  legal: parts that add up to 4",
         ),
@@ -260,7 +251,7 @@ def test_computed_shape_and_what_computes_it_go() -> None:
             "2 outputs for axis 0 of the shape (3,)\n  legal: an output for each index",
         ),
         (
-            model(Code.TRANSPOSE, [Value((2, 3)), ints(0, 0)], Value((2, 2)), TransposeOptions()),
+            model(Code.TRANSPOSE, [Value((2, 3)), ints(0, 0)], Value((2, 2))),
             "permutation (0, 0) of the shape (2, 3)\n  legal: every axis once",
         ),
         (

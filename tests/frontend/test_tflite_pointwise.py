@@ -9,7 +9,6 @@ from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 from microtir.operators.arithmetic.tflite import (
     AddOptions,
-    MaximumMinimumOptions,
     MulOptions,
     SubOptions,
 )
@@ -22,7 +21,7 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.reduction.definition import Mean
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
-from microtir.operators.softmax.tflite import LogSoftmaxOptions, SoftmaxOptions
+from microtir.operators.softmax.tflite import SoftmaxOptions
 from microtir.rewrite.reference import execute
 from tests.frontend.models import Value, int8, ints, model, read, read_node, refusal, scalar, zeros
 from tests.support.tflm import run_tflm
@@ -65,8 +64,8 @@ def test_leaky_relu() -> None:
         (Code.ADD, AddOptions(FileActivation.RELU), Add(Activation.RELU)),
         (Code.SUB, SubOptions(FileActivation.RELU6), Sub(Activation.RELU6)),
         (Code.MUL, MulOptions(FileActivation.RELU_N1_TO_1), Mul(Activation.RELU_N1_TO_1)),
-        (Code.MINIMUM, MaximumMinimumOptions(), Minimum()),
-        (Code.MAXIMUM, MaximumMinimumOptions(), Maximum()),
+        (Code.MINIMUM, Options(), Minimum()),
+        (Code.MAXIMUM, Options(), Maximum()),
     ],
 )
 def test_two_inputs_broadcast(code: BuiltinOperator, options: Options, expected: Operator) -> None:
@@ -80,7 +79,7 @@ def test_softmax() -> None:
     """Beta is kept."""
     node = read_node(Code.SOFTMAX, [Value((1, 8))], Value((1, 8)), SoftmaxOptions(0.5))
     assert node.op == Softmax(0.5)
-    node = read_node(Code.LOG_SOFTMAX, [Value((1, 8))], Value((1, 8)), LogSoftmaxOptions())
+    node = read_node(Code.LOG_SOFTMAX, [Value((1, 8))], Value((1, 8)))
     assert node.op == LogSoftmax()
 
 

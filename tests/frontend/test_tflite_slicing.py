@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import microtir
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.movement.definition import StridedSlice
-from microtir.operators.movement.tflite import SliceOptions, StridedSliceOptions
+from microtir.operators.movement.tflite import StridedSliceOptions
 from microtir.rewrite.reference import execute
 from tests.frontend.models import Value, ints, model, read, read_node, refusal
 
@@ -113,7 +113,6 @@ def test_slice_takes_the_rest() -> None:
         BuiltinOperator.SLICE,
         [Value((5, 6)), ints(1, 2, dtype=np.int64), ints(3, -1, dtype=np.int64)],
         Value((3, 4)),
-        SliceOptions(),
     )
     assert node.op == StridedSlice((1, 2), (1, 1), (3, 4))
 
@@ -129,7 +128,6 @@ STRIDED = BuiltinOperator.STRIDED_SLICE
                 BuiltinOperator.SLICE,
                 [Value((5,)), ints(3), ints(3)],
                 Value((3,)),
-                SliceOptions(),
             ),
             "begin (3,) and size (3,) reach outside the shape (5,)",
         ),
@@ -138,7 +136,6 @@ STRIDED = BuiltinOperator.STRIDED_SLICE
                 BuiltinOperator.SLICE,
                 [Value((5,)), ints(3, 0), ints(2, 1)],
                 Value((2,)),
-                SliceOptions(),
             ),
             "begin (3, 0) and size (2, 1) for data of shape (5,)\n  legal: one number per dim",
         ),

@@ -13,7 +13,6 @@ from microtir.errors import ModelFileError
 from microtir.frontend import check, from_tflite
 from microtir.frontend.tflite_sparsity import FileSparsity, SparseAxis, written_out
 from microtir.operators.common.tflite_schema import BuiltinOperator
-from microtir.operators.conversion.tflite import DequantizeOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
@@ -92,7 +91,7 @@ def model(weights: Array, block: int, *, is_full: bool, has_densify: bool) -> by
             held = dense
     if weights.dtype == np.float16:
         wide = builder.tensor("f", weights.shape, np.float32)
-        builder.operator(BuiltinOperator.DEQUANTIZE, [held], [wide], DequantizeOptions())
+        builder.operator(BuiltinOperator.DEQUANTIZE, [held], [wide])
         held = wide
     y = builder.tensor("y", (2, weights.shape[0]), dtype, None, scales[2])
     builder.operator(BuiltinOperator.FULLY_CONNECTED, [x, held, -1], [y], FullyConnectedOptions())

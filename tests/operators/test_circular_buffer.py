@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 import microtir
 from microtir.frontend.tflite_operators import OPTIONS_OF
 from microtir.frontend.tflite_variables import (
-    AssignVariableOptions,
-    ReadVariableOptions,
     VarHandleOptions,
 )
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
@@ -157,9 +155,9 @@ def counting_model(period: int) -> Streaming:
     handle = model.builder.tensor("handle", (), "resource")
     model.builder.operator(code.VAR_HANDLE, [], [handle], names)
     old, new = model.quantised((1, 1, 1, 2)), model.quantised((1, 1, 1, 2))
-    model.builder.operator(code.READ_VARIABLE, [handle], [old], ReadVariableOptions())
+    model.builder.operator(code.READ_VARIABLE, [handle], [old])
     model.builder.operator(code.ADD, [old, mean], [new], ADD)
-    model.builder.operator(code.ASSIGN_VARIABLE, [handle, new], [], AssignVariableOptions())
+    model.builder.operator(code.ASSIGN_VARIABLE, [handle, new], [])
     model.result(model.added(new, (1, 1, 1, 2)))
     return model
 

@@ -11,10 +11,6 @@ from flatbuffers import flexbuffers
 import microtir
 from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import BuiltinOperator
-from microtir.operators.detection.tflite import (
-    NonMaxSuppressionV4Options,
-    NonMaxSuppressionV5Options,
-)
 from microtir.rewrite.reference import execute
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import refusal
@@ -61,8 +57,7 @@ def suppression(count: int, boxes: int, iou: float, score: float, sigma: float |
     constants = [builder.tensor(n, (), kind, np.array(v, kind)) for n, kind, v in numbers]
     v5 = sigma is not None
     code = Code.NON_MAX_SUPPRESSION_V5 if v5 else Code.NON_MAX_SUPPRESSION_V4
-    options = NonMaxSuppressionV5Options() if v5 else NonMaxSuppressionV4Options()
-    builder.operator(code, [x, s, *constants], results, options)
+    builder.operator(code, [x, s, *constants], results)
     return builder.build([x, s], results)
 
 

@@ -10,8 +10,7 @@ import pytest
 from microtir.config.enums import Numerics
 from microtir.operators.arithmetic.tflite import MulOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
-from microtir.operators.common.tflite_schema import Options
-from microtir.operators.division.tflite import DivOptions
+from microtir.operators.common.tflite_schema import FusedOptions, Options
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.operators.test_unlike_scales import computed
 from tests.support.litert import run_litert
@@ -33,7 +32,7 @@ _KINDS = {
     ("mul", 8): Kind(Code.MUL, MulOptions(), 2.0**5, 2.0**8),
     ("mul", 16): Kind(Code.MUL, MulOptions(), 2.0**12, 2.0**15),
     ("prelu", 8): Kind(Code.PRELU, Options(), 2.0**5, 2.0**8),
-    ("div", 8): Kind(Code.DIV, DivOptions(), 2.0**7.1, 2.0**10),
+    ("div", 8): Kind(Code.DIV, FusedOptions(), 2.0**7.1, 2.0**10),
 }
 
 

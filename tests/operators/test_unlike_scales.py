@@ -21,7 +21,6 @@ from microtir.operators.arithmetic.tflite import AddOptions, MulOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.operators.common.tflite_schema import Padding
 from microtir.operators.division.definition import may_shift_far
-from microtir.operators.movement.tflite import PadV2Options
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.unary.definition import may_leave_float32
 from microtir.rewrite.reference import execute
@@ -307,7 +306,7 @@ def padded(dtype: npt.DTypeLike, given: Quant, value: Quant, made: Quant) -> tup
         )
     ]
     sides = builder.tensor("sides", (1, 2), np.int32, np.array([[1, 2]], np.int32))
-    builder.operator(Code.PADV2, [tensors[0], sides, tensors[1]], [tensors[2]], PadV2Options())
+    builder.operator(Code.PADV2, [tensors[0], sides, tensors[1]], [tensors[2]])
     return builder.build(tensors[:1], tensors[2:]), np.array([1, 2, 100], dtype)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from microtir.operators.arithmetic.tflite import AddOptions, MulOptions, SubOptions
-from microtir.operators.common.tflite_schema import BuiltinOperator
-from microtir.operators.division.tflite import DivOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator, FusedOptions
 from tests.support.sketch import Case, Quant, Shape, Sketch
 
 _ARITHMETIC = {
@@ -101,7 +100,7 @@ def power(s: Sketch) -> Case:
 def division(s: Sketch) -> Case:
     """Draw DIV, FLOOR_DIV or FLOOR_MOD, with quotients for which tflite-micro has a result."""
     first, second, common = broadcast_shapes(s)
-    options = DivOptions(s.activation()) if s.code is BuiltinOperator.DIV else None
+    options = FusedOptions(s.activation()) if s.code is BuiltinOperator.DIV else None
     numerators, divisors = s.values(first), s.values(second)
     quants: list[Quant | None] = [None, None, None]
     zero = 0

@@ -12,7 +12,6 @@ from microtir.operators.movement.tflite import (
     PackOptions,
     ReshapeOptions,
     SplitOptions,
-    SplitVOptions,
     SqueezeOptions,
     StridedSliceOptions,
     UnpackOptions,
@@ -130,7 +129,7 @@ def split_v(s: Sketch) -> Case:
         sizes[s.integer(0, len(sizes) - 1)] = -1
     named = s.integer(0, 1) * -len(shape) + axis
     inputs = [x, s.ints("sizes", *sizes), s.constant("axis", np.array(named, np.int32))]
-    return s.finish(inputs, outputs, SplitVOptions(len(parts)))
+    return s.finish(inputs, outputs, SplitOptions(len(parts)))
 
 
 def pack(s: Sketch) -> Case:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from microtir.operators.activations.tflite import LeakyReluOptions
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    FusedOptions,
+    Options,
+    TfliteType,
+)
 from microtir.operators.conversion.tflite import CastOptions
-from microtir.operators.normalization.tflite import L2NormOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
 from tests.support.cases_binary import broadcast_shapes, second_operand
 from tests.support.sketch import Case, Quant, Sketch
@@ -164,7 +168,7 @@ def l2_normalization(s: Sketch) -> Case:
     if s.chance(0.2):
         values = np.full_like(values, quant.zero_point if quant else 0)
     x = s.input(shape, quant, values)
-    return s.finish([x], s.output(shape, Quant(1 / 128, 0) if quant else None), L2NormOptions())
+    return s.finish([x], s.output(shape, Quant(1 / 128, 0) if quant else None), FusedOptions())
 
 
 def quantize(s: Sketch) -> Case:

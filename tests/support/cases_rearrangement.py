@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from microtir.operators.common.tflite_schema import TfliteType
-from microtir.operators.rearrangement.tflite import DepthToSpaceOptions, SpaceToDepthOptions
+from microtir.operators.rearrangement.tflite import BlockOptions
 from microtir.operators.repetition.tflite import MirrorPadMode, MirrorPadOptions
 from microtir.operators.shapes.tflite import ShapeOptions
 from tests.support.sketch import Case, Quant, Sketch
@@ -62,7 +62,7 @@ def depth_to_space(s: Sketch) -> Case:
     quant = _quant(s)
     x = s.input((images, height, width, depth * block**2), quant)
     result = (images, height * block, width * block, depth)
-    return s.finish([x], s.output(result, quant), DepthToSpaceOptions(block))
+    return s.finish([x], s.output(result, quant), BlockOptions(block))
 
 
 def space_to_depth(s: Sketch) -> Case:
@@ -71,7 +71,7 @@ def space_to_depth(s: Sketch) -> Case:
     quant = _quant(s)
     x = s.input((images, height * block, width * block, depth), quant)
     result = (images, height, width, depth * block**2)
-    return s.finish([x], s.output(result, quant), SpaceToDepthOptions(block))
+    return s.finish([x], s.output(result, quant), BlockOptions(block))
 
 
 _UNPADDED = ("float32", "int8")

@@ -11,7 +11,7 @@ from microtir.operators.common.tflite_schema import Options, Padding, TfliteActi
 from microtir.operators.convolution.tflite import Conv2DOptions
 from microtir.operators.indexing.tflite import GatherOptions
 from microtir.operators.movement.tflite import ReshapeOptions, SplitOptions
-from microtir.operators.rearrangement.tflite import SpaceToDepthOptions
+from microtir.operators.rearrangement.tflite import BlockOptions
 from microtir.operators.resize.tflite import (
     ResizeBilinearOptions,
     ResizeNearestNeighborOptions,
@@ -119,7 +119,7 @@ class _Chain:
         if h % 2 or w % 2:
             return
         shape = (n, h // 2, w // 2, c * 4)
-        self.step(Code.SPACE_TO_DEPTH, [], shape, SpaceToDepthOptions(2))
+        self.step(Code.SPACE_TO_DEPTH, [], shape, BlockOptions(2))
 
     def repeat(self) -> None:
         n, h, w, c = self.shape

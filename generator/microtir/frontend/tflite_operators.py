@@ -25,9 +25,7 @@ OPTIONS_OF: Mapping[tflite_schema.BuiltinOperator, type[tflite_schema.Options]] 
     {
         **VARIABLE_OPTIONS,
         **CONTROL_OPTIONS,
-        tflite_schema.BuiltinOperator.DENSIFY: tflite_schema.options_without_fields(
-            "DensifyOptions", 99
-        ),
+        tflite_schema.BuiltinOperator.DENSIFY: tflite_schema.Options,
         **{
             reader.code: reader.options
             for reader in READERS.values()

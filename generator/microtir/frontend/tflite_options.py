@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend.flatbuffer import FlatbufferTable, ScalarType
 from microtir.frontend.tflite_file import FileOperator
-from microtir.operators.common.tflite_schema import Options
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
@@ -34,14 +34,15 @@ def read_options(operator: FileOperator, kind: type[OptionsT], where: str) -> Op
         UnsupportedModelError: the table has fields that did not exist when microtir was written,
             and that may change what the operator does.
     """
-    if not kind.union_type:
+    code = BuiltinOperator(operator.code)
+    if not code.table:
         return kind()
     table = operator.options
-    if table is not None and operator.options_type != kind.union_type:
+    if table is not None and operator.options_type != code.table:
         raise ModelFileError(
             f"its options are table {operator.options_type} of the schema",
             where=where,
-            legal=f"table {kind.union_type} ({kind.__name__})",
+            legal=f"table {code.table} ({code.table_name})",
             fix="export the model again",
         )
     if table is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from microtir.errors import MicrotirError
 from microtir.frontend.tflite_file import FileGraph, FileOperator
@@ -21,7 +21,6 @@ MOST_DEPTH = 8
 class IfOptions(Options):
     """Options of IF."""
 
-    union_type: ClassVar[int] = 92
     then_subgraph_index: int = 0
     else_subgraph_index: int = 0
 
@@ -30,7 +29,6 @@ class IfOptions(Options):
 class WhileOptions(Options):
     """Options of WHILE."""
 
-    union_type: ClassVar[int] = 93
     cond_subgraph_index: int = 0
     body_subgraph_index: int = 0
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,14 +23,13 @@ from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.graph.names import brief, short_name
 from microtir.operators.common.quantization import quantization_text
 from microtir.operators.common.tflite_operands import Memory
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 
 
 @dataclass(frozen=True, slots=True)
 class VarHandleOptions(Options):
     """Options of VAR_HANDLE."""
 
-    union_type: ClassVar[int] = 111
     container: str = ""
     shared_name: str = ""
 
@@ -39,18 +38,14 @@ class VarHandleOptions(Options):
 class CallOnceOptions(Options):
     """Options of CALL_ONCE."""
 
-    union_type: ClassVar[int] = 103
     init_subgraph_index: int = 0
 
-
-ReadVariableOptions = options_without_fields("ReadVariableOptions", 112)
-AssignVariableOptions = options_without_fields("AssignVariableOptions", 113)
 
 VARIABLE_OPTIONS: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
     {
         BuiltinOperator.VAR_HANDLE: VarHandleOptions,
-        BuiltinOperator.READ_VARIABLE: ReadVariableOptions,
-        BuiltinOperator.ASSIGN_VARIABLE: AssignVariableOptions,
+        BuiltinOperator.READ_VARIABLE: Options,
+        BuiltinOperator.ASSIGN_VARIABLE: Options,
         BuiltinOperator.CALL_ONCE: CallOnceOptions,
     }
 )

@@ -36,7 +36,6 @@ def row(
     traits: tuple[Trait, ...] = (),
     limits: str = "",
     tflite: tflite_schema.BuiltinOperator | tuple[tflite_operands.TfliteReader, ...] = (),
-    options: int | type[tflite_schema.Options] = tflite_schema.Options,
     onnx: str = "",
 ) -> OperatorRecord:
     """Return the record of an elementwise operator.
@@ -54,8 +53,6 @@ def row(
         traits: beside ELEMENTWISE, and TABULATED, which one input and output of int8 are.
         limits: in words, what is asked for beyond types and quantisation.
         tflite: the operator of TFLite files that becomes this one, or readers of several.
-        options: its table of options, or the number of one that is named after the operator and
-            has no fields.
         onnx: the operator of ONNX files that becomes this one as it is.
     """
     fewest, most = (inputs, inputs) if isinstance(inputs, int) else inputs
@@ -72,8 +69,6 @@ def row(
         limits=limits,
     )
     if isinstance(tflite, tflite_schema.BuiltinOperator):
-        if isinstance(options, int):
-            options = tflite_schema.options_without_fields(f"{op.__name__}Options", options)
         read = tflite_operands.without_attributes(op())
-        tflite = (tflite_operands.TfliteReader(op, tflite, read, options, definition.inputs),)
+        tflite = (tflite_operands.TfliteReader(op, tflite, read, inputs=definition.inputs),)
     return OperatorRecord(definition, meaning, formula, tflite, onnx=onnx)

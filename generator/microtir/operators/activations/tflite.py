@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.operators.activations.definition import (
@@ -27,7 +26,7 @@ from microtir.operators.common.tflite_operands import (
     TfliteReader,
     without_attributes,
 )
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import FixedResult, Moved
 
 
@@ -35,11 +34,7 @@ from microtir.operators.common.unlike_scales import FixedResult, Moved
 class LeakyReluOptions(Options):
     """Options of LEAKY_RELU."""
 
-    union_type: ClassVar[int] = 75
     alpha: float = 0.2
-
-
-HardSwishOptions = options_without_fields("HardSwishOptions", 91)
 
 
 def _relu(kind: FusedActivation) -> Callable[[Operands], Converted]:
@@ -75,7 +70,6 @@ def prelu(operands: Operands) -> Converted:
 class GeluOptions(Options):
     """Options of GELU."""
 
-    union_type: ClassVar[int] = 116
     approximate: bool = False
 
 
@@ -97,7 +91,7 @@ READERS = (
     TfliteReader(LeakyRelu, _Code.LEAKY_RELU, leaky_relu, LeakyReluOptions),
     TfliteReader(Prelu, _Code.PRELU, prelu, inputs=(2, 2)),
     TfliteReader(Elu, _Code.ELU, without_attributes(Elu())),
-    TfliteReader(HardSwish, _Code.HARD_SWISH, without_attributes(HardSwish()), HardSwishOptions),
+    TfliteReader(HardSwish, _Code.HARD_SWISH, without_attributes(HardSwish())),
     TfliteReader(
         Logistic,
         _Code.LOGISTIC,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.operator import Operator
@@ -30,7 +29,6 @@ from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
     Options,
     TfliteActivation,
-    options_without_fields,
 )
 
 
@@ -45,7 +43,6 @@ class BinaryOptions(Options):
 class AddOptions(BinaryOptions):
     """Options of ADD."""
 
-    union_type: ClassVar[int] = 11
     pot_scale_int16: bool = True
 
 
@@ -53,22 +50,12 @@ class AddOptions(BinaryOptions):
 class SubOptions(BinaryOptions):
     """Options of SUB."""
 
-    union_type: ClassVar[int] = 28
     pot_scale_int16: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class MulOptions(BinaryOptions):
     """Options of MUL."""
-
-    union_type: ClassVar[int] = 21
-
-
-MaximumMinimumOptions = options_without_fields("MaximumMinimumOptions", 39)
-SquaredDifferenceOptions = options_without_fields("SquaredDifferenceOptions", 76)
-AddNOptions = options_without_fields("AddNOptions", 82)
-PowOptions = options_without_fields("PowOptions", 56)
-Atan2Options = options_without_fields("ATan2Options", 122)
 
 
 def _arithmetic(
@@ -84,21 +71,19 @@ def _arithmetic(
     return TfliteReader(op, code, read, options, (2, 2))
 
 
-def _reader(
-    op: Operator, code: BuiltinOperator, options: type[Options], most: int = 2
-) -> TfliteReader:
+def _reader(op: Operator, code: BuiltinOperator, most: int = 2) -> TfliteReader:
     """Return the reader of an operator without attributes."""
-    return TfliteReader(type(op), code, without_attributes(op), options, (2, most))
+    return TfliteReader(type(op), code, without_attributes(op), inputs=(2, most))
 
 
 READERS = (
     _arithmetic(Add, BuiltinOperator.ADD, AddOptions),
     _arithmetic(Sub, BuiltinOperator.SUB, SubOptions),
     _arithmetic(Mul, BuiltinOperator.MUL, MulOptions),
-    _reader(SquaredDifference(), BuiltinOperator.SQUARED_DIFFERENCE, SquaredDifferenceOptions),
-    _reader(AddN(), BuiltinOperator.ADD_N, AddNOptions, MANY),
-    _reader(Minimum(), BuiltinOperator.MINIMUM, MaximumMinimumOptions),
-    _reader(Maximum(), BuiltinOperator.MAXIMUM, MaximumMinimumOptions),
-    _reader(Pow(), BuiltinOperator.POW, PowOptions),
-    _reader(Atan2(), BuiltinOperator.ATAN2, Atan2Options),
+    _reader(SquaredDifference(), BuiltinOperator.SQUARED_DIFFERENCE),
+    _reader(AddN(), BuiltinOperator.ADD_N, MANY),
+    _reader(Minimum(), BuiltinOperator.MINIMUM),
+    _reader(Maximum(), BuiltinOperator.MAXIMUM),
+    _reader(Pow(), BuiltinOperator.POW),
+    _reader(Atan2(), BuiltinOperator.ATAN2),
 )

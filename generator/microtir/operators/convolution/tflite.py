@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
@@ -22,7 +21,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 class Conv2DOptions(Options):
     """Options of CONV_2D."""
 
-    union_type: ClassVar[int] = 1
     padding: Padding = Padding.SAME
     stride_w: int = 1
     stride_h: int = 1
@@ -36,7 +34,6 @@ class Conv2DOptions(Options):
 class DepthwiseConv2DOptions(Options):
     """Options of DEPTHWISE_CONV_2D."""
 
-    union_type: ClassVar[int] = 2
     padding: Padding = Padding.SAME
     stride_w: int = 1
     stride_h: int = 1

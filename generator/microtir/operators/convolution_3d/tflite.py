@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
@@ -20,7 +19,6 @@ from microtir.operators.convolution_3d.definition import Conv3D, Triple
 class Conv3DOptions(Options):
     """Options of CONV_3D."""
 
-    union_type: ClassVar[int] = 106
     padding: Padding = Padding.SAME
     stride_d: int = 1
     stride_w: int = 1

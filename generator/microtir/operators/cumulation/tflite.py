@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
@@ -14,7 +13,6 @@ from microtir.operators.cumulation.definition import Cumsum
 class CumsumOptions(Options):
     """Options of CUMSUM."""
 
-    union_type: ClassVar[int] = 102
     exclusive: bool = False
     reverse: bool = False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
@@ -21,7 +20,6 @@ from microtir.operators.dense.definition import FullyConnected
 class FullyConnectedOptions(Options):
     """Options of FULLY_CONNECTED."""
 
-    union_type: ClassVar[int] = 8
     activation: TfliteActivation = TfliteActivation.NONE
     weights_format: WeightsFormat = WeightsFormat.DEFAULT
     keep_num_dims: bool = False

@@ -6,11 +6,8 @@ import math
 
 from microtir.operators.common.tflite_flexbuffer import CustomOptions
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import BuiltinOperator, options_without_fields
+from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.detection.definition import DetectionPostProcess, NonMaxSuppression
-
-NonMaxSuppressionV4Options = options_without_fields("NonMaxSuppressionV4Options", 95)
-NonMaxSuppressionV5Options = options_without_fields("NonMaxSuppressionV5Options", 96)
 
 
 def non_max_suppression(operands: Operands) -> Converted:
@@ -69,17 +66,15 @@ READERS = (
         NonMaxSuppression,
         BuiltinOperator.NON_MAX_SUPPRESSION_V4,
         non_max_suppression,
-        NonMaxSuppressionV4Options,
-        (5, 5),
-        2,
+        inputs=(5, 5),
+        outputs=2,
     ),
     TfliteReader(
         NonMaxSuppression,
         BuiltinOperator.NON_MAX_SUPPRESSION_V5,
         non_max_suppression,
-        NonMaxSuppressionV5Options,
-        (6, 6),
-        3,
+        inputs=(6, 6),
+        outputs=3,
     ),
     TfliteReader(
         DetectionPostProcess,

@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.operator import Operator
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    TfliteActivation,
-    options_without_fields,
-)
+from microtir.operators.common.tflite_schema import BuiltinOperator, FusedOptions
 from microtir.operators.division.definition import Div, FloorDiv, FloorMod
-
-
-@dataclass(frozen=True, slots=True)
-class DivOptions(Options):
-    """Options of DIV."""
-
-    union_type: ClassVar[int] = 29
-    activation: TfliteActivation = TfliteActivation.NONE
-
-
-FloorDivOptions = options_without_fields("FloorDivOptions", 65)
-FloorModOptions = options_without_fields("FloorModOptions", 72)
 
 
 def _refuse_zero(operands: Operands) -> None:
@@ -47,7 +27,7 @@ def div(operands: Operands) -> Converted:
     """Read DIV."""
     if not operands.input(1).dtype.is_float:
         _refuse_zero(operands)
-    activation = operands.activation(operands.table(DivOptions).activation)
+    activation = operands.activation(operands.table(FusedOptions).activation)
     is_of_litert = operands.input(0).dtype is DType.UINT8
     return Converted(Div(activation, float32_ratio=is_of_litert), operands.present)
 
@@ -61,17 +41,9 @@ def _floor(op: FloorDiv | FloorMod) -> Callable[[Operands], Converted]:
     return read
 
 
-def _reader(
-    op: type[Operator],
-    code: BuiltinOperator,
-    read: Callable[[Operands], Converted],
-    options: type[Options],
-) -> TfliteReader:
-    return TfliteReader(op, code, read, options, (2, 2))
-
-
+_Code = BuiltinOperator
 READERS = (
-    _reader(Div, BuiltinOperator.DIV, div, DivOptions),
-    _reader(FloorDiv, BuiltinOperator.FLOOR_DIV, _floor(FloorDiv()), FloorDivOptions),
-    _reader(FloorMod, BuiltinOperator.FLOOR_MOD, _floor(FloorMod()), FloorModOptions),
+    TfliteReader(Div, _Code.DIV, div, FusedOptions, (2, 2)),
+    TfliteReader(FloorDiv, _Code.FLOOR_DIV, _floor(FloorDiv()), inputs=(2, 2)),
+    TfliteReader(FloorMod, _Code.FLOOR_MOD, _floor(FloorMod()), inputs=(2, 2)),
 )

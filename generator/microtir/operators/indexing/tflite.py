@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import (
     Converted,
@@ -11,11 +10,7 @@ from microtir.operators.common.tflite_operands import (
     TfliteReader,
     without_attributes,
 )
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    options_without_fields,
-)
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import COPIED
 from microtir.operators.indexing.definition import (
     DynamicUpdateSlice,
@@ -30,14 +25,8 @@ from microtir.operators.indexing.definition import (
 class GatherOptions(Options):
     """Options of GATHER."""
 
-    union_type: ClassVar[int] = 23
     axis: int = 0
     batch_dims: int = 0
-
-
-GatherNdOptions = options_without_fields("GatherNdOptions", 83)
-ScatterNdOptions = options_without_fields("ScatterNdOptions", 97)
-DynamicUpdateSliceOptions = options_without_fields("DynamicUpdateSliceOptions", 117)
 
 
 def gather(operands: Operands) -> Converted:
@@ -67,14 +56,9 @@ _Code = BuiltinOperator
 READERS = (
     TfliteReader(Gather, _Code.GATHER, gather, GatherOptions, (2, 2), moved=COPIED),
     TfliteReader(
-        GatherNd,
-        _Code.GATHER_ND,
-        without_attributes(GatherNd()),
-        GatherNdOptions,
-        (2, 2),
-        moved=COPIED,
+        GatherNd, _Code.GATHER_ND, without_attributes(GatherNd()), inputs=(2, 2), moved=COPIED
     ),
-    TfliteReader(ScatterNd, _Code.SCATTER_ND, scatter_nd, ScatterNdOptions, (3, 3), moved=COPIED),
+    TfliteReader(ScatterNd, _Code.SCATTER_ND, scatter_nd, inputs=(3, 3), moved=COPIED),
     TfliteReader(
         EmbeddingLookup, _Code.EMBEDDING_LOOKUP, embedding_lookup, inputs=(2, 2), moved=COPIED
     ),
@@ -82,8 +66,7 @@ READERS = (
         DynamicUpdateSlice,
         _Code.DYNAMIC_UPDATE_SLICE,
         without_attributes(DynamicUpdateSlice()),
-        DynamicUpdateSliceOptions,
-        (3, 3),
+        inputs=(3, 3),
         moved=COPIED,
     ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
@@ -14,7 +13,6 @@ from microtir.operators.matmul.definition import BatchMatmul
 class BatchMatMulOptions(Options):
     """Options of BATCH_MATMUL; the last one is of hybrid forms only."""
 
-    union_type: ClassVar[int] = 101
     adj_x: bool = False
     adj_y: bool = False
     asymmetric_quantize_inputs: bool = False

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.errors import UnsupportedModelError
 from microtir.graph.names import brief
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    TfliteActivation,
-    options_without_fields,
-)
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteActivation
 from microtir.operators.common.unlike_scales import COPIED, NARROW, Moved, copied_by_micro
 from microtir.operators.movement.definition import (
     Concatenation,
@@ -28,15 +22,11 @@ from microtir.operators.movement.definition import (
     Unpack,
 )
 
-PadOptions = options_without_fields("PadOptions", 22)
-PadV2Options = options_without_fields("PadV2Options", 43)
-
 
 @dataclass(frozen=True, slots=True)
 class ConcatenationOptions(Options):
     """Options of CONCATENATION."""
 
-    union_type: ClassVar[int] = 10
     axis: int = 0
     activation: TfliteActivation = TfliteActivation.NONE
 
@@ -45,7 +35,6 @@ class ConcatenationOptions(Options):
 class ReshapeOptions(Options):
     """Options of RESHAPE; an empty `new_shape` leaves the shape to the second input."""
 
-    union_type: ClassVar[int] = 17
     new_shape: tuple[int, ...] = ()
 
 
@@ -53,19 +42,13 @@ class ReshapeOptions(Options):
 class SqueezeOptions(Options):
     """Options of SQUEEZE; empty `squeeze_dims` removes every dimension of one."""
 
-    union_type: ClassVar[int] = 30
     squeeze_dims: tuple[int, ...] = ()
-
-
-ExpandDimsOptions = options_without_fields("ExpandDimsOptions", 52)
-TransposeOptions = options_without_fields("TransposeOptions", 26)
 
 
 @dataclass(frozen=True, slots=True)
 class PackOptions(Options):
     """Options of PACK."""
 
-    union_type: ClassVar[int] = 59
     values_count: int = 1
     axis: int = 0
 
@@ -74,36 +57,21 @@ class PackOptions(Options):
 class UnpackOptions(Options):
     """Options of UNPACK."""
 
-    union_type: ClassVar[int] = 64
     num: int = 1
     axis: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SplitOptions(Options):
-    """Options of SPLIT."""
+    """Options of SPLIT and SPLIT_V."""
 
-    union_type: ClassVar[int] = 35
     num_splits: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class SplitVOptions(Options):
-    """Options of SPLIT_V."""
-
-    union_type: ClassVar[int] = 79
-    num_splits: int = 1
-
-
-ReverseV2Options = options_without_fields("ReverseV2Options", 81)
-SliceOptions = options_without_fields("SliceOptions", 48)
 
 
 @dataclass(frozen=True, slots=True)
 class StridedSliceOptions(Options):
     """Options of STRIDED_SLICE; bit i of a mask speaks of dimension i."""
 
-    union_type: ClassVar[int] = 32
     begin_mask: int = 0
     end_mask: int = 0
     ellipsis_mask: int = 0
@@ -170,7 +138,7 @@ def split_v(operands: Operands) -> Converted:
     """Read SPLIT_V: data, sizes with one -1 at most, axis."""
     data = operands.input(0)
     axis = operands.axis(operands.integer(2, "the axis"), len(data.shape))
-    _check_parts(operands, "num_splits", operands.table(SplitVOptions).num_splits)
+    _check_parts(operands, "num_splits", operands.table(SplitOptions).num_splits)
     sizes = operands.integers(1, "the sizes")
     if sizes.count(-1) == 1:
         rest = data.shape[axis] - sum(size for size in sizes if size != -1)
@@ -452,8 +420,8 @@ _VALUE_COMPARED = Moved(
 """Rule of PADV2: references compare only the scale of the value, tflite-micro in int8."""
 
 READERS = (
-    TfliteReader(Pad, _Code.PAD, pad, PadOptions, (2, 2), moved=COPIED),
-    TfliteReader(Pad, _Code.PADV2, pad, PadV2Options, (3, 3), moved=_VALUE_COMPARED),
+    TfliteReader(Pad, _Code.PAD, pad, inputs=(2, 2), moved=COPIED),
+    TfliteReader(Pad, _Code.PADV2, pad, inputs=(3, 3), moved=_VALUE_COMPARED),
     TfliteReader(
         Concatenation,
         _Code.CONCATENATION,
@@ -468,11 +436,10 @@ READERS = (
         Reshape,
         _Code.EXPAND_DIMS,
         expand_dims,
-        ExpandDimsOptions,
-        (2, 2),
+        inputs=(2, 2),
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
-    TfliteReader(Transpose, _Code.TRANSPOSE, transpose, TransposeOptions, (2, 2), moved=COPIED),
+    TfliteReader(Transpose, _Code.TRANSPOSE, transpose, inputs=(2, 2), moved=COPIED),
     TfliteReader(
         Pack,
         _Code.PACK,
@@ -482,7 +449,7 @@ READERS = (
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
     TfliteReader(Split, _Code.SPLIT, split, SplitOptions, (2, 2), MANY, moved=COPIED),
-    TfliteReader(Split, _Code.SPLIT_V, split_v, SplitVOptions, (3, 3), MANY, moved=COPIED),
+    TfliteReader(Split, _Code.SPLIT_V, split_v, SplitOptions, (3, 3), MANY, moved=COPIED),
     TfliteReader(
         Unpack,
         _Code.UNPACK,
@@ -491,8 +458,8 @@ READERS = (
         outputs=MANY,
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
-    TfliteReader(StridedSlice, _Code.REVERSE_V2, reverse, ReverseV2Options, (2, 2), moved=COPIED),
-    TfliteReader(StridedSlice, _Code.SLICE, slice_, SliceOptions, (3, 3), moved=COPIED),
+    TfliteReader(StridedSlice, _Code.REVERSE_V2, reverse, inputs=(2, 2), moved=COPIED),
+    TfliteReader(StridedSlice, _Code.SLICE, slice_, inputs=(3, 3), moved=COPIED),
     TfliteReader(
         StridedSlice, _Code.STRIDED_SLICE, strided_slice, StridedSliceOptions, (4, 4), moved=COPIED
     ),

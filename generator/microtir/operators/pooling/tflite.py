@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
@@ -21,7 +20,6 @@ from microtir.operators.pooling.definition import AveragePool2D, L2Pool2D, MaxPo
 class Pool2DOptions(Options):
     """Options of all pooling operators."""
 
-    union_type: ClassVar[int] = 5
     padding: Padding = Padding.SAME
     stride_w: int = 1
     stride_h: int = 1

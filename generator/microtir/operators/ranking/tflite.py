@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import BuiltinOperator, options_without_fields
+from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.common.unlike_scales import COPIED
 from microtir.operators.ranking.definition import TopK
-
-TopKV2Options = options_without_fields("TopKV2Options", 34)
 
 
 def top_k(operands: Operands) -> Converted:
@@ -16,5 +14,5 @@ def top_k(operands: Operands) -> Converted:
 
 
 READERS = (
-    TfliteReader(TopK, BuiltinOperator.TOPK_V2, top_k, TopKV2Options, (2, 2), 2, moved=COPIED),
+    TfliteReader(TopK, BuiltinOperator.TOPK_V2, top_k, inputs=(2, 2), outputs=2, moved=COPIED),
 )

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    options_without_fields,
-)
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import COPIED, copied_by_micro
 from microtir.operators.rearrangement.definition import (
     BatchToSpace,
@@ -22,34 +17,21 @@ from microtir.operators.rearrangement.definition import (
 
 
 @dataclass(frozen=True, slots=True)
-class DepthToSpaceOptions(Options):
-    """Options of DEPTH_TO_SPACE."""
+class BlockOptions(Options):
+    """Options of DEPTH_TO_SPACE and SPACE_TO_DEPTH."""
 
-    union_type: ClassVar[int] = 94
     block_size: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SpaceToDepthOptions(Options):
-    """Options of SPACE_TO_DEPTH."""
-
-    union_type: ClassVar[int] = 19
-    block_size: int = 0
-
-
-SpaceToBatchNDOptions = options_without_fields("SpaceToBatchNDOptions", 25)
-BatchToSpaceNDOptions = options_without_fields("BatchToSpaceNDOptions", 24)
 
 
 def depth_to_space(operands: Operands) -> Converted:
     """Read DEPTH_TO_SPACE."""
-    block = operands.table(DepthToSpaceOptions).block_size
+    block = operands.table(BlockOptions).block_size
     return Converted(DepthToSpace(block), operands.present)
 
 
 def space_to_depth(operands: Operands) -> Converted:
     """Read SPACE_TO_DEPTH."""
-    block = operands.table(SpaceToDepthOptions).block_size
+    block = operands.table(BlockOptions).block_size
     return Converted(SpaceToDepth(block), operands.present)
 
 
@@ -74,26 +56,20 @@ def batch_to_space(operands: Operands) -> Converted:
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(
-        DepthToSpace, _Code.DEPTH_TO_SPACE, depth_to_space, DepthToSpaceOptions, moved=COPIED
-    ),
-    TfliteReader(
-        SpaceToDepth, _Code.SPACE_TO_DEPTH, space_to_depth, SpaceToDepthOptions, moved=COPIED
-    ),
+    TfliteReader(DepthToSpace, _Code.DEPTH_TO_SPACE, depth_to_space, BlockOptions, moved=COPIED),
+    TfliteReader(SpaceToDepth, _Code.SPACE_TO_DEPTH, space_to_depth, BlockOptions, moved=COPIED),
     TfliteReader(
         SpaceToBatch,
         _Code.SPACE_TO_BATCH_ND,
         space_to_batch,
-        SpaceToBatchNDOptions,
-        (3, 3),
+        inputs=(3, 3),
         moved=copied_by_micro(DType.INT8),
     ),
     TfliteReader(
         BatchToSpace,
         _Code.BATCH_TO_SPACE_ND,
         batch_to_space,
-        BatchToSpaceNDOptions,
-        (3, 3),
+        inputs=(3, 3),
         moved=copied_by_micro(DType.INT8),
     ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
@@ -15,7 +14,6 @@ from microtir.operators.recurrent.definition import Lstm, Svdf
 class SVDFOptions(Options):
     """Options of SVDF."""
 
-    union_type: ClassVar[int] = 6
     rank: int = 0
     activation: TfliteActivation = TfliteActivation.NONE
     asymmetric_quantize_inputs: bool = False
@@ -42,7 +40,6 @@ def svdf(operands: Operands) -> Converted:
 class UnidirectionalSequenceLSTMOptions(Options):
     """Options of UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
-    union_type: ClassVar[int] = 71
     activation: TfliteActivation = TfliteActivation.NONE
     cell_clip: float = 0.0
     proj_clip: float = 0.0

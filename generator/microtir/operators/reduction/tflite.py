@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
@@ -26,7 +25,6 @@ from microtir.operators.reduction.definition import (
 class ReducerOptions(Options):
     """Options of all reductions."""
 
-    union_type: ClassVar[int] = 27
     keep_dims: bool = False
 
 
@@ -34,7 +32,6 @@ class ReducerOptions(Options):
 class ArgMaxOptions(Options):
     """Options of ARG_MAX; readers take the type from the output."""
 
-    union_type: ClassVar[int] = 40
     output_type: TfliteType = TfliteType.FLOAT32
 
 
@@ -42,7 +39,6 @@ class ArgMaxOptions(Options):
 class ArgMinOptions(Options):
     """Options of ARG_MIN; readers take the type from the output."""
 
-    union_type: ClassVar[int] = 57
     output_type: TfliteType = TfliteType.FLOAT32
 
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    options_without_fields,
-)
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import COPIED, copied_by_micro
 from microtir.operators.repetition.definition import MirrorPad, Tile, aligned
 
@@ -29,13 +24,7 @@ class MirrorPadMode(IntEnum):
 class MirrorPadOptions(Options):
     """Options of MIRROR_PAD."""
 
-    union_type: ClassVar[int] = 77
     mode: MirrorPadMode = MirrorPadMode.REFLECT
-
-
-TileOptions = options_without_fields("TileOptions", 51)
-BroadcastToOptions = options_without_fields("BroadcastToOptions", 104)
-FillOptions = options_without_fields("FillOptions", 68)
 
 
 def tile(operands: Operands) -> Converted:
@@ -81,9 +70,9 @@ def mirror_pad(operands: Operands) -> Converted:
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Tile, _Code.TILE, tile, TileOptions, (2, 2), moved=COPIED),
-    TfliteReader(Tile, _Code.BROADCAST_TO, broadcast_to, BroadcastToOptions, (2, 2), moved=COPIED),
-    TfliteReader(Tile, _Code.FILL, fill, FillOptions, (2, 2), moved=copied_by_micro(DType.INT8)),
+    TfliteReader(Tile, _Code.TILE, tile, inputs=(2, 2), moved=COPIED),
+    TfliteReader(Tile, _Code.BROADCAST_TO, broadcast_to, inputs=(2, 2), moved=COPIED),
+    TfliteReader(Tile, _Code.FILL, fill, inputs=(2, 2), moved=copied_by_micro(DType.INT8)),
     TfliteReader(
         MirrorPad,
         _Code.MIRROR_PAD,

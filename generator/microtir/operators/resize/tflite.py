@@ -23,15 +23,12 @@ class ResizeOptions(Options):
 class ResizeBilinearOptions(ResizeOptions):
     """Options of RESIZE_BILINEAR; slots 0 and 1 of the table are deprecated."""
 
-    union_type: ClassVar[int] = 15
     first_slot: ClassVar[int] = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeNearestNeighborOptions(ResizeOptions):
     """Options of RESIZE_NEAREST_NEIGHBOR."""
-
-    union_type: ClassVar[int] = 74
 
 
 def _resize(
@@ -61,9 +58,7 @@ def _resize(
 
 READERS = (
     _resize(
-        ResizeNearestNeighbor,
-        BuiltinOperator.RESIZE_NEAREST_NEIGHBOR,
-        ResizeNearestNeighborOptions,
+        ResizeNearestNeighbor, BuiltinOperator.RESIZE_NEAREST_NEIGHBOR, ResizeNearestNeighborOptions
     ),
     _resize(ResizeBilinear, BuiltinOperator.RESIZE_BILINEAR, ResizeBilinearOptions),
 )

@@ -8,12 +8,8 @@ from microtir.operators.common.tflite_operands import (
     TfliteReader,
     without_attributes,
 )
-from microtir.operators.common.tflite_schema import BuiltinOperator, options_without_fields
+from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.selection.definition import Select, Where
-
-SelectOptions = options_without_fields("SelectOptions", 47)
-SelectV2Options = options_without_fields("SelectV2Options", 98)
-WhereOptions = options_without_fields("WhereOptions", 85)
 
 
 def select(operands: Operands) -> Converted:
@@ -44,9 +40,8 @@ READERS = (
         Select,
         BuiltinOperator.SELECT_V2,
         without_attributes(Select()),
-        SelectV2Options,
-        (3, 3),
+        inputs=(3, 3),
     ),
-    TfliteReader(Select, BuiltinOperator.SELECT, select, SelectOptions, (3, 3)),
-    TfliteReader(Where, BuiltinOperator.WHERE, where, WhereOptions),
+    TfliteReader(Select, BuiltinOperator.SELECT, select, inputs=(3, 3)),
+    TfliteReader(Where, BuiltinOperator.WHERE, where),
 )

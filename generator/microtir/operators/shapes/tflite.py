@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,12 +13,7 @@ from microtir.operators.common.tflite_operands import (
     TfliteReader,
     without_attributes,
 )
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    TfliteType,
-    options_without_fields,
-)
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.shapes.definition import BroadcastArgs, Range, RankOf, ShapeOf
 
 
@@ -27,12 +21,7 @@ from microtir.operators.shapes.definition import BroadcastArgs, Range, RankOf, S
 class ShapeOptions(Options):
     """Options of SHAPE; the type of the output says the same."""
 
-    union_type: ClassVar[int] = 55
     out_type: TfliteType = TfliteType.INT32
-
-
-RankOptions = options_without_fields("RankOptions", 86)
-RangeOptions = options_without_fields("RangeOptions", 73)
 
 
 def range_(operands: Operands) -> Converted:
@@ -54,12 +43,9 @@ def range_(operands: Operands) -> Converted:
 _Code = BuiltinOperator
 READERS = (
     TfliteReader(ShapeOf, _Code.SHAPE, without_attributes(ShapeOf()), ShapeOptions),
-    TfliteReader(RankOf, _Code.RANK, without_attributes(RankOf()), RankOptions),
+    TfliteReader(RankOf, _Code.RANK, without_attributes(RankOf())),
     TfliteReader(
-        BroadcastArgs,
-        _Code.BROADCAST_ARGS,
-        without_attributes(BroadcastArgs()),
-        inputs=(2, 2),
+        BroadcastArgs, _Code.BROADCAST_ARGS, without_attributes(BroadcastArgs()), inputs=(2, 2)
     ),
-    TfliteReader(Range, _Code.RANGE, range_, RangeOptions, (3, 3)),
+    TfliteReader(Range, _Code.RANGE, range_, inputs=(3, 3)),
 )

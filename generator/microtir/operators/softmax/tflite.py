@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Quantization
@@ -14,7 +13,7 @@ from microtir.operators.common.tflite_operands import (
     TfliteReader,
     without_attributes,
 )
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import FixedResult
 from microtir.operators.softmax.definition import SOFTMAX_OF_INT16, LogSoftmax, Softmax
 
@@ -23,11 +22,7 @@ from microtir.operators.softmax.definition import SOFTMAX_OF_INT16, LogSoftmax, 
 class SoftmaxOptions(Options):
     """Options of SOFTMAX."""
 
-    union_type: ClassVar[int] = 9
     beta: float = 1.0
-
-
-LogSoftmaxOptions = options_without_fields("LogSoftmaxOptions", 36)
 
 
 def softmax(operands: Operands) -> Converted:
@@ -50,7 +45,5 @@ READERS = (
             FixedResult(DType.INT8, DType.INT16, SOFTMAX_OF_INT16, refused_by_micro=True),
         ),
     ),
-    TfliteReader(
-        LogSoftmax, BuiltinOperator.LOG_SOFTMAX, without_attributes(LogSoftmax()), LogSoftmaxOptions
-    ),
+    TfliteReader(LogSoftmax, BuiltinOperator.LOG_SOFTMAX, without_attributes(LogSoftmax())),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
@@ -22,7 +21,6 @@ from microtir.operators.transposed_convolution.definition import TransposeConv
 class TransposeConvOptions(Options):
     """Options of TRANSPOSE_CONV."""
 
-    union_type: ClassVar[int] = 49
     padding: Padding = Padding.SAME
     stride_w: int = 0
     stride_h: int = 0
@@ -93,11 +91,7 @@ def transpose_conv_bias(operands: Operands) -> Converted:
 
 READERS = (
     TfliteReader(
-        TransposeConv,
-        BuiltinOperator.TRANSPOSE_CONV,
-        transpose_conv,
-        TransposeConvOptions,
-        (3, 4),
+        TransposeConv, BuiltinOperator.TRANSPOSE_CONV, transpose_conv, TransposeConvOptions, (3, 4)
     ),
     TfliteReader(TransposeConv, "Convolution2DTransposeBias", transpose_conv_bias, inputs=(3, 3)),
 )
