@@ -32,6 +32,9 @@ as `fit` sees them; they go to `results.json` and the page `docs/results.md`.
 
 `python -m benchmarks planning [--record]`: processor time of planning, for the largest reference
 model and for one of 500 operators; it goes to `planning.json`.
+
+`python -m benchmarks calibrate [KERNEL ...] [--record]`: instructions around micro-kernels on
+emulated CPUs; they go to `kernels/measured/CPU.json` of the package, which estimates are made of.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ from typing import TypeVar
 from benchmarks import (
     arena,
     boards,
+    calibrate,
     host,
     int16,
     onnx_twins,
@@ -130,6 +134,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "onnx": part(onnx_twins.measure_all, onnx_twins.record),
         "tokens": part(tokens.measure_all, tokens.record),
         "results": part(results.measure_all, results.record),
+        "calibrate": part(calibrate.measure_all, calibrate.record),
         "planning": part(lambda _: planning.measure_all(), planning.record),
     }
 )

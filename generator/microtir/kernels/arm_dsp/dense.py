@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,13 +15,15 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
+from microtir.kernels.common.counted import Counted
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.kernel import SAME_ROW
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
-from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.packing import PackedLinear, pack_linear
+from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store
@@ -68,6 +71,7 @@ def arranged(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     return arranged
 
 
+@of_node
 def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
@@ -87,13 +91,14 @@ def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
     return parts
 
 
-class Dense(FloatRescaling):
+class Dense(FloatRescaling, Counted):
     """Eight outputs a pass, two for each packed weight."""
 
     name = "dense_s8_1x8_dsp"
     operators = (FullyConnected,)
     needs = Feature.DSP
     cycles = 139
+    measured_on, family = "cortex-m4", "dense_1x8_dsp"
 
     def window(self, node: Node) -> RowWindow | None:
         return SAME_ROW if keeps_rows(node) else None
@@ -113,14 +118,22 @@ class Dense(FloatRescaling):
             return Refusal.SIZES
         return Refusal.FORM if _packed(node) is None else None
 
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions, from counts of the emulated Cortex-M4."""
-        outputs, inputs = node.inputs[1].shape
-        return rows_of(node) * (outputs * inputs + outputs * 8 + 60)
+    def printed(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions of all passes over each row."""
+        quads = node.inputs[1].shape[1] // _QUAD
+        return rows_of(node) * sum(
+            body.instructions({"bne 1b": block.passes, "bne 2b": block.passes * quads // repeats})
+            for block, body, repeats in _bodies(node)
+        )
+
+    def around(self, node: Node, _calls: Calls) -> Mapping[str, int]:
+        """Return the calls, for each row one or two."""
+        rows, blocks = rows_of(node), len(_blocks(node.inputs[1].shape[0]))
+        return {"layer": 1, "row": rows if rows > 1 else 0, "call": rows * blocks}
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
-        return sum(150 + 168 * block.pairs for block in _blocks(node.inputs[1].shape[0]))
+        return sum(body.bytes for _, body, _ in _bodies(node))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: one call of the kernel, or two, for each row of inputs."""
@@ -136,6 +149,15 @@ class Dense(FloatRescaling):
             for block, packed in parts
         )
         return dense_rows(layer, name, Tile((Count(1, "row"),), products))
+
+
+def _bodies(node: Node) -> Iterator[tuple[_Block, Printed, int]]:
+    """Yield the blocks of outputs, what is printed for each, and how many quads a turn has."""
+    parts, inputs = _packed(node), node.inputs[1].shape[1]
+    assert parts is not None, "reject() was asked"
+    for block, packed in parts:
+        values = _values(inputs, block.pairs, block.outputs, packed.rescaling)
+        yield block, printed("kernels/dense.j2", values), _repeats(inputs // _QUAD)
 
 
 def _of_row(inputs: int, block: _Block, rescaling: Rescaling, _rows: int) -> KernelDescription:
@@ -204,15 +226,19 @@ def _values(
     inputs: int, pairs: int, output_bytes: int, rescaling: Rescaling | None
 ) -> dict[str, object]:
     """Return what the template is given."""
-    quads = inputs // _QUAD
     return {
         "rescaling": None if rescaling is None else rescaling.values(),
         "input_bytes": str(inputs),
         "output_bytes": str(output_bytes),
         "outputs": str(2 * pairs),
-        "repeats": str(max(n for n in range(1, _QUADS_PER_TURN + 1) if quads % n == 0)),
+        "repeats": str(_repeats(inputs // _QUAD)),
         **_registers(pairs),
     }
+
+
+def _repeats(quads: int) -> int:
+    """Return how many quads of inputs a turn has."""
+    return max(n for n in range(1, _QUADS_PER_TURN + 1) if quads % n == 0)
 
 
 def _registers(pairs: int) -> dict[str, object]:

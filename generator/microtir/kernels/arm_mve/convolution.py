@@ -7,6 +7,9 @@ that the full sum of weights folds into the bias.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,10 +20,19 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy, fill, gather, gather_code
 from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
-from microtir.kernels.arm_mve.linear import LinearLayers, lanes_of
-from microtir.kernels.arm_mve.requantise import Form
+from microtir.kernels.arm_mve.linear import LinearLayers
+from microtir.kernels.arm_mve.window_moves import (
+    LEAST_CALL,
+    LONGEST_GATHER,
+    Moves,
+    code_around,
+    gathers,
+    moves,
+    printed_moves,
+)
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.counted import Counted
 from microtir.kernels.common.gather import Gather
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
@@ -47,9 +59,6 @@ from microtir.tir import ir
 
 _IMMEDIATE = 4095  # largest offset of ADDW
 _LARGEST = 0xFFFF  # what MOVW loads
-_LONGEST_GATHER = 200  # instructions
-_CALL = 16  # instructions around a call of a kernel
-_LEAST_CALL = 5  # elements that a call moves faster than single loads
 _COUNTS = Count(PIXELS, "pair"), Count(1, "pixel")
 
 
@@ -74,7 +83,7 @@ def _is_run(geometry: Geometry) -> bool:
     return geometry.runs == 1 and not geometry.windows.clip(geometry.output)
 
 
-class Gemm(FloatRescaling):
+class Gemm(FloatRescaling, Counted):
     """Two pixels by four channels, sixteen products an instruction, or eight of int16.
 
     Args:
@@ -86,6 +95,7 @@ class Gemm(FloatRescaling):
     operators = (Conv2D, DepthwiseConv2D)
     needs = Feature.MVE
     cycles = 156
+    measured_on, family = "cortex-m55", "conv_2x4_mve"
     depends_on_calls = True
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
@@ -120,14 +130,43 @@ class Gemm(FloatRescaling):
         geometry = Geometry.of(node)
         return 0 if _is_run(geometry) else PIXELS * geometry.values * self.dtype.bytes
 
-    def instructions(self, node: Node, calls: Calls) -> int:
-        """Return instructions from counts of the emulated Cortex-M55; pairs do not span calls."""
-        geometry = Geometry.of(node)
-        spans_rows = geometry.is_pointwise and not calls.rows
-        return sum(
-            number * _line_cost(geometry, pixels, self._layers.form(node))
-            for number, pixels in lines(geometry.output, calls, spans_rows=spans_rows)
+    def printed(self, node: Node, calls: Calls) -> int:
+        """Return the instructions of products and of moves; pairs do not span calls."""
+        geometry, form = Geometry.of(node), self._layers.form(node)
+        products = sum(
+            times * instructions(pixels, geometry.values, geometry.output.channels, form)
+            for times, pixels in self._blocks(geometry, calls)
         )
+        return products + printed_moves(geometry, self._moves(geometry, calls), self.dtype)
+
+    def around(self, node: Node, calls: Calls) -> Mapping[str, int]:
+        """Return the calls of the layer, of products and of moves, and the rows."""
+        geometry = Geometry.of(node)
+        rows = geometry.output.images * geometry.output.height
+        blocks = Counter[int]()
+        for times, pixels in self._blocks(geometry, calls):
+            blocks[pixels] += times
+        return {
+            "layer": -(-rows // calls.rows) if calls.rows else 1,
+            "line": 0 if geometry.is_pointwise else rows,
+            "pair": blocks[PIXELS],
+            "pixel": blocks[1],
+            **code_around(self._moves(geometry, calls)),
+        }
+
+    def _blocks(self, geometry: Geometry, calls: Calls) -> list[tuple[int, int]]:
+        spans_rows = geometry.is_pointwise and not calls.rows
+        return [
+            (number * blocks.times, blocks.pixels)
+            for number, pixels in lines(geometry.output, calls, spans_rows=spans_rows)
+            for blocks in cut(pixels, _COUNTS)
+            if number * blocks.times
+        ]
+
+    def _moves(self, geometry: Geometry, calls: Calls) -> Moves:
+        if _is_run(geometry):
+            return {}
+        return moves(geometry, _COUNTS, self.dtype, is_whole=calls.alone or not calls.rows)
 
     def code_bytes(self, node: Node) -> int:
         """Return bytes of the kernels for two pixels and for one; other layers may use the same."""
@@ -135,12 +174,12 @@ class Gemm(FloatRescaling):
         flat = geometry.is_pointwise
         width = geometry.output.width * (geometry.output.height if flat else 1)
         values, form = geometry.values, self._layers.form(node)
-        single = code_size(1, values, form) if width % PIXELS else 0
+        single = code_size(1, values, geometry.output.channels, form) if width % PIXELS else 0
         gathered = 0
         if self.dtype is DType.INT16 and not _is_run(geometry):
             rows, size = geometry.windows.rows.taps, geometry.run_values * self.dtype.bytes
-            gathered = 4 * min(gather_code(rows, size, PIXELS), _LONGEST_GATHER)
-        return code_size(PIXELS, values, form) + single + gathered
+            gathered = 4 * min(gather_code(rows, size, PIXELS), LONGEST_GATHER)
+        return code_size(PIXELS, values, geometry.output.channels, form) + single + gathered
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: two pixels at a time, then single ones."""
@@ -162,19 +201,6 @@ class Gemm(FloatRescaling):
         return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
 
 
-def _line_cost(geometry: Geometry, pixels: int, form: Form) -> int:
-    """Return the instructions for pixels of a line."""
-    values, channels, lanes = geometry.values, geometry.output.channels, lanes_of(form.element)
-    cost = sum(
-        blocks.times * (instructions(blocks.pixels, values, channels, form) + _CALL)
-        for blocks in cut(pixels, _COUNTS)
-    )
-    if not _is_run(geometry):
-        pieces = -(-geometry.run_values // lanes) * geometry.runs
-        cost += pixels * (3 * pieces + 20)
-    return cost
-
-
 class _Windows(Source):
     """Windows of neighbouring pixels, copied: at once where none of them leaves the image."""
 
@@ -193,13 +219,11 @@ class _Windows(Source):
         rows, columns = windows.rows, windows.columns
         reach, length = (count - 1) * columns.stride, geometry.run_values
         dtype = self.windows.dtype
-        is_short = gather_code(rows.taps, length * dtype.bytes, count) <= _LONGEST_GATHER
-        together = geometry.runs_of_row == 1 and self.x.is_whole and is_short
 
         def one_by_one() -> ir.Stmt:
             return self.copies.windows(pixel.row, pixel.column, count)
 
-        if not together or columns.taps + reach > columns.size:
+        if not (self.x.is_whole and gathers(geometry, count, dtype)):
             return one_by_one()
         step, stride = geometry.direct_step, geometry.pixel_stride
         kernel = gather(rows.taps, length, step, count, stride, dtype)
@@ -249,7 +273,7 @@ class _Copies(Gather):
         return lane * self.geometry.values + ky * self.geometry.row_values + offset
 
     def _copy(self, size: int, source: ir.BufferArgument, place: te.Expr) -> ir.Stmt:
-        if size >= _LEAST_CALL:
+        if size >= LEAST_CALL:
             return call(copy(size, self.target.dtype), source, at(self.target, 0, place))
         row, column, _ = map(te.Expr, source.indices)
         steps = (divmod(n, self.geometry.image.channels) for n in range(size))
@@ -259,7 +283,7 @@ class _Copies(Gather):
         ))  # fmt: skip
 
     def _fill(self, size: int, place: te.Expr) -> ir.Stmt:
-        if size >= _LEAST_CALL:
+        if size >= LEAST_CALL:
             kernel = fill(size, self.zero_point, self.target.dtype)
             return call(kernel, at(self.target, 0, place))
         places = ((0, place + n) for n in range(size))

@@ -8,6 +8,7 @@ from microtir.kernels.arm_mve.linear import BYTES
 from microtir.kernels.common.copies import copying, filling
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe
+from microtir.kernels.common.printed import printed
 from microtir.kernels.common.statements import load, loop, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -70,15 +71,41 @@ def gather(
             ),
         ),
         "kernels/mve/gather.j2",
-        {
-            **_pieces(size * dtype.bytes),
-            "first": [str(p * stride * dtype.bytes) for p in range(pixels)],
-            "rows": str(rows),
-            "step": str(step * dtype.bytes - size * dtype.bytes // BYTES * BYTES),
-        },
+        _gather_values(rows, size, step, pixels, stride, dtype),
         stack_bytes=8,
         needs=Feature.MVE,
     )  # fmt: skip
+
+
+def copied(size: int, dtype: DType) -> int:
+    """Return the instructions of `copy`."""
+    values = _pieces(size * dtype.bytes)
+    vectors = -(-size * dtype.bytes // BYTES)
+    return printed("kernels/mve/copy.j2", values).instructions({"letp lr, 1b": vectors})
+
+
+def filled(size: int, dtype: DType) -> int:
+    """Return the instructions of `fill`."""
+    values = {"value": "0", "size": str(size * dtype.bytes)}
+    vectors = -(-size * dtype.bytes // BYTES)
+    return printed("kernels/mve/fill.j2", values).instructions({"letp lr, 1b": vectors})
+
+
+def gathered(rows: int, size: int, pixels: int, dtype: DType) -> int:
+    """Return the instructions of `gather`; how far rows and pixels are apart changes none."""
+    values = _gather_values(rows, size, size, pixels, size, dtype)
+    return printed("kernels/mve/gather.j2", values).instructions({})
+
+
+def _gather_values(
+    rows: int, size: int, step: int, pixels: int, stride: int, dtype: DType
+) -> dict[str, object]:
+    return {
+        **_pieces(size * dtype.bytes),
+        "first": [str(p * stride * dtype.bytes) for p in range(pixels)],
+        "rows": str(rows),
+        "step": str(step * dtype.bytes - size * dtype.bytes // BYTES * BYTES),
+    }
 
 
 def gather_code(rows: int, size: int, pixels: int) -> int:

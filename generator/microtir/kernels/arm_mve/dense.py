@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +13,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import LinearLayers
+from microtir.kernels.common.counted import Counted
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.kernel import SAME_ROW
 from microtir.kernels.common.layer import Layer
@@ -43,7 +46,13 @@ def _params(node: Node) -> LinearParams:
     return fully_connected_params(op, *types)
 
 
-class Dense(FloatRescaling):
+def _blocks(node: Node, calls: Calls) -> Mapping[int, int]:
+    """Return how often two rows are computed together, and how often one."""
+    pairs, single = divmod(rows_of(node), 1 if calls.rows else PIXELS)
+    return {PIXELS: 0, 1: pairs} if calls.rows else {PIXELS: pairs, 1: single}
+
+
+class Dense(FloatRescaling, Counted):
     """The matrix product of one row of inputs, or of two.
 
     Args:
@@ -55,6 +64,7 @@ class Dense(FloatRescaling):
     operators = (FullyConnected,)
     needs = Feature.MVE
     cycles = 145
+    measured_on, family = "cortex-m55", "dense_2x4_mve"
     depends_on_calls = True
 
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
@@ -76,26 +86,30 @@ class Dense(FloatRescaling):
             return Refusal.SIZES
         return Refusal.FORM if self._layers.find(node) is None else None
 
-    def instructions(self, node: Node, calls: Calls) -> int:
-        """Return instructions from counts of the emulated Cortex-M55.
-
-        Calls for few rows pair none.
-        """
+    def printed(self, node: Node, calls: Calls) -> int:
+        """Return the instructions of the products; calls for few rows pair none."""
         (outputs, inputs), form = node.inputs[1].shape, self._layers.form(node)
-        one = instructions(1, inputs, outputs, form)
-        if calls.rows:
-            return rows_of(node) * (one + 20)
-        pairs, single = divmod(rows_of(node), PIXELS)
-        return pairs * instructions(PIXELS, inputs, outputs, form) + single * one + 20
+        return sum(
+            times * instructions(rows, inputs, outputs, form)
+            for rows, times in _blocks(node, calls).items()
+            if times
+        )
+
+    def around(self, node: Node, calls: Calls) -> Mapping[str, int]:
+        """Return the calls of the layer, and those of the product for two rows and for one."""
+        pairs, single = _blocks(node, calls).values()
+        calls_of_layer = rows_of(node) // calls.rows if calls.rows else 1
+        return {"layer": calls_of_layer, "pair": pairs, "row": single}
 
     def code_bytes(self, node: Node) -> int:
         """Return bytes of the kernels for two rows and for one, beyond the direct one.
 
         Layers may share them.
         """
-        inputs, rows, form = node.inputs[1].shape[1], rows_of(node), self._layers.form(node)
-        pair = code_size(PIXELS, inputs, form) if rows > 1 else 0
-        return max(code_size(1, inputs, form) + pair - _DIRECT, 1)
+        (outputs, inputs), form = node.inputs[1].shape, self._layers.form(node)
+        pairs, single = divmod(rows_of(node), PIXELS)
+        used = [PIXELS] * (pairs > 0) + [1] * single
+        return max(sum(code_size(n, inputs, outputs, form) for n in used) - _DIRECT, 1)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: a call for each two rows of inputs, then for single ones."""

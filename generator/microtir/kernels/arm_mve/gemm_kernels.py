@@ -17,6 +17,7 @@ from microtir.kernels.arm_mve.requantise import (
 )
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import Unroll, describe
+from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -168,26 +169,28 @@ def _cuts(values: int, rescaling: Form) -> int:
     return max(-(-turns // _TURNS_OF_PART) - 1, 0)
 
 
+def _printed_body(pixels: int, values: int, channels: int, rescaling: Form) -> Printed:
+    """Return what is printed; how far pixels are apart changes a number alone."""
+    given = _values(values, values, channels, rescaling)
+    return printed(f"kernels/mve/gemm{pixels}.j2", given)
+
+
 def instructions(pixels: int, values: int, channels: int, rescaling: Form) -> int:
-    """Return the instructions of one call, from counts of the emulated Cortex-M55."""
-    lanes, cuts = lanes_of(rescaling.element), _cuts(values, rescaling)
-    groups, steps = -(-channels // LANES), steps_of(values, lanes)
-    loops = 2 * _turns(values // lanes, UNROLL) if values >= lanes else 4
-    if pixels == PIXELS:
-        wide = 3 * rescaling.is_wide + (22 * cuts + 13 if cuts else 0)
-        return groups * (14 * steps + loops + 25 + wide) + 20
-    wide = 2 * rescaling.is_wide + (13 * cuts + 7 if cuts else 0)
-    return groups * (9 * steps + loops + 16 + wide) + 12
+    """Return the instructions of one call, as they are printed."""
+    groups, lanes = -(-channels // LANES), lanes_of(rescaling.element)
+    sums = groups * _turns(values // lanes, UNROLL) if values >= lanes else 0
+    cuts = groups * (_cuts(values, rescaling) + 1)
+    turns = {
+        **dict.fromkeys(("bne 1b", "bhi 1b"), groups),
+        **dict.fromkeys(("bne 2b", "le lr, 2b"), sums),
+        **dict.fromkeys(("b 2b", "b 3b"), cuts),
+    }
+    return _printed_body(pixels, values, channels, rescaling).instructions(turns)
 
 
-def code_size(pixels: int, values: int, rescaling: Form) -> int:
-    """Return the bytes of the kernel."""
-    lanes, is_cut = lanes_of(rescaling.element), _cuts(values, rescaling) > 0
-    whole = values // lanes
-    printed_steps = (_printed(whole, UNROLL) if whole else 0) + (values % lanes > 0)
-    if pixels == PIXELS:
-        return 150 + 56 * printed_steps + 12 * rescaling.is_wide + 140 * is_cut
-    return 110 + 36 * printed_steps + 8 * rescaling.is_wide + 80 * is_cut
+def code_size(pixels: int, values: int, channels: int, rescaling: Form) -> int:
+    """Return the bytes of the kernel, as they are printed."""
+    return _printed_body(pixels, values, channels, rescaling).bytes
 
 
 def _printed_before(steps: int, unroll: Unroll) -> int:

@@ -1,0 +1,182 @@
+"""`python -m benchmarks calibrate`: what compilers make around micro-kernels, for each CPU.
+
+Kernels count what their templates print (`microtir.kernels.common.counted`). What is around the
+calls, loops and conditions, follows from no template: random layers are measured on an emulated
+CPU, and the instructions of each kind of code are those with which the layers come out nearest,
+each weighted by its size. `--record` writes them to `kernels/measured/CPU.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir import driver
+from microtir.boards import load_board
+from microtir.config import CompilationConfig, Optimize
+from microtir.dtype import DType
+from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
+from microtir.graph.operator import Operator
+from microtir.kernels import candidates
+from microtir.kernels.common.counted import Counted, measured_file
+from microtir.kernels.table import KERNELS
+from microtir.module.ir_module import IRModule
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.plan.ir import IN_ONE_CALL
+from microtir.plan.measured import Cost, Key, Measured, signature
+from microtir.profiling import profile
+
+LAYERS = 48
+BOARDS = MappingProxyType({"cortex-m4": "mps2_an386", "cortex-m55": "mps3_an547"})
+_FREE, _DEAR = Cost(0, 0), Cost(1 << 40, 1 << 40)
+_DATA, _WEIGHT = Quantization((0.05,), (3,)), 0.01
+
+Figures = Mapping[str, float]
+"""Instructions of each kind of code around the calls of a family."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer, and what it takes.
+
+    Args:
+        node: the layer.
+        printed: instructions that the kernel counts in its templates.
+        around: how often each kind of code runs beside them.
+        measured: all instructions, on the emulator.
+    """
+
+    node: Node
+    printed: int
+    around: Mapping[str, int]
+    measured: int
+
+    def error(self, figures: Figures) -> float:
+        """Return by which part figures miss what was measured; less than 0: they say too little."""
+        stated = self.printed + sum(figures[kind] * n for kind, n in self.around.items())
+        return stated / self.measured - 1
+
+
+def _dense(rng: np.random.Generator, name: str) -> Node:
+    rows, outputs = int(rng.choice([1, 1, 2, 3, 8])), int(rng.integers(2, 70))
+    inputs = 4 * int(rng.integers(2, 100))
+    return _layer(name, FullyConnected(), (rows, inputs), (outputs, inputs), (rows, outputs), rng)
+
+
+def _convolution(rng: np.random.Generator, name: str) -> Node:
+    taps, stride = int(rng.choice([1, 3, 3, 5])), int(rng.choice([1, 1, 2]))
+    height, width = (int(n) for n in rng.integers(5, 14, 2))
+    channels, filters = int(rng.choice([1, 3, 8, 16, 24, 32])), int(rng.integers(4, 49))
+    border = (taps - 1) // 2 * int(rng.integers(2))
+    op = Conv2D((stride, stride), padding=Padding2D(*[border] * 4))
+    rows, columns = ((n + 2 * border - taps) // stride + 1 for n in (height, width))
+    weights = filters, taps, taps, channels
+    return _layer(name, op, (1, height, width, channels), weights, (1, rows, columns, filters), rng)
+
+
+DRAWN: Mapping[str, Callable[[np.random.Generator, str], Node]] = MappingProxyType({
+    "dense_s8_1x8_dsp": _dense, "dense_s8_2x4_mve": _dense, "conv_s8_2x4_mve": _convolution,
+})  # fmt: skip
+"""Random layers for a kernel of each family."""
+
+
+def _layer(
+    name: str,
+    op: Operator,
+    shape: tuple[int, ...],
+    weights: tuple[int, ...],
+    output: tuple[int, ...],
+    rng: np.random.Generator,
+) -> Node:
+    scales = Quantization((_WEIGHT,) * weights[0], (0,) * weights[0], 0)
+    inputs = (
+        Tensor(f"{name}_x", TensorType(shape, DType.INT8, _DATA)),
+        Tensor(
+            f"{name}_w", TensorType(weights, DType.INT8, scales),
+            rng.integers(-50, 50, weights).astype(np.int8),
+        ),
+    )  # fmt: skip
+    y = Tensor(f"{name}_y", TensorType(output, DType.INT8, replace(_DATA, scales=(1.0,))))
+    return Node(op, inputs, (y,), name, SourceLocation("made", 0, op.name.upper()))
+
+
+def kernel_of(name: str) -> Counted:
+    """Return the kernel of a name that counts."""
+    return next(k for k in KERNELS if k.name == name and isinstance(k, Counted))
+
+
+def measure(name: str, seeds: Sequence[int]) -> list[Layer]:
+    """Measure random layers with a kernel, all in one model.
+
+    Args:
+        name: of the kernel.
+        seeds: of the layers; those that the kernel refuses are left out.
+    """
+    kernel = kernel_of(name)
+    drawn = [DRAWN[name](np.random.default_rng(seed), f"layer{seed}") for seed in seeds]
+    nodes = tuple(node for node in drawn if kernel.refusal(node) is None)
+    board = load_board(BOARDS[kernel.measured_on])
+    config = CompilationConfig.from_target(board.target).with_(
+        module_name="layers", optimize=Optimize.SPEED
+    )
+    costs = {
+        Key(signature(node), c.kernel): _FREE if c.kernel == name else _DEAR
+        for node in nodes
+        for c in candidates(node, config)
+    }
+    inputs = tuple(x for node in nodes for x in node.activations)
+    outputs = tuple(node.output for node in nodes)
+    module = IRModule(graph=Graph("layers", inputs, outputs, nodes))
+    records = Measured(str(config.primary_target()), costs)
+    lowered = driver.lower(module.with_configuration(config), records=records)
+    counted = {
+        cost.name: cost.instructions for cost in profile(driver.build(lowered), board).layers
+    }
+    return [
+        Layer(
+            node, kernel.printed(node, IN_ONE_CALL), kernel.around(node, IN_ONE_CALL),
+            counted[node.name],
+        )
+        for node in nodes
+    ]  # fmt: skip
+
+
+def fitted(layers: Sequence[Layer]) -> Figures:
+    """Return the figures with which layers come out nearest; none is less than 0."""
+    kinds = sorted({kind for layer in layers for kind in layer.around})
+    while True:
+        counts = np.array([[layer.around.get(k, 0) for k in kinds] for layer in layers], np.float64)
+        rests = np.array([layer.measured - layer.printed for layer in layers], np.float64)
+        sizes = np.array([layer.measured for layer in layers], np.float64)
+        found = np.linalg.lstsq(counts / sizes[:, np.newaxis], rests / sizes, rcond=None)[0]
+        if (found >= 0).all():
+            break
+        kinds.pop(int(found.argmin()))
+    figures = dict(zip(kinds, found.round(1).tolist(), strict=True))
+    return {kind: figures.get(kind, 0.0) for layer in layers for kind in sorted(layer.around)}
+
+
+def measure_all(named: list[str]) -> dict[str, dict[str, Figures]]:
+    """Print a line for each kernel that is named, or for all, and return figures by CPU."""
+    found: dict[str, dict[str, Figures]] = {}
+    for name in named or DRAWN:
+        kernel, layers = kernel_of(name), measure(name, range(LAYERS))
+        figures = found.setdefault(kernel.measured_on, {})[kernel.family] = fitted(layers)
+        largest = max(abs(layer.error(figures)) for layer in layers)
+        print(f"{name:<24}{len(layers)} layers, at most {100 * largest:.2f} % off: {figures}")
+    return found
+
+
+def record(found: Mapping[str, Mapping[str, Figures]]) -> None:
+    """Write the figures; those of other families stay."""
+    for cpu, figures in found.items():
+        file = measured_file(cpu)
+        known = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+        text = json.dumps({**known, **figures}, indent=2, sort_keys=True)
+        file.write_text(f"{text}\n", encoding="utf-8")
