@@ -10,12 +10,15 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from microtir.codegen.interface.parts import Draft, Part, Place, file_comment, parts_at, rendered
 from microtir.codegen.interface.pools import passed_pools, run_names
 from microtir.codegen.metadata import ConstantPoolData
-from microtir.codegen.printer.constants import write_arrays
-from microtir.codegen.printer.layout import struct_text
+from microtir.codegen.printer.constants import value_lines, write_arrays
+from microtir.codegen.printer.layout import block_comment, struct_text
 from microtir.codegen.program import CProgram
+from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.config.pools import ConstantPoolInfo
+from microtir.support.code_templates import render
 from microtir.support.encoding import c_comment
 from microtir.support.names import constants_macro
 from microtir.tir.memory_plan import POOL_IDENTITY_BYTES, PlannedConstants
@@ -142,3 +145,66 @@ def given_constants(program: CProgram) -> list[str]:
     names = ", ".join(pool.name for pool in passed_constant_pools(program) if pool.size)
     whole = f"given_{given.name}"
     return [f"{given.type} {whole} = {{{names}}};", f"{given.type} *{given.name} = &{whole};"]
+
+
+def filled_pools(program: CProgram) -> list[ConstantPool]:
+    """Return the pools that are passed and hold something."""
+    return [pool for pool in passed_constant_pools(program) if pool.size]
+
+
+def _constants_macro(program: CProgram, pool: ConstantPool) -> str:
+    section = f'{program.macro}_SECTION("{pool.section}") ' if pool.section else ""
+    example = f"static {pool.macro}(my_{pool.member}) = {pool.macro}_DATA;"
+    lines = [
+        f"Declares memory for the constant pool '{pool.plan.name}', with the initialiser of",
+        f"{program.name}_constant_pools.h, for example:",
+        example,
+    ]
+    return "\n".join([
+        *block_comment(lines),
+        f"#define {pool.macro}(variable) \\",
+        f"    {program.macro}_ALIGNED({pool.macro}_ALIGNMENT) {section}\\",
+        f"    const uint8_t variable[{pool.macro}_SIZE]",
+    ])  # fmt: skip
+
+
+def files(draft: Draft) -> Iterator[SourceFile]:
+    """Yield what memory for constant pools that are passed is initialised with, as macros."""
+    program, number = draft.program, draft.identity
+    name = f"{program.name}_constant_pools.h"
+    values = {
+        "comment": file_comment(program, f"{name}: what constant pools hold"),
+        "macro": program.macro,
+        "pools": [
+            {
+                "name": pool.plan.name,
+                "macro": pool.macro,
+                "file": pool_file(program, pool),
+                "parts": [
+                    {"comment": title, "lines": value_lines(content)}
+                    for title, content in pool_parts(program, pool, pool_identity(pool, number))
+                ],
+            }
+            for pool in filled_pools(program)
+        ],
+    }
+    yield SourceFile(name, render("c/constant_pools.h.j2", **values))
+
+
+def parts(draft: Draft) -> Iterator[Part]:
+    """Yield macros that declare memory, and the struct that functions hand on."""
+    program = draft.program
+    macros = (_constants_macro(program, pool) for pool in filled_pools(program))
+    yield from parts_at(Place.POOL_MACROS, macros)
+    yield rendered(Place.BYTE_ORDER, "byte_order.c.j2")
+    if not program.is_graph:  # the header of its table has the struct
+        struct = constants_struct(program)
+        comment = "/* The constant pools that a run is given. */"
+        yield Part(Place.CONSTANTS, f"{comment}\n{struct}")
+
+
+def data(draft: Draft) -> Iterator[DataFile]:
+    """Yield what memory for each pool must hold."""
+    for pool in filled_pools(draft.program):
+        number = pool_identity(pool, draft.identity)
+        yield DataFile(pool_file(draft.program, pool), pool_bytes(draft.program, pool, number))

@@ -23,11 +23,9 @@ def struct_name(program: CProgram) -> str:
     return f"struct {program.name}_devices"
 
 
-def devices_struct(program: CProgram) -> list[str]:
-    """Return the type of what a run is given; nothing where no device is used."""
-    if not program.devices:
-        return []
-    return [struct_text(struct_name(program), device_members(program))]
+def devices_struct(program: CProgram) -> str:
+    """Return the type of what a run is given."""
+    return struct_text(struct_name(program), device_members(program))
 
 
 def device_members(program: CProgram) -> list[tuple[str, str]]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from microtir.codegen.interface.checks import argument_checks, model_checks, null_check
 from microtir.codegen.interface.constant_pools import given_constants, passed_constant_pools
 from microtir.codegen.interface.devices import activated_name, activation, devices_parameter
-from microtir.codegen.interface.guard import guard_call, guard_function
+from microtir.codegen.interface.guard import guard_call
 from microtir.codegen.interface.pools import passed_pools, workspace_pools
 from microtir.codegen.interface.state import next_turn, state_place
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.expressions import Requirements
-from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.functions import FunctionText, c_function, joined, signature
 from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.main_printer import MainPrinter, alive_at_steps, label_of
 from microtir.codegen.printer.names import ScopedNames
@@ -26,24 +26,43 @@ from microtir.tir.ir import Buffer, BufferView, PrimFunc
 from microtir.tir.visitor import invokes_of
 
 
-def model_entries(
-    program: CProgram, model: ModelInfo, requirements: Requirements
-) -> list[FunctionText]:
-    """Return function that runs a model, ahead of time; before it, with devices, what they do."""
-    entries = [*guard_function(program, model), _model_entry(program, model, requirements)]
-    if program.devices:
-        entries.append(activating_entry(program, run_name(program), run_parameters(program)))
+def run_entries(program: CProgram, requirements: Requirements) -> list[FunctionText]:
+    """Return the function that runs a model, ahead of time; with devices, what they do around it.
+
+    A graph is run by the functions of its own interface.
+    """
+    model = program.model
+    assert model is not None
+    if program.is_graph:
+        return []
+    entries = with_devices(
+        program,
+        run_name(program),
+        run_parameters(program),
+        _run_lines(program, model, requirements),
+    )
     if model.stream is not None and not program.is_packed:
-        call = f"return {run_name(program)}({', '.join(names_of(run_parameters(program)))});"
-        entries.append(FunctionText("", "\n".join(push_signature(program)), joined([call])))
+        given = run_parameters(program)
+        call = f"return {run_name(program)}({', '.join(names_of(given))});"
+        entries.append(c_function(f"int32_t {program.name}_push", given, [call]))
     return entries
 
 
-def activating_entry(program: CProgram, name: str, parameters: list[str]) -> FunctionText:
-    """Print the function `name`: it activates the devices, runs what uses them, and ends."""
-    lines = [*null_check(program, ["devices"]), *activation(program, name, names_of(parameters))]
+def exported_entries(program: CProgram, requirements: Requirements) -> list[FunctionText]:
+    """Return the public functions of a user's program."""
+    return [exported_entry(program, function, requirements) for function in program.exported]
+
+
+def with_devices(
+    program: CProgram, name: str, parameters: list[str], lines: list[str]
+) -> list[FunctionText]:
+    """Return the function `name`; with devices it activates them, runs what uses them, and ends."""
     head = f"{_storage(program)}int32_t {name}"
-    return FunctionText("", "\n".join(signature(head, parameters)), joined(lines))
+    if not program.devices:
+        return [c_function(head, parameters, lines)]
+    inner = c_function(f"static int32_t {activated_name(name)}", parameters, lines)
+    around = activation(program, name, names_of(parameters))
+    return [inner, c_function(head, parameters, [*null_check(program, ["devices"]), *around])]
 
 
 def names_of(parameters: Sequence[str]) -> list[str]:
@@ -148,7 +167,7 @@ def _named_ports(
     return local, row_ports
 
 
-def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements) -> FunctionText:
+def _run_lines(program: CProgram, model: ModelInfo, requirements: Requirements) -> list[str]:
     frame = main_frame(program, model, requirements)
     body = frame.printer.lines(program.entry.body)
     if frame.image:
@@ -156,12 +175,7 @@ def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements
         body = _for_each_image(frame.image, _image_count(program), each)
     end = [*body, *next_turn(model), f"return {program.macro}_OK;"]
     checks = model_checks(program, model, requirements)
-    lines = separated(checks, guard_call(program), frame.of_all(), end)
-    head = model_signature(program)
-    if program.devices:
-        name = activated_name(run_name(program))
-        head = signature(f"static int32_t {name}", run_parameters(program))
-    return FunctionText("", "\n".join(head), joined(lines))
+    return separated(checks, guard_call(program), frame.of_all(), end)
 
 
 def separated(*blocks: Sequence[str]) -> list[str]:

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from microtir.codegen.interface import header
 from microtir.codegen.interface.call_table import CallTable, TableTensor, make_table, tensor_of
 from microtir.codegen.interface.checks import model_checks
 from microtir.codegen.interface.constant_pools import (
     constants_struct,
     given_constants,
-    passed_constant_pools,
 )
-from microtir.codegen.interface.devices import activated_name, struct_name
-from microtir.codegen.interface.entry import (
-    activating_entry,
-    model_signature,
-    run_parameters,
-)
+from microtir.codegen.interface.devices import struct_name
+from microtir.codegen.interface.entry import names_of, run_name, run_parameters, with_devices
 from microtir.codegen.interface.graph_nodes import GraphNode, node_graph
 from microtir.codegen.interface.packed import RUNTIME_VERSION
-from microtir.codegen.interface.pools import passed_pools, workspace_pools
+from microtir.codegen.interface.parts import Draft, Part, Place, file_comment, rendered
+from microtir.codegen.interface.pools import workspace_pools
 from microtir.codegen.interface.state import identity
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
 from microtir.codegen.printer.expressions import Requirements
-from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.functions import FunctionText, c_function, signature
 from microtir.codegen.printer.layout import block_comment, columns
 from microtir.codegen.printer.main_printer import MainPrinter, views_of
 from microtir.codegen.printer.names import ScopedNames
@@ -39,27 +33,13 @@ from microtir.support.encoding import c_comment, c_string
 from microtir.tir.ir import Buffer, BufferView
 
 
-@dataclass(frozen=True, slots=True)
-class GraphText:
-    """The finished lines of a graph's tables, for the template."""
-
-    nodes: list[FunctionText]
-    node_rows: list[str]
-    argument_rows: list[str]
-    tensor_rows: list[str]
-    shapes: list[str]
-    port_rows: list[str]
-    pool_rows: list[str]
-    state: str
-    names: list[str]
-    fields: list[str]
-
-
-def graph_text(program: CProgram, model: ModelInfo, requirements: Requirements) -> GraphText:
-    """Return the tables and the functions of the nodes."""
+def parts(draft: Draft) -> Iterator[Part]:
+    """Yield the tables and the functions of the nodes."""
+    program, model = draft.program, draft.model
     table = make_table(program, model)
     nodes = [
-        _node_function(program, table, number, requirements) for number in range(len(table.nodes))
+        _node_function(program, table, number, draft.requirements)
+        for number in range(len(table.nodes))
     ]
     firsts, first = [], 0
     for node in table.nodes:
@@ -70,7 +50,11 @@ def graph_text(program: CProgram, model: ModelInfo, requirements: Requirements) 
         (f"static const int32_t {stem}_shape_{i}[]", ", ".join(map(str, port.type.shape)))
         for i, port in enumerate(model.ports)
     ]
-    return GraphText(
+    yield Part(Place.INCLUDES, f'#include "{stem}_graph.h"')
+    yield rendered(
+        Place.TABLES,
+        "graph.c.j2",
+        name=stem,
         nodes=nodes,
         node_rows=columns([
             (f"{{{stem}_node_{i},", f"{start},", f"{len(node.outputs)},",
@@ -192,8 +176,7 @@ def _node_function(
     printer = MainPrinter(program, names, requirements, texts, node.first_step)
     lines = [*pointers, "", *printer.lines(node.statement), f"return {program.macro}_OK;"]
     parameters = ["const struct microtir_graph_executor *executor", "const uint16_t *tensors"]
-    head = signature(f"static int32_t {program.name}_node_{number}", parameters)
-    return FunctionText("", "\n".join(head), joined(lines))
+    return c_function(f"static int32_t {program.name}_node_{number}", parameters, lines)
 
 
 def _part(tensor: TableTensor, view: BufferView, name: str) -> str:
@@ -209,37 +192,22 @@ def _pointer(tensor: TableTensor, name: str, position: int, is_written: bool) ->
     return f"{const}{C_TYPES[tensor.dtype]} *const {name} = {place};"
 
 
-def graph_entries(
-    program: CProgram, model: ModelInfo, requirements: Requirements
-) -> list[FunctionText]:
+def entries(program: CProgram, requirements: Requirements) -> list[FunctionText]:
     """Return `<name>_run`, and for debugging the function that tells an observer about the run."""
+    model = program.model
+    assert model is not None
     setup = [*model_checks(program, model, requirements), "", *_executor(program, model)]
     if not is_debug(program):
         body = [*setup, "return microtir_graph_run(&executor);"]
-        return _with_devices(program, f"{program.name}_run", run_parameters(program), body)
-    given = ["inputs", "outputs", *["state"] * bool(program.states)]
-    given += [pool.name for pool in passed_pools(program)]
-    given += [pool.name for pool in passed_constant_pools(program)]
-    given += ["parameters"] * program.has_external_params + ["devices"] * bool(program.devices)
+        return with_devices(program, f"{program.name}_run", run_parameters(program), body)
     observe = f"{program.name}_run_observed"
+    given = names_of(run_parameters(program))
     call = f"return {observe}({', '.join([*given, 'NULL', 'NULL'])});"
     body = [*setup, "return microtir_graph_run_observed(&executor, observer, platform);"]
     return [
-        *_with_devices(program, observe, _observed_parameters(program), body),
-        FunctionText("", "\n".join(model_signature(program)), joined([call])),
+        *with_devices(program, observe, _observed_parameters(program), body),
+        c_function(f"int32_t {run_name(program)}", run_parameters(program), [call]),
     ]
-
-
-def _with_devices(
-    program: CProgram, name: str, parameters: list[str], body: list[str]
-) -> list[FunctionText]:
-    """Return function `name`.
-
-    Where devices must be active for it, with the one that sees to that.
-    """
-    head = f"static int32_t {activated_name(name)}" if program.devices else f"int32_t {name}"
-    text = FunctionText("", "\n".join(signature(head, parameters)), joined(body))
-    return [text, activating_entry(program, name, parameters)] if program.devices else [text]
 
 
 def _observed_parameters(program: CProgram) -> list[str]:
@@ -272,8 +240,9 @@ def _executor(program: CProgram, model: ModelInfo) -> list[str]:
     ]
 
 
-def graph_files(program: CProgram, model: ModelInfo) -> Iterator[SourceFile]:
+def files(draft: Draft) -> Iterator[SourceFile]:
     """Yield the header of the table, and the graph as JSON."""
+    program, model = draft.program, draft.model
     name = f"{program.name}_graph"
     counts = columns([
         (f"#define {program.macro}_INPUT_COUNT", str(len(model.inputs))),
@@ -290,7 +259,7 @@ def graph_files(program: CProgram, model: ModelInfo) -> Iterator[SourceFile]:
         f"{name}.h",
         render(
             "c/graph.h.j2",
-            comment=header.file_comment(program, f"{name}.h: the table of calls"),
+            comment=file_comment(program, f"{name}.h: the table of calls"),
             name=program.name,
             macro=program.macro,
             runtime_version=RUNTIME_VERSION,

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from microtir.codegen.interface.parts import Draft, Part, Place
 from microtir.codegen.printer.c_types import C_TYPES, float_literal, integer_literal
-from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.expressions import Requirements
+from microtir.codegen.printer.functions import FunctionText, c_function
 from microtir.codegen.printer.layout import block_comment, indent, struct_text
 from microtir.codegen.program import CProgram
 from microtir.dtype import DType
@@ -21,10 +23,8 @@ def guarded_ports(model: ModelInfo) -> Iterator[tuple[Port, SeenRange]]:
             yield port, port.seen
 
 
-def guard_struct(program: CProgram, model: ModelInfo) -> list[str]:
-    """Return the type of the counts; nothing for a program that counts nothing."""
-    if not program.has_guard:
-        return []
+def _struct(program: CProgram, model: ModelInfo) -> str:
+    """Return the type of the counts."""
     rows = []
     for port, seen in guarded_ports(model):
         low, high = (_shown(value, port.type.dtype) for value in (seen.low, seen.high))
@@ -33,7 +33,7 @@ def guard_struct(program: CProgram, model: ModelInfo) -> list[str]:
         "How many elements of inputs a run found outside of the range that calibration saw: stored",
         "values at the ends of their type, which were clipped, or floats that QUANTIZE clips.",
     ]
-    return ["\n".join([*block_comment(comment), struct_text(f"struct {program.name}_guard", rows)])]
+    return "\n".join([*block_comment(comment), struct_text(f"struct {program.name}_guard", rows)])
 
 
 def _shown(value: float, dtype: DType) -> str:
@@ -45,10 +45,10 @@ def guard_name(program: CProgram) -> str:
     return f"{program.name}_count_unseen"
 
 
-def guard_function(program: CProgram, model: ModelInfo) -> list[FunctionText]:
-    """Return the function that counts; nothing for a program that counts nothing."""
-    if not program.has_guard:
-        return []
+def entries(program: CProgram, _requirements: Requirements) -> list[FunctionText]:
+    """Return the function that counts."""
+    model = program.model
+    assert model is not None
     head = f"static void {guard_name(program)}"
     parameters = [
         f"const struct {program.name}_inputs *inputs",
@@ -69,8 +69,7 @@ def guard_function(program: CProgram, model: ModelInfo) -> list[FunctionText]:
             "}",
             f"guard->{port.c_name} = count;",
         ]
-    text = "\n".join(signature(head, parameters))
-    return [FunctionText("", text, joined(lines[1:]))]
+    return [c_function(head, parameters, lines[1:])]
 
 
 def guard_call(program: CProgram, condition: str = "") -> list[str]:
@@ -98,3 +97,9 @@ def _condition(seen: SeenRange, dtype: DType) -> str:
     if seen.high < dtype.max:
         sides.append(f"value > {integer_literal(int(seen.high), dtype)}")
     return " || ".join(sides)
+
+
+def parts(draft: Draft) -> Iterator[Part]:
+    """Yield the type of the counts."""
+    program, model = draft.program, draft.model
+    yield Part(Place.COUNTS, _struct(program, model))

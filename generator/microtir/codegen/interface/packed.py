@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from microtir.codegen.interface import header
 from microtir.codegen.interface.constant_pools import passed_constant_pools
 from microtir.codegen.interface.devices import struct_name
 from microtir.codegen.interface.entry import checked_name, exported_name, run_name
+from microtir.codegen.interface.parts import Draft, Part, Place, file_comment, rendered
 from microtir.codegen.interface.pools import passed_pools
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
 from microtir.codegen.printer.names import ScopedNames
@@ -90,47 +90,50 @@ def entry_wrappers(program: CProgram) -> tuple[Wrapper, ...]:
     return tuple(_function_wrapper(program, f) for f in program.exported)
 
 
-def operator_wrappers(program: CProgram) -> tuple[Wrapper, ...]:
+def _operator_wrappers(program: CProgram) -> tuple[Wrapper, ...]:
     """Return the packed functions through which main calls its operators, if it does."""
     if not program.config.has_packed_operators():
         return ()
     return tuple(_operator_wrapper(program, layer) for layer in program.layers)
 
 
-def packed_files(program: CProgram, fingerprint: str) -> Iterator[SourceFile]:
-    """Yield headers and sources of the packed interface and of the system library."""
-    if program.is_packed or program.config.runtime.system_lib:
-        yield _file(program, fingerprint, "packed.h", "the packed interface")
-    if program.config.needs_packed_wrapper():
-        yield _file(program, fingerprint, "packed.c", "the packed interface")
-    if program.config.runtime.system_lib:
-        yield _file(program, fingerprint, "system_lib.c", "the system library")
+def header(draft: Draft) -> Iterator[SourceFile]:
+    """Yield the header of the packed functions."""
+    yield _file(draft, "packed.h", "the packed interface")
 
 
-def _file(program: CProgram, fingerprint: str, suffix: str, title: str) -> SourceFile:
+def wrapper_files(draft: Draft) -> Iterator[SourceFile]:
+    """Yield the packed functions as files of their own, beside those with plain arguments."""
+    yield from header(draft)
+    yield _file(draft, "packed.c", "the packed interface")
+
+
+def system_lib(draft: Draft) -> Iterator[SourceFile]:
+    """Yield what finds a program by name."""
+    yield _file(draft, "system_lib.c", "the system library")
+
+
+def _file(draft: Draft, suffix: str, title: str) -> SourceFile:
+    program = draft.program
     name = f"{program.name}_{suffix}"
     return SourceFile(
         name,
         render(
             f"c/{suffix}.j2",
-            comment=header.file_comment(program, f"{name}: {title}"),
-            name=program.name,
+            comment=file_comment(program, f"{name}: {title}"),
             macro=program.macro,
-            fingerprint=fingerprint,
+            fingerprint=draft.fingerprint,
             runtime_version=RUNTIME_VERSION,
             wrappers=entry_wrappers(program),
-            registered=registered(program),
-            function_count=len(registered(program)),
+            **_table(program),
         ),
     )
 
 
-def registered(program: CProgram) -> list[Wrapper]:
-    """Return what the module's table lists.
-
-    Entry functions, then operators that can be called so.
-    """
-    return [*entry_wrappers(program), *operator_wrappers(program)]
+def _table(program: CProgram) -> dict[str, object]:
+    """Return what the table of a module is printed from: entry functions, then operators."""
+    listed = [*entry_wrappers(program), *_operator_wrappers(program)]
+    return {"name": program.name, "registered": listed, "function_count": len(listed)}
 
 
 def _model_wrapper(program: CProgram, model: ModelInfo) -> Wrapper:
@@ -312,3 +315,21 @@ def _argument(name: str, index: int, buffer: Buffer, extents: list[str]) -> Tens
     storage = "static const" if is_constant else "const"
     dtype, shape = runtime_dtype(buffer.dtype), ", ".join(extents)
     return TensorArgument(name, index, dtype, len(extents), shape, storage, alignment)
+
+
+def operator_parts(draft: Draft) -> Iterator[Part]:
+    """Yield the functions through which main calls its operators."""
+    for wrapper in _operator_wrappers(draft.program):
+        yield rendered(Place.OPERATORS, "wrapper.c.j2", wrapper=wrapper)
+
+
+def parts(draft: Draft) -> Iterator[Part]:
+    """Yield the functions that an application calls, and the table of them."""
+    program = draft.program
+    header = f"{program.name}_packed.h"
+    note = f"/* The functions take packed arguments: {header} declares them. */"
+    yield Part(Place.PROTOTYPES, note)
+    yield Part(Place.INCLUDES, f'#include "{header}"')
+    for wrapper in entry_wrappers(program):
+        yield rendered(Place.PACKED, "wrapper.c.j2", wrapper=wrapper)
+    yield rendered(Place.PACKED, "module.c.j2", **_table(program))

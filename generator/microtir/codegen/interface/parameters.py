@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import binascii
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from microtir.codegen.interface.parts import Draft
 from microtir.codegen.printer.constants import FILE_HEADER, ConstantArray, write_arrays
 from microtir.codegen.program import CProgram
+from microtir.codegen.source_file import DataFile
 
 _MAGIC = b"MTIP"
 _ALIGNMENT = 4  # at least, so that the header's numbers are aligned
@@ -52,3 +54,8 @@ def file_bytes(program: CProgram, number: str) -> bytes:
     numbers = (int(number, 16), len(data), checksum)
     data[:FILE_HEADER] = _MAGIC + b"".join(n.to_bytes(4, "little") for n in numbers)
     return bytes(data)
+
+
+def data(draft: Draft) -> Iterator[DataFile]:
+    """Yield the file."""
+    yield DataFile(file_name(draft.program), file_bytes(draft.program, draft.identity))

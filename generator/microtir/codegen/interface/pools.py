@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from microtir.codegen.interface.parts import Draft, Part, Place, parts_at, rendered
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
 from microtir.support.names import workspace_macro
@@ -78,3 +80,57 @@ def passed_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
 def internal_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
     """Return the pools that are arrays of the generated code."""
     return tuple(pool for pool in workspace_pools(program) if pool.has_array)
+
+
+def named_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
+    """Return pools whose macros have the pool's name: all, unless there is one that is passed."""
+    pools = workspace_pools(program)
+    return () if len(pools) == 1 == len(passed_pools(program)) else pools
+
+
+def _pool_macro(program: CProgram, pool: WorkspacePool) -> str:
+    is_alone = not named_pools(program)
+    what = "workspace" if is_alone else f"memory in the pool '{pool.plan.name}'"
+    if not pool.size:
+        return (
+            f"/* This model needs no {what}; the macro is here so that an application need not "
+            f"know. */\n#define {pool.macro}(variable) uint8_t variable[1]\n"
+            + _pool_struct(program, pool, "uint8_t bytes[1];")
+        )
+    section = f'{program.macro}_SECTION("{pool.section}") ' if pool.section else ""
+    declares = "a workspace" if is_alone else what
+    variable = "my_workspace" if is_alone else f"my_{pool.name}"
+    return (
+        f"/* Declares {declares}, for example: static {pool.macro}({variable}); */\n"
+        f"#define {pool.macro}(variable) \\\n"
+        f"    {program.macro}_ALIGNED({pool.macro}_ALIGNMENT) \\\n"
+        f"    {section}uint8_t variable[{pool.macro}_SIZE]\n"
+        + _pool_struct(
+            program,
+            pool,
+            f"{program.macro}_ALIGNED({pool.macro}_ALIGNMENT)\n"
+            f"    uint8_t bytes[{pool.macro}_SIZE];",
+        )
+    )
+
+
+def _pool_struct(program: CProgram, pool: WorkspacePool, member: str) -> str:
+    """Return memory as a type.
+
+    Elements of an array of them are aligned, which those of bytes are not.
+    """
+    tag = f"{program.name}{pool.macro.removeprefix(program.macro).lower()}"
+    comment = "/* The same as a type, for arrays, members and sections of an application. */"
+    return f"{comment}\nstruct {tag} {{\n    {member}\n}};"
+
+
+def parts(draft: Draft) -> Iterator[Part]:
+    """Yield macros of the pools that are passed, and arrays of the others."""
+    program = draft.program
+    macros = (_pool_macro(program, pool) for pool in passed_pools(program))
+    yield from parts_at(Place.POOL_MACROS, macros)
+    for pool in internal_pools(program):
+        yield rendered(Place.POOL_ARRAYS, "pool.c.j2", macro=program.macro, pool=pool)
+    # The runtime of a graph finds its pools in a table.
+    if any(pool.size for pool in workspace_pools(program)) and not program.is_graph:
+        yield rendered(Place.POOL_ARRAYS, "pool_address.c.j2", name=program.name)

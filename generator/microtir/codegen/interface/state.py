@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from microtir.codegen.interface.parts import Draft, Part, Place, rendered
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.constants import value_lines
 from microtir.codegen.printer.layout import INDENT, struct_text
@@ -17,7 +19,7 @@ from microtir.support.arrays import Array
 from microtir.support.encoding import c_comment
 from microtir.tir.memory_plan import STATE_IDENTITY_BYTES, StateLayout
 
-VERSION = 1
+_VERSION = 1
 """Version of the format in which the bytes of a state are saved."""
 
 HEADER_BYTES = 8
@@ -56,7 +58,7 @@ class Member:
         return self.port.type.elements
 
 
-def members(program: CProgram) -> list[Member]:
+def _members(program: CProgram) -> list[Member]:
     """Return the states of a model as members of its struct."""
     return [_member(port) for port in program.states]
 
@@ -87,15 +89,13 @@ def saved_size(program: CProgram) -> int:
     return HEADER_BYTES + sum(port.type.bytes for port in program.states)
 
 
-def struct(program: CProgram) -> list[str]:
-    """Return the type of the state; nothing for a model without."""
-    if not program.states:
-        return []
+def _struct(program: CProgram) -> str:
+    """Return the type of the state."""
     whole, end = layout(program), STATE_IDENTITY_BYTES
     # Not every CPU aligns by the size of an element, and the layout is the same on all.
     identity_text = f"{program.macro}_ALIGNED({whole.alignment}) uint32_t identity;"
     rows = [(identity_text, "/* set by the function that initialises it */")]
-    for member, offset in zip(members(program), whole.offsets, strict=True):
+    for member, offset in zip(_members(program), whole.offsets, strict=True):
         text = f"{member.c_type} {member.name}[{member.elements}];"
         if offset > end:
             text = f"{program.macro}_ALIGNED({member.port.alignment}) {text}"
@@ -104,7 +104,7 @@ def struct(program: CProgram) -> list[str]:
         title = f"'{member.port.name}': {member.port.type.dtype.value}{shape}"
         rows.append((text, f"/* {c_comment(title)} */"))
     comment = "/* What the model keeps between runs; several instances share code and weights. */"
-    return [f"{comment}\n{struct_text(f'struct {program.name}_state', rows)}"]
+    return f"{comment}\n{struct_text(f'struct {program.name}_state', rows)}"
 
 
 def macros(program: CProgram) -> list[tuple[str, str]]:
@@ -168,3 +168,21 @@ def _period(values: Array) -> int:
         if count % period == 0 and (bits[period:] == bits[:-period]).all():
             return period
     return count
+
+
+def parts(draft: Draft) -> Iterator[Part]:
+    """Yield the struct, and the functions that begin, save and restore it."""
+    program = draft.program
+    yield Part(Place.STATE, _struct(program))
+    values = {"name": program.name, "macro": program.macro}
+    yield rendered(Place.PROTOTYPES, "state.h.j2", **values)
+    yield Part(Place.SYSTEM_INCLUDES, "#include <string.h>")
+    yield rendered(
+        Place.STATE_FUNCTIONS,
+        "state.c.j2",
+        members=_members(program),
+        identity=identity(program),
+        version=_VERSION,
+        status=STATE_STATUS,
+        **values,
+    )

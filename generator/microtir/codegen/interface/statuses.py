@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from microtir.codegen.printer.functions import FunctionText
+from microtir.codegen.printer.layout import columns
 from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, STATE_STATUS, CProgram
 
 
@@ -19,10 +19,10 @@ class Status:
     text: str
 
 
-_OK, _NULL = "OK", "ERROR_NULL_POINTER"
+_OK = "OK"
 _STATUSES = (
     Status(_OK, 0, "done"),
-    Status(_NULL, -1, "a pointer is NULL"),
+    Status("ERROR_NULL_POINTER", -1, "a pointer is NULL"),
     Status("ERROR_WORKSPACE_ALIGNMENT", -2, "the workspace is not aligned"),
     Status("ERROR_ARGUMENT_RANGE", -3, "an integer argument is out of range"),
     Status("ERROR_TENSOR_ALIGNMENT", -4, "a tensor is not aligned"),
@@ -33,15 +33,19 @@ _STATUSES = (
 )
 
 
-def returned(program: CProgram, functions: Iterable[FunctionText]) -> tuple[Status, ...]:
-    """Return the statuses that a program can return: those that its functions name.
-
-    Args:
-        program: which may have a state, whose functions a template prints.
-        functions: all others.
-    """
+def returned(program: CProgram, texts: Iterable[str]) -> tuple[Status, ...]:
+    """Return the statuses that a program can return: those that the texts of its source name."""
     macro = re.compile(rf"\b{program.macro}_(\w+)\b")
-    named = {_OK, *([_NULL, STATE_STATUS] if program.states else [])}
-    for function in functions:
-        named.update(macro.findall(function.body))
+    named = {_OK, *(name for text in texts for name in macro.findall(text))}
     return tuple(status for status in _STATUSES if status.name in named)
+
+
+def status_lines(program: CProgram, statuses: Sequence[Status]) -> str:
+    """Return one macro per status, aligned, each with its meaning."""
+    rows = [
+        (f"#define {program.macro}_{status.name}",
+         f"({status.value})" if status.value < 0 else str(status.value),
+         f"/* {status.text} */")
+        for status in statuses
+    ]  # fmt: skip
+    return "\n".join(columns(rows))

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from microtir.codegen.interface.checks import model_checks, null_check
-from microtir.codegen.interface.devices import activated_name
 from microtir.codegen.interface.entry import (
     MainFrame,
-    activating_entry,
     main_frame,
     run_name,
     run_parameters,
     separated,
+    with_devices,
 )
 from microtir.codegen.interface.guard import guard_call
+from microtir.codegen.interface.parts import Draft, Part, Place
 from microtir.codegen.interface.state import next_turn
 from microtir.codegen.printer.expressions import Requirements
-from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.functions import FunctionText, signature
 from microtir.codegen.printer.layout import WIDTH, block_comment, indent
 from microtir.codegen.program import CProgram
 from microtir.module.ir_module import ModelInfo
@@ -107,7 +107,7 @@ def _turn_of(part: StepPart, turn: int) -> Stmt:
     return replace(loop, start=IntImm(first, dtype), stop=IntImm(first + 1, dtype))
 
 
-def step_macros(program: CProgram, model: ModelInfo) -> str:
+def _macros(program: CProgram, model: ModelInfo) -> str:
     """Return how many steps a run has, and the instructions of each, as macros."""
     costs = step_instructions(program, model)
     values = textwrap.wrap(", ".join(map(str, costs)), WIDTH - 8, break_long_words=False)
@@ -124,21 +124,11 @@ def step_macros(program: CProgram, model: ModelInfo) -> str:
     )
 
 
-def step_signature(program: CProgram) -> list[str]:
-    """Return the function that runs a step, with its parameters."""
-    return signature(f"int32_t {step_name(program)}", _parameters(program))
-
-
-def step_name(program: CProgram) -> str:
-    """Return the name of the function that runs a step."""
-    return f"{program.name}_step"
-
-
 def _parameters(program: CProgram) -> list[str]:
     return [*run_parameters(program), "int32_t *next"]
 
 
-def step_prototype(program: CProgram) -> str:
+def _prototype(program: CProgram) -> str:
     """Return the declaration of the function, with its comment."""
     count = f"{program.macro}_STEP_COUNT"
     text = [
@@ -154,23 +144,16 @@ def step_prototype(program: CProgram) -> str:
             WIDTH - 4,
         ),
     ]
-    *lines, last = step_signature(program)
+    *lines, last = signature(f"int32_t {program.name}_step", _parameters(program))
     return "\n".join([*block_comment(text), *lines, f"{last};"])
 
 
-def step_entries(
-    program: CProgram, model: ModelInfo, requirements: Requirements
-) -> list[FunctionText]:
+def entries(program: CProgram, requirements: Requirements) -> list[FunctionText]:
     """Return the function that runs a step; with devices, what it does while they are active."""
-    name = step_name(program)
-    head = step_signature(program)
-    if program.devices:
-        head = signature(f"static int32_t {activated_name(name)}", _parameters(program))
-    body = joined(_step_lines(program, model, requirements))
-    entry = FunctionText("", "\n".join(head), body)
-    if not program.devices:
-        return [entry]
-    return [entry, activating_entry(program, name, _parameters(program))]
+    model = program.model
+    assert model is not None
+    lines = _step_lines(program, model, requirements)
+    return with_devices(program, f"{program.name}_step", _parameters(program), lines)
 
 
 def _step_lines(program: CProgram, model: ModelInfo, requirements: Requirements) -> list[str]:
@@ -234,3 +217,10 @@ def _part_lines(frame: MainFrame, part: StepPart, step: str, first: int) -> list
         sign = "-" if more < 0 else "+"
         lines = frame.printer.turn_lines(part.loop, f"{step} {sign} {abs(more)}" if more else step)
     return lines[1:] if lines and not lines[0] else lines
+
+
+def parts(draft: Draft) -> Iterator[Part]:
+    """Yield what each step costs, and the function that runs one."""
+    program, model = draft.program, draft.model
+    yield Part(Place.STEPS, _macros(program, model))
+    yield Part(Place.PROTOTYPES, _prototype(program))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from microtir.codegen.interface import header
+from microtir.codegen.interface.parts import Draft, Part, Place, rendered
 from microtir.codegen.interface.pools import passed_pools
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.layout import INDENT, wrap
@@ -13,32 +13,21 @@ from microtir.codegen.program import CProgram
 from microtir.module.ir_module import ModelInfo, Port, PortKind
 
 
-@dataclass(frozen=True, slots=True)
-class TypedView:
-    """The finished lines of what is checked, for the template.
-
-    Args:
-        checks: statements of C++ that hold where the compiler has the types that sizes were
-            counted with.
-        c_checks: the same in C.
-        functions: of C++, which make the structs of arrays of the right types and lengths.
-    """
-
-    checks: list[str]
-    c_checks: list[str]
-    functions: list[str]
-
-
-def typed_view(program: CProgram, model: ModelInfo) -> TypedView:
-    """Return what can be checked of a model's interface."""
+def parts(draft: Draft) -> Iterator[Part]:
+    """Yield what can be checked of a model's interface."""
+    program, model = draft.program, draft.model
     stems = dict(zip(model.ports, header.port_stems(program, model), strict=True))
-    functions: list[str] = []
-    for kind in PortKind:
-        functions += _function(program, model, kind, stems)
-    checks = list(_checks(program, model, stems))
-    return TypedView(
-        _asserts("static_assert", checks), _asserts("_Static_assert", checks), functions
-    )
+    if checks := list(_checks(program, model, stems)):
+        yield rendered(
+            Place.CHECKS,
+            "checks.h.j2",
+            checks=_asserts("static_assert", checks),
+            c_checks=_asserts("_Static_assert", checks),
+        )
+    functions = [f for kind in PortKind for f in _function(program, model, kind, stems)]
+    if functions:
+        name = program.name
+        yield rendered(Place.CPLUSPLUS, "view.h.j2", name=name, functions=functions)
 
 
 def _asserts(keyword: str, checks: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from microtir.codegen.interface import header
 from microtir.codegen.interface.checks import null_check
 from microtir.codegen.interface.constant_pools import ConstantPool, passed_constant_pools
 from microtir.codegen.interface.devices import device_members, struct_name
+from microtir.codegen.interface.parts import Draft, file_comment
 from microtir.codegen.interface.pools import (
     WorkspacePool,
     internal_pools,
@@ -31,11 +32,12 @@ from microtir.codegen.microtvm.abi_module import (
     tensor_table_name,
 )
 from microtir.codegen.microtvm.params import to_params
-from microtir.codegen.printer.functions import FunctionText, joined, signature
-from microtir.codegen.printer.layout import block_comment, columns, struct_text
+from microtir.codegen.printer.functions import FunctionText, c_function
+from microtir.codegen.printer.layout import columns, struct_text
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import DataFile, SourceFile
+from microtir.config.enums import Compatibility
 from microtir.module.ir_module import ModelInfo, Port, PortKind
 from microtir.support.code_templates import render
 from microtir.support.names import MAX_C_NAME, c_names, constants_macro, macro_name, workspace_macro
@@ -104,14 +106,18 @@ def params_name(name: str) -> str:
     return f"{abi_prefix(name)}.params"
 
 
-def abi_parameters(program: CProgram) -> DataFile:
-    """Return the weights of a program, by their names in C, as TVM serialises parameters."""
+def data(draft: Draft) -> Iterator[DataFile]:
+    """Yield the weights, by their names in C, as TVM serialises parameters, if they are a file."""
+    program = draft.program
+    if not program.has_external_params:
+        return
     arrays = {array.name: array.data for array in program.constants}
-    return DataFile(params_name(program.name), to_params(arrays))
+    yield DataFile(params_name(program.name), to_params(arrays))
 
 
-def abi_files(program: CProgram, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
+def files(draft: Draft) -> tuple[SourceFile, ...]:
     """Return header and sources of the interface; a workspace that is ours is a file of its own."""
+    program, model = draft.program, draft.model
     interface = _interface(program, model)
     prefix = interface.prefix
     # The graph executor takes its workspace from the application's memory.
@@ -126,7 +132,7 @@ def abi_files(program: CProgram, model: ModelInfo, fingerprint: str) -> tuple[So
         "guard": f"{macro_name(prefix)}_H_",
         "name": program.name,
         "macro": program.macro,
-        "fingerprint": fingerprint,
+        "fingerprint": draft.fingerprint,
         "sizes": _sizes(interface),
         "memory": _memory(interface),
         "structs": [] if program.is_packed or program.is_graph else list(_structs(interface)),
@@ -144,7 +150,7 @@ def abi_files(program: CProgram, model: ModelInfo, fingerprint: str) -> tuple[So
             path,
             render(
                 f"c/{template}",
-                comment=header.file_comment(program, f"{path}: the interface of microTVM"),
+                comment=file_comment(program, f"{path}: the interface of microTVM"),
                 **values,
             ),
         )
@@ -152,8 +158,15 @@ def abi_files(program: CProgram, model: ModelInfo, fingerprint: str) -> tuple[So
     )
 
 
-def abi_parts(program: CProgram) -> tuple[MicrotvmPart, ...]:
-    """Return what the interface needs of microTVM's runtime."""
+def is_asked(program: CProgram) -> bool:
+    """Return whether a model has it: a user's functions are called by no application of others."""
+    return program.model is not None and program.config.compatibility is not Compatibility.NONE
+
+
+def runtime_parts(program: CProgram) -> tuple[MicrotvmPart, ...]:
+    """Return what the interface needs of microTVM's runtime; nothing where it is not asked for."""
+    if not is_asked(program):
+        return ()
     if not has_module(program):
         return (MicrotvmPart.BASE,)
     executor = MicrotvmPart.GRAPH if program.is_graph else MicrotvmPart.AOT
@@ -275,12 +288,6 @@ def _unpacked_functions(interface: _Interface) -> Iterator[FunctionText]:
         yield _main(interface)
 
 
-def _text(comment: list[str], head: str, parameters: list[str], body: list[str]) -> FunctionText:
-    return FunctionText(
-        "\n".join(block_comment(comment)), "\n".join(signature(head, parameters)), joined(body)
-    )
-
-
 def _map(interface: _Interface, group: str) -> FunctionText:
     """Return `_map_inputs` or `_map_outputs`: where the tensors lie in the workspace."""
     pools = workspace_pools(interface.program)
@@ -291,11 +298,11 @@ def _map(interface: _Interface, group: str) -> FunctionText:
         for port, _ in interface.members[group]
     ]
     body = [f"const {interface.struct(group)} mapped = {{{', '.join(places) or '0'}}};"]
-    return _text(
-        [f"The {group}, where they lie in the workspace."],
+    return c_function(
         f"{interface.struct(group)} {interface.prefix}_map_{group}",
         [f"{interface.struct(_POOLS)} *{_POOLS}"],
         [*([] if places else [f"(void){_POOLS};"]), *body, "return mapped;"],
+        [f"The {group}, where they lie in the workspace."],
     )
 
 
@@ -332,11 +339,11 @@ def _run(interface: _Interface) -> FunctionText:
         lines.append("Not re-entrant: there is one workspace.")
     elif interface.has_instance:
         lines.append("Not re-entrant: there is one state.")
-    return _text(
-        [*lines, "", f"Returns 0, or a negative status that {name}_status_text() explains."],
+    return c_function(
         f"int32_t {interface.prefix}_run",
         [f"{interface.struct(group)} *{group}" for group in (*tensors, *pools)],
         body,
+        [*lines, "", f"Returns 0, or a negative status that {name}_status_text() explains."],
     )
 
 
@@ -357,14 +364,7 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
     given = f"args, type_codes, num_args, {count}, {table}, tensors, values"
     called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"
     resource = "resource_handle" if interface.program.devices else "NULL"
-    return _text(
-        [
-            "Runs the model once.",
-            "Not re-entrant: there is one workspace.",
-            "",
-            "Arguments are DLTensors: the inputs, then the outputs. Returns 0, or a status that",
-            f"microtir_status_text() or {name}_status_text() explains.",
-        ],
+    return c_function(
         f"int {function}",
         list(PACKED_PARAMETERS),
         [
@@ -385,6 +385,13 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
             "}",
             *(f"values[{n}].v_tensor = &{m.name};" for n, m in enumerate(memories, count)),
             f"return (int){called}(values, kinds, {total}, NULL, NULL, {resource});",
+        ],
+        [
+            "Runs the model once.",
+            "Not re-entrant: there is one workspace.",
+            "",
+            "Arguments are DLTensors: the inputs, then the outputs. Returns 0, or a status that",
+            f"microtir_status_text() or {name}_status_text() explains.",
         ],
     )
 
@@ -424,14 +431,14 @@ def _packed_memories(interface: _Interface) -> list[_PackedMemory]:
 
 def _reset(interface: _Interface) -> FunctionText:
     """Return `_reset`: what microTVM lacked, since it had no states."""
-    return _text(
+    return c_function(
+        f"int32_t {interface.prefix}_reset",
+        [],
+        [f"return {interface.program.name}_state_reset(&instance);"],
         [
             "Makes the model forget what it has seen; before its first run it has seen nothing.",
             "An addition to what microTVM had.",
         ],
-        f"int32_t {interface.prefix}_reset",
-        ["void"],
-        [f"return {interface.program.name}_state_reset(&instance);"],
     )
 
 
@@ -452,13 +459,13 @@ def _main(interface: _Interface) -> FunctionText:
         body.append(f"{interface.struct(_DEVICES)} used = {{{values}}};")
     given = "&given, &made" + ", &used" * bool(interface.program.devices)
     parameters = [f"void *{name}" for group in arguments.values() for name in group]
-    return _text(
+    return c_function(
+        f"int32_t {interface.prefix}___tvm_main__",
+        parameters,
+        [*body, f"return {interface.prefix}_run({given});"],
         [
             f"The same as {interface.prefix}_run: the inputs, then the outputs"
             + ", then the devices." * bool(interface.program.devices)
             + "." * (not interface.program.devices)
         ],
-        f"int32_t {interface.prefix}___tvm_main__",
-        parameters or ["void"],
-        [*body, f"return {interface.prefix}_run({given});"],
     )

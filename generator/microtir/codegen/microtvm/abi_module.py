@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from microtir.codegen.microtvm.abi_graph import graph_tables
 from microtir.codegen.microtvm.dlpack import dlpack_dtype
-from microtir.codegen.printer.functions import FunctionText, joined, signature
-from microtir.codegen.printer.layout import block_comment
+from microtir.codegen.printer.functions import FunctionText, c_function
 from microtir.codegen.program import CProgram
 from microtir.errors import UsageError
 from microtir.module.ir_module import ModelInfo
@@ -66,8 +65,7 @@ def metadata_function(model: ModelInfo, prefix: str) -> FunctionText:
         "*out_type_code = kTVMOpaqueHandle;",
         "return 0;",
     ]
-    head = signature(f"int {_metadata_name(prefix)}", list(PACKED_PARAMETERS))
-    return FunctionText("\n".join(block_comment([comment])), "\n".join(head), joined(body))
+    return c_function(f"int {_metadata_name(prefix)}", PACKED_PARAMETERS, body, [comment])
 
 
 def _metadata_name(prefix: str) -> str:
@@ -118,11 +116,8 @@ def module_function(
             fix="use executor 'aot'",
         )
     comment = "What applications find by name: a handle of it comes from TVMModCreateFromCModule()."
-    return FunctionText(
-        "\n".join(block_comment([comment])),
-        f"const TVMModule *{prefix}_module(void)",
-        joined(list(_tables(program, model, functions))),
-    )
+    head, tables = f"const TVMModule *{prefix}_module", _tables(program, model, functions)
+    return c_function(head, (), list(tables), [comment])
 
 
 def _tables(program: CProgram, model: ModelInfo, functions: Mapping[str, str]) -> Iterator[str]:

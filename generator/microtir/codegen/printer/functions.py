@@ -35,6 +35,19 @@ class FunctionText:
     assembly_signature: str = ""
     assembly: str = ""
 
+    @property
+    def definition(self) -> str:
+        """Return the function in C, without its comment."""
+        return f"{self.signature}\n{{\n{self.body}\n}}"
+
+    def commented(self, macro: str) -> str:
+        """Return all of its texts, the assembly where `macro` is defined."""
+        if not self.assembly:
+            return f"{self.comment}\n{self.definition}"
+        assembly = f"{self.assembly_signature}\n{{\n{self.assembly}\n}}"
+        both = f"#if defined({macro})\n{assembly}\n#else\n{self.definition}\n#endif"
+        return f"{self.comment}\n{both}"
+
 
 def function_text(
     program: CProgram, function: PrimFunc, requirements: Requirements
@@ -63,11 +76,8 @@ def function_text(
     if program.takes_devices(function):
         parameters.append(devices_parameter(program))
     head = f"{storage} {returns} {program.names[function]}"
-    text = FunctionText(
-        "\n".join(block_comment(origin_lines(function))),
-        "\n".join(signature(head, parameters)),
-        joined([*unused, *pointers, *body, *end]),
-    )
+    lines = [*unused, *pointers, *body, *end]
+    text = c_function(head, parameters, lines, origin_lines(function))
     if function not in program.assembly:
         return text
     if has_intrinsics(function):
@@ -114,6 +124,14 @@ def parameter_pointers(program: CProgram, function: PrimFunc) -> list[str]:
             place = pointer_cast(base, DType.UINT8, array.dtype, array.offset, True)
             lines.append(f"const {C_TYPES[array.dtype]} *const {array.name} = {place};")
     return lines
+
+
+def c_function(
+    head: str, parameters: Sequence[str], lines: Sequence[str], comment: Sequence[str] = ()
+) -> FunctionText:
+    """Return a function of finished lines."""
+    said = "\n".join(block_comment(list(comment))) if comment else ""
+    return FunctionText(said, "\n".join(signature(head, parameters)), joined(lines))
 
 
 def joined(lines: Sequence[str]) -> str:
