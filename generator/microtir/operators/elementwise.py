@@ -7,6 +7,7 @@ types and rules, and the operators of model formats that become it as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -16,6 +17,7 @@ from microtir.operators.common import formula as common_formula
 from microtir.operators.common.quantization import UNUSED, QuantizationRule
 from microtir.operators.common.shapes import Shape, broadcast_shape, same_shape
 from microtir.operators.common.types import TypeRule, equal_types
+from microtir.operators.common.unlike_scales import FixedResult
 from microtir.operators.definition import Definition, SumsRule, Trait
 from microtir.operators.record import OperatorRecord
 
@@ -36,6 +38,9 @@ def row(
     traits: tuple[Trait, ...] = (),
     limits: str = "",
     tflite: tflite_schema.BuiltinOperator | tuple[tflite_operands.TfliteReader, ...] = (),
+    options: type[tflite_schema.Options] = tflite_schema.Options,
+    read: Callable[[tflite_operands.Operands], tflite_operands.Converted] | None = None,
+    fixed: tuple[FixedResult, ...] = (),
     onnx: str = "",
 ) -> OperatorRecord:
     """Return the record of an elementwise operator.
@@ -53,6 +58,9 @@ def row(
         traits: beside ELEMENTWISE, and TABULATED, which one input and output of int8 are.
         limits: in words, what is asked for beyond types and quantisation.
         tflite: the operator of TFLite files that becomes this one, or readers of several.
+        options: its table of options, where that has fields.
+        read: makes the attributes and picks the inputs; by default there are no attributes.
+        fixed: what references do where the output has another quantisation than the results.
         onnx: the operator of ONNX files that becomes this one as it is.
     """
     fewest, most = (inputs, inputs) if isinstance(inputs, int) else inputs
@@ -69,6 +77,7 @@ def row(
         limits=limits,
     )
     if isinstance(tflite, tflite_schema.BuiltinOperator):
-        read = tflite_operands.without_attributes(op())
-        tflite = (tflite_operands.TfliteReader(op, tflite, read, inputs=definition.inputs),)
+        read = read or tflite_operands.without_attributes(op())
+        reader = tflite_operands.TfliteReader(op, tflite, read, options, definition.inputs)
+        tflite = (replace(reader, fixed=fixed),)
     return OperatorRecord(definition, meaning, formula, tflite, onnx=onnx)

@@ -12,7 +12,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common import attributes, fixed_point, problem, shapes, sigmoid_table
+from microtir.operators.common import attributes, fixed_point, sigmoid_table
 from microtir.operators.common.multiplier import (
     MAX_INT16_SHIFT,
     MAX_SHIFT,
@@ -23,15 +23,8 @@ from microtir.operators.common.multiplier import (
     quantize_multiplier,
     quantized_ratio,
 )
-from microtir.operators.common.quantization import (
-    OWN,
-    OWN_SYMMETRIC_INT16,
-    FixedOutput,
-    QuantizationRule,
-    fixed,
-)
-from microtir.operators.common.types import COMPUTED, COMPUTED_16, TypeRule, TypeSignature
-from microtir.operators.definition import Definition, Trait
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.quantization import FixedOutput, QuantizationRule, fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +249,8 @@ def table_scaling(op: Logistic | Tanh, input_type: TensorType) -> sigmoid_table.
     return sigmoid_table.sigmoid_scaling(input_type.quant.scale, shifts)
 
 
-def _table_multipliers(node: Node) -> Iterator[problem.Problem]:
+def table_multipliers(node: Node) -> Iterator[Problem]:
+    """Find scales that have no fixed-point form."""
     op, x = node.op, node.inputs[0].type
     assert isinstance(op, Logistic | Tanh)
     if x.dtype is DType.INT16:
@@ -268,21 +262,24 @@ def _shift_limit(node: Node) -> int:
     return MAX_SHIFT if node.inputs[0].dtype is DType.INT8 else MAX_INT16_SHIFT
 
 
-def _relu_multipliers(node: Node) -> Iterator[problem.Problem]:
+def relu_multipliers(node: Node) -> Iterator[Problem]:
+    """Find scales that have no fixed-point form."""
     assert isinstance(node.op, Relu)
     multiplier = relu_params(node.op, node.inputs[0].type, node.output.type).multiplier
     if multiplier is not None:
         yield from check_shift(multiplier, _shift_limit(node))
 
 
-def _leaky_relu_multipliers(node: Node) -> Iterator[problem.Problem]:
+def leaky_relu_multipliers(node: Node) -> Iterator[Problem]:
+    """Find scales that have no fixed-point form."""
     assert isinstance(node.op, LeakyRelu)
     params = leaky_relu_params(node.op, node.inputs[0].type, node.output.type)
     yield from check_shift(params.identity, _shift_limit(node))
     yield from check_shift(params.alpha, _shift_limit(node))
 
 
-def _prelu_multipliers(node: Node) -> Iterator[problem.Problem]:
+def prelu_multipliers(node: Node) -> Iterator[Problem]:
+    """Find scales that have no fixed-point form."""
     x, alpha = (tensor.type for tensor in node.inputs)
     assert isinstance(node.op, Prelu)
     params = prelu_params(node.op, x, alpha, node.output.type)
@@ -291,25 +288,11 @@ def _prelu_multipliers(node: Node) -> Iterator[problem.Problem]:
     yield from check_shift(params.product, DType.INT32.bits - centred_bits - alpha.dtype.bits)
 
 
-def _hard_swish_multipliers(node: Node) -> Iterator[problem.Problem]:
+def hard_swish_multipliers(node: Node) -> Iterator[Problem]:
+    """Find scales that have no fixed-point form."""
     params = hard_swish_params(node.inputs[0].type, node.output.type)
     yield from check_shift(params.output, 0)
     yield from check_shift(params.reluish)
-
-
-def _function(
-    op: type[Operator],
-    quantization: QuantizationRule = OWN,
-    multipliers: problem.Rule | None = None,
-    types: TypeRule = COMPUTED,
-) -> Definition:
-    return Definition(
-        op,
-        types=types,
-        quantization=quantization,
-        multipliers=multipliers,
-        traits=frozenset({Trait.ELEMENTWISE, Trait.TABULATED}),
-    )
 
 
 LOGISTIC_OF_INT8 = Quantization((1 / 256,), (-128,))
@@ -317,36 +300,10 @@ TANH_OF_INT8 = Quantization((1 / 128,), (0,))
 """Quantisation of the results of LOGISTIC and TANH for int8."""
 
 
-def _fixed(quantization: Quantization) -> QuantizationRule:
+def fixed_output(quantization: Quantization) -> QuantizationRule:
     """Fix the quantisation of an int8 output as given, and that of an int16 one."""
     scale = Fraction(quantization.scale)
     return fixed(
         FixedOutput(DType.INT8, DType.INT8, scale, quantization.zero_point),
         FixedOutput(DType.INT16, DType.INT16, Fraction(1, 1 << 15), 0),
     )
-
-
-DEFINITIONS = (
-    _function(Relu, OWN_SYMMETRIC_INT16, _relu_multipliers, COMPUTED_16),
-    _function(LeakyRelu, OWN_SYMMETRIC_INT16, _leaky_relu_multipliers, COMPUTED_16),
-    Definition(
-        Prelu,
-        types=TypeRule(
-            (
-                TypeSignature((DType.FLOAT32, DType.FLOAT32), DType.FLOAT32),
-                TypeSignature((DType.INT8, DType.INT8), DType.INT8),
-                TypeSignature((DType.INT16, DType.INT8), DType.INT16),
-            )
-        ),
-        quantization=OWN_SYMMETRIC_INT16,
-        shapes=shapes.broadcast_shape,
-        inputs=(2, 2),
-        multipliers=_prelu_multipliers,
-        traits=frozenset({Trait.ELEMENTWISE}),
-    ),
-    _function(Elu),
-    _function(HardSwish, multipliers=_hard_swish_multipliers),
-    _function(Logistic, _fixed(LOGISTIC_OF_INT8), _table_multipliers, COMPUTED_16),
-    _function(Tanh, _fixed(TANH_OF_INT8), _table_multipliers, COMPUTED_16),
-    _function(Gelu, types=COMPUTED_16),
-)

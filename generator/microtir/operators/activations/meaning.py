@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.activations import definition as activations
 from microtir.operators.activations import gelu_table
 from microtir.operators.common import fixed_point, lookup_meaning
-from microtir.operators.common.arrays import Meaning, activate, as_output, stored
+from microtir.operators.common.arrays import Doubles, activate, as_output, stored
 from microtir.operators.common.fixed_point import (
     Ints,
     multiply_by_quantized_multiplier,
@@ -24,24 +22,18 @@ from microtir.operators.common.fixed_point import (
     truncating_shift_right,
     wrap,
 )
-from microtir.operators.common.lookup import Affine, Floats, table_of_int8
+from microtir.operators.common.lookup import Affine, Floats, RealFunction, table_of_int8
 from microtir.operators.common.sigmoid_table_meaning import logistic_of_int16, tanh_of_int16
 
 
-def relu(op: activations.Relu, node: Node, x: Array) -> Array:
+def relu(op: activations.Relu, x: Doubles) -> Array:
     """Compute RELU, RELU6 and RELU_N1_TO_1."""
-    source, output = node.inputs[0].type, node.output.type
-    if output.dtype.is_float:
-        return as_output(activate(x, op.kind), output)
-    return as_output(quantized_relu(op, stored(x), source, output), output)
+    return activate(x, op.kind)
 
 
-def leaky_relu(op: activations.LeakyRelu, node: Node, x: Array) -> Array:
+def leaky_relu(op: activations.LeakyRelu, x: Doubles) -> Array:
     """Compute LEAKY_RELU: x where x > 0, else alpha * x."""
-    source, output = node.inputs[0].type, node.output.type
-    if output.dtype.is_float:
-        return as_output(np.where(x > 0, x, x * np.float32(op.alpha)), output)
-    return as_output(quantized_leaky_relu(op, stored(x), source, output), output)
+    return np.where(x > 0, x, x * np.float32(op.alpha))
 
 
 def prelu(op: activations.Prelu, node: Node, x: Array, alpha: Array) -> Array:
@@ -58,14 +50,16 @@ def prelu(op: activations.Prelu, node: Node, x: Array, alpha: Array) -> Array:
     return as_output(np.clip(result, output.dtype.min, output.dtype.max), output)
 
 
-def elu(_op: activations.Elu, node: Node, x: Array) -> Array:
+def elu(_op: activations.Elu, x: Doubles) -> Array:
     """Compute ELU: x where x >= 0, else exp(x) - 1."""
-    source, output = node.inputs[0].type, node.output.type
-    if output.dtype.is_float:
-        below = np.expm1(np.minimum(x, 0.0).astype(np.float64))
-        return as_output(np.where(x < 0, below, x), output)
-    table = table_of_int8(_elu_of_table, Affine.of(source), Affine.of(output))
-    return table[stored(x) - DType.INT8.min]
+    return np.where(x < 0, np.expm1(np.minimum(x, 0.0)), x)
+
+
+def quantized_elu(
+    _op: activations.Elu, x: Ints, input_type: TensorType, output: TensorType
+) -> Ints:
+    """Compute ELU of stored values, as LiteRT."""
+    return _looked_up(x, _elu_of_table, input_type, output)
 
 
 def _elu_of_table(x: Floats) -> Floats:
@@ -74,40 +68,38 @@ def _elu_of_table(x: Floats) -> Floats:
     return np.where(x < 0, power - np.float32(1.0), x)
 
 
-def hard_swish(op: activations.HardSwish, node: Node, x: Array) -> Array:
-    """Compute HARD_SWISH: x * clamp(x + 3, 0, 6) / 6."""
-    source, output = node.inputs[0].type, node.output.type
-    if output.dtype.is_float:
-        gate = np.clip(x + np.float32(3.0), np.float32(0.0), np.float32(6.0))
-        return as_output(x * gate / np.float32(6.0), output)
-    return as_output(quantized_hard_swish(op, stored(x), source, output), output)
+def _looked_up(x: Ints, function: RealFunction, input_type: TensorType, output: TensorType) -> Ints:
+    table = table_of_int8(function, Affine.of(input_type), Affine.of(output))
+    return stored(table)[x - DType.INT8.min]
 
 
-def logistic(op: activations.Logistic, node: Node, x: Array) -> Array:
+def hard_swish(_op: activations.HardSwish, x: Doubles) -> Array:
+    """Compute HARD_SWISH: x * clamp(x + 3, 0, 6) / 6, each step in float32."""
+    single = x.astype(np.float32)
+    gate = np.clip(single + np.float32(3.0), np.float32(0.0), np.float32(6.0))
+    return np.asarray(single * gate / np.float32(6.0))
+
+
+def logistic(_op: activations.Logistic, x: Doubles) -> Array:
     """Compute LOGISTIC: 1 / (1 + exp(-x)).
 
     The float form is the function itself. tflite-micro replaces it by exp(x) below -9, which
     differs by at most 1.6e-8.
     """
-    source, output = node.inputs[0].type, node.output.type
-    if output.dtype.is_float:
-        magnitude = np.exp(-np.abs(x.astype(np.float64)))
-        return as_output(np.where(x < 0, magnitude, 1.0) / (1.0 + magnitude), output)
-    if output.dtype is DType.INT16:
-        return as_output(
-            logistic_of_int16(stored(x), activations.table_scaling(op, source)), output
-        )
-    return as_output(quantized_logistic(op, stored(x), source, output), output)
+    magnitude = np.exp(-np.abs(x))
+    return np.where(x < 0, magnitude, 1.0) / (1.0 + magnitude)
 
 
-def tanh(op: activations.Tanh, node: Node, x: Array) -> Array:
-    """Compute TANH."""
-    source, output = node.inputs[0].type, node.output.type
-    if output.dtype.is_float:
-        return as_output(np.tanh(x.astype(np.float64)), output)
-    if output.dtype is DType.INT16:
-        return as_output(tanh_of_int16(stored(x), activations.table_scaling(op, source)), output)
-    return as_output(quantized_tanh(op, stored(x), source, output), output)
+def gelu(op: activations.Gelu, x: Doubles) -> Array:
+    """Compute GELU: x * erfc(-x / sqrt(2)) / 2, or its approximation by a tanh.
+
+    The latter is x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2.
+    """
+    if op.approximate:
+        factor = 1.0 + np.tanh(gelu_table.TANH_FACTOR * (x + 0.044715 * x**3))
+    else:
+        factor = np.asarray(gelu_table.ERFC(-x * math.sqrt(0.5)), np.float64)
+    return 0.5 * x * factor
 
 
 def quantized_relu(
@@ -160,9 +152,11 @@ def quantized_hard_swish(
 
 
 def quantized_logistic(
-    _op: activations.Logistic, x: Ints, input_type: TensorType, _output: TensorType
+    op: activations.Logistic, x: Ints, input_type: TensorType, _output: TensorType
 ) -> Ints:
-    """Compute LOGISTIC of stored values; the output has scale 1/256 and zero point -128."""
+    """Compute LOGISTIC of stored values; of int8 the output has scale 1/256 and zero point -128."""
+    if input_type.dtype is DType.INT16:
+        return logistic_of_int16(x, activations.table_scaling(op, input_type))
     return _saturating_sigmoid(
         x,
         input_type,
@@ -174,9 +168,11 @@ def quantized_logistic(
 
 
 def quantized_tanh(
-    _op: activations.Tanh, x: Ints, input_type: TensorType, _output: TensorType
+    op: activations.Tanh, x: Ints, input_type: TensorType, _output: TensorType
 ) -> Ints:
-    """Compute TANH of stored values; the output has scale 1/128 and zero point 0."""
+    """Compute TANH of stored values; of int8 the output has scale 1/128 and zero point 0."""
+    if input_type.dtype is DType.INT16:
+        return tanh_of_int16(x, activations.table_scaling(op, input_type))
     return _saturating_sigmoid(
         x,
         input_type,
@@ -199,39 +195,11 @@ def _saturating_sigmoid(x: Ints, input_type: TensorType, function: Callable[[Int
     return np.where(centred <= -radius, low, result)
 
 
-def gelu(op: activations.Gelu, node: Node, x: Array) -> Array:
-    """Compute GELU: x * erfc(-x / sqrt(2)) / 2, or its approximation by a tanh.
-
-    The latter is x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2.
-    """
-    output = node.output.type
+def quantized_gelu(
+    op: activations.Gelu, x: Ints, input_type: TensorType, output: TensorType
+) -> Ints:
+    """Compute GELU of stored values, as LiteRT."""
     if output.dtype is DType.INT16:
-        table = gelu_table.gelu_table_of_int16(op, node.inputs[0].type, output)
-        return as_output(lookup_meaning.looked_up_int16(stored(x), table), output)
-    if not output.dtype.is_float:
-        return quantized_gelu(op, node.inputs[0].type, output)[stored(x) - DType.INT8.min]
-    real = x.astype(np.float64)
-    if op.approximate:
-        factor = 1.0 + np.tanh(gelu_table.TANH_FACTOR * (real + 0.044715 * real**3))
-    else:
-        factor = np.asarray(gelu_table.ERFC(-real * math.sqrt(0.5)), np.float64)
-    return as_output(0.5 * real * factor, output)
-
-
-def quantized_gelu(op: activations.Gelu, input_type: TensorType, output: TensorType) -> Array:
-    """Compute GELU of all 256 stored values, as LiteRT."""
-    return table_of_int8(gelu_table.gelu_in_float32(op), Affine.of(input_type), Affine.of(output))
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        activations.Relu: relu,
-        activations.LeakyRelu: leaky_relu,
-        activations.Prelu: prelu,
-        activations.Elu: elu,
-        activations.HardSwish: hard_swish,
-        activations.Logistic: logistic,
-        activations.Tanh: tanh,
-        activations.Gelu: gelu,
-    }
-)
+        table = gelu_table.gelu_table_of_int16(op, input_type, output)
+        return lookup_meaning.looked_up_int16(x, table)
+    return _looked_up(x, gelu_table.gelu_in_float32(op), input_type, output)

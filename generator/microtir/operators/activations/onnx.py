@@ -6,11 +6,13 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
+from microtir.operators.activations import RECORDS
 from microtir.operators.activations import definition as activations
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 from microtir.operators.common import attributes, onnx_types
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader, plain
 from microtir.operators.common.onnx_quantized import between_integers
+from microtir.operators.common.onnx_rows import readers_of
 from microtir.operators.conditions.definition import Greater
 from microtir.operators.division.definition import Div
 from microtir.operators.selection.definition import Select
@@ -160,11 +162,6 @@ def _is_greater(node: OnnxNode, a: Tensor, b: Tensor) -> Tensor:
     return node.emit(Greater(), a, b, dtype=DType.BOOL)
 
 
-def prelu(node: OnnxNode) -> Tensor:
-    """Read PRelu."""
-    return node.emit(activations.Prelu(), node.input(0), node.input(1))
-
-
 def relu(node: OnnxNode) -> Tensor:
     """Read Relu, of integers by their largest numbers."""
     x = node.input(0)
@@ -210,17 +207,14 @@ def scaled_tanh(node: OnnxNode) -> Tensor:
 
 
 ONNX_READERS = (
+    *readers_of(RECORDS),
     OnnxReader("Relu", relu),
     OnnxReader("Clip", clip, (1, 3), ("max", "min")),
     OnnxReader("LeakyRelu", leaky_relu, attributes=("alpha",)),
-    OnnxReader("PRelu", prelu, (2, 2)),
     OnnxReader("Elu", elu, attributes=("alpha",)),
     OnnxReader("Selu", selu, attributes=("alpha", "gamma")),
     OnnxReader("Celu", celu, attributes=("alpha",)),
-    OnnxReader("Sigmoid", plain(activations.Logistic())),
     OnnxReader("HardSigmoid", hard_sigmoid, attributes=("alpha", "beta")),
-    OnnxReader("HardSwish", plain(activations.HardSwish())),
-    OnnxReader("Tanh", plain(activations.Tanh())),
     OnnxReader("Gelu", gelu, attributes=("approximate",)),
     OnnxReader("Swish", swish, attributes=("alpha",)),
     OnnxReader("Softplus", softplus),

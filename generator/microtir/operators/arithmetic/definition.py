@@ -12,7 +12,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common import fixed_point, tflite_operands
+from microtir.operators.common import fixed_point
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
@@ -20,19 +20,10 @@ from microtir.operators.common.multiplier import (
     check_shift,
     quantize_multiplier,
 )
-from microtir.operators.common.problem import Problem, Rule
-from microtir.operators.common.quantization import (
-    EQUAL_INPUTS_IF_NARROW,
-    OWN_IF_NARROW,
-    OWN_IF_NARROW_SYMMETRIC_INT16,
-    UNUSED,
-    QuantizationRule,
-    unless_in_float,
-)
-from microtir.operators.common.shapes import Shape, broadcast_shape, require, same_shape
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.shapes import Shape, require, same_shape
 from microtir.operators.common.sums import Interval, joined
-from microtir.operators.common.types import QUANTISED, TypeRule, equal_types
-from microtir.operators.definition import ACTIVATIONS, Definition, SumsRule, Trait
+from microtir.operators.common.types import QUANTISED
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +121,31 @@ def add_params(
 ) -> AddParams:
     """Derive the parameters of int8 and int16 ADD and SUB, computed in double."""
     left_shift = ADD_LEFT_SHIFTS[output.dtype]
-    scale1, scale2 = input1.quant.scale, input2.quant.scale
-    twice_max = 2.0 * max(scale1, scale2)
-    widened = (1 << left_shift) * output.quant.scale
-    low, high = activation_range(op.activation, output)
+    twice_max = 2.0 * max(input1.quant.scale, input2.quant.scale)
+    factor = twice_max / ((1 << left_shift) * output.quant.scale)
+    ends = activation_range(op.activation, output)
+    return _rescaling_of(input1, input2, output, left_shift, factor, ends)
+
+
+def _rescaling_of(
+    input1: TensorType,
+    input2: TensorType,
+    output: TensorType,
+    left_shift: int,
+    factor: float,
+    ends: tuple[int, int],
+) -> AddParams:
+    twice_max = 2.0 * max(input1.quant.scale, input2.quant.scale)
     return AddParams(
         left_shift=left_shift,
         input1_zero_point=input1.quant.zero_point,
         input2_zero_point=input2.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        input1=quantize_multiplier(scale1 / twice_max),
-        input2=quantize_multiplier(scale2 / twice_max),
-        output=quantize_multiplier(twice_max / widened),
-        activation_min=low,
-        activation_max=high,
+        input1=quantize_multiplier(input1.quant.scale / twice_max),
+        input2=quantize_multiplier(input2.quant.scale / twice_max),
+        output=quantize_multiplier(factor),
+        activation_min=ends[0],
+        activation_max=ends[1],
     )
 
 
@@ -157,20 +159,10 @@ def difference_params(input1: TensorType, input2: TensorType, output: TensorType
     They are used as those of SUB, but that `output` multiplies the square of the difference.
     """
     left_shift = DIFFERENCE_LEFT_SHIFTS[output.dtype]
-    scale1, scale2 = input1.quant.scale, input2.quant.scale
-    twice_max = 2.0 * max(scale1, scale2)
-    widened = (1 << 2 * left_shift) * output.quant.scale
-    return AddParams(
-        left_shift=left_shift,
-        input1_zero_point=input1.quant.zero_point,
-        input2_zero_point=input2.quant.zero_point,
-        output_zero_point=output.quant.zero_point,
-        input1=quantize_multiplier(scale1 / twice_max),
-        input2=quantize_multiplier(scale2 / twice_max),
-        output=quantize_multiplier(twice_max * twice_max / widened),
-        activation_min=output.dtype.min,
-        activation_max=output.dtype.max,
-    )
+    twice_max = 2.0 * max(input1.quant.scale, input2.quant.scale)
+    factor = twice_max * twice_max / ((1 << 2 * left_shift) * output.quant.scale)
+    ends = output.dtype.min, output.dtype.max
+    return _rescaling_of(input1, input2, output, left_shift, factor, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +214,8 @@ def _check_sum(node: Node, factor: QuantizedMultiplier, exponent: int) -> Iterat
         )
 
 
-def _add_multipliers(node: Node) -> Iterator[Problem]:
+def add_multipliers(node: Node) -> Iterator[Problem]:
+    """Find an output scale for which references end the process."""
     assert isinstance(node.op, Add | Sub)
     if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
         return
@@ -231,7 +224,8 @@ def _add_multipliers(node: Node) -> Iterator[Problem]:
     yield from _check_sum(node, params.output, 1 - params.left_shift)
 
 
-def _mul_multipliers(node: Node) -> Iterator[Problem]:
+def mul_multipliers(node: Node) -> Iterator[Problem]:
+    """Find a factor of products that has no fixed-point form."""
     assert isinstance(node.op, Mul)
     if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
         return
@@ -239,7 +233,8 @@ def _mul_multipliers(node: Node) -> Iterator[Problem]:
     yield from check_shift(mul_params(node.op, first, second, node.output.type).multiplier)
 
 
-def _difference_multipliers(node: Node) -> Iterator[Problem]:
+def difference_multipliers(node: Node) -> Iterator[Problem]:
+    """Find a factor of squares that has no fixed-point form."""
     if node.output.dtype in QUANTISED:
         first, second = node.inputs[0].type, node.inputs[1].type
         yield from check_shift(difference_params(first, second, node.output.type).output)
@@ -255,19 +250,21 @@ MOST_ADDED = 14
 """Most rescaled int8 operands whose sum with a zero point stays below 2^31."""
 
 
-def _add_n_multipliers(node: Node) -> Iterator[Problem]:
+def add_n_multipliers(node: Node) -> Iterator[Problem]:
+    """Find an output scale for which references end the process."""
     if node.output.dtype in QUANTISED:
         params = add_n_params(node)
         yield from _check_sum(node, params.output, 1 - params.left_shift)
 
 
-def _add_n_shape(node: Node) -> tuple[Shape, ...]:
+def add_n_shape(node: Node) -> tuple[Shape, ...]:
+    """Return the shape that all inputs have."""
     shapes = {tensor.shape for tensor in node.inputs}
     require(len(shapes) == 1, f"shapes {', '.join(map(str, sorted(shapes)))}", "equal ones")
     return same_shape(node)
 
 
-def _add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
+def add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     """Bound the widened operands, rescaled and not, and their sum or difference."""
     op = node.op
     assert isinstance(op, Add | Sub)
@@ -289,7 +286,7 @@ def _add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     return joined(*ranges, total, SumRange(0, 0))
 
 
-def _mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
+def mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     """Bound one product of two centred operands."""
     assert isinstance(node.op, Mul)
     if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
@@ -300,60 +297,3 @@ def _mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     ]
     products = [a * b for a in ends[0] for b in ends[1]]
     return SumRange(min(*products, 0), max(*products, 0))
-
-
-_NUMBERS = equal_types(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
-_RAW = "stored values are compared, whatever their scales"
-_STORED = frozenset({Trait.STORED})
-
-
-def _binary(
-    op: type[Operator],
-    quantization: QuantizationRule,
-    multipliers: Rule | None = None,
-    sums: SumsRule | None = None,
-    limits: str = "",
-    types: TypeRule = _NUMBERS,
-    traits: frozenset[Trait] = frozenset(),
-) -> Definition:
-    return Definition(
-        op,
-        types=types,
-        quantization=quantization,
-        shapes=broadcast_shape,
-        inputs=(2, 2),
-        multipliers=multipliers,
-        sums=sums,
-        traits=frozenset({Trait.ELEMENTWISE}) | traits,
-        limits=limits,
-    )
-
-
-_ADD_N = Definition(
-    AddN,
-    types=equal_types(DType.FLOAT32, DType.INT8, DType.INT32),
-    quantization=EQUAL_INPUTS_IF_NARROW,
-    shapes=_add_n_shape,
-    inputs=(2, tflite_operands.MANY),
-    multipliers=_add_n_multipliers,
-    traits=frozenset({Trait.ELEMENTWISE}),
-)
-
-_MUL_QUANTIZATION = unless_in_float(OWN_IF_NARROW_SYMMETRIC_INT16)
-
-DEFINITIONS = (
-    _binary(Add, OWN_IF_NARROW, _add_multipliers, _add_sums, f"{ACTIVATIONS}; none in int32"),
-    _binary(Sub, OWN_IF_NARROW, _add_multipliers, _add_sums, ACTIVATIONS),
-    _binary(Mul, _MUL_QUANTIZATION, _mul_multipliers, _mul_sums, ACTIVATIONS),
-    _binary(
-        SquaredDifference,
-        OWN_IF_NARROW_SYMMETRIC_INT16,
-        _difference_multipliers,
-        types=equal_types(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32),
-    ),
-    _ADD_N,
-    _binary(Minimum, UNUSED, limits=_RAW, traits=_STORED),
-    _binary(Maximum, UNUSED, limits=_RAW, traits=_STORED),
-    _binary(Pow, UNUSED, types=equal_types(DType.FLOAT32)),
-    _binary(Atan2, UNUSED, types=equal_types(DType.FLOAT32)),
-)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.arithmetic import float_formula
 from microtir.operators.common import attributes, fixed_point, linear, types
@@ -22,8 +20,9 @@ from microtir.operators.common.arithmetic import (
     stored,
     wrapped_int32,
 )
-from microtir.operators.common.broadcast import ROWS, ScalarFunction, elementwise
-from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.broadcast import ScalarFunction
+from microtir.operators.common.elementwise_formula import by_node
+from microtir.operators.common.formula import Formula
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 
@@ -35,59 +34,49 @@ def cost(node: Node) -> int:
     return node.output.type.elements * (45 if node.output.dtype in types.QUANTISED else 12)
 
 
-def _added_cost(node: Node) -> int:
+def added_cost(node: Node) -> int:
+    """Estimate the instructions of ADD_N."""
     return cost(node) * (len(node.inputs) - 1)
 
 
-def compute(layer: FormulaContext) -> None:
-    """Give the output of an operator of two inputs."""
-    node = layer.node
-    if isinstance(node.op, arithmetic.BinaryArithmetic):
-        elementwise(layer, _arithmetic(node, node.op))
-    else:
-        elementwise(layer, _EXTREMA[type(node.op)])
+def of_two(
+    function: Scalars, wrapping: Scalars, quantised: Callable[[Node, Scalars], Scalars]
+) -> Formula:
+    """Compute a function of two numbers.
+
+    Args:
+        function: of floats, and exact ones of integers.
+        wrapping: of int64.
+        quantised: gives the function of a node that is rescaled in fixed point.
+    """
+
+    def of_node(node: Node) -> Scalars:
+        op, dtype = node.op, node.output.dtype
+        assert isinstance(op, arithmetic.BinaryArithmetic)
+        if linear.rescales_in_float(node):
+            return float_formula.in_float(node)
+        if dtype in types.QUANTISED:
+            return quantised(node, function)
+        if not dtype.is_float:
+            return _whole(op, dtype, function, wrapping)
+        if op.activation is attributes.Activation.NONE:
+            return function
+        return lambda a, b: activate(function(a, b), op.activation)
+
+    return by_node(of_node, cost)
 
 
-_EXTREMA: Mapping[type[Operator], ScalarFunction] = MappingProxyType(
-    {arithmetic.Minimum: te.minimum, arithmetic.Maximum: te.maximum}
-)
-
-
-def _arithmetic(node: Node, op: arithmetic.BinaryArithmetic) -> Scalars:
-    dtype = node.output.dtype
-    if linear.rescales_in_float(node):
-        return float_formula.in_float(node)
-    if dtype in types.QUANTISED:
-        return _product(node, op) if isinstance(op, arithmetic.Mul) else _sum(node, op)
-    if not dtype.is_float:
-        return _whole(op, dtype)
-    function = _EXACT[type(op)]
-    if op.activation is attributes.Activation.NONE:
-        return function
-    return lambda a, b: activate(function(a, b), op.activation)
-
-
-_EXACT: Mapping[type[Operator], Scalars] = MappingProxyType(
-    {arithmetic.Add: operator.add, arithmetic.Sub: operator.sub, arithmetic.Mul: operator.mul}
-)
-_WRAPPING: Mapping[type[Operator], Scalars] = MappingProxyType(
-    {
-        arithmetic.Add: te.wrapping_add,
-        arithmetic.Sub: te.wrapping_sub,
-        arithmetic.Mul: te.wrapping_mul,
-    }
-)
-
-
-def _whole(op: arithmetic.BinaryArithmetic, dtype: DType) -> Scalars:
+def _whole(
+    op: arithmetic.BinaryArithmetic, dtype: DType, function: Scalars, wrapping: Scalars
+) -> Scalars:
     """Return the function of integers without a scale, which wraps."""
     low, high = arithmetic.whole_range(op, dtype)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         if dtype is DType.INT32:
-            value = wrapped_int32(_EXACT[type(op)](long(a), long(b)))
+            value = wrapped_int32(function(long(a), long(b)))
         else:
-            value = _WRAPPING[type(op)](a, b)
+            value = wrapping(a, b)
         if low > dtype.min:
             value = te.maximum(value, low)
         return te.minimum(value, high) if high < dtype.max else value
@@ -95,17 +84,17 @@ def _whole(op: arithmetic.BinaryArithmetic, dtype: DType) -> Scalars:
     return combine
 
 
-def _sum(node: Node, op: arithmetic.BinaryArithmetic) -> Scalars:
+def total(node: Node, function: Scalars) -> Scalars:
     """Return quantised ADD and SUB."""
+    op = node.op
     assert isinstance(op, arithmetic.Add | arithmetic.Sub)
     a_type, b_type = (t.type for t in node.inputs)
     params = arithmetic.add_params(op, a_type, b_type, node.output.type)
-    function = _EXACT[type(op)]
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
-        total = requantise(function(*_rescaled(params, a, b)), params.output)
+        scaled = requantise(function(*_rescaled(params, a, b)), params.output)
         low, high = params.activation_min, params.activation_max
-        return stored(total, params.output_zero_point, low, high, node.output.dtype)
+        return stored(scaled, params.output_zero_point, low, high, node.output.dtype)
 
     return combine
 
@@ -119,29 +108,28 @@ def _rescaled(params: arithmetic.AddParams, a: te.Expr, b: te.Expr) -> tuple[te.
     )
 
 
-def _product(node: Node, op: arithmetic.Mul) -> Scalars:
+def product(node: Node, _function: Scalars) -> Scalars:
     """Return quantised MUL."""
+    op = node.op
+    assert isinstance(op, arithmetic.Mul)
     a_type, b_type = (t.type for t in node.inputs)
     params = arithmetic.mul_params(op, a_type, b_type, node.output.type)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
-        product = centred(a, params.input1_zero_point) * centred(b, params.input2_zero_point)
-        total = requantise(product, params.multiplier)
+        exact = centred(a, params.input1_zero_point) * centred(b, params.input2_zero_point)
+        scaled = requantise(exact, params.multiplier)
         low, high = params.activation_min, params.activation_max
-        return stored(total, params.output_zero_point, low, high, node.output.dtype)
+        return stored(scaled, params.output_zero_point, low, high, node.output.dtype)
 
     return combine
 
 
-def squared_difference(layer: FormulaContext) -> None:
-    """Give the output of SQUARED_DIFFERENCE."""
-    dtype = layer.node.output.dtype
+def squared_difference(node: Node) -> ScalarFunction:
+    """Return SQUARED_DIFFERENCE."""
+    dtype = node.output.dtype
     if dtype in types.QUANTISED:
-        elementwise(layer, _quantised_difference(layer.node))
-    elif dtype is DType.INT32:
-        elementwise(layer, _wrapping_difference)
-    else:
-        elementwise(layer, _difference)
+        return _quantised_difference(node)
+    return _wrapping_difference if dtype is DType.INT32 else _difference
 
 
 def _difference(a: te.Expr, b: te.Expr) -> te.Expr:
@@ -168,15 +156,13 @@ def _quantised_difference(node: Node) -> Scalars:
     return combine
 
 
-def add_n(layer: FormulaContext) -> None:
-    """Give the output of ADD_N."""
-    node = layer.node
+def add_n(node: Node) -> ScalarFunction:
+    """Return ADD_N."""
     if node.output.dtype is DType.INT8:
-        elementwise(layer, _quantised_total(node))
-    elif node.output.dtype is DType.INT32:
-        elementwise(layer, lambda *values: wrapped_int32(_total(map(long, values))))
-    else:
-        elementwise(layer, lambda *values: _total(values))
+        return _quantised_total(node)
+    if node.output.dtype is DType.INT32:
+        return lambda *values: wrapped_int32(_total(map(long, values)))
+    return lambda *values: _total(values)
 
 
 def _total(values: Iterable[te.Expr]) -> te.Expr:
@@ -203,20 +189,3 @@ def _quantised_total(node: Node) -> ScalarFunction:
         return stored(scaled, params.output_zero_point, low, high, DType.INT8)
 
     return combine
-
-
-_BINARY = Formula(compute, cost, ROWS)
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        arithmetic.Add: _BINARY,
-        arithmetic.Sub: _BINARY,
-        arithmetic.Mul: _BINARY,
-        arithmetic.Minimum: _BINARY,
-        arithmetic.Maximum: _BINARY,
-        arithmetic.SquaredDifference: Formula(squared_difference, cost, ROWS),
-        arithmetic.AddN: Formula(add_n, _added_cost, ROWS),
-        arithmetic.Pow: Formula(lambda layer: elementwise(layer, te.pow), 150, ROWS),
-        arithmetic.Atan2: Formula(lambda layer: elementwise(layer, te.atan2), 150, ROWS),
-    }
-)

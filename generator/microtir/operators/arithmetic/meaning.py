@@ -2,68 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.common import attributes, types
 from microtir.operators.common.arrays import Meaning, activate, as_output, dequantized, stored
 from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier, wrap
 
-
-def _plain(
-    op: arithmetic.BinaryArithmetic,
-    output: TensorType,
-    function: Callable[[Array, Array], Array],
-    first: Array,
-    second: Array,
-) -> Array:
-    """Compute in the type of the operands: floats, and integers without a scale, which wrap."""
-    with np.errstate(over="ignore"):  # of scalars; arrays wrap in silence
-        result = function(first, second)
-    if output.dtype.is_float:
-        return as_output(activate(result, op.activation), output)
-    return as_output(np.clip(result, *arithmetic.whole_range(op, output.dtype)), output)
+Function: TypeAlias = Callable[[Array, Array], Array]
 
 
-def add(op: arithmetic.Add | arithmetic.Sub, node: Node, first: Array, second: Array) -> Array:
-    """Compute ADD and SUB with broadcasting."""
-    sign = 1 if isinstance(op, arithmetic.Add) else -1
-    output = node.output.type
-    if output.dtype not in types.QUANTISED:
-        return _plain(op, output, np.add if sign == 1 else np.subtract, first, second)
-    if op.rescaling is attributes.Rescaling.FLOAT32:
-        return _in_float(op, node, np.add if sign == 1 else np.subtract, first, second)
+def of_two(function: Function, quantised: Callable[..., Array]) -> Meaning:
+    """Compute a function of two numbers, with broadcasting.
+
+    Args:
+        function: of floats, and of integers without a scale, which wrap.
+        quantised: given the operator, the node and both inputs that are rescaled in fixed point.
+    """
+
+    def meaning(op: arithmetic.BinaryArithmetic, node: Node, first: Array, second: Array) -> Array:
+        output = node.output.type
+        if output.dtype in types.QUANTISED:
+            if op.rescaling is attributes.Rescaling.FLOAT32:
+                return _in_float(op, node, function, first, second)
+            return quantised(op, node, first, second)
+        with np.errstate(over="ignore"):  # of scalars; arrays wrap in silence
+            result = function(first, second)
+        if output.dtype.is_float:
+            return as_output(activate(result, op.activation), output)
+        return as_output(np.clip(result, *arithmetic.whole_range(op, output.dtype)), output)
+
+    return meaning
+
+
+def total(op: arithmetic.Add | arithmetic.Sub, node: Node, first: Array, second: Array) -> Array:
+    """Compute quantised ADD and SUB."""
+    sign, output = 1 if isinstance(op, arithmetic.Add) else -1, node.output.type
     params = arithmetic.add_params(op, node.inputs[0].type, node.inputs[1].type, output)
     x1, x2 = _rescaled(params, first, second)
     scaled = multiply_by_quantized_multiplier(x1 + sign * x2, *params.output)
     return _finished(params, scaled, output)
 
 
-def mul(op: arithmetic.Mul, node: Node, first: Array, second: Array) -> Array:
-    """Compute MUL with broadcasting."""
+def product(op: arithmetic.Mul, node: Node, first: Array, second: Array) -> Array:
+    """Compute quantised MUL."""
     output = node.output.type
-    if output.dtype not in types.QUANTISED:
-        return _plain(op, output, np.multiply, first, second)
-    if op.rescaling is attributes.Rescaling.FLOAT32:
-        return _in_float(op, node, np.multiply, first, second)
     params = arithmetic.mul_params(op, node.inputs[0].type, node.inputs[1].type, output)
     x1 = stored(first) - params.input1_zero_point
     x2 = stored(second) - params.input2_zero_point
-    scaled = multiply_by_quantized_multiplier(x1 * x2, *params.multiplier)
-    shifted = scaled + params.output_zero_point
-    return as_output(np.clip(shifted, params.activation_min, params.activation_max), output)
+    return _finished(params, multiply_by_quantized_multiplier(x1 * x2, *params.multiplier), output)
 
 
 def _in_float(
     op: arithmetic.BinaryArithmetic,
     node: Node,
-    function: Callable[[Array, Array], Array],
+    function: Function,
     first: Array,
     second: Array,
 ) -> Array:
@@ -118,42 +116,8 @@ def _rescaled(params: arithmetic.AddParams, first: Array, second: Array) -> tupl
     )
 
 
-def _finished(params: arithmetic.AddParams, scaled: Ints, output: TensorType) -> Array:
+def _finished(
+    params: arithmetic.AddParams | arithmetic.MulParams, scaled: Ints, output: TensorType
+) -> Array:
     shifted = scaled + params.output_zero_point
     return as_output(np.clip(shifted, params.activation_min, params.activation_max), output)
-
-
-def power(_op: arithmetic.Pow, node: Node, first: Array, second: Array) -> Array:
-    """Compute POW with broadcasting, in double."""
-    with np.errstate(all="ignore"):
-        return as_output(np.power(first.astype(np.float64), second), node.output.type)
-
-
-def atan2(_op: arithmetic.Atan2, node: Node, first: Array, second: Array) -> Array:
-    """Compute ATAN2 with broadcasting, in double."""
-    return as_output(np.arctan2(first.astype(np.float64), second), node.output.type)
-
-
-def minimum(_op: arithmetic.Minimum, _node: Node, first: Array, second: Array) -> Array:
-    """Compute MINIMUM of stored values, with broadcasting."""
-    return np.minimum(first, second)
-
-
-def maximum(_op: arithmetic.Maximum, _node: Node, first: Array, second: Array) -> Array:
-    """Compute MAXIMUM of stored values, with broadcasting."""
-    return np.maximum(first, second)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        arithmetic.Add: add,
-        arithmetic.Sub: add,
-        arithmetic.Mul: mul,
-        arithmetic.SquaredDifference: squared_difference,
-        arithmetic.AddN: add_n,
-        arithmetic.Pow: power,
-        arithmetic.Atan2: atan2,
-        arithmetic.Minimum: minimum,
-        arithmetic.Maximum: maximum,
-    }
-)

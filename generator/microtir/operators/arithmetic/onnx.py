@@ -9,10 +9,12 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
-from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Pow, Sub
+from microtir.operators import arithmetic
+from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Pow
 from microtir.operators.common.onnx_operands import MANY, MICROSOFT, OnnxNode, OnnxReader, plain
 from microtir.operators.common.onnx_quantized import between_integers
-from microtir.operators.common.onnx_types import cast, emit_wide, low_bits, plain_wide, widened
+from microtir.operators.common.onnx_rows import readers_of
+from microtir.operators.common.onnx_types import cast, emit_wide, low_bits, widened
 from microtir.operators.selection.definition import Select
 from microtir.operators.unary.definition import Sqrt, Square
 
@@ -95,9 +97,7 @@ def image_scaler(node: OnnxNode) -> Tensor:
 
 
 ONNX_READERS = (
-    OnnxReader("Add", plain_wide(Add()), (2, 2)),
-    OnnxReader("Sub", plain_wide(Sub()), (2, 2)),
-    OnnxReader("Mul", plain_wide(Mul()), (2, 2)),
+    *readers_of(arithmetic.RECORDS),
     OnnxReader("Pow", power, (2, 2)),
     OnnxReader("Min", _in_turn(Minimum()), (1, MANY)),
     OnnxReader("Max", _in_turn(Maximum()), (1, MANY)),

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir.dtype import DType
-from microtir.graph.operator import Operator
-from microtir.operators.arithmetic.definition import (
-    Add,
-    AddN,
-    Atan2,
-    BinaryArithmetic,
-    Maximum,
-    Minimum,
-    Mul,
-    Pow,
-    SquaredDifference,
-    Sub,
-)
-from microtir.operators.common.tflite_operands import (
-    MANY,
-    Converted,
-    Operands,
-    TfliteReader,
-    without_attributes,
-)
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    TfliteActivation,
-)
+from microtir.operators.arithmetic.definition import BinaryArithmetic, Mul
+from microtir.operators.common.tflite_operands import Converted, Operands
+from microtir.operators.common.tflite_schema import Options, TfliteActivation
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +37,14 @@ class MulOptions(BinaryOptions):
     """Options of MUL."""
 
 
-def _arithmetic(
-    op: type[BinaryArithmetic], code: BuiltinOperator, options: type[BinaryOptions]
-) -> TfliteReader:
+def arithmetic(op: type[BinaryArithmetic]) -> Callable[[Operands], Converted]:
+    """Return what reads ADD, SUB or MUL, which have an activation."""
+
     def read(operands: Operands) -> Converted:
-        activation = operands.activation(operands.table(options).activation)
+        activation = operands.activation(operands.table(BinaryOptions).activation)
         if op is Mul:
             is_of_litert = operands.input(0).dtype is DType.UINT8
             return Converted(Mul(activation, float32_ratio=is_of_litert), operands.present)
         return Converted(op(activation), operands.present)
 
-    return TfliteReader(op, code, read, options, (2, 2))
-
-
-def _reader(op: Operator, code: BuiltinOperator, most: int = 2) -> TfliteReader:
-    """Return the reader of an operator without attributes."""
-    return TfliteReader(type(op), code, without_attributes(op), inputs=(2, most))
-
-
-READERS = (
-    _arithmetic(Add, BuiltinOperator.ADD, AddOptions),
-    _arithmetic(Sub, BuiltinOperator.SUB, SubOptions),
-    _arithmetic(Mul, BuiltinOperator.MUL, MulOptions),
-    _reader(SquaredDifference(), BuiltinOperator.SQUARED_DIFFERENCE),
-    _reader(AddN(), BuiltinOperator.ADD_N, MANY),
-    _reader(Minimum(), BuiltinOperator.MINIMUM),
-    _reader(Maximum(), BuiltinOperator.MAXIMUM),
-    _reader(Pow(), BuiltinOperator.POW),
-    _reader(Atan2(), BuiltinOperator.ATAN2),
-)
+    return read

@@ -23,14 +23,22 @@ def scalar(
         of_stored: gives the function of a node's integers.
         cost: of an element.
     """
+    return scalar_by_node(lambda _node: real, of_stored, cost)
+
+
+def scalar_by_node(
+    real: Callable[[Node], Scalar],
+    of_stored: Callable[[Node], Scalar] | None = None,
+    cost: int = 20,
+) -> Formula:
+    """Compute a function as `scalar` does, which depends on the node."""
 
     def compute(layer: FormulaContext) -> None:
         node, x = layer.node, layer.image(0)
         dtype = node.output.dtype
-        function = real
-        if not dtype.is_float:
-            assert of_stored is not None
-            function = of_stored(node)
+        chosen = real if dtype.is_float else of_stored
+        assert chosen is not None
+        function = chosen(node)
         layer.rows(lambda *at: te.cast(dtype, function(te.bind("value", x.at(*at)))))
 
     return Formula(compute, cost)
@@ -39,3 +47,10 @@ def scalar(
 def broadcast(function: ScalarFunction, cost: int | Callable[[Node], int]) -> Formula:
     """Compute a function of an element of each input, which broadcast as numpy's arrays."""
     return Formula(lambda layer: elementwise(layer, function), cost, ROWS)
+
+
+def by_node(
+    functions: Callable[[Node], ScalarFunction], cost: int | Callable[[Node], int]
+) -> Formula:
+    """Compute the function that a node has, of an element of each input, as `broadcast`."""
+    return Formula(lambda layer: elementwise(layer, functions(layer.node)), cost, ROWS)

@@ -7,40 +7,47 @@ from typing import TypeAlias
 
 import numpy as np
 
-from microtir.graph.ir import Array, Node, TensorType
+from microtir.graph.ir import Array, Node
 from microtir.graph.operator import Operator
-from microtir.operators.common import arrays, fixed_point
+from microtir.operators.common.arrays import Meaning, as_output, stored
+from microtir.operators.common.fixed_point import Ints, wrap
 
-Real: TypeAlias = Callable[[arrays.Doubles], Array]
-Stored: TypeAlias = Callable[[Operator, fixed_point.Ints, TensorType, TensorType], fixed_point.Ints]
+Real: TypeAlias = Callable[..., Array]
+Stored: TypeAlias = Callable[..., Ints]
 
 
-def real(function: Real, of_stored: Stored | None = None) -> arrays.Meaning:
-    """Compute a function of a real number, rounded once, or one of a stored integer.
+def real(function: Real, of_stored: Stored | None = None) -> Meaning:
+    """Compute a function of real numbers, rounded once, or one of a stored integer.
 
     Args:
-        function: of real numbers; an argument that it has no result for gives NaN or an infinity.
+        function: of an array of doubles for each input, which broadcast; an argument that it has
+            no result for gives NaN or an infinity.
         of_stored: given the operator, integers, and the types of input and output; what it gives
             wraps to the output's type.
     """
+    return by_operator(lambda _op, *inputs: function(*inputs), of_stored)
 
-    def meaning(op: Operator, node: Node, x: Array) -> Array:
+
+def by_operator(function: Real, of_stored: Stored | None = None) -> Meaning:
+    """Compute a function as `real` does that is given the operator, too."""
+
+    def meaning(op: Operator, node: Node, *inputs: Array) -> Array:
         source, output = node.inputs[0].type, node.output.type
         if output.dtype.is_float:
-            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                return arrays.as_output(function(x.astype(np.float64)), output)
+            with np.errstate(all="ignore"):
+                return as_output(function(op, *(x.astype(np.float64) for x in inputs)), output)
         assert of_stored is not None
-        result, bits = of_stored(op, arrays.stored(x), source, output), output.dtype.bits
-        return arrays.as_output(result if bits == 64 else fixed_point.wrap(result, bits), output)
+        result, bits = of_stored(op, stored(inputs[0]), source, output), output.dtype.bits
+        return as_output(result if bits == 64 else wrap(result, bits), output)
 
     return meaning
 
 
-def of_stored(function: Callable[[fixed_point.Ints], fixed_point.Ints]) -> Stored:
+def of_stored(function: Callable[[Ints], Ints]) -> Stored:
     """Compute a function of stored integers, whatever they stand for."""
     return lambda _op, x, _source, _output: function(x)
 
 
-def plain(function: Callable[..., Array]) -> arrays.Meaning:
+def plain(function: Callable[..., Array]) -> Meaning:
     """Compute a function of the elements as they are."""
     return lambda _op, _node, *inputs: np.asarray(function(*inputs))

@@ -6,8 +6,9 @@ from microtir import te
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import centred, requantise
-from microtir.operators.common.broadcast import ROWS, ScalarFunction, elementwise
-from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.broadcast import ScalarFunction
+from microtir.operators.common.elementwise_formula import by_node
+from microtir.operators.common.formula import Formula
 from microtir.operators.conditions import definition as conditions
 
 
@@ -19,11 +20,11 @@ def _cost(node: Node) -> int:
 def compare(function: ScalarFunction) -> Formula:
     """Compare two elements, rescaled where real numbers are compared."""
 
-    def compute(layer: FormulaContext) -> None:
-        op, (first, second) = layer.node.op, (tensor.type for tensor in layer.node.inputs)
-        elementwise(layer, lambda a, b: function(_operand(op, a, first), _operand(op, b, second)))
+    def of_node(node: Node) -> ScalarFunction:
+        op, (first, second) = node.op, (tensor.type for tensor in node.inputs)
+        return lambda a, b: function(_operand(op, a, first), _operand(op, b, second))
 
-    return Formula(compute, _cost, ROWS)
+    return by_node(of_node, _cost)
 
 
 def _operand(op: Operator, value: te.Expr, type_: TensorType) -> te.Expr:

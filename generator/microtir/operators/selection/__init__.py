@@ -1,9 +1,37 @@
-"""Join what the sibling files say of operators that pick by conditions."""
+"""Operators that pick elements, or name their places, by conditions."""
 
-from microtir.operators.record import join
-from microtir.operators.selection.definition import DEFINITIONS
-from microtir.operators.selection.formula import FORMULAS
-from microtir.operators.selection.meaning import MEANINGS
-from microtir.operators.selection.tflite import READERS
+from microtir.dtype import DType
+from microtir.operators.common.broadcast import ROWS
+from microtir.operators.common.formula import Formula, whole
+from microtir.operators.common.quantization import UNUSED
+from microtir.operators.common.tflite_operands import TfliteReader, without_attributes
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.common.types import ALL_TYPES, TypeRule, TypeSignature, converting
+from microtir.operators.definition import Definition, Trait
+from microtir.operators.elementwise import row
+from microtir.operators.record import OperatorRecord
+from microtir.operators.selection import definition as selection
+from microtir.operators.selection import formula, meaning, tflite
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+_SELECTED = TypeRule(tuple(TypeSignature((DType.BOOL, dtype, dtype), dtype) for dtype in ALL_TYPES))
+_CONDITIONS = (DType.BOOL, DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT32, DType.INT64)
+
+RECORDS = (
+    row(selection.Select, meaning.select, Formula(formula.select, 12, ROWS), _SELECTED,
+        inputs=3, shapes=selection.select_shape, traits=(Trait.STORED,),
+        limits="stored values are picked, whatever their scales",
+        tflite=(
+            TfliteReader(selection.Select, BuiltinOperator.SELECT_V2,
+                         without_attributes(selection.Select()), inputs=(3, 3)),
+            TfliteReader(selection.Select, BuiltinOperator.SELECT, tflite.select,
+                         inputs=(3, 3)),
+        )),
+    OperatorRecord(
+        Definition(
+            selection.Where, converting(*((dtype, DType.INT64) for dtype in _CONDITIONS)), UNUSED,
+            selection.where_shape, limits="constant condition",
+        ),
+        meaning.where, Formula(formula.where, 4, whole),
+        (TfliteReader(selection.Where, BuiltinOperator.WHERE, tflite.where),),
+    ),
+)  # fmt: skip

@@ -7,13 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import UNUSED
 from microtir.operators.common.shapes import Shape, broadcast_of, require
-from microtir.operators.common.types import ALL_TYPES, TypeRule, TypeSignature, converting
-from microtir.operators.definition import Definition, Trait
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,8 @@ def condition_shape(node: Node) -> Shape:
     return (*condition, *(1,) * (len(chosen) - 1)) if node.op.by_rows else condition
 
 
-def _select_shape(node: Node) -> tuple[Shape, ...]:
+def select_shape(node: Node) -> tuple[Shape, ...]:
+    """Return the shape of what a Select picks."""
     assert isinstance(node.op, Select)
     condition, first, second = (tensor.shape for tensor in node.inputs)
     if node.op.by_rows:
@@ -53,34 +50,10 @@ def _select_shape(node: Node) -> tuple[Shape, ...]:
     return (broadcast_of(condition_shape(node), first, second),)
 
 
-def _where_shape(node: Node) -> tuple[Shape, ...]:
+def where_shape(node: Node) -> tuple[Shape, ...]:
+    """Return the shape of the places of a constant condition."""
     data = node.inputs[0].data
     require(data is not None, "the condition is computed", "a constant")
     assert data is not None
     require(data.ndim > 0, "the condition is a scalar", "at least one dimension")
     return ((int(np.count_nonzero(data)), data.ndim),)
-
-
-_SELECTED = TypeRule(tuple(TypeSignature((DType.BOOL, dtype, dtype), dtype) for dtype in ALL_TYPES))
-_CONDITIONS = (
-    DType.BOOL, DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT32, DType.INT64,
-)  # fmt: skip
-
-DEFINITIONS = (
-    Definition(
-        Select,
-        types=_SELECTED,
-        quantization=UNUSED,
-        shapes=_select_shape,
-        inputs=(3, 3),
-        traits=frozenset({Trait.ELEMENTWISE, Trait.STORED}),
-        limits="stored values are picked, whatever their scales",
-    ),
-    Definition(
-        Where,
-        types=converting(*((dtype, DType.INT64) for dtype in _CONDITIONS)),
-        quantization=UNUSED,
-        shapes=_where_shape,
-        limits="constant condition",
-    ),
-)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.selection.definition import Select, Where, condition_shape
 
 
@@ -21,6 +16,3 @@ def select(_op: Select, node: Node, condition: Array, then: Array, otherwise: Ar
 def where(_op: Where, _node: Node, condition: Array) -> Array:
     """Compute WHERE of one input."""
     return np.argwhere(condition).astype(np.int64)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({Select: select, Where: where})

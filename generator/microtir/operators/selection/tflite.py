@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from microtir.operators.common.tflite_operands import (
-    Converted,
-    Operands,
-    TfliteReader,
-    without_attributes,
-)
-from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.common.tflite_operands import Converted, Operands
 from microtir.operators.selection.definition import Select, Where
 
 
@@ -33,15 +27,3 @@ def where(operands: Operands) -> Converted:
             "use a select between two tensors instead of the indices of a condition",
         )
     return Converted(Where(), operands.present)
-
-
-READERS = (
-    TfliteReader(
-        Select,
-        BuiltinOperator.SELECT_V2,
-        without_attributes(Select()),
-        inputs=(3, 3),
-    ),
-    TfliteReader(Select, BuiltinOperator.SELECT, select, inputs=(3, 3)),
-    TfliteReader(Where, BuiltinOperator.WHERE, where),
-)
