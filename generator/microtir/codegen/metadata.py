@@ -10,21 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from microtir.codegen.typed import (
-    Alignment,
-    ElementType,
-    Extent,
-    FileName,
-    FilePath,
-    Hexadecimal,
-    Identifier,
-    ModuleName,
-    Natural,
-    PoolName,
-    SectionName,
-    Size,
-    Text,
-)
+from microtir.codegen import typed
 from microtir.support.json_text import indented, plain
 
 METADATA_FILE = "metadata.json"
@@ -50,30 +36,30 @@ class PortData:
     numbers.
     """
 
-    kind: Text
-    name: Text
-    member: Identifier
-    shape: tuple[Extent, ...]
-    dtype: ElementType
-    bytes: Size
-    offset: Size | None
-    pool: PoolName | None
-    row_bytes: Size | None
+    kind: typed.Text
+    name: typed.Text
+    member: typed.Identifier
+    shape: tuple[typed.Extent, ...]
+    dtype: typed.ElementType
+    bytes: typed.Size
+    offset: typed.Size | None
+    pool: typed.PoolName | None
+    row_bytes: typed.Size | None
     quantization: QuantizationData | None
-    names: tuple[Text, ...] = ()
+    names: tuple[typed.Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StateMemberData:
     """A value that outlives a run: `name` in the model, `member` of the C struct at `offset`."""
 
-    name: Text
-    member: Identifier
-    shape: tuple[Extent, ...]
-    dtype: ElementType
-    bytes: Size
-    offset: Size
-    alignment: Alignment
+    name: typed.Text
+    member: typed.Identifier
+    shape: tuple[typed.Extent, ...]
+    dtype: typed.ElementType
+    bytes: typed.Size
+    offset: typed.Size
+    alignment: typed.Alignment
     quantization: QuantizationData | None
 
 
@@ -86,10 +72,10 @@ class StateData:
     identity takes them back.
     """
 
-    size: Size
-    alignment: Alignment
-    saved_size: Size
-    identity: Hexadecimal
+    size: typed.Size
+    alignment: typed.Alignment
+    saved_size: typed.Size
+    identity: typed.Hexadecimal
     members: tuple[StateMemberData, ...]
 
 
@@ -101,7 +87,7 @@ class AccumulatorData:
     unused.
     """
 
-    bits: Natural
+    bits: typed.Natural
     spare_bits: int
     low: int
     high: int
@@ -111,12 +97,12 @@ class AccumulatorData:
 class AlternativeData:
     """A kernel that a layer does not have; no figures where it cannot compute the layer."""
 
-    kernel: Text
-    reason: Text
-    instructions: Natural | None
-    cycles: Natural | None
-    scratch_bytes: Natural | None
-    code_bytes: Natural | None
+    kernel: typed.Text
+    reason: typed.Text
+    instructions: typed.Natural | None
+    cycles: typed.Natural | None
+    scratch_bytes: typed.Natural | None
+    code_bytes: typed.Natural | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +113,12 @@ class ChoiceData:
     together, row by row if `by_rows`.
     """
 
-    kernel: Text
-    reason: Text
-    instructions: Natural
-    cycles: Natural
-    scratch_bytes: Natural
-    code_bytes: Natural
+    kernel: typed.Text
+    reason: typed.Text
+    instructions: typed.Natural
+    cycles: typed.Natural
+    scratch_bytes: typed.Natural
+    code_bytes: typed.Natural
     measured: bool
     group: int
     by_rows: bool
@@ -143,10 +129,10 @@ class ChoiceData:
 class PlanesData:
     """The place of an image in a row of planes (channels, columns), and the type of its values."""
 
-    channels: Natural
-    before: Natural
-    width: Natural
-    dtype: ElementType
+    channels: typed.Natural
+    before: typed.Natural
+    width: typed.Natural
+    dtype: typed.ElementType
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +142,9 @@ class OutputData:
     A row is (W, C) unless `planes` says otherwise.
     """
 
-    dtype: ElementType
-    rows: Natural
-    row_elements: Natural
+    dtype: typed.ElementType
+    rows: typed.Natural
+    row_elements: typed.Natural
     planes: PlanesData | None
 
 
@@ -176,20 +162,20 @@ class LayerData:
     that of the operator, at the first of its functions: what they take is said once.
     """
 
-    name: Text
-    operator: Text
+    name: typed.Text
+    operator: typed.Text
     index: int
-    function: Identifier
-    macs: Natural
-    macs_executed: Natural
-    macs_recomputed: Natural
+    function: typed.Identifier
+    macs: typed.Natural
+    macs_executed: typed.Natural
+    macs_recomputed: typed.Natural
     takes_row_range: bool
     outputs: tuple[OutputData, ...]
-    facts: tuple[Text, ...]
-    weights_bytes: Size
-    scratch_bytes: Size
-    externs: tuple[Identifier, ...]
-    lines: tuple[Natural, ...]
+    facts: tuple[typed.Text, ...]
+    weights_bytes: typed.Size
+    scratch_bytes: typed.Size
+    externs: tuple[typed.Identifier, ...]
+    lines: tuple[typed.Natural, ...]
     accumulator: AccumulatorData | None
     choice: ChoiceData | None
 
@@ -202,9 +188,9 @@ class KernelData:
     module; several definitions, for compilers or CPUs, follow each other.
     """
 
-    function: Identifier
-    lines: tuple[Natural, ...]
-    layers: tuple[Identifier, ...]
+    function: typed.Identifier
+    lines: tuple[typed.Natural, ...]
+    layers: tuple[typed.Identifier, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +202,14 @@ class ConstantPoolData:
     there: null where that is nothing.
     """
 
-    name: PoolName
-    size: Size
-    alignment: Alignment
-    limit: Natural | None
-    section: SectionName
+    name: typed.PoolName
+    size: typed.Size
+    alignment: typed.Alignment
+    limit: typed.Natural | None
+    section: typed.SectionName
     is_internal: bool
-    file: FileName | None
-    identity: Hexadecimal | None
+    file: typed.FileName | None
+    identity: typed.Hexadecimal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,23 +220,23 @@ class PoolData:
     it, in the order of the pools.
     """
 
-    name: PoolName
-    size: Size
-    lower_bound: Size
-    alignment: Alignment
-    limit: Natural | None
+    name: typed.PoolName
+    size: typed.Size
+    lower_bound: typed.Size
+    alignment: typed.Alignment
+    limit: typed.Natural | None
     is_internal: bool
-    section: SectionName
+    section: typed.SectionName
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementData:
     """The place of a buffer: `offset` counts the bytes of its pool."""
 
-    name: Text
-    pool: PoolName
-    offset: Size
-    size: Size
+    name: typed.Text
+    pool: typed.PoolName
+    offset: typed.Size
+    size: typed.Size
     first_step: int
     last_step: int
 
@@ -262,10 +248,10 @@ class MemoryData:
     Sizes and bounds of the workspace are sums over its pools.
     """
 
-    workspace_size: Size
-    lower_bound: Size
+    workspace_size: typed.Size
+    lower_bound: typed.Size
     gap: int
-    alignment: Alignment
+    alignment: typed.Alignment
     verified: bool
     pools: tuple[PoolData, ...]
     placements: tuple[PlacementData, ...]
@@ -275,8 +261,8 @@ class MemoryData:
 class FrameData:
     """A function of the deepest chain of calls and the bytes of stack that count for it."""
 
-    function: Text
-    bytes: Natural
+    function: typed.Text
+    bytes: typed.Natural
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,42 +274,42 @@ class StackData:
     in C instead, and `bytes_unoptimised` is for -O0.
     """
 
-    bytes: Natural
+    bytes: typed.Natural
     frames: tuple[FrameData, ...]
-    bytes_in_c: Natural
-    bytes_unoptimised: Natural
+    bytes_in_c: typed.Natural
+    bytes_unoptimised: typed.Natural
 
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
     """The model file that a program was compiled from."""
 
-    name: Text
-    file: Text
-    sha256: Hexadecimal
-    bytes: Natural
+    name: typed.Text
+    file: typed.Text
+    sha256: typed.Hexadecimal
+    bytes: typed.Natural
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterFileData:
     """The file of constants: `identity` is that of the code that reads it."""
 
-    file: FileName
-    bytes: Size
-    alignment: Alignment
-    identity: Hexadecimal
+    file: typed.FileName
+    bytes: typed.Size
+    alignment: typed.Alignment
+    identity: typed.Hexadecimal
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterData:
     """A parameter of a user's function; a dimension is a number or the name of a parameter."""
 
-    name: Text
-    kind: Text
-    dtype: ElementType
-    shape: tuple[Extent | Text, ...]
+    name: typed.Text
+    kind: typed.Text
+    dtype: typed.ElementType
+    shape: tuple[typed.Extent | typed.Text, ...]
     is_written: bool
-    alignment: Alignment
+    alignment: typed.Alignment
     low: int | None
     high: int | None
 
@@ -335,8 +321,8 @@ class FunctionData:
     It `takes_parameters` if constants come last: the file of them, or the pools that are passed.
     """
 
-    name: Text
-    function: Identifier
+    name: typed.Text
+    function: typed.Identifier
     parameters: tuple[ParameterData, ...]
     takes_parameters: bool
 
@@ -351,11 +337,11 @@ class Metadata:
     """
 
     metadata_version: int
-    generator: Text
-    module_name: ModuleName
+    generator: typed.Text
+    module_name: typed.ModuleName
     config: Mapping[str, object]
-    weights_bytes: Size
-    code_bytes_estimate: Natural
+    weights_bytes: typed.Size
+    code_bytes_estimate: typed.Natural
     constant_pools: tuple[ConstantPoolData, ...]
     model: ModelData | None
     ports: tuple[PortData, ...]
@@ -365,10 +351,10 @@ class Metadata:
     stack: StackData
     functions: tuple[FunctionData, ...]
     parameters: ParameterFileData | None
-    devices: tuple[Identifier, ...]
-    files: tuple[FilePath, ...]
+    devices: tuple[typed.Identifier, ...]
+    files: tuple[typed.FilePath, ...]
     state: StateData | None = None
-    images: Natural = 1
+    images: typed.Natural = 1
 
     @property
     def text(self) -> str:

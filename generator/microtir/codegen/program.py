@@ -20,20 +20,8 @@ from microtir.errors import UsageError
 from microtir.measure import ConstantData, Functions, constants_of
 from microtir.module.ir_module import IRModule, ModelInfo, StatePort
 from microtir.support.names import macro_name
+from microtir.tir import ir
 from microtir.tir.function import RowPort
-from microtir.tir.ir import (
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Device,
-    ExternCall,
-    ExternFunction,
-    Invoke,
-    KernelCall,
-    Param,
-    PrimFunc,
-    Store,
-)
 from microtir.tir.printer import extern_functions
 from microtir.tir.visitor import buffers_read, buffers_written, calls_of, walk
 
@@ -91,16 +79,16 @@ class CProgram:
 
     module: IRModule
     config: CompilationConfig
-    functions: tuple[PrimFunc, ...]
-    names: Mapping[PrimFunc, str]
+    functions: tuple[ir.PrimFunc, ...]
+    names: Mapping[ir.PrimFunc, str]
     constants: tuple[ConstantArray, ...]
-    arrays: Mapping[Buffer, ConstantArray]
-    written: Mapping[PrimFunc, frozenset[Buffer]]
-    assembly: Mapping[PrimFunc, str]
-    externs: tuple[ExternFunction, ...] = ()
-    fallible: frozenset[PrimFunc] = frozenset()
-    readers: frozenset[PrimFunc] = frozenset()
-    device_users: frozenset[PrimFunc] = frozenset()
+    arrays: Mapping[ir.Buffer, ConstantArray]
+    written: Mapping[ir.PrimFunc, frozenset[ir.Buffer]]
+    assembly: Mapping[ir.PrimFunc, str]
+    externs: tuple[ir.ExternFunction, ...] = ()
+    fallible: frozenset[ir.PrimFunc] = frozenset()
+    readers: frozenset[ir.PrimFunc] = frozenset()
+    device_users: frozenset[ir.PrimFunc] = frozenset()
 
     @property
     def name(self) -> str:
@@ -122,16 +110,16 @@ class CProgram:
         return self.model.states if self.model else ()
 
     @property
-    def entry(self) -> PrimFunc:
+    def entry(self) -> ir.PrimFunc:
         return self.module.functions[-1]
 
     @property
-    def layers(self) -> tuple[PrimFunc, ...]:
+    def layers(self) -> tuple[ir.PrimFunc, ...]:
         """Return the functions of a model that compute a layer, in printing order."""
         return self.module.functions[:-1] if self.model else ()
 
     @property
-    def kernels(self) -> frozenset[PrimFunc]:
+    def kernels(self) -> frozenset[ir.PrimFunc]:
         """Return the functions that are micro-kernels."""
         return frozenset(self.functions) - frozenset(self.module.functions)
 
@@ -151,7 +139,7 @@ class CProgram:
         return self.model is not None and self.config.executor.guard_inputs
 
     @property
-    def exported(self) -> tuple[PrimFunc, ...]:
+    def exported(self) -> tuple[ir.PrimFunc, ...]:
         """Return the functions that a user's program offers; a model has its entry instead."""
         return () if self.model else tuple(f for f in self.module.functions if f.exported)
 
@@ -184,22 +172,22 @@ class CProgram:
             return GivenConstants("parameters", "const uint8_t")
         return GivenConstants("constants", f"const struct {self.name}_constants", self.given_pools)
 
-    def takes_constants(self, function: PrimFunc) -> bool:
+    def takes_constants(self, function: ir.PrimFunc) -> bool:
         """Return whether a function has one more argument, constants that a run is given."""
         return function in self.readers
 
     @property
-    def devices(self) -> tuple[Device, ...]:
+    def devices(self) -> tuple[ir.Device, ...]:
         """Return the accelerators that the program uses, in the order of their names."""
         used = {extern.device for extern in self.externs if extern.device is not None}
         return tuple(sorted(used, key=lambda device: device.name))
 
-    def takes_devices(self, function: PrimFunc) -> bool:
+    def takes_devices(self, function: ir.PrimFunc) -> bool:
         """Return whether a function has one more argument, the application's devices."""
         return function in self.device_users
 
     @cached_property
-    def array_names(self) -> Mapping[Buffer, str]:
+    def array_names(self) -> Mapping[ir.Buffer, str]:
         """Return the C name of the array that holds the data of each CONSTANT buffer."""
         return {buffer: array.name for buffer, array in self.arrays.items()}
 
@@ -229,7 +217,7 @@ class CProgram:
             )
         )
 
-    def tensors_written(self, layer: PrimFunc) -> tuple[Buffer, ...]:
+    def tensors_written(self, layer: ir.PrimFunc) -> tuple[ir.Buffer, ...]:
         """Return parameters through which a layer writes tensors of the model.
 
         Not scratch, not sums.
@@ -238,21 +226,21 @@ class CProgram:
             return ()
         if layer.row_port is RowPort.OUTPUT:
             return ()  # the application has taken the rows
-        buffers = (p for p in layer.params if isinstance(p, Buffer) and p is not layer.scratch)
+        buffers = (p for p in layer.params if isinstance(p, ir.Buffer) and p is not layer.scratch)
         return tuple(b for b in buffers if b in self.written[layer])
 
     @cached_property
-    def _by_name(self) -> Mapping[str, PrimFunc]:
+    def _by_name(self) -> Mapping[str, ir.PrimFunc]:
         return {function.name: function for function in self.module.functions}
 
-    def callee(self, name: str) -> PrimFunc:
+    def callee(self, name: str) -> ir.PrimFunc:
         return self._by_name[name]
 
-    def views(self, invoke: Invoke) -> Iterator[tuple[Param, BufferView]]:
+    def views(self, invoke: ir.Invoke) -> Iterator[tuple[ir.Param, ir.BufferView]]:
         """Yield the views that a call is given, each with the parameter that takes it."""
         callee = self.callee(invoke.function)
         for parameter, argument in zip(callee.params, invoke.args, strict=True):
-            if isinstance(argument, BufferView):
+            if isinstance(argument, ir.BufferView):
                 yield parameter, argument
 
 
@@ -319,13 +307,13 @@ def _placed(
     return placed
 
 
-def _externs(functions: tuple[PrimFunc, ...]) -> tuple[ExternFunction, ...]:
+def _externs(functions: tuple[ir.PrimFunc, ...]) -> tuple[ir.ExternFunction, ...]:
     """Return one of each name; those of two layers may be two objects that say the same.
 
     Raises:
         UsageError: they do not.
     """
-    externs: dict[str, ExternFunction] = {}
+    externs: dict[str, ir.ExternFunction] = {}
     for extern in extern_functions(functions):
         known = externs.setdefault(extern.name, extern)
         if _interface(known) != _interface(extern):
@@ -338,14 +326,14 @@ def _externs(functions: tuple[PrimFunc, ...]) -> tuple[ExternFunction, ...]:
     return tuple(externs.values())
 
 
-def _interface(extern: ExternFunction) -> tuple[object, ...]:
+def _interface(extern: ir.ExternFunction) -> tuple[object, ...]:
     params = tuple((type(p), p.dtype, p in extern.writes) for p in extern.params)
     return params, extern.returns_status, extern.sources, extern.device
 
 
 def _with_callers(
-    module: IRModule, functions: tuple[PrimFunc, ...], concerns: Callable[[PrimFunc], bool]
-) -> frozenset[PrimFunc]:
+    module: IRModule, functions: tuple[ir.PrimFunc, ...], concerns: Callable[[ir.PrimFunc], bool]
+) -> frozenset[ir.PrimFunc]:
     """Return the functions that something concerns, themselves or through a callee.
 
     Args:
@@ -354,33 +342,33 @@ def _with_callers(
         concerns: whether it concerns a function itself.
     """
     by_name = {f.name: f for f in module.functions}
-    concerned: set[PrimFunc] = set()
+    concerned: set[ir.PrimFunc] = set()
     for function in functions:
         callees = (
-            by_name[call.function] if isinstance(call, Invoke) else call.meaning
+            by_name[call.function] if isinstance(call, ir.Invoke) else call.meaning
             for call in calls_of(function)
-            if isinstance(call, Invoke | KernelCall)
+            if isinstance(call, ir.Invoke | ir.KernelCall)
         )
         if concerns(function) or any(callee in concerned for callee in callees):
             concerned.add(function)
     return frozenset(concerned)
 
 
-def _check_devices(module: IRModule, externs: Sequence[ExternFunction]) -> None:
+def _check_devices(module: IRModule, externs: Sequence[ir.ExternFunction]) -> None:
     """Refuse devices that the program cannot have.
 
     Raises:
         UsageError: the program is no model, and so has no entry that activates a device; or two
             devices of one name have different functions.
     """
-    devices: dict[str, Device] = {}
+    devices: dict[str, ir.Device] = {}
     for extern in externs:
         if extern.device is not None:
             known = devices.setdefault(extern.device.name, extern.device)
             _check_device(module, extern, known)
 
 
-def _check_device(module: IRModule, extern: ExternFunction, known: Device) -> None:
+def _check_device(module: IRModule, extern: ir.ExternFunction, known: ir.Device) -> None:
     where = f"the C function '{extern.name}'"
     if module.model is None:
         raise UsageError(
@@ -398,31 +386,31 @@ def _check_device(module: IRModule, extern: ExternFunction, known: Device) -> No
 
 
 def _written(
-    module: IRModule, functions: tuple[PrimFunc, ...]
-) -> dict[PrimFunc, frozenset[Buffer]]:
+    module: IRModule, functions: tuple[ir.PrimFunc, ...]
+) -> dict[ir.PrimFunc, frozenset[ir.Buffer]]:
     by_name = {f.name: f for f in module.functions}
-    written: dict[PrimFunc, frozenset[Buffer]] = {}
+    written: dict[ir.PrimFunc, frozenset[ir.Buffer]] = {}
 
-    def buffers(function: PrimFunc) -> Iterator[Buffer]:
+    def buffers(function: ir.PrimFunc) -> Iterator[ir.Buffer]:
         for node in walk(function):
             match node:
-                case Store(buffer):
+                case ir.Store(buffer):
                     yield buffer
-                case Invoke(name, args):
+                case ir.Invoke(name, args):
                     yield from through(by_name[name], args)
-                case KernelCall(meaning, args):
+                case ir.KernelCall(meaning, args):
                     yield from through(meaning, args)
-                case ExternCall():
+                case ir.ExternCall():
                     yield from buffers_written(node)
                 case _:
                     pass
 
-    def through(callee: PrimFunc, args: tuple[object, ...]) -> Iterator[Buffer]:
+    def through(callee: ir.PrimFunc, args: tuple[object, ...]) -> Iterator[ir.Buffer]:
         for parameter, argument in zip(callee.params, args, strict=True):
-            if parameter in of(callee) and isinstance(argument, BufferView | BufferArgument):
+            if parameter in of(callee) and isinstance(argument, ir.BufferView | ir.BufferArgument):
                 yield argument.buffer
 
-    def of(function: PrimFunc) -> frozenset[Buffer]:
+    def of(function: ir.PrimFunc) -> frozenset[ir.Buffer]:
         if function not in written:
             written[function] = frozenset(buffers(function))
         return written[function]

@@ -18,26 +18,14 @@ from microtir.graph.ir import Graph, Node, Tensor
 from microtir.operators.control.definition import Control
 from microtir.operators.streaming.definition import WriteRows
 from microtir.plan.ir import Group, Plan, PlannedOperator
-from microtir.tir import build
-from microtir.tir.ir import (
-    Allocate,
-    Buffer,
-    BufferView,
-    Expr,
-    IntImm,
-    Invoke,
-    Load,
-    PrimFunc,
-    Scope,
-    Stmt,
-)
+from microtir.tir import build, ir
 
 
 def main(
     plan: Plan,
-    functions: Mapping[PlannedOperator, Sequence[PrimFunc]],
+    functions: Mapping[PlannedOperator, Sequence[ir.PrimFunc]],
     name: str,
-) -> PrimFunc:
+) -> ir.PrimFunc:
     """Return main with the tensors of the caller as parameters, activations as WORKSPACE buffers.
 
     Parameters are the model's inputs, its outputs, what states hold before a run, and after it.
@@ -58,11 +46,11 @@ def main(
     accumulators = {op: _accumulator(f[1]) for op, f in functions.items() if len(f) > 1}
     calls = _Calls(plan, functions, buffers, accumulators)
     body = _structured(plan, calls)
-    workspace = [b for b in buffers.values() if b.scope is Scope.WORKSPACE]
+    workspace = [b for b in buffers.values() if b.scope is ir.Scope.WORKSPACE]
     for buffer in reversed((*workspace, *accumulators.values())):
-        body = Allocate(buffer, body)
+        body = ir.Allocate(buffer, body)
     parameters = tuple(buffers[t] for t in ports_of(plan.graph))
-    return PrimFunc(name, parameters, body, exported=True, images=plan.graph.images)
+    return ir.PrimFunc(name, parameters, body, exported=True, images=plan.graph.images)
 
 
 def ports_of(graph: Graph) -> tuple[Tensor, ...]:
@@ -71,7 +59,7 @@ def ports_of(graph: Graph) -> tuple[Tensor, ...]:
     return (*graph.arguments, *graph.results, *kept)
 
 
-def _structured(plan: Plan, calls: _Calls) -> Stmt:
+def _structured(plan: Plan, calls: _Calls) -> ir.Stmt:
     """Return the calls of all groups in the loops and branches that the graph has."""
     blocks = Blocks()
     for group in plan.groups:
@@ -83,28 +71,28 @@ def _structured(plan: Plan, calls: _Calls) -> Stmt:
     return blocks.body()
 
 
-def _accumulator(finish: PrimFunc) -> Buffer:
+def _accumulator(finish: ir.PrimFunc) -> ir.Buffer:
     """Return the workspace buffer that a finishing function takes as its first parameter."""
     param = finish.params[0]
-    assert isinstance(param, Buffer)
-    return replace(param, name=f"{finish.name}_sums", scope=Scope.WORKSPACE)
+    assert isinstance(param, ir.Buffer)
+    return replace(param, name=f"{finish.name}_sums", scope=ir.Scope.WORKSPACE)
 
 
 def _alignments(
-    plan: Plan, functions: Mapping[PlannedOperator, Sequence[PrimFunc]]
+    plan: Plan, functions: Mapping[PlannedOperator, Sequence[ir.PrimFunc]]
 ) -> Mapping[Tensor, int]:
     """Return what functions ask of the places of their tensors, in bytes, by storage."""
     needs: dict[Tensor, int] = {}
     for operator, (function, *_) in functions.items():
         tensors = (*operator.inputs, *operator.node.outputs)
         for tensor, param in zip(tensors, function.params, strict=False):
-            if isinstance(param, Buffer):
+            if isinstance(param, ir.Buffer):
                 storage = plan.storage[tensor]
                 needs[storage] = max(needs.get(storage, 1), param.alignment)
     return needs
 
 
-def _buffers(plan: Plan, needs: Mapping[Tensor, int]) -> dict[Tensor, Buffer]:
+def _buffers(plan: Plan, needs: Mapping[Tensor, int]) -> dict[Tensor, ir.Buffer]:
     """Return one buffer per storage: ports first, then in order of production.
 
     They have the number of the operator that fills them first, as its function has: that of the
@@ -116,11 +104,11 @@ def _buffers(plan: Plan, needs: Mapping[Tensor, int]) -> dict[Tensor, Buffer]:
     for node in graph.nodes:
         for tensor in node.outputs:
             producers.setdefault(plan.storage[tensor], node)
-    buffers: dict[Tensor, Buffer] = {}
+    buffers: dict[Tensor, ir.Buffer] = {}
     taken: Counter[int] = Counter()
     for tensor in dict.fromkeys((*ports, *producers)):
         if tensor in ports:
-            buffers[tensor] = Buffer(tensor.name, tensor.shape, tensor.dtype)
+            buffers[tensor] = ir.Buffer(tensor.name, tensor.shape, tensor.dtype)
         else:
             layout = plan.layouts[tensor]
             dtype = layout.dtype(tensor.type)
@@ -130,11 +118,11 @@ def _buffers(plan: Plan, needs: Mapping[Tensor, int]) -> dict[Tensor, Buffer]:
             taken[index] += 1
             number = str(index) if index >= 0 else "port"
             beside = "" if taken[index] == 1 else f"_{taken[index]}"
-            buffers[tensor] = Buffer(
+            buffers[tensor] = ir.Buffer(
                 f"{'ring' if is_ring else 'activation'}_{number}{beside}",
                 (elements,),
                 dtype,
-                Scope.WORKSPACE,
+                ir.Scope.WORKSPACE,
                 alignment=max(layout.alignment, needs.get(tensor, 1)),
             )
     return buffers
@@ -145,11 +133,11 @@ class _Calls:
     """Turns groups into statements of main."""
 
     plan: Plan
-    functions: Mapping[PlannedOperator, Sequence[PrimFunc]]
-    buffers: Mapping[Tensor, Buffer]
-    accumulators: Mapping[PlannedOperator, Buffer]
+    functions: Mapping[PlannedOperator, Sequence[ir.PrimFunc]]
+    buffers: Mapping[Tensor, ir.Buffer]
+    accumulators: Mapping[PlannedOperator, ir.Buffer]
 
-    def of_group(self, group: Group) -> list[Stmt]:
+    def of_group(self, group: Group) -> list[ir.Stmt]:
         if group.nest is not None:
             sink = group.nest.operator
             # An application takes rows in ascending order; what it takes keeps no memory alive.
@@ -160,25 +148,27 @@ class _Calls:
         if operator.candidate.is_view:
             return []
         if operator.candidate.takes_row_range:
-            return [self.rows(operator, IntImm(0), IntImm(operator.rows))]
+            return [self.rows(operator, ir.IntImm(0), ir.IntImm(operator.rows))]
         return [self.call(operator, ())]
 
-    def rows(self, operator: PlannedOperator, first: Expr, stop: Expr) -> Stmt:
+    def rows(self, operator: PlannedOperator, first: ir.Expr, stop: ir.Expr) -> ir.Stmt:
         """Return the calls for rows [first, stop) of an operator."""
         return self.call(operator, (first, stop))
 
-    def rows_from_the_end(self, operator: PlannedOperator, first: Expr, stop: Expr) -> Stmt:
+    def rows_from_the_end(
+        self, operator: PlannedOperator, first: ir.Expr, stop: ir.Expr
+    ) -> ir.Stmt:
         """Return the calls for rows [first, stop) of an operator, counted from its last one."""
         return self.rows(operator, build.sub(operator.rows, stop), build.sub(operator.rows, first))
 
-    def finish(self, operator: PlannedOperator) -> list[Stmt]:
+    def finish(self, operator: PlannedOperator) -> list[ir.Stmt]:
         """Return what turns accumulators into the output, if the operator has some."""
         if operator not in self.accumulators:
             return []
         views = [_whole(self.accumulators[operator]), self.view(operator.node.output)]
         return [_invoke(self.functions[operator][1], views, ())]
 
-    def call(self, operator: PlannedOperator, rows: tuple[Expr, ...]) -> Stmt:
+    def call(self, operator: PlannedOperator, rows: tuple[ir.Expr, ...]) -> ir.Stmt:
         views = [self.view(tensor) for tensor in operator.inputs]
         if operator in self.accumulators:
             views.append(_whole(self.accumulators[operator]))
@@ -189,34 +179,36 @@ class _Calls:
             return _invoke(function, views, rows)
         # Allocated for the call alone: between calls its bytes are free for activations.
         param = function.scratch
-        scratch = replace(param, name=f"{function.name}_scratch", scope=Scope.WORKSPACE)
-        return Allocate(scratch, _invoke(function, [*views, _whole(scratch)], rows))
+        scratch = replace(param, name=f"{function.name}_scratch", scope=ir.Scope.WORKSPACE)
+        return ir.Allocate(scratch, _invoke(function, [*views, _whole(scratch)], rows))
 
-    def flag(self, tensor: Tensor) -> Expr:
+    def flag(self, tensor: Tensor) -> ir.Expr:
         """Return the truth value that a tensor of one element holds."""
         buffer = self.buffers[self.plan.storage[tensor]]
-        return Load(buffer, (IntImm(0),) * len(buffer.shape))
+        return ir.Load(buffer, (ir.IntImm(0),) * len(buffer.shape))
 
-    def view(self, tensor: Tensor) -> BufferView:
+    def view(self, tensor: Tensor) -> ir.BufferView:
         buffer = self.buffers[self.plan.storage[tensor]]
         dtype = self.plan.layouts[tensor].dtype(tensor.type)
-        return BufferView(buffer, tensor.shape, dtype, self.plan.offsets.get(tensor, 0))
+        return ir.BufferView(buffer, tensor.shape, dtype, self.plan.offsets.get(tensor, 0))
 
 
-def _invoke(function: PrimFunc, views: Sequence[BufferView], rows: tuple[Expr, ...]) -> Invoke:
+def _invoke(
+    function: ir.PrimFunc, views: Sequence[ir.BufferView], rows: tuple[ir.Expr, ...]
+) -> ir.Invoke:
     """Return a call whose views have the shapes of the parameters."""
     shaped = [
-        BufferView(view.buffer, _constant_shape(param), view.dtype, view.byte_offset)
+        ir.BufferView(view.buffer, _constant_shape(param), view.dtype, view.byte_offset)
         for view, param in zip(views, function.params, strict=False)
-        if isinstance(param, Buffer)
+        if isinstance(param, ir.Buffer)
     ]
-    return Invoke(function.name, (*shaped, *rows))
+    return ir.Invoke(function.name, (*shaped, *rows))
 
 
-def _whole(buffer: Buffer) -> BufferView:
-    return BufferView(buffer, _constant_shape(buffer), buffer.dtype)
+def _whole(buffer: ir.Buffer) -> ir.BufferView:
+    return ir.BufferView(buffer, _constant_shape(buffer), buffer.dtype)
 
 
-def _constant_shape(param: Buffer) -> tuple[int, ...]:
+def _constant_shape(param: ir.Buffer) -> tuple[int, ...]:
     """Return a layer parameter's shape; layers of a model have constant shapes only."""
     return tuple(extent for extent in param.shape if isinstance(extent, int))

@@ -10,41 +10,32 @@ from microtir.dtype import DType
 from microtir.external.interface import Code, Hooks, Library, Match
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Array
+from microtir.tir import ir
 from microtir.tir.extern import CTemplate
-from microtir.tir.ir import (
-    Buffer,
-    BufferArgument,
-    Device,
-    ExternCall,
-    ExternFunction,
-    ExternSource,
-    IntImm,
-    PrimFunc,
-    Scope,
-    SourceKind,
-)
 
 _ALIGNMENT = 8
 
 
-def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) -> PrimFunc:
+def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) -> ir.PrimFunc:
     """Emit a layer function whose body is one call; its parameters are those that main passes."""
     inputs = [
-        Buffer("x" if len(match.inputs) == 1 else f"x{i}", t.shape, t.dtype)
+        ir.Buffer("x" if len(match.inputs) == 1 else f"x{i}", t.shape, t.dtype)
         for i, t in enumerate(match.inputs)
     ]
-    output = Buffer("y", match.output.shape, match.output.dtype)
+    output = ir.Buffer("y", match.output.shape, match.output.dtype)
     constants = [
-        Buffer(key, data.shape, DType(data.dtype.name), Scope.CONSTANT, np.ascontiguousarray(data))
+        ir.Buffer(
+            key, data.shape, DType(data.dtype.name), ir.Scope.CONSTANT, np.ascontiguousarray(data)
+        )
         for key, data in code.constants.items()
     ]
     size = code.scratch_bytes
-    scratch = [Buffer("scratch", (size,), DType.UINT8, alignment=_ALIGNMENT)] if size else []
+    scratch = [ir.Buffer("scratch", (size,), DType.UINT8, alignment=_ALIGNMENT)] if size else []
     given = (*inputs, output, *constants, *scratch)
-    params = tuple(Buffer(b.name, b.shape, b.dtype) for b in given)
+    params = tuple(ir.Buffer(b.name, b.shape, b.dtype) for b in given)
     stem = library.name.replace("-", "_")
     written = len(inputs)
-    extern = ExternFunction(
+    extern = ir.ExternFunction(
         f"{prefix}_{stem}_{name}",
         params,
         reads=(*params[:written], *params[written + 1 : written + 1 + len(constants)]),
@@ -53,24 +44,26 @@ def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) 
         returns_status=True,
         stack_bytes=code.stack_bytes,
         sources=(
-            ExternSource(
+            ir.ExternSource(
                 f"{prefix}_{stem}.c",
                 call_body(code.body, library.device, library.hooks),
-                SourceKind.BODY,
+                ir.SourceKind.BODY,
                 code.includes,
             ),
             *code.sources,
         ),
         device=library.device,
     )
-    call = ExternCall(extern, tuple(BufferArgument(b, (IntImm(0),) * len(b.shape)) for b in given))
-    return PrimFunc(
+    call = ir.ExternCall(
+        extern, tuple(ir.BufferArgument(b, (ir.IntImm(0),) * len(b.shape)) for b in given)
+    )
+    return ir.PrimFunc(
         name, (*inputs, output, *scratch), call, scratch=scratch[0] if scratch else None
     )
 
 
 def call_body(
-    body: str | CTemplate, device: Device | None, hooks: Hooks | None = None
+    body: str | CTemplate, device: ir.Device | None, hooks: Hooks | None = None
 ) -> CTemplate:
     """Return the function's statements: the call, between waking a device and releasing it."""
     around = device or hooks

@@ -20,20 +20,7 @@ from microtir.config import CompilationConfig, Family, Feature, Target
 from microtir.config.enums import CallingConvention
 from microtir.dtype import DType
 from microtir.measure.functions import Functions, has_intrinsics
-from microtir.tir.ir import (
-    Allocate,
-    Buffer,
-    BufferView,
-    Call,
-    ExternCall,
-    For,
-    Intrinsic,
-    Invoke,
-    KernelCall,
-    Let,
-    PrimFunc,
-    Stmt,
-)
+from microtir.tir import ir
 from microtir.tir.visitor import Node, calls_of, children, invokes_of, statements_of, walk
 
 # In registers.  A frame: those that a callee gives back (13 on RISC-V, 8 more for floats on Arm),
@@ -60,9 +47,10 @@ _OBSERVED = (
 _MATH = 64
 
 _MATH_CALLS = frozenset({
-    Intrinsic.EXP, Intrinsic.LOG, Intrinsic.SQRT, Intrinsic.TANH, Intrinsic.SIN, Intrinsic.COS,
-    Intrinsic.FLOOR, Intrinsic.CEIL, Intrinsic.ROUND, Intrinsic.ROUND_HALF_TO_EVEN,
-    Intrinsic.POW, Intrinsic.ATAN2, Intrinsic.FMOD, Intrinsic.FLOOR_DIVIDE,
+    ir.Intrinsic.EXP, ir.Intrinsic.LOG, ir.Intrinsic.SQRT, ir.Intrinsic.TANH, ir.Intrinsic.SIN,
+    ir.Intrinsic.COS, ir.Intrinsic.FLOOR, ir.Intrinsic.CEIL, ir.Intrinsic.ROUND,
+    ir.Intrinsic.ROUND_HALF_TO_EVEN, ir.Intrinsic.POW, ir.Intrinsic.ATAN2, ir.Intrinsic.FMOD,
+    ir.Intrinsic.FLOOR_DIVIDE,
 })  # fmt: skip
 
 
@@ -75,7 +63,7 @@ class StackFrame:
 
     name: str
     bytes: int
-    function: PrimFunc | None = None
+    function: ir.PrimFunc | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +139,7 @@ class _Program:
         targets = (*self.config.targets, self.config.target_host)
         return max(map(_register_bytes, targets))
 
-    def name(self, function: PrimFunc) -> str:
+    def name(self, function: ir.PrimFunc) -> str:
         """Return what a diagnostic calls a function.
 
         The entry of a model by the name that C has.
@@ -209,52 +197,52 @@ class _Chains:
         self._register = program.register
         self._is_optimised = is_optimised
         self._has_assembly = has_assembly
-        self._known: dict[PrimFunc, tuple[StackFrame, ...]] = {}
+        self._known: dict[ir.PrimFunc, tuple[StackFrame, ...]] = {}
         self._contracts = {
             call.meaning: call.contract.stack_bytes
             for function in self._functions.distinct
             for call in calls_of(function)
-            if isinstance(call, KernelCall)
+            if isinstance(call, ir.KernelCall)
         }
         self._by_name = {f.name: f for f in self._functions.own}
 
-    def of(self, function: PrimFunc) -> tuple[StackFrame, ...]:
+    def of(self, function: ir.PrimFunc) -> tuple[StackFrame, ...]:
         if function not in self._known:
             self._known[function] = (self.frame(function), *self._below(function))
         return self._known[function]
 
-    def _is_assembly(self, function: PrimFunc) -> bool:
+    def _is_assembly(self, function: ir.PrimFunc) -> bool:
         """Return whether a micro-kernel is a list of instructions, which call nothing."""
         is_listed = function in self._functions.assembly and not has_intrinsics(function)
         return self._has_assembly and is_listed
 
-    def _below(self, function: PrimFunc) -> tuple[StackFrame, ...]:
+    def _below(self, function: ir.PrimFunc) -> tuple[StackFrame, ...]:
         if self._is_assembly(function):
             return ()
         library = self._library(function)
         below = [self.of(callee) for callee in self._callees(function)]
         return max((*below, *self._externs(function), (library,)), key=_depth)
 
-    def _library(self, function: PrimFunc) -> StackFrame:
+    def _library(self, function: ir.PrimFunc) -> StackFrame:
         """Return what a compiler or a function itself calls that is not printed with it."""
         size = _MATH if _body_of(function).uses_math else _LIBRARY
         return StackFrame("library", self._register * size)
 
-    def _callees(self, function: PrimFunc) -> Iterator[PrimFunc]:
+    def _callees(self, function: ir.PrimFunc) -> Iterator[ir.PrimFunc]:
         for call in calls_of(function):
-            if isinstance(call, Invoke):
+            if isinstance(call, ir.Invoke):
                 yield self._by_name[call.function]
-            elif isinstance(call, KernelCall):
+            elif isinstance(call, ir.KernelCall):
                 yield call.meaning
 
-    def _externs(self, function: PrimFunc) -> Iterator[tuple[StackFrame, ...]]:
+    def _externs(self, function: ir.PrimFunc) -> Iterator[tuple[StackFrame, ...]]:
         for call in calls_of(function):
-            if isinstance(call, ExternCall):
+            if isinstance(call, ir.ExternCall):
                 size = call.function.stack_bytes + self._register * _FRAME
                 library = StackFrame("library", self._register * _LIBRARY)
                 yield StackFrame(call.function.name, size), library
 
-    def frame(self, function: PrimFunc) -> StackFrame:
+    def frame(self, function: ir.PrimFunc) -> StackFrame:
         """Return what a function takes itself."""
         name = self._program.name(function)
         contract = self._contracts.get(function, 0)
@@ -263,13 +251,13 @@ class _Chains:
         arrays = _body_of(function).arrays
         if self._program.config.has_packed_operators():
             calls = calls_of(function)
-            arguments = sum(len(call.args) for call in calls if isinstance(call, Invoke))
+            arguments = sum(len(call.args) for call in calls if isinstance(call, ir.Invoke))
             arrays += arguments * (_VIEW * self._register + _VALUE)
         size = arrays + self._register * (self._registers(function) + _FRAME)
         is_body = function in self._functions.assembly and has_intrinsics(function)
         return StackFrame(name, max(size, contract) if is_body else size, function)
 
-    def _registers(self, function: PrimFunc) -> int:
+    def _registers(self, function: ir.PrimFunc) -> int:
         """Return the registers that a function's parameters and variables take."""
         is_main = function is self._functions.main
         has_steps = is_main and self._program.config.executor.steps
@@ -292,11 +280,11 @@ class _Body:
 
 # A program is measured in four ways, and micro-kernels are those of many layers.
 @lru_cache(maxsize=4096)
-def _body_of(function: PrimFunc) -> _Body:
+def _body_of(function: ir.PrimFunc) -> _Body:
     nodes = tuple(walk(function))
     return _Body(
-        sum(_array_bytes(node) for node in nodes if isinstance(node, Allocate)),
-        any(isinstance(node, Call) and node.intrinsic in _MATH_CALLS for node in nodes),
+        sum(_array_bytes(node) for node in nodes if isinstance(node, ir.Allocate)),
+        any(isinstance(node, ir.Call) and node.intrinsic in _MATH_CALLS for node in nodes),
     )
 
 
@@ -309,7 +297,7 @@ class _RegisterUse:
 
 
 @lru_cache(maxsize=4096)
-def _register_use_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _RegisterUse:
+def _register_use_of(function: ir.PrimFunc, *, is_main: bool, has_steps: bool) -> _RegisterUse:
     parts = tuple(statements_of(function.body)) if is_main else (function.body,)
     uses = [_uses(part) for part in parts]
     places = [frozenset(place for _, place in some) for some in uses]
@@ -325,16 +313,16 @@ def _register_use_of(function: PrimFunc, *, is_main: bool, has_steps: bool) -> _
     return _RegisterUse(parameters + most, _UNOPTIMISED * (parameters + variables) + named)
 
 
-Place = tuple[Buffer, int, DType]
+Place = tuple[ir.Buffer, int, DType]
 """Place that main has a pointer for: the block, the offset in it, and the type of the elements."""
 
 
-def _uses(part: Stmt) -> frozenset[tuple[str, Place]]:
+def _uses(part: ir.Stmt) -> frozenset[tuple[str, Place]]:
     """Return which function is given which place."""
     return frozenset(
         (node.function, (view.buffer, view.byte_offset, view.dtype))
         for node in invokes_of(part)
-        for view in node.args if isinstance(view, BufferView)
+        for view in node.args if isinstance(view, ir.BufferView)
     )  # fmt: skip
 
 
@@ -354,7 +342,9 @@ def _living(used: Sequence[frozenset[Place]]) -> list[int]:
 
 
 def _is_variable(node: Node) -> bool:
-    return isinstance(node, For | Let) or (isinstance(node, Allocate) and not node.buffer.shape)
+    return isinstance(node, ir.For | ir.Let) or (
+        isinstance(node, ir.Allocate) and not node.buffer.shape
+    )
 
 
 def _in_scope(node: Node) -> int:
@@ -362,7 +352,7 @@ def _in_scope(node: Node) -> int:
     return _is_variable(node) + max(map(_in_scope, children(node)), default=0)
 
 
-def _array_bytes(node: Allocate) -> int:
+def _array_bytes(node: ir.Allocate) -> int:
     extents = [extent for extent in node.buffer.shape if isinstance(extent, int)]
     size = math.prod(extents) * node.buffer.dtype.bytes if extents else 0
     return size + (node.buffer.alignment if node.buffer.alignment > 8 else 0)

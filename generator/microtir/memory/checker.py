@@ -25,27 +25,9 @@ from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.footprint import Footprints, Span
 from microtir.memory.trace import keeps_old_values, overwrites_unread, trace
+from microtir.tir import ir
 from microtir.tir.analysis.bounds import Bounds, declared_range
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferView,
-    Expr,
-    For,
-    If,
-    IntImm,
-    Invoke,
-    Let,
-    Load,
-    PrimFunc,
-    Scope,
-    Seq,
-    Stmt,
-    Var,
-)
 from microtir.tir.visitor import allocations, buffers_read, buffers_written, walk
 
 _TENSOR = 1 << 40  # more than the bytes of any tensor
@@ -55,13 +37,13 @@ Spot = tuple[int, int]
 
 
 def check(
-    main: PrimFunc,
-    placed: PrimFunc,
-    callees: Mapping[str, PrimFunc],
+    main: ir.PrimFunc,
+    placed: ir.PrimFunc,
+    callees: Mapping[str, ir.PrimFunc],
     sizes: Sequence[int],
-    inputs: Mapping[Buffer, Spot] = MappingProxyType({}),
-    outputs: Mapping[Buffer, Spot] = MappingProxyType({}),
-    results: Sequence[Buffer] | None = None,
+    inputs: Mapping[ir.Buffer, Spot] = MappingProxyType({}),
+    outputs: Mapping[ir.Buffer, Spot] = MappingProxyType({}),
+    results: Sequence[ir.Buffer] | None = None,
 ) -> None:
     """Prove `placed` against `main`, which has the buffers before placement.
 
@@ -79,9 +61,9 @@ def check(
         MemoryPlanError: names the call, the buffer and the first byte that is wrong.
     """
     added = placed.params[max(len(placed.params) - len(sizes), 0) :]
-    pools = [p for p in added if isinstance(p, Buffer) and p not in main.params]
-    given = frozenset(p for p in main.params if isinstance(p, Buffer))
-    read_only = frozenset[Buffer]() if results is None else given.difference(results)
+    pools = [p for p in added if isinstance(p, ir.Buffer) and p not in main.params]
+    given = frozenset(p for p in main.params if isinstance(p, ir.Buffer))
+    read_only = frozenset[ir.Buffer]() if results is None else given.difference(results)
     results = results or ()
     if len(pools) != len(sizes):
         raise MemoryPlanError("placement changed the parameters", where=main.name)
@@ -105,18 +87,18 @@ def check(
 
 
 def _run(
-    main: PrimFunc,
-    placed: PrimFunc,
-    callees: Mapping[str, PrimFunc],
+    main: ir.PrimFunc,
+    placed: ir.PrimFunc,
+    callees: Mapping[str, ir.PrimFunc],
     memory: _Memory,
-    ports: frozenset[Buffer],
-    read_only: frozenset[Buffer],
+    ports: frozenset[ir.Buffer],
+    read_only: frozenset[ir.Buffer],
 ) -> None:
     """Execute both mains call by call; `read_only` is the caller's memory that he only gives."""
     sums = _Sums()
     calls = zip(_calls(main.body, Bounds()), _calls(placed.body, Bounds()), strict=True)
     for step, ((before, scalars), (after, same)) in enumerate(calls):
-        if isinstance(before, Load) or isinstance(after, Load):
+        if isinstance(before, ir.Load) or isinstance(after, ir.Load):
             _check_condition(before, after, memory, step)
             continue
         if (before.function, len(before.args), scalars) != (after.function, len(after.args), same):
@@ -131,7 +113,7 @@ def _run(
     sums.end()
 
 
-def _all_of(buffer: Buffer) -> Span:
+def _all_of(buffer: ir.Buffer) -> Span:
     elements = math.prod(d for d in buffer.shape if isinstance(d, int))
     return Span(buffer, 0, elements * buffer.dtype.bytes, 0, is_write=False)
 
@@ -140,7 +122,7 @@ def _all_of(buffer: Buffer) -> Span:
 class _Place:
     """The place where an argument starts among all pools in a row; its buffer and the offset."""
 
-    buffer: Buffer
+    buffer: ir.Buffer
     start: int
     offset: int
 
@@ -153,15 +135,15 @@ class _Memory:
     """
 
     holds: npt.NDArray[np.int64]
-    pools: Mapping[Buffer, tuple[int, int]]
-    numbers: dict[Buffer, int] = field(default_factory=dict)
+    pools: Mapping[ir.Buffer, tuple[int, int]]
+    numbers: dict[ir.Buffer, int] = field(default_factory=dict)
     footprints: Footprints = field(default_factory=Footprints)
 
     def call(
         self,
-        callee: PrimFunc,
+        callee: ir.PrimFunc,
         scalars: Sequence[int],
-        places: Mapping[Buffer, _Place],
+        places: Mapping[ir.Buffer, _Place],
         where: str,
     ) -> None:
         used: list[Span] = []
@@ -236,9 +218,9 @@ class _Sums:
     The first row begins a sum; of floats the order of the others counts as well.
     """
 
-    rows: dict[PrimFunc, int] = field(default_factory=dict)
+    rows: dict[ir.PrimFunc, int] = field(default_factory=dict)
 
-    def call(self, callee: PrimFunc, scalars: Sequence[int], where: str) -> None:
+    def call(self, callee: ir.PrimFunc, scalars: Sequence[int], where: str) -> None:
         if not _goes_on(callee):
             return
         first, stop = scalars[-2:]
@@ -258,21 +240,21 @@ class _Sums:
 
 
 @lru_cache(maxsize=4096)
-def _written(callee: PrimFunc) -> frozenset[Buffer]:
+def _written(callee: ir.PrimFunc) -> frozenset[ir.Buffer]:
     return frozenset(buffers_written(callee.body))
 
 
 @lru_cache(maxsize=4096)
-def _goes_on(callee: PrimFunc) -> bool:
+def _goes_on(callee: ir.PrimFunc) -> bool:
     """Return whether a function of rows reads what it writes in a parameter that is not by rows."""
-    whole = {p for p in callee.params if isinstance(p, Buffer)} - {callee.scratch, *callee.rows}
+    whole = {p for p in callee.params if isinstance(p, ir.Buffer)} - {callee.scratch, *callee.rows}
     updated = whole & set(buffers_read(callee.body)) & _written(callee)
     return callee.row_range is not None and bool(updated)
 
 
-def _check_ranges(callee: PrimFunc, scalars: Sequence[int], where: str) -> None:
+def _check_ranges(callee: ir.PrimFunc, scalars: Sequence[int], where: str) -> None:
     """Check that arguments are in the ranges for which a layer's accesses were proven."""
-    variables = [p for p in callee.params if isinstance(p, Var)]
+    variables = [p for p in callee.params if isinstance(p, ir.Var)]
     for var, value in zip(variables, scalars, strict=True):
         known = declared_range(var)
         if value not in known:
@@ -282,10 +264,12 @@ def _check_ranges(callee: PrimFunc, scalars: Sequence[int], where: str) -> None:
             )
 
 
-def _check_inputs(callee: PrimFunc, call: Invoke, read_only: frozenset[Buffer], where: str) -> None:
+def _check_inputs(
+    callee: ir.PrimFunc, call: ir.Invoke, read_only: frozenset[ir.Buffer], where: str
+) -> None:
     """Check that no call writes memory that the caller keeps."""
     for arg, param in zip(call.args, callee.params, strict=True):
-        if isinstance(arg, BufferView) and arg.buffer in read_only and param in _written(callee):
+        if isinstance(arg, ir.BufferView) and arg.buffer in read_only and param in _written(callee):
             raise MemoryPlanError(
                 "it is written, and is the caller's to read",
                 where=f"{where}, buffer {arg.buffer.name}",
@@ -293,21 +277,21 @@ def _check_inputs(callee: PrimFunc, call: Invoke, read_only: frozenset[Buffer], 
 
 
 def _places(
-    callee: PrimFunc,
-    before: Invoke,
-    after: Invoke,
+    callee: ir.PrimFunc,
+    before: ir.Invoke,
+    after: ir.Invoke,
     memory: _Memory,
-    ports: frozenset[Buffer],
+    ports: frozenset[ir.Buffer],
     where: str,
-) -> dict[Buffer, _Place]:
+) -> dict[ir.Buffer, _Place]:
     """Return the arguments that lie in the workspace, after checks of bounds and alignment."""
-    places: dict[Buffer, _Place] = {}
+    places: dict[ir.Buffer, _Place] = {}
     for arg, view, param in zip(before.args, after.args, callee.params, strict=True):
-        if not isinstance(arg, BufferView):
+        if not isinstance(arg, ir.BufferView):
             continue
-        if arg.buffer.scope is not Scope.WORKSPACE and arg.buffer not in ports:
+        if arg.buffer.scope is not ir.Scope.WORKSPACE and arg.buffer not in ports:
             continue
-        assert isinstance(view, BufferView) and isinstance(param, Buffer)
+        assert isinstance(view, ir.BufferView) and isinstance(param, ir.Buffer)
         about = f"{where}, buffer {arg.buffer.name}"
         if view.buffer not in memory.pools:
             raise MemoryPlanError("it lies in no pool", where=about)
@@ -330,7 +314,7 @@ def _places(
     return places
 
 
-def _clash(used: Sequence[Span], places: Mapping[Buffer, _Place]) -> Buffer | None:
+def _clash(used: Sequence[Span], places: Mapping[ir.Buffer, _Place]) -> ir.Buffer | None:
     """Return a parameter through which a call writes where it uses another one, or None."""
     pieces = [
         (span.param, places[span.param].start + span.start, places[span.param].start + span.stop)
@@ -344,7 +328,9 @@ def _clash(used: Sequence[Span], places: Mapping[Buffer, _Place]) -> Buffer | No
     return None
 
 
-def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffer, _Place]) -> bool:
+def _is_in_order(
+    callee: ir.PrimFunc, scalars: Sequence[int], places: Mapping[ir.Buffer, _Place]
+) -> bool:
     """Return whether a call reads every byte before another argument takes its place.
 
     Any write of a call may come before any read, unless its accesses, one by one, say otherwise.
@@ -361,21 +347,21 @@ def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffe
     return not overwrites_unread(accesses, starts, sizes)
 
 
-def _are_of_two_types(p: Buffer, q: Buffer) -> bool:
+def _are_of_two_types(p: ir.Buffer, q: ir.Buffer) -> bool:
     """Return whether the elements of two parameters differ; bytes may be those of anything."""
     return len({p.dtype, q.dtype} - {DType.INT8, DType.UINT8}) > 1
 
 
-def _near(callee: PrimFunc, places: Mapping[Buffer, _Place]) -> dict[int, Buffer]:
+def _near(callee: ir.PrimFunc, places: Mapping[ir.Buffer, _Place]) -> dict[int, ir.Buffer]:
     """Return the parameters that share bytes with another one, by position."""
     return {
         n: p
         for n, p in enumerate(callee.params)
-        if isinstance(p, Buffer) and p in places and next(_sharing(p, places), None) is not None
+        if isinstance(p, ir.Buffer) and p in places and next(_sharing(p, places), None) is not None
     }
 
 
-def _sharing(param: Buffer, places: Mapping[Buffer, _Place]) -> Iterator[Buffer]:
+def _sharing(param: ir.Buffer, places: Mapping[ir.Buffer, _Place]) -> Iterator[ir.Buffer]:
     """Yield the other parameters that share bytes with one."""
     start, stop = places[param].start, places[param].start + _all_of(param).stop
     for other, place in places.items():
@@ -384,53 +370,55 @@ def _sharing(param: Buffer, places: Mapping[Buffer, _Place]) -> Iterator[Buffer]
 
 
 def _check_condition(
-    before: Invoke | Load, after: Invoke | Load, memory: _Memory, step: int
+    before: ir.Invoke | ir.Load, after: ir.Invoke | ir.Load, memory: _Memory, step: int
 ) -> None:
     """Check that a condition is what it was when it is asked for."""
     where = f"condition before call {step}"
-    if not isinstance(before, Load) or not isinstance(after, Load):
+    if not isinstance(before, ir.Load) or not isinstance(after, ir.Load):
         raise MemoryPlanError("placement changed it", where=where)
     if after.buffer not in memory.pools:
         if after.buffer is not before.buffer:
             raise MemoryPlanError("it lies in no pool", where=where)
         return
-    (index, *_) = (*after.indices, IntImm(0))
-    if not isinstance(index, IntImm):
+    (index, *_) = (*after.indices, ir.IntImm(0))
+    if not isinstance(index, ir.IntImm):
         raise MemoryPlanError("its place is not known", where=where)
     start = memory.pools[after.buffer][0] + index.value
     byte = Span(before.buffer, 0, 1, 0, is_write=False)
     memory.read(byte, _Place(before.buffer, start, 0), where)
 
 
-def _condition(test: Expr) -> Load:
+def _condition(test: ir.Expr) -> ir.Load:
     """Return what a condition reads: a truth value, or a byte that is not 0."""
     match test:
-        case Load():
+        case ir.Load():
             return test
-        case Binary(BinaryOp.NE, Load() as byte, IntImm(0)):
+        case ir.Binary(ir.BinaryOp.NE, ir.Load() as byte, ir.IntImm(0)):
             return byte
         case _:
             raise MemoryPlanError("a condition of main is no stored value")
 
 
-def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke | Load, tuple[int, ...]]]:
+def _calls(
+    statement: ir.Stmt, bounds: Bounds
+) -> Iterator[tuple[ir.Invoke | ir.Load, tuple[int, ...]]]:
     """Yield the invokes in the order of execution, with the values of their integer arguments.
 
     Conditions are what they read; of both branches each must find what it needs, so both run, one
     after the other.  A loop whose turns are all the same has two: nothing new happens in the third.
     """
     match statement:
-        case Invoke(_, args):
-            values = [bounds.of(a) for a in args if not isinstance(a, BufferView)]
+        case ir.Invoke(_, args):
+            values = [bounds.of(a) for a in args if not isinstance(a, ir.BufferView)]
             if not all(value.is_point for value in values):
                 raise MemoryPlanError("an argument does not follow from the loops around it")
             yield statement, tuple(value.low for value in values)
-        case Seq(statements):
+        case ir.Seq(statements):
             for inner in statements:
                 yield from _calls(inner, bounds)
-        case Allocate():
+        case ir.Allocate():
             yield from _calls(allocations(statement)[1], bounds)
-        case For(var, start, stop, body):
+        case ir.For(var, start, stop, body):
             first, last = bounds.of(start), bounds.of(stop)
             if not (first.is_point and last.is_point):
                 raise MemoryPlanError(f"the bounds of '{var.name}' do not follow from its loops")
@@ -438,12 +426,12 @@ def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke | Load, tup
             for value in turns if any(node is var for node in walk(body)) else turns[:2]:
                 bounds.ranges[var] = Interval(value, value)
                 yield from _calls(body, bounds)
-        case If(test, then, otherwise):
+        case ir.If(test, then, otherwise):
             yield _condition(test), ()
             yield from _calls(then, bounds)
             if otherwise is not None:
                 yield from _calls(otherwise, bounds)
-        case Let(var, value, body):
+        case ir.Let(var, value, body):
             known = bounds.of(value)
             if not known.is_point:
                 raise MemoryPlanError(f"the value of '{var.name}' does not follow from the loops")

@@ -14,32 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from microtir.errors import MemoryPlanError
+from microtir.tir import ir
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.analysis.regions import elements, reach
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferArgument,
-    Expr,
-    ExternCall,
-    For,
-    If,
-    IntImm,
-    Invoke,
-    KernelCall,
-    Let,
-    Load,
-    PrimFunc,
-    RowAccess,
-    Select,
-    Seq,
-    Stmt,
-    Store,
-    Var,
-)
 from microtir.tir.visitor import children
 
 
@@ -50,7 +28,7 @@ class Span:
     Where a ring of R slots holds one of the rows behind the first R, `shift` is not 0.
     """
 
-    param: Buffer
+    param: ir.Buffer
     start: int
     stop: int
     shift: int
@@ -61,9 +39,9 @@ class Footprints:
     """The spans of the functions of a module; each is worked out once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[PrimFunc, tuple[int, ...]], tuple[Span, ...]] = {}
+        self._known: dict[tuple[ir.PrimFunc, tuple[int, ...]], tuple[Span, ...]] = {}
 
-    def of(self, function: PrimFunc, scalars: Sequence[int]) -> Iterator[tuple[Span, ...]]:
+    def of(self, function: ir.PrimFunc, scalars: Sequence[int]) -> Iterator[tuple[Span, ...]]:
         """Yield spans of a call, row by row in order if it takes a row range, else all at once."""
         if function.row_range is None:
             yield self._one(function, tuple(scalars))
@@ -72,7 +50,7 @@ class Footprints:
         for y in range(y0, y1):
             yield self._one(function, (*others, y, y + 1))
 
-    def _one(self, function: PrimFunc, scalars: tuple[int, ...]) -> tuple[Span, ...]:
+    def _one(self, function: ir.PrimFunc, scalars: tuple[int, ...]) -> tuple[Span, ...]:
         key = function, scalars
         if key not in self._known:
             reader = _Reader(function, scalars)
@@ -84,31 +62,31 @@ class Footprints:
 class _Reader:
     """Visits a body with the ranges of its variables and notes what it touches."""
 
-    def __init__(self, function: PrimFunc, scalars: Sequence[int]) -> None:
+    def __init__(self, function: ir.PrimFunc, scalars: Sequence[int]) -> None:
         self.function = function
         self.y0 = scalars[-2] if len(scalars) > 1 else 0
-        self.params = frozenset(p for p in function.params if isinstance(p, Buffer))
-        variables = [p for p in function.params if isinstance(p, Var)]
+        self.params = frozenset(p for p in function.params if isinstance(p, ir.Buffer))
+        variables = [p for p in function.params if isinstance(p, ir.Var)]
         values = zip(variables, scalars, strict=True)
         self.facts = Facts()
         self.facts.bounds.ranges.update({var: Interval(value, value) for var, value in values})
         self.spans: list[Span] = []
 
-    def stmt(self, s: Stmt) -> None:
+    def stmt(self, s: ir.Stmt) -> None:
         match s:
-            case Seq(statements):
+            case ir.Seq(statements):
                 for inner in statements:
                     self.stmt(inner)
-            case For(var, start, stop, body):
+            case ir.For(var, start, stop, body):
                 self.exprs((start, stop))
                 if self.facts.interval(start).low < self.facts.interval(stop).high:
                     with self.facts.loop(var, start, stop):
                         self.stmt(body)
-            case Let(var, value, body):
+            case ir.Let(var, value, body):
                 self.expr(value)
                 with self.facts.let(var, value):
                     self.stmt(body)
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 self.expr(condition)
                 known = self.facts.interval(condition)
                 if known.high:
@@ -117,28 +95,28 @@ class _Reader:
                 if otherwise is not None and not known.low:
                     with self.facts.assuming(condition, truth=False):
                         self.stmt(otherwise)
-            case Allocate(_, body):
+            case ir.Allocate(_, body):
                 self.stmt(body)
-            case Store(buffer, indices, value):
+            case ir.Store(buffer, indices, value):
                 self.exprs((*indices, value))
                 self.access(buffer, indices, is_write=True)
-            case KernelCall():
+            case ir.KernelCall():
                 self.kernel(s)
-            case ExternCall():
+            case ir.ExternCall():
                 self.extern(s)
-            case Invoke():
+            case ir.Invoke():
                 raise MemoryPlanError("a layer function calls another one", where=s.function)
 
-    def exprs(self, items: Sequence[Expr]) -> None:
+    def exprs(self, items: Sequence[ir.Expr]) -> None:
         for item in items:
             self.expr(item)
 
-    def expr(self, e: Expr) -> None:
+    def expr(self, e: ir.Expr) -> None:
         match e:
-            case Load(buffer, indices):
+            case ir.Load(buffer, indices):
                 self.exprs(indices)
                 self.access(buffer, indices, is_write=False)
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 self.expr(condition)
                 known = self.facts.interval(condition)
                 if known.high:
@@ -151,37 +129,42 @@ class _Reader:
                 for part in children(e):
                     self.expr(part)  # type: ignore[arg-type]  # parts of an Expr are Exprs
 
-    def access(self, buffer: Buffer, indices: Sequence[Expr], *, is_write: bool) -> None:
+    def access(self, buffer: ir.Buffer, indices: Sequence[ir.Expr], *, is_write: bool) -> None:
         if buffer in self.params:
             self.note(buffer, indices, (0, 1), is_write=is_write)
 
-    def kernel(self, s: KernelCall) -> None:
+    def kernel(self, s: ir.KernelCall) -> None:
         """Note a kernel's regions, as elements counted from the pointer that it is given."""
         pointers = dict(zip(s.meaning.params, s.args, strict=True))
         for arg in s.args:
-            self.exprs(arg.indices if isinstance(arg, BufferArgument) else (arg,))
+            self.exprs(arg.indices if isinstance(arg, ir.BufferArgument) else (arg,))
         for is_write, regions in ((False, s.contract.reads), (True, s.contract.writes)):
             for region in regions:
                 arg = pointers[region.buffer]
-                if isinstance(arg, BufferArgument) and arg.buffer in self.params:
+                if isinstance(arg, ir.BufferArgument) and arg.buffer in self.params:
                     span = reach(region, pointers)
                     self.note(arg.buffer, arg.indices, span, is_write=is_write)
 
-    def extern(self, s: ExternCall) -> None:
+    def extern(self, s: ir.ExternCall) -> None:
         """Note all elements of the parameters that the function reads or writes."""
         for param, arg in zip(s.function.params, s.args, strict=True):
-            if not isinstance(arg, BufferArgument):
+            if not isinstance(arg, ir.BufferArgument):
                 self.expr(arg)
                 continue
             self.exprs(arg.indices)
-            if arg.buffer not in self.params or not isinstance(param, Buffer):
+            if arg.buffer not in self.params or not isinstance(param, ir.Buffer):
                 continue
             for is_write, used in ((False, s.function.reads), (True, s.function.writes)):
                 if param in used:
                     self.note(arg.buffer, arg.indices, (0, elements(param)), is_write=is_write)
 
     def note(
-        self, buffer: Buffer, indices: Sequence[Expr], reach: tuple[int, int], *, is_write: bool
+        self,
+        buffer: ir.Buffer,
+        indices: Sequence[ir.Expr],
+        reach: tuple[int, int],
+        *,
+        is_write: bool,
     ) -> None:
         """Note spans of the elements [index + reach[0], index + reach[1]), a row at a time."""
         extents = [dim for dim in buffer.shape if isinstance(dim, int)]
@@ -216,7 +199,7 @@ class _Reader:
                 Span(buffer, (at + start) * size, (at + stop) * size, shift * size, is_write)
             )
 
-    def meant(self, touched: Sequence[int], slots: int, declared: RowAccess) -> list[int]:
+    def meant(self, touched: Sequence[int], slots: int, declared: ir.RowAccess) -> list[int]:
         """Return the declared rows that lie in slots that are touched.
 
         Raises:
@@ -233,9 +216,13 @@ class _Reader:
             )
         return [row for row in rows if row % slots in touched]
 
-    def slots(self, index: Expr, slots: int) -> Sequence[int]:
+    def slots(self, index: ir.Expr, slots: int) -> Sequence[int]:
         """Return slots that an outermost index may reach, ascending."""
-        if isinstance(index, Binary) and index.op is BinaryOp.FLOORMOD and index.b == IntImm(slots):
+        if (
+            isinstance(index, ir.Binary)
+            and index.op is ir.BinaryOp.FLOORMOD
+            and index.b == ir.IntImm(slots)
+        ):
             rows = self.facts.interval(index.a)
             last = min(rows.high, rows.low + slots - 1)
             return sorted({row % slots for row in range(rows.low, last + 1)})

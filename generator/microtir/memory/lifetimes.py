@@ -17,20 +17,7 @@ import numpy.typing as npt
 
 from microtir.errors import MemoryPlanError
 from microtir.memory.moments import Touch, touches
-from microtir.tir.ir import (
-    Allocate,
-    Buffer,
-    BufferView,
-    ExternCall,
-    For,
-    If,
-    Invoke,
-    KernelCall,
-    Load,
-    PrimFunc,
-    Scope,
-    Store,
-)
+from microtir.tir import ir
 from microtir.tir.visitor import invokes_of, walk
 
 Bytes = npt.NDArray[np.int64]
@@ -51,7 +38,7 @@ class Lifetime:
     the most bytes that both may keep at one place while such a call runs.
     """
 
-    buffer: Buffer
+    buffer: ir.Buffer
     size: int  # bytes
     first: int
     last: int
@@ -59,8 +46,8 @@ class Lifetime:
     begin: int
     low: Bytes
     high: Bytes
-    over: Mapping[Buffer, Mapping[int, tuple[int, int]]] = field(default_factory=dict)
-    shared: Mapping[Buffer, Bytes] = field(default_factory=dict)
+    over: Mapping[ir.Buffer, Mapping[int, tuple[int, int]]] = field(default_factory=dict)
+    shared: Mapping[ir.Buffer, Bytes] = field(default_factory=dict)
 
     @property
     def counted(self) -> Bytes:
@@ -125,10 +112,10 @@ class Lifetime:
 
 
 def lifetimes(
-    main: PrimFunc,
-    callees: Mapping[str, PrimFunc] | None = None,
-    inputs: Sequence[Buffer] = (),
-    outputs: Sequence[Buffer] = (),
+    main: ir.PrimFunc,
+    callees: Mapping[str, ir.PrimFunc] | None = None,
+    inputs: Sequence[ir.Buffer] = (),
+    outputs: Sequence[ir.Buffer] = (),
 ) -> tuple[Lifetime, ...]:
     """Return the lifetimes of the given ports, then of main's WORKSPACE buffers as allocated.
 
@@ -143,8 +130,8 @@ def lifetimes(
         MemoryPlanError: a buffer is allocated and never used, or its size is not constant.
     """
     callees = callees or {}
-    own = [node.buffer for node in walk(main) if isinstance(node, Allocate)]
-    own = [buffer for buffer in own if buffer.scope is Scope.WORKSPACE]
+    own = [node.buffer for node in walk(main) if isinstance(node, ir.Allocate)]
+    own = [buffer for buffer in own if buffer.scope is ir.Scope.WORKSPACE]
     steps, end = _steps(main, (*inputs, *outputs, *own))
     for buffer in inputs:
         steps[buffer].append(0)
@@ -153,7 +140,7 @@ def lifetimes(
     known = touches(main.body, callees, tuple(steps))
     needs = alignments(main, callees)
     # The caller reads an output after the last call: nothing takes its place.
-    overs: dict[Buffer, dict[Buffer, Mapping[int, tuple[int, int]]]] = {}
+    overs: dict[ir.Buffer, dict[ir.Buffer, Mapping[int, tuple[int, int]]]] = {}
     for (x, y), order in known.orders.items():
         if x not in outputs:
             overs.setdefault(y, {})[x] = order
@@ -204,7 +191,7 @@ def lower_bound(lives: Sequence[Lifetime]) -> int:
     return max(int(total.max(initial=0)), max((life.size for life in lives), default=0))
 
 
-def size_of(buffer: Buffer) -> int:
+def size_of(buffer: ir.Buffer) -> int:
     """Return the bytes of a buffer of constant shape.
 
     Raises:
@@ -287,36 +274,38 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
     return kept
 
 
-def alignments(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Mapping[Buffer, int]:
+def alignments(main: ir.PrimFunc, callees: Mapping[str, ir.PrimFunc]) -> Mapping[ir.Buffer, int]:
     """Return what the calls that name a buffer need of its address, in bytes."""
-    needs: dict[Buffer, int] = {}
+    needs: dict[ir.Buffer, int] = {}
     for node in invokes_of(main):
         params = callees[node.function].params if node.function in callees else ()
         for number, arg in enumerate(node.args):
-            if isinstance(arg, BufferView):
+            if isinstance(arg, ir.BufferView):
                 param = params[number] if params else arg.buffer
-                need = param.alignment if isinstance(param, Buffer) else 1
+                need = param.alignment if isinstance(param, ir.Buffer) else 1
                 needs[arg.buffer] = max(needs.get(arg.buffer, 1), arg.dtype.bytes, need)
     return needs
 
 
-def _steps(main: PrimFunc, buffers: Iterable[Buffer]) -> tuple[dict[Buffer, list[int]], int]:
+def _steps(
+    main: ir.PrimFunc, buffers: Iterable[ir.Buffer]
+) -> tuple[dict[ir.Buffer, list[int]], int]:
     """Return steps of main between which each buffer is used, and how many steps there are."""
-    used: dict[Buffer, list[int]] = {buffer: [] for buffer in buffers}
+    used: dict[ir.Buffer, list[int]] = {buffer: [] for buffer in buffers}
     loops: list[tuple[int, int]] = []
     step = 0
     for node in walk(main):
         match node:
-            case For():
+            case ir.For():
                 loops.append((step, step + len(invokes_of(node))))
-            case If(Load(buffer)) if buffer in used:
+            case ir.If(ir.Load(buffer)) if buffer in used:
                 used[buffer].append(step)
-            case Invoke(_, args):
+            case ir.Invoke(_, args):
                 for arg in args:
-                    if isinstance(arg, BufferView) and arg.buffer in used:
+                    if isinstance(arg, ir.BufferView) and arg.buffer in used:
                         used[arg.buffer].append(step)
                 step += 1
-            case Store() | KernelCall() | ExternCall():
+            case ir.Store() | ir.KernelCall() | ir.ExternCall():
                 raise MemoryPlanError(
                     f"main holds a {type(node).__name__}",
                     legal="Allocate, Seq, For, If, Let and Invoke: "

@@ -17,28 +17,13 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.ranges import Range, Ranges
+from microtir.tir import ir
 from microtir.tir.analysis.regions import reach, regions
-from microtir.tir.ir import (
-    Buffer,
-    BufferArgument,
-    Expr,
-    For,
-    Invoke,
-    KernelCall,
-    Let,
-    Load,
-    LoopKind,
-    PrimFunc,
-    Select,
-    Stmt,
-    Store,
-    Var,
-)
 from microtir.tir.visitor import buffers_read, buffers_written, children
 from microtir.tir.walker import Call, StatementWalker
 
 Bytes = npt.NDArray[np.int64]
-Pair = tuple[Buffer, Buffer]
+Pair = tuple[ir.Buffer, ir.Buffer]
 """Parameters of a function: an input, and an output that may lie over part of it."""
 
 _MOST = 1 << 21  # turns and accesses of all calls that are followed at once
@@ -58,7 +43,7 @@ class Order:
     above: Bytes
 
 
-def orders(function: PrimFunc, calls: Sequence[Sequence[int]]) -> Mapping[Pair, Order]:
+def orders(function: ir.PrimFunc, calls: Sequence[Sequence[int]]) -> Mapping[Pair, Order]:
     """Return the orders of a function's calls with these integer arguments.
 
     Pairs of which nothing is known are missing: they keep apart what a call touches.
@@ -66,7 +51,7 @@ def orders(function: PrimFunc, calls: Sequence[Sequence[int]]) -> Mapping[Pair, 
     pairs = _pairs(function)
     if not pairs:
         return {}
-    variables = [p for p in function.params if isinstance(p, Var)]
+    variables = [p for p in function.params if isinstance(p, ir.Var)]
     values = np.array(calls, np.int64).reshape(len(calls), len(variables))
     ranges = {v: (values[:, n], values[:, n]) for n, v in enumerate(variables)}
     numbers = {b: n for n, b in enumerate(dict.fromkeys(b for pair in pairs for b in pair), 1)}
@@ -95,10 +80,10 @@ def _order(events: _Events, x: int, y: int, calls: int) -> Order:
     return Order(below, above)
 
 
-def _pairs(function: PrimFunc) -> list[Pair]:
+def _pairs(function: ir.PrimFunc) -> list[Pair]:
     """Return the inputs with outputs over whose bytes C may write while it reads them."""
     read, written = buffers_read(function.body), buffers_written(function.body)
-    params = [p for p in function.params if isinstance(p, Buffer) and p is not function.scratch]
+    params = [p for p in function.params if isinstance(p, ir.Buffer) and p is not function.scratch]
     inputs = [p for p in params if p in read and p not in written]
     outputs = [p for p in params if p in written]
     # Objects of two types do not share memory for a C compiler, unless one is made of characters.
@@ -119,7 +104,7 @@ class _Turns:
     """Executions of a statement, in order, and what its variables may be in each."""
 
     count: int
-    ranges: Mapping[Var, Range]
+    ranges: Mapping[ir.Var, Range]
 
     def some(self, which: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> _Turns:
         """Return some of them, or some several times over."""
@@ -135,7 +120,7 @@ class _Turns:
         }
         return _Turns(number, known)
 
-    def given(self, var: Var, known: Range) -> _Turns:
+    def given(self, var: ir.Var, known: Range) -> _Turns:
         return _Turns(self.count, {**self.ranges, var: known})
 
 
@@ -182,25 +167,25 @@ class _Reader(StatementWalker[_Turns, _Events]):
         outputs: those of them that are written.
     """
 
-    def __init__(self, followed: Mapping[Buffer, int], outputs: frozenset[Buffer]) -> None:
+    def __init__(self, followed: Mapping[ir.Buffer, int], outputs: frozenset[ir.Buffer]) -> None:
         self.followed = followed
         self.outputs = outputs
         self.writes: dict[int, bool] = {}
 
-    def all_of(self, s: Stmt, turns: _Turns) -> _Events:
+    def all_of(self, s: ir.Stmt, turns: _Turns) -> _Events:
         """Return what a statement does, turn by turn."""
         return _Events.joined(list(self.statement(s, turns)))
 
-    def inside_let(self, s: Let, known: _Turns) -> _Turns:
+    def inside_let(self, s: ir.Let, known: _Turns) -> _Turns:
         if not s.value.dtype.is_int:
             return known
         return known.given(s.var, Ranges(known.ranges).of(s.value))
 
-    def store(self, s: Store, known: _Turns) -> Iterator[_Events]:
+    def store(self, s: ir.Store, known: _Turns) -> Iterator[_Events]:
         if s.buffer in self.outputs:
             yield self.access(s.buffer, s.indices, (0, 1), known, is_write=True)
 
-    def loop(self, s: For, known: _Turns) -> Iterator[_Events]:
+    def loop(self, s: ir.For, known: _Turns) -> Iterator[_Events]:
         ranges = Ranges(known.ranges)
         (first, first_high), (low, stop) = ranges.of(s.start), ranges.of(s.stop)
         if not self.writes_output(s.body):
@@ -208,7 +193,7 @@ class _Reader(StatementWalker[_Turns, _Events]):
             inner = known.given(s.var, (first, stop - 1)).some(some)
             yield self.all_of(s.body, inner).by(np.flatnonzero(some))
             return
-        if s.kind is LoopKind.VECTORIZED:
+        if s.kind is ir.LoopKind.VECTORIZED:
             raise _unknown("turns of a loop are executed together")
         if (first != first_high).any() or (low != stop).any():
             raise _unknown("the bounds of a loop depend on data")
@@ -222,28 +207,30 @@ class _Reader(StatementWalker[_Turns, _Events]):
         inner = known.some(outer).given(s.var, (value, value))
         yield self.all_of(s.body, inner).by(outer)
 
-    def branch(self, condition: Expr, s: Stmt, known: _Turns, *, truth: bool) -> Iterator[_Events]:
+    def branch(
+        self, condition: ir.Expr, s: ir.Stmt, known: _Turns, *, truth: bool
+    ) -> Iterator[_Events]:
         """Yield what a branch does in the turns that may take it."""
         some = Ranges(known.ranges).may_be(condition, truth=truth)
         some = np.broadcast_to(some, (known.count,))
         yield self.all_of(s, known.some(some)).by(np.flatnonzero(some))
 
-    def writes_output(self, s: Stmt) -> bool:
+    def writes_output(self, s: ir.Stmt) -> bool:
         if id(s) not in self.writes:
             self.writes[id(s)] = not self.outputs.isdisjoint(buffers_written(s))
         return self.writes[id(s)]
 
-    def reads(self, items: Sequence[Expr], known: _Turns) -> Iterator[_Events]:
+    def reads(self, items: Sequence[ir.Expr], known: _Turns) -> Iterator[_Events]:
         for item in items:
             yield from self.loads(item, known)
 
-    def loads(self, e: Expr, turns: _Turns) -> Iterator[_Events]:
+    def loads(self, e: ir.Expr, turns: _Turns) -> Iterator[_Events]:
         match e:
-            case Load(buffer, indices):
+            case ir.Load(buffer, indices):
                 yield from self.reads(indices, turns)
                 if buffer in self.followed:
                     yield self.access(buffer, indices, (0, 1), turns, is_write=False)
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 yield from self.loads(condition, turns)
                 for branch, truth in ((then, True), (otherwise, False)):
                     some = Ranges(turns.ranges).may_be(condition, truth=truth)
@@ -256,11 +243,13 @@ class _Reader(StatementWalker[_Turns, _Events]):
                 yield from self.reads(children(e), turns)  # type: ignore[arg-type]  # Exprs
 
     def call(self, s: Call, known: _Turns) -> Iterator[_Events]:
-        if isinstance(s, Invoke):
+        if isinstance(s, ir.Invoke):
             raise _unknown("a layer function calls another one")
         for arg in s.args:
-            yield from self.reads(arg.indices if isinstance(arg, BufferArgument) else (arg,), known)
-        params = s.meaning.params if isinstance(s, KernelCall) else s.function.params
+            yield from self.reads(
+                arg.indices if isinstance(arg, ir.BufferArgument) else (arg,), known
+            )
+        params = s.meaning.params if isinstance(s, ir.KernelCall) else s.function.params
         given = dict(zip(params, s.args, strict=True))
         for arg, region, is_write in regions(s):
             if arg.buffer in self.followed:
@@ -269,8 +258,8 @@ class _Reader(StatementWalker[_Turns, _Events]):
 
     def access(
         self,
-        buffer: Buffer,
-        indices: Sequence[Expr],
+        buffer: ir.Buffer,
+        indices: Sequence[ir.Expr],
         span: tuple[int, int],
         turns: _Turns,
         *,

@@ -16,27 +16,7 @@ from microtir.memory.residency import Peak, Steps, kept_at, kept_bytes, peak_of,
 from microtir.memory.solver import optimal_fit
 from microtir.memory.stacking import WORK
 from microtir.memory.traffic import traffic
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferView,
-    Expr,
-    IntImm,
-    Invoke,
-    Load,
-    PrimFunc,
-    Scope,
-    Stmt,
-)
-from microtir.tir.memory_plan import (
-    BufferPlacement,
-    KeptBlock,
-    MemoryPlan,
-    PlannedPool,
-    StateLayout,
-)
+from microtir.tir import ir, memory_plan
 from microtir.tir.visitor import Rewriter, allocated, allocations, invokes_of
 
 
@@ -49,15 +29,17 @@ class Ports:
     that have one memory of the caller: what it holds before a run, and after it.
     """
 
-    inputs: Sequence[Buffer] = ()
-    outputs: Sequence[Buffer] = ()
-    pools: Mapping[Buffer, Sequence[int]] = field(default_factory=dict)
-    results: Sequence[Buffer] | None = None
-    states: Sequence[tuple[Buffer, Buffer]] = ()
+    inputs: Sequence[ir.Buffer] = ()
+    outputs: Sequence[ir.Buffer] = ()
+    pools: Mapping[ir.Buffer, Sequence[int]] = field(default_factory=dict)
+    results: Sequence[ir.Buffer] | None = None
+    states: Sequence[tuple[ir.Buffer, ir.Buffer]] = ()
     turns: Sequence[int] = ()
 
 
-def ports_of(main: PrimFunc, inputs: int, turns: Sequence[int], config: CompilationConfig) -> Ports:
+def ports_of(
+    main: ir.PrimFunc, inputs: int, turns: Sequence[int], config: CompilationConfig
+) -> Ports:
     """Return the parameters of main, in the workspace or not.
 
     Args:
@@ -67,7 +49,7 @@ def ports_of(main: PrimFunc, inputs: int, turns: Sequence[int], config: Compilat
             all after a run.
         config: says who has memory for inputs and outputs.
     """
-    buffers = tuple(p for p in main.params if isinstance(p, Buffer))
+    buffers = tuple(p for p in main.params if isinstance(p, ir.Buffer))
     states = len(turns)
     last = len(buffers) - 2 * states
     read, written = buffers[:inputs], buffers[inputs:last]
@@ -79,12 +61,12 @@ def ports_of(main: PrimFunc, inputs: int, turns: Sequence[int], config: Compilat
 
 
 def place(
-    main: PrimFunc,
-    callees: Mapping[str, PrimFunc],
+    main: ir.PrimFunc,
+    callees: Mapping[str, ir.PrimFunc],
     pools: Sequence[Pool],
     placement: Placement,
     ports: Ports | None = None,
-) -> tuple[PrimFunc, MemoryPlan]:
+) -> tuple[ir.PrimFunc, memory_plan.MemoryPlan]:
     """Place the buffers of `main` and have the placement checked.
 
     Args:
@@ -128,22 +110,24 @@ def place(
         {b: spots[b] for b in (*ports.outputs, *ends)}, ports.results,
     )  # fmt: skip
     pools_taken = tuple(fit.plan for fit in fits)
-    state = StateLayout.kept(
+    state = memory_plan.StateLayout.kept(
         [
-            KeptBlock(block.alignment, size_of(block), turns)
+            memory_plan.KeptBlock(block.alignment, size_of(block), turns)
             for block, turns in zip(kept_in, ports.turns, strict=True)
         ]
     )
     placements = tuple(_placements(lives, fits, steps))
-    return placed, MemoryPlan(pools_taken, placements, verified=True, state_size=state.size)
+    return placed, memory_plan.MemoryPlan(
+        pools_taken, placements, verified=True, state_size=state.size
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fitted:
     """A pool with its buffers placed."""
 
-    plan: PlannedPool
-    offsets: Mapping[Buffer, int]
+    plan: memory_plan.PlannedPool
+    offsets: Mapping[ir.Buffer, int]
     peak: Peak
 
 
@@ -151,12 +135,14 @@ def _fitted(pool: Pool, lives: Sequence[Lifetime], placement: Placement, steps: 
     offsets, bound = _fit(lives, pool.alignment, placement)
     alignment = max((pool.alignment, *(life.alignment for life in lives)))
     size, peak = workspace_size(lives, offsets), peak_of(lives, steps)
-    return _Fitted(PlannedPool(pool.name, size, bound, alignment, peak.step), offsets, peak)
+    return _Fitted(
+        memory_plan.PlannedPool(pool.name, size, bound, alignment, peak.step), offsets, peak
+    )
 
 
 def _spread(
-    main: PrimFunc,
-    callees: Mapping[str, PrimFunc],
+    main: ir.PrimFunc,
+    callees: Mapping[str, ir.PrimFunc],
     pools: Sequence[Pool],
     placement: Placement,
     lives: Sequence[Lifetime],
@@ -172,8 +158,8 @@ def _spread(
 
 
 def _pinned(
-    main: PrimFunc, callees: Mapping[str, PrimFunc], pools: Sequence[Pool]
-) -> Mapping[Buffer, Sequence[int]]:
+    main: ir.PrimFunc, callees: Mapping[str, ir.PrimFunc], pools: Sequence[Pool]
+) -> Mapping[ir.Buffer, Sequence[int]]:
     """Return the pools of buffers that the layer that uses them asks for by name."""
     numbers = {pool.name: (number,) for number, pool in enumerate(pools)}
     return {
@@ -181,31 +167,33 @@ def _pinned(
         for call in invokes_of(main)
         if callees[call.function].pools
         for arg, param in zip(call.args, callees[call.function].params, strict=True)
-        if isinstance(arg, BufferView)
-        and isinstance(param, Buffer)
+        if isinstance(arg, ir.BufferView)
+        and isinstance(param, ir.Buffer)
         and param in callees[call.function].pools
     }
 
 
-def _tried(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
+def _tried(lives: Sequence[Lifetime], alignment: int) -> Mapping[ir.Buffer, int]:
     """Return offsets where buffers are only tried in a pool, which is done many times."""
     return first_fit(lives, alignment, WORK // 10)
 
 
-def _block(pool: PlannedPool, number: int, pools: int) -> Buffer:
+def _block(pool: memory_plan.PlannedPool, number: int, pools: int) -> ir.Buffer:
     name = "workspace" if pools == 1 else f"workspace_{number}"
-    return Buffer(name, (pool.size,), DType.UINT8, Scope.PARAMETER, alignment=pool.alignment)
+    return ir.Buffer(name, (pool.size,), DType.UINT8, ir.Scope.PARAMETER, alignment=pool.alignment)
 
 
-def _state_block(before: Buffer, main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Buffer:
+def _state_block(
+    before: ir.Buffer, main: ir.PrimFunc, callees: Mapping[str, ir.PrimFunc]
+) -> ir.Buffer:
     """Return the memory of a state, aligned as the layers that use it need it."""
     alignment = max(before.alignment, before.dtype.bytes, alignments(main, callees).get(before, 1))
-    return replace(before, scope=Scope.PARAMETER, alignment=alignment)
+    return replace(before, scope=ir.Scope.PARAMETER, alignment=alignment)
 
 
 def _fit(
     lives: Sequence[Lifetime], alignment: int, placement: Placement
-) -> tuple[Mapping[Buffer, int], int]:
+) -> tuple[Mapping[ir.Buffer, int], int]:
     """Return offsets, and bytes that no placement of these lifetimes is below."""
     match placement:
         case Placement.GREEDY:
@@ -220,11 +208,11 @@ def _fit(
 
 def _placements(
     lives: Sequence[Lifetime], fits: Sequence[_Fitted], steps: Steps
-) -> Iterator[BufferPlacement]:
+) -> Iterator[memory_plan.BufferPlacement]:
     places = {b: (n, at) for n, fit in enumerate(fits) for b, at in fit.offsets.items()}
     for life in lives:
         pool, offset = places[life.buffer]
-        yield BufferPlacement(
+        yield memory_plan.BufferPlacement(
             life.buffer.name,
             offset,
             life.size,
@@ -237,11 +225,11 @@ def _placements(
 
 
 def relocate(
-    main: PrimFunc,
-    blocks: Sequence[Buffer],
-    spots: Mapping[Buffer, tuple[int, int]],
-    replaced: Collection[Buffer] = (),
-) -> PrimFunc:
+    main: ir.PrimFunc,
+    blocks: Sequence[ir.Buffer],
+    spots: Mapping[ir.Buffer, tuple[int, int]],
+    replaced: Collection[ir.Buffer] = (),
+) -> ir.PrimFunc:
     """Return the main with blocks of bytes as more parameters, and buffers as views of them.
 
     Args:
@@ -258,34 +246,36 @@ def relocate(
 class _Relocation(Rewriter):
     """Puts views of blocks in the place of buffers."""
 
-    def __init__(self, blocks: Sequence[Buffer], spots: Mapping[Buffer, tuple[int, int]]) -> None:
+    def __init__(
+        self, blocks: Sequence[ir.Buffer], spots: Mapping[ir.Buffer, tuple[int, int]]
+    ) -> None:
         self.blocks = blocks
         self.spots = spots
 
-    def stmt(self, s: Stmt) -> Stmt:
+    def stmt(self, s: ir.Stmt) -> ir.Stmt:
         match s:
-            case Allocate():
+            case ir.Allocate():
                 buffers, inside = allocations(s)
-                kept = [b for b in buffers if b.scope is not Scope.WORKSPACE]
+                kept = [b for b in buffers if b.scope is not ir.Scope.WORKSPACE]
                 return allocated(kept, self.stmt(inside))
-            case Invoke(function, args):
-                views = (self.view(a) if isinstance(a, BufferView) else a for a in args)
-                return Invoke(function, tuple(views))
+            case ir.Invoke(function, args):
+                views = (self.view(a) if isinstance(a, ir.BufferView) else a for a in args)
+                return ir.Invoke(function, tuple(views))
             case _:
                 return self.stmt_parts(s)
 
-    def view(self, arg: BufferView) -> BufferView:
+    def view(self, arg: ir.BufferView) -> ir.BufferView:
         if arg.buffer not in self.spots:
             return arg
         block, offset = self.spots[arg.buffer]
-        return BufferView(self.blocks[block], arg.shape, arg.dtype, offset + arg.byte_offset)
+        return ir.BufferView(self.blocks[block], arg.shape, arg.dtype, offset + arg.byte_offset)
 
-    def expr(self, e: Expr) -> Expr:
+    def expr(self, e: ir.Expr) -> ir.Expr:
         """Return what a condition reads: a truth value, or a byte that is not 0."""
-        if not isinstance(e, Load) or e.buffer not in self.spots:
+        if not isinstance(e, ir.Load) or e.buffer not in self.spots:
             return self.expr_parts(e)
         block, offset = self.spots[e.buffer]
         if self.blocks[block].dtype is DType.BOOL:
-            return Load(self.blocks[block], e.indices)
-        byte = Load(self.blocks[block], (IntImm(offset),))
-        return Binary(BinaryOp.NE, byte, IntImm(0, DType.UINT8))
+            return ir.Load(self.blocks[block], e.indices)
+        byte = ir.Load(self.blocks[block], (ir.IntImm(offset),))
+        return ir.Binary(ir.BinaryOp.NE, byte, ir.IntImm(0, DType.UINT8))

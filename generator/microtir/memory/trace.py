@@ -14,34 +14,10 @@ from functools import lru_cache
 
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
+from microtir.tir import ir
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.analysis.regions import elements, reach
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferArgument,
-    Cast,
-    Expr,
-    ExternCall,
-    For,
-    If,
-    IntImm,
-    KernelCall,
-    Let,
-    Load,
-    LoopKind,
-    PrimFunc,
-    Select,
-    Seq,
-    Stmt,
-    Store,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from microtir.tir.visitor import buffers_read, buffers_written, children, walk
 
 Access = tuple[bool, int, int, int]
@@ -50,26 +26,26 @@ Access = tuple[bool, int, int, int]
 _Ends = tuple[str, str]
 """Texts of the lowest and the highest value of an expression."""
 
-_MONOTONIC: Mapping[BinaryOp, str] = {
-    BinaryOp.ADD: "({} + {})",
-    BinaryOp.MIN: "min({}, {})",
-    BinaryOp.MAX: "max({}, {})",
-    BinaryOp.AND: "({} and {})",
-    BinaryOp.OR: "({} or {})",
+_MONOTONIC: Mapping[ir.BinaryOp, str] = {
+    ir.BinaryOp.ADD: "({} + {})",
+    ir.BinaryOp.MIN: "min({}, {})",
+    ir.BinaryOp.MAX: "max({}, {})",
+    ir.BinaryOp.AND: "({} and {})",
+    ir.BinaryOp.OR: "({} or {})",
 }
 # Whether a comparison surely holds, and whether it may.
-_COMPARISONS: Mapping[BinaryOp, _Ends] = {
-    BinaryOp.LT: ("({ah} < {bl})", "({al} < {bh})"),
-    BinaryOp.LE: ("({ah} <= {bl})", "({al} <= {bh})"),
-    BinaryOp.GT: ("({al} > {bh})", "({ah} > {bl})"),
-    BinaryOp.GE: ("({al} >= {bh})", "({ah} >= {bl})"),
-    BinaryOp.EQ: ("({al} == {ah} == {bl} == {bh})", "({al} <= {bh} and {bl} <= {ah})"),
-    BinaryOp.NE: ("({al} > {bh} or {bl} > {ah})", "not ({al} == {ah} == {bl} == {bh})"),
+_COMPARISONS: Mapping[ir.BinaryOp, _Ends] = {
+    ir.BinaryOp.LT: ("({ah} < {bl})", "({al} < {bh})"),
+    ir.BinaryOp.LE: ("({ah} <= {bl})", "({al} <= {bh})"),
+    ir.BinaryOp.GT: ("({al} > {bh})", "({ah} > {bl})"),
+    ir.BinaryOp.GE: ("({al} >= {bh})", "({ah} >= {bl})"),
+    ir.BinaryOp.EQ: ("({al} == {ah} == {bl} == {bh})", "({al} <= {bh} and {bl} <= {ah})"),
+    ir.BinaryOp.NE: ("({al} > {bh} or {bl} > {ah})", "not ({al} == {ah} == {bl} == {bh})"),
 }
 
 
 def trace(
-    function: PrimFunc, scalars: Sequence[int], followed: Collection[int] | None = None
+    function: ir.PrimFunc, scalars: Sequence[int], followed: Collection[int] | None = None
 ) -> list[Access]:
     """Return the accesses of a call to its parameters, in the order of execution.
 
@@ -88,10 +64,10 @@ def trace(
 
 
 @lru_cache(maxsize=4096)
-def _compiled(function: PrimFunc, followed: frozenset[int]) -> Callable[..., None]:
+def _compiled(function: ir.PrimFunc, followed: frozenset[int]) -> Callable[..., None]:
     writer = _Writer(function, followed)
     writer.stmt(function.body, 1)
-    variables = [p for p in function.params if isinstance(p, Var)]
+    variables = [p for p in function.params if isinstance(p, ir.Var)]
     head = f"def run({', '.join(['note', *(writer.name(v) for v in variables)])}):"
     scope: dict[str, object] = {"unknown": writer.unknown}
     exec("\n".join([head, *writer.lines, " pass"]), scope)  # text made right here
@@ -106,35 +82,37 @@ class _Writer:
     A variable of a loop around writes is one Python variable; one of another loop is two.
     """
 
-    def __init__(self, function: PrimFunc, followed: Collection[int]) -> None:
+    def __init__(self, function: ir.PrimFunc, followed: Collection[int]) -> None:
         self.where = function.name
         self.params = {
-            p: n for n, p in enumerate(function.params) if isinstance(p, Buffer) and n in followed
+            p: n
+            for n, p in enumerate(function.params)
+            if isinstance(p, ir.Buffer) and n in followed
         }
         self.lines: list[str] = []
-        self.names: dict[Var, str] = {}
-        variables = [p for p in function.params if isinstance(p, Var)]
-        self.ends: dict[Var, _Ends] = {v: (self.name(v), self.name(v)) for v in variables}
+        self.names: dict[ir.Var, str] = {}
+        variables = [p for p in function.params if isinstance(p, ir.Var)]
+        self.ends: dict[ir.Var, _Ends] = {v: (self.name(v), self.name(v)) for v in variables}
 
-    def name(self, var: Var) -> str:
+    def name(self, var: ir.Var) -> str:
         return self.names.setdefault(var, f"v{len(self.names)}")
 
     def line(self, depth: int, text: str) -> None:
         self.lines.append(" " * depth + text)
 
-    def stmt(self, s: Stmt, depth: int) -> None:
+    def stmt(self, s: ir.Stmt, depth: int) -> None:
         match s:
-            case Seq(statements):
+            case ir.Seq(statements):
                 for inner in statements:
                     self.stmt(inner, depth)
-            case For():
+            case ir.For():
                 self.loop(s, depth)
-            case Let(var, value, body):
+            case ir.Let(var, value, body):
                 self.reads((value,), depth)
                 if value.dtype.is_int:
                     self.let(var, self.value(value), depth)
                 self.stmt(body, depth)
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 self.reads((condition,), depth)
                 surely, perhaps = self.value(condition)
                 self.line(depth, f"if {perhaps}:")
@@ -142,19 +120,19 @@ class _Writer:
                 if otherwise is not None:
                     self.line(depth, f"if not {surely}:")
                     self.block(otherwise, depth)
-            case Allocate(_, body):
+            case ir.Allocate(_, body):
                 self.stmt(body, depth)
-            case Store(buffer, indices, value):
+            case ir.Store(buffer, indices, value):
                 self.reads((*indices, value), depth)
                 self.access(buffer, indices, (0, 1), depth, is_write=True)
-            case KernelCall():
+            case ir.KernelCall():
                 self.kernel(s, depth)
-            case ExternCall():
+            case ir.ExternCall():
                 self.extern(s, depth)
             case _:
                 raise self.unknown(type(s).__name__)
 
-    def let(self, var: Var, ends: _Ends, depth: int) -> None:
+    def let(self, var: ir.Var, ends: _Ends, depth: int) -> None:
         low = high = name = self.name(var)
         if ends[0] != ends[1]:
             low, high = f"{name}l", f"{name}h"
@@ -162,11 +140,11 @@ class _Writer:
         self.line(depth, f"{low} = {ends[0]}")
         self.ends[var] = low, high
 
-    def block(self, s: Stmt, depth: int) -> None:
+    def block(self, s: ir.Stmt, depth: int) -> None:
         self.stmt(s, depth + 1)
         self.line(depth + 1, "pass")
 
-    def loop(self, s: For, depth: int) -> None:
+    def loop(self, s: ir.For, depth: int) -> None:
         self.reads((s.start, s.stop), depth)
         name, (low, low_high), (stop_low, stop) = (
             self.name(s.var),
@@ -174,7 +152,7 @@ class _Writer:
             self.value(s.stop),
         )
         if any(buffer in self.params for buffer in buffers_written(s.body)):
-            if s.kind is LoopKind.VECTORIZED:
+            if s.kind is ir.LoopKind.VECTORIZED:
                 raise self.unknown(f"loop over '{s.var.name}'")
             if (low, stop_low) != (low_high, stop):
                 # The ends may still be the same in every execution.
@@ -188,35 +166,39 @@ class _Writer:
             self.line(depth, f"if {' <= '.join(self.ends[s.var])}:")
         self.block(s.body, depth)
 
-    def kernel(self, s: KernelCall, depth: int) -> None:
+    def kernel(self, s: ir.KernelCall, depth: int) -> None:
         given = dict(zip(s.meaning.params, s.args, strict=True))
         self.arguments(s.args, depth)
         for is_write, regions in ((True, s.contract.writes), (False, s.contract.reads)):
             for region in regions:
                 arg = given[region.buffer]
-                if isinstance(arg, BufferArgument) and arg.buffer in self.params:
+                if isinstance(arg, ir.BufferArgument) and arg.buffer in self.params:
                     span = reach(region, given)
                     self.access(arg.buffer, arg.indices, span, depth, is_write=is_write)
 
-    def extern(self, s: ExternCall, depth: int) -> None:
+    def extern(self, s: ir.ExternCall, depth: int) -> None:
         self.arguments(s.args, depth)
         for is_write, used in ((True, s.function.writes), (False, s.function.reads)):
             for param, arg in zip(s.function.params, s.args, strict=True):
-                if isinstance(arg, BufferArgument) and isinstance(param, Buffer) and param in used:
+                if (
+                    isinstance(arg, ir.BufferArgument)
+                    and isinstance(param, ir.Buffer)
+                    and param in used
+                ):
                     span = 0, elements(param)
                     self.access(arg.buffer, arg.indices, span, depth, is_write=is_write)
 
-    def arguments(self, args: Sequence[BufferArgument | Expr], depth: int) -> None:
+    def arguments(self, args: Sequence[ir.BufferArgument | ir.Expr], depth: int) -> None:
         for arg in args:
-            self.reads(arg.indices if isinstance(arg, BufferArgument) else (arg,), depth)
+            self.reads(arg.indices if isinstance(arg, ir.BufferArgument) else (arg,), depth)
 
-    def reads(self, items: Sequence[Expr], depth: int) -> None:
+    def reads(self, items: Sequence[ir.Expr], depth: int) -> None:
         for item in items:
             match item:
-                case Load(buffer, indices):
+                case ir.Load(buffer, indices):
                     self.reads(indices, depth)
                     self.access(buffer, indices, (0, 1), depth, is_write=False)
-                case Select(condition, then, otherwise) if any(self.loads(item)):
+                case ir.Select(condition, then, otherwise) if any(self.loads(item)):
                     self.reads((condition,), depth)
                     surely, perhaps = self.value(condition)
                     for test, branch in ((perhaps, then), (f"not {surely}", otherwise)):
@@ -227,14 +209,14 @@ class _Writer:
                     if any(self.loads(item)):
                         self.reads(children(item), depth)  # type: ignore[arg-type]  # Exprs
 
-    def loads(self, e: Expr) -> Iterator[bool]:
+    def loads(self, e: ir.Expr) -> Iterator[bool]:
         """Yield whether each load of an expression is one that counts."""
-        return (isinstance(node, Load) and node.buffer in self.params for node in walk(e))
+        return (isinstance(node, ir.Load) and node.buffer in self.params for node in walk(e))
 
     def access(
         self,
-        buffer: Buffer,
-        indices: Sequence[Expr],
+        buffer: ir.Buffer,
+        indices: Sequence[ir.Expr],
         span: tuple[int, int],
         depth: int,
         *,
@@ -253,32 +235,32 @@ class _Writer:
         number = self.params[buffer]
         self.line(depth, f"note(({is_write}, {number}, {low} + {span[0]}, {high} + {span[1]}))")
 
-    def value(self, e: Expr) -> _Ends:
+    def value(self, e: ir.Expr) -> _Ends:
         """Return the lowest and the highest value of an integer expression, or of a condition."""
         match e:
-            case IntImm(value):
+            case ir.IntImm(value):
                 return str(value), str(value)
-            case Var() if e in self.ends:
+            case ir.Var() if e in self.ends:
                 return self.ends[e]
-            case Load(buffer) if not buffer.dtype.is_float:
+            case ir.Load(buffer) if not buffer.dtype.is_float:
                 known = Bounds().buffer(buffer)
                 return str(known.low), str(known.high)
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 return self.select(self.value(condition), self.value(then), self.value(otherwise))
-            case Cast(_, value) if value.dtype.is_int:
+            case ir.Cast(_, value) if value.dtype.is_int:
                 return self.value(value)
-            case Unary(UnaryOp.NEG, a):
+            case ir.Unary(ir.UnaryOp.NEG, a):
                 low, high = self.value(a)
                 return f"(-{high})", f"(-{low})"
-            case Unary(UnaryOp.NOT, a):
+            case ir.Unary(ir.UnaryOp.NOT, a):
                 low, high = self.value(a)
                 return f"(not {high})", f"(not {low})"
-            case Binary() if not e.a.dtype.is_float:
+            case ir.Binary() if not e.a.dtype.is_float:
                 return self.binary(e)
             case _:
                 return self.anything(e.dtype)
 
-    def binary(self, e: Binary) -> _Ends:
+    def binary(self, e: ir.Binary) -> _Ends:
         (al, ah), (bl, bh) = self.value(e.a), self.value(e.b)
         op = e.op
         if op in _MONOTONIC:
@@ -286,15 +268,15 @@ class _Writer:
         if op in _COMPARISONS:
             surely, perhaps = (t.format(al=al, ah=ah, bl=bl, bh=bh) for t in _COMPARISONS[op])
             return surely, perhaps
-        if op is BinaryOp.SUB:
+        if op is ir.BinaryOp.SUB:
             return f"({al} - {bh})", f"({ah} - {bl})"
-        if op is BinaryOp.MUL and isinstance(e.b, IntImm) and e.b.value >= 0:
+        if op is ir.BinaryOp.MUL and isinstance(e.b, ir.IntImm) and e.b.value >= 0:
             return f"({al} * {bl})", f"({ah} * {bl})"
-        if op is BinaryOp.MUL:
+        if op is ir.BinaryOp.MUL:
             corners = ", ".join(f"{a} * {b}" for a in (al, ah) for b in (bl, bh))
             return f"min({corners})", f"max({corners})"
-        if op in (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD) and isinstance(e.b, IntImm):
-            if op is BinaryOp.FLOORDIV:
+        if op in (ir.BinaryOp.FLOORDIV, ir.BinaryOp.FLOORMOD) and isinstance(e.b, ir.IntImm):
+            if op is ir.BinaryOp.FLOORDIV:
                 return f"({al} // {bl})", f"({ah} // {bl})"
             if al == ah:
                 return f"({al} % {bl})", f"({al} % {bl})"
@@ -321,7 +303,7 @@ class _Writer:
         return MemoryPlanError(f"the order of accesses of a {what} is not known", where=self.where)
 
 
-def keeps_old_values(function: PrimFunc, scalars: Sequence[int]) -> frozenset[Buffer]:
+def keeps_old_values(function: ir.PrimFunc, scalars: Sequence[int]) -> frozenset[ir.Buffer]:
     """Return the parameters that a call writes, but of which it reads what was there before.
 
     What is written on a condition counts as not written, and so does what has no known order.
@@ -330,12 +312,12 @@ def keeps_old_values(function: PrimFunc, scalars: Sequence[int]) -> frozenset[Bu
     both = {
         n: p
         for n, p in enumerate(function.params)
-        if isinstance(p, Buffer) and p in written and p in read
+        if isinstance(p, ir.Buffer) and p in written and p in read
     }
     doubtful = {
         buffer
         for statement in walk(function.body)
-        if isinstance(statement, If)
+        if isinstance(statement, ir.If)
         for buffer in buffers_written(statement)
     }
     filled: dict[int, bytearray] = {}

@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
-from microtir.report.data import (
-    FINISH,
-    Excess,
-    MainCall,
-    ReportedLayer,
-    ReportedLimit,
-    ReportedPool,
-)
+from microtir.report import data
 
 
 def with_excesses(
-    layers: Sequence[ReportedLayer],
-    steps: Sequence[MainCall],
-    limited: Sequence[tuple[ReportedLimit, Sequence[ReportedPool]]],
-    stack: ReportedLimit | None,
+    layers: Sequence[data.ReportedLayer],
+    steps: Sequence[data.MainCall],
+    limited: Sequence[tuple[data.ReportedLimit, Sequence[data.ReportedPool]]],
+    stack: data.ReportedLimit | None,
     deepest: Container[str],
-) -> tuple[ReportedLayer, ...]:
+) -> tuple[data.ReportedLayer, ...]:
     """Return the layers, each with what it takes beyond limits.
 
     Args:
@@ -31,20 +24,24 @@ def with_excesses(
         stack: the limit of the stack, if there is one.
         deepest: names in TIR of the functions of the deepest chain of calls.
     """
-    excesses: dict[str, list[Excess]] = {}
+    excesses: dict[str, list[data.Excess]] = {}
     for limit, pools in limited:
         if limit.free < 0:
             for number, size in _by_layer(steps, pools, limit.allowed).items():
-                excesses.setdefault(number, []).append(Excess(limit.option, size - limit.allowed))
+                excesses.setdefault(number, []).append(
+                    data.Excess(limit.option, size - limit.allowed)
+                )
     if stack is not None and stack.free < 0:
         for step in steps:
             if step.function in deepest:
-                excesses.setdefault(_number(step), []).append(Excess(stack.option, -stack.free))
+                excesses.setdefault(_number(step), []).append(
+                    data.Excess(stack.option, -stack.free)
+                )
     return tuple(replace(layer, exceeds=tuple(excesses.get(layer.number, ()))) for layer in layers)
 
 
 def _by_layer(
-    steps: Sequence[MainCall], pools: Sequence[ReportedPool], allowed: int
+    steps: Sequence[data.MainCall], pools: Sequence[data.ReportedPool], allowed: int
 ) -> dict[str, int]:
     """Return bytes in use at each layer that needs more than is allowed.
 
@@ -61,17 +58,17 @@ def _by_layer(
     return sizes
 
 
-def _number(step: MainCall) -> str:
-    return step.label.removesuffix(FINISH)
+def _number(step: data.MainCall) -> str:
+    return step.label.removesuffix(data.FINISH)
 
 
-def _live_bytes(pool: ReportedPool, step: int) -> Iterator[tuple[int, int]]:
+def _live_bytes(pool: data.ReportedPool, step: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a pool that buffers keep at a step; two may take turns in one place."""
     for buffer in pool.buffers:
         yield from ((s.low, s.high) for s in buffer.spans if s.first <= step <= s.last)
 
 
-def _in_use(pool: ReportedPool, step: int) -> int:
+def _in_use(pool: data.ReportedPool, step: int) -> int:
     total = end = 0
     for low, high in sorted(_live_bytes(pool, step)):
         total += max(high - max(low, end), 0)
@@ -79,5 +76,5 @@ def _in_use(pool: ReportedPool, step: int) -> int:
     return total
 
 
-def _reach(pool: ReportedPool, step: int) -> int:
+def _reach(pool: data.ReportedPool, step: int) -> int:
     return max((high for _, high in _live_bytes(pool, step)), default=0)

@@ -8,15 +8,7 @@ from itertools import zip_longest
 
 from microtir.config import Target
 from microtir.config.processors import for_processors
-from microtir.report.data import (
-    Report,
-    ReportedBuffer,
-    ReportedConstantPool,
-    ReportedKernel,
-    ReportedLayer,
-    ReportedLimit,
-    ReportedPool,
-)
+from microtir.report import data
 from microtir.report.pushes import push_facts
 
 EXCEEDS = "exceeds"
@@ -44,7 +36,7 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def facts(report: Report) -> list[tuple[str, str]]:
+def facts(report: data.Report) -> list[tuple[str, str]]:
     """Return what one wants to know first, as pairs of name and sentence."""
     rows = [
         ("model", _model(report)),
@@ -69,12 +61,12 @@ def facts(report: Report) -> list[tuple[str, str]]:
     return [row for row in rows if row[1]]
 
 
-def _model(report: Report) -> str:
+def _model(report: data.Report) -> str:
     processors = for_processors(map(Target, report.targets))
     return f"{report.file or report.model}, {number(report.model_bytes)} bytes, {processors}"
 
 
-def headline(report: Report) -> list[tuple[str, str]]:
+def headline(report: data.Report) -> list[tuple[str, str]]:
     """Return the few figures that stand above all else, as pairs of figure and unit."""
     flash = report.weights_bytes + report.code_bytes
     fullest = max(report.pools, key=lambda pool: pool.size, default=None)
@@ -98,7 +90,7 @@ def _rounded(estimate: int) -> int:
     return round(estimate / unit) * unit
 
 
-def _pool(pool: ReportedPool) -> str:
+def _pool(pool: data.ReportedPool) -> str:
     checked = "proven by the checker" if pool.is_verified else "not checked"
     return (
         f"{number(pool.size)} bytes of RAM, lower bound {number(pool.lower_bound)}, "
@@ -106,19 +98,19 @@ def _pool(pool: ReportedPool) -> str:
     )
 
 
-def _code(report: Report) -> str:
+def _code(report: data.Report) -> str:
     if report.code_is_compiled:
         return f"{number(report.code_bytes)} bytes of flash, by the board's compiler with -O2"
     return f"about {number(report.code_bytes)} bytes of flash, an estimate for GCC with -O2"
 
 
-def _constants(pool: ReportedConstantPool) -> str:
+def _constants(pool: data.ReportedConstantPool) -> str:
     where = f", section {pool.section}" if pool.section else ""
     whose = "arrays of the code" if pool.is_internal else "passed by the application"
     return f"{number(pool.size)} bytes of the weights, {whose}{where}"
 
 
-def _ports(report: Report) -> str:
+def _ports(report: data.Report) -> str:
     inside = sum(port.is_in_workspace for port in report.ports)
     by_rows = sum(port.is_by_rows for port in report.ports)
     text = f"{number(report.ram.io)} bytes in the caller's memory"
@@ -126,7 +118,7 @@ def _ports(report: Report) -> str:
     return f"{text}, {by_rows} handed over row by row" if by_rows else text
 
 
-def _state(report: Report) -> str:
+def _state(report: data.Report) -> str:
     """Return what outlives a run; nothing for a model that keeps nothing."""
     if not report.states:
         return ""
@@ -134,7 +126,7 @@ def _state(report: Report) -> str:
     return f"{number(report.ram.state)} bytes of RAM that outlive a run: {kept}"
 
 
-def _pushes(report: Report) -> list[tuple[str, str]]:
+def _pushes(report: data.Report) -> list[tuple[str, str]]:
     """Return what a push costs beside a run of the whole window, if the model is streamed."""
     pushes, profile = report.pushes, report.profile
     if pushes is None:
@@ -163,19 +155,19 @@ def recomputed(executed: int, again: int) -> str:
     return f"{number(again)} multiply-accumulates, {share:.1%} more, for less memory"
 
 
-def _recomputed(report: Report) -> str:
+def _recomputed(report: data.Report) -> str:
     executed = sum(layer.macs_executed for layer in report.layers)
     return recomputed(executed, sum(layer.macs_recomputed for layer in report.layers))
 
 
-def _limit(limit: ReportedLimit) -> str:
+def _limit(limit: data.ReportedLimit) -> str:
     allowed = f"{number(limit.used)} of {number(limit.allowed)} bytes for the {limit.what}"
     if limit.free < 0:
         return f"EXCEEDED by {number(-limit.free)}: {allowed}"
     return f"{allowed}, {number(limit.free)} free"
 
 
-def peak(report: Report, pool: ReportedPool) -> str:
+def peak(report: data.Report, pool: data.ReportedPool) -> str:
     """Return where a pool is fullest, and with what."""
     buffers = at_peak(pool)
     total = sum(buffer.at_peak for buffer in buffers)
@@ -189,17 +181,17 @@ def peak(report: Report, pool: ReportedPool) -> str:
     return text
 
 
-def at_peak(pool: ReportedPool) -> list[ReportedBuffer]:
+def at_peak(pool: data.ReportedPool) -> list[data.ReportedBuffer]:
     """Return what is in use where a pool is fullest, the largest first."""
     return sorted((b for b in pool.buffers if b.at_peak), key=lambda b: -b.at_peak)
 
 
-def _peak_term(buffer: ReportedBuffer) -> str:
+def _peak_term(buffer: data.ReportedBuffer) -> str:
     part = f" of {number(buffer.size)}" if buffer.at_peak < buffer.size else ""
     return f"{buffer.name} {number(buffer.at_peak)}{part}"
 
 
-def _least(report: Report) -> str:
+def _least(report: data.Report) -> str:
     if report.optimize == "ram-least":
         return ""
     saved = report.workspace - report.least
@@ -212,13 +204,13 @@ def _least(report: Report) -> str:
     )
 
 
-def steps_text(report: Report, first: int, last: int) -> str:
+def steps_text(report: data.Report, first: int, last: int) -> str:
     """Return a range of steps by the labels of their layers."""
     start, end = report.steps[first].label, report.steps[last].label
     return start if first == last else f"{start} to {end}"
 
 
-def buffer_table(report: Report, buffers: Sequence[ReportedBuffer]) -> TextTable:
+def buffer_table(report: data.Report, buffers: Sequence[data.ReportedBuffer]) -> TextTable:
     """Return one row per buffer."""
     rows = tuple(
         (
@@ -235,7 +227,7 @@ def buffer_table(report: Report, buffers: Sequence[ReportedBuffer]) -> TextTable
     return TextTable(columns, rows, frozenset({"bytes", "offset"}), ("holds", "kind"))
 
 
-def largest_table(report: Report) -> TextTable:
+def largest_table(report: data.Report) -> TextTable:
     """Return the buffers and the constants that take most."""
     buffers = sorted((b for p in report.pools for b in p.buffers), key=lambda b: -b.size)
     rows = [
@@ -252,7 +244,7 @@ def _used_by(layers: str) -> str:
     return f"layers {layers}" if " " in layers else f"layer {layers}"
 
 
-def layer_table(report: Report) -> TextTable:
+def layer_table(report: data.Report) -> TextTable:
     """Return one row per layer, then the work outside the layers, then the sum.
 
     Instructions are those of a profile, or else what planning expects.
@@ -277,11 +269,11 @@ def layer_table(report: Report) -> TextTable:
     return TextTable(tuple(columns), tuple(rows), right, spare)
 
 
-def _exceeds(layer: ReportedLayer) -> str:
+def _exceeds(layer: data.ReportedLayer) -> str:
     return ", ".join(f"{excess.option} by {number(excess.bytes)}" for excess in layer.exceeds)
 
 
-def _layer(layer: ReportedLayer, *, measured: bool) -> tuple[str, ...]:
+def _layer(layer: data.ReportedLayer, *, measured: bool) -> tuple[str, ...]:
     count = layer.instructions if measured else _expected(layer)
     return (
         layer.number,
@@ -296,17 +288,17 @@ def _layer(layer: ReportedLayer, *, measured: bool) -> tuple[str, ...]:
     )
 
 
-def _expected(layer: ReportedLayer) -> int | None:
+def _expected(layer: data.ReportedLayer) -> int | None:
     """Return a layer's instructions by planning's estimate; None if it has no kernel."""
     return layer.choice.instructions if layer.choice else None
 
 
-def layer_reasons(report: Report) -> list[str]:
+def layer_reasons(report: data.Report) -> list[str]:
     """Return each layer's name, why it has its kernel, and what was against the others."""
     return ["\n".join(_reasons(layer)) for layer in report.layers]
 
 
-def _reasons(layer: ReportedLayer) -> list[str]:
+def _reasons(layer: data.ReportedLayer) -> list[str]:
     named = f"{layer.number} {layer.name}"
     if layer.choice is None:
         return [named]
@@ -323,14 +315,14 @@ def _reasons(layer: ReportedLayer) -> list[str]:
     ]
 
 
-def _kernel(kernel: ReportedKernel) -> str:
+def _kernel(kernel: data.ReportedKernel) -> str:
     """Describe a kernel, its estimated cost, and what was for or against it."""
     instructions, cycles = kernel.instructions or 0, kernel.cycles or 0
     costs = f"{number(instructions)} instructions, {number(cycles)} cycles"
     return f"{kernel.name} ({costs}): {kernel.reason}"
 
 
-def _total(report: Report) -> tuple[str, ...]:
+def _total(report: data.Report) -> tuple[str, ...]:
     layers = report.layers
     profile = report.profile
     sums = (
@@ -344,7 +336,7 @@ def _total(report: Report) -> tuple[str, ...]:
     return ("", "in all", "", "", "", *map(number, sums), "")
 
 
-def profile_facts(report: Report) -> list[tuple[str, str]]:
+def profile_facts(report: data.Report) -> list[tuple[str, str]]:
     """Return what was measured, for a report with a profile."""
     profile = report.profile
     if profile is None:

@@ -12,27 +12,17 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.support.arguments import checked_arguments
-from microtir.te.expr import (
-    NOTHING,
-    Axis,
-    Computation,
-    Expr,
-    ExprLike,
-    ScalarVar,
-    Tensor,
-    as_expr,
-    as_indices,
-)
+from microtir.te import expr
 from microtir.tir import ir
 
-DimLike: TypeAlias = "int | ir.Var | ScalarVar"
-Body: TypeAlias = Callable[..., ExprLike]
+DimLike: TypeAlias = "int | ir.Var | expr.ScalarVar"
+Body: TypeAlias = Callable[..., expr.ExprLike]
 
 
 def _as_shape(shape: Sequence[DimLike], where: str) -> tuple[ir.Dim, ...]:
     dims: list[ir.Dim] = []
     for dim in shape:
-        if isinstance(dim, ScalarVar):
+        if isinstance(dim, expr.ScalarVar):
             dims.append(dim.var)
         elif isinstance(dim, ir.Var):
             dims.append(dim)
@@ -44,25 +34,27 @@ def _as_shape(shape: Sequence[DimLike], where: str) -> tuple[ir.Dim, ...]:
 
 
 @checked_arguments
-def var(name: str, low: int, high: int) -> ScalarVar:
+def var(name: str, low: int, high: int) -> expr.ScalarVar:
     """Declare a runtime integer in [low, high], for expressions, ranges and shapes."""
     if low > high:
         raise TirError(f"the range [{low}, {high}] is empty", where=f"te.var '{name}'")
-    return ScalarVar(ir.Var(name, DType.INT32, low, high))
+    return expr.ScalarVar(ir.Var(name, DType.INT32, low, high))
 
 
 @checked_arguments
-def placeholder(shape: Sequence[DimLike], dtype: DType, name: str, *, alignment: int = 1) -> Tensor:
+def placeholder(
+    shape: Sequence[DimLike], dtype: DType, name: str, *, alignment: int = 1
+) -> expr.Tensor:
     """Declare an input: storage that the caller passes in, row-major.
 
     `alignment` is what the caller guarantees, in bytes.
     """
     dims = _as_shape(shape, f"te.placeholder '{name}'")
-    return Tensor(ir.Buffer(name, dims, dtype, alignment=alignment), dims)
+    return expr.Tensor(ir.Buffer(name, dims, dtype, alignment=alignment), dims)
 
 
 @checked_arguments
-def constant(data: npt.ArrayLike, name: str, *, alignment: int = 1) -> Tensor:
+def constant(data: npt.ArrayLike, name: str, *, alignment: int = 1) -> expr.Tensor:
     """Store a table or weights in the program, so that it is no parameter of the function.
 
     Raises:
@@ -79,7 +71,7 @@ def constant(data: npt.ArrayLike, name: str, *, alignment: int = 1) -> Tensor:
         )
     dtype = legal[array.dtype.name]
     buffer = ir.Buffer(name, array.shape, dtype, ir.Scope.CONSTANT, array, alignment)
-    return Tensor(buffer, array.shape)
+    return expr.Tensor(buffer, array.shape)
 
 
 @checked_arguments
@@ -89,12 +81,12 @@ def compute(
     name: str,
     *,
     axes: Sequence[str] | None = None,
-    ranges: Mapping[int, tuple[ExprLike, ExprLike]] | None = None,
-    store: Callable[..., Sequence[ExprLike]] | None = None,
+    ranges: Mapping[int, tuple[expr.ExprLike, expr.ExprLike]] | None = None,
+    store: Callable[..., Sequence[expr.ExprLike]] | None = None,
     buffer_shape: Sequence[DimLike] | None = None,
-    into: Tensor | None = None,
+    into: expr.Tensor | None = None,
     alignment: int = 1,
-) -> Tensor:
+) -> expr.Tensor:
     """Define a tensor whose element at (i, j, ...) is ``body(i, j, ...)``: one loop nest.
 
     Args:
@@ -115,12 +107,12 @@ def compute(
     where = f"te.compute '{name}'"
     dims = _as_shape(shape, where)
     loops = _axes(dims, _axis_names(body, len(dims), axes, where), ranges or {}, where)
-    handles = [Expr(loop.var) for loop in loops]
-    value = as_expr(body(*handles))
+    handles = [expr.Expr(loop.var) for loop in loops]
+    value = expr.as_expr(body(*handles))
     indices = tuple(handle.node for handle in handles)
     if store is not None:
-        places = as_indices(tuple(store(*handles)), f"{where}, store")
-        if any(place.needs is not NOTHING for place in places):
+        places = expr.as_indices(tuple(store(*handles)), f"{where}, store")
+        if any(place.needs is not expr.NOTHING for place in places):
             raise TirError("store may not read tensors, reductions or binds", where=where)
         indices = tuple(place.node for place in places)
     fresh = _storage(name, dims, value.dtype, store, buffer_shape, alignment, into, where)
@@ -128,7 +120,7 @@ def compute(
         raise TirError(
             f"{len(indices)} indices for storage of rank {len(fresh.shape)}", where=where
         )
-    return Tensor(fresh, dims, Computation(loops, value, indices))
+    return expr.Tensor(fresh, dims, expr.Computation(loops, value, indices))
 
 
 def _axis_names(body: Body, rank: int, axes: Sequence[str] | None, where: str) -> tuple[str, ...]:
@@ -146,9 +138,9 @@ def _axis_names(body: Body, rank: int, axes: Sequence[str] | None, where: str) -
 def _axes(
     dims: tuple[ir.Dim, ...],
     names: tuple[str, ...],
-    ranges: Mapping[int, tuple[ExprLike, ExprLike]],
+    ranges: Mapping[int, tuple[expr.ExprLike, expr.ExprLike]],
     where: str,
-) -> tuple[Axis, ...]:
+) -> tuple[expr.Axis, ...]:
     for number in ranges:
         if not 0 <= number < len(dims):
             raise TirError(
@@ -156,8 +148,8 @@ def _axes(
             )
     loops = []
     for number, (dim, axis_name) in enumerate(zip(dims, names, strict=True)):
-        bounds = as_indices(ranges.get(number, (0, dim)), f"{where}, axis '{axis_name}'")
-        loops.append(Axis(ir.Var(axis_name), *bounds))
+        bounds = expr.as_indices(ranges.get(number, (0, dim)), f"{where}, axis '{axis_name}'")
+        loops.append(expr.Axis(ir.Var(axis_name), *bounds))
     return tuple(loops)
 
 
@@ -165,10 +157,10 @@ def _storage(
     name: str,
     dims: tuple[ir.Dim, ...],
     dtype: DType,
-    store: Callable[..., Sequence[ExprLike]] | None,
+    store: Callable[..., Sequence[expr.ExprLike]] | None,
     buffer_shape: Sequence[DimLike] | None,
     alignment: int,
-    into: Tensor | None,
+    into: expr.Tensor | None,
     where: str,
 ) -> ir.Buffer:
     if (buffer_shape is not None or into is not None) and store is None:

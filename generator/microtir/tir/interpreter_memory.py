@@ -15,18 +15,9 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.errors import InterpreterError
-from microtir.tir import arithmetic
+from microtir.tir import arithmetic, ir
 from microtir.tir.arithmetic import Number, UndefinedError
 from microtir.tir.intrinsics import SIGNATURES
-from microtir.tir.ir import (
-    Array,
-    BufferArgument,
-    BufferView,
-    Expr,
-    Intrinsic,
-    PrimFunc,
-    Store,
-)
 from microtir.tir.printer import access_text, expr_text
 
 # Format characters of memoryview; Any because its type knows them only as literals.
@@ -76,7 +67,7 @@ class MemoryView:
         return MemoryView.over(memoryview(bytearray(size)), memoryview(bytearray(size)), dtype)
 
     @staticmethod
-    def of_array(array: Array, *, initialised: bool = True) -> MemoryView:
+    def of_array(array: ir.Array, *, initialised: bool = True) -> MemoryView:
         """Return the memory of a contiguous array itself: stores change it."""
         data = memoryview(array.reshape(-1).view(np.uint8).data)
         mask = bytearray(b"\x01" * len(data)) if initialised else bytearray(len(data))
@@ -96,19 +87,19 @@ class MemoryView:
 class Sites:
     """The places of one function where something can go wrong, and the errors for them."""
 
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: ir.PrimFunc) -> None:
         self._func = func
-        self._places: list[Expr | Store | BufferArgument | BufferView] = []
+        self._places: list[ir.Expr | ir.Store | ir.BufferArgument | ir.BufferView] = []
 
-    def add(self, place: Expr | Store | BufferArgument | BufferView) -> int:
+    def add(self, place: ir.Expr | ir.Store | ir.BufferArgument | ir.BufferView) -> int:
         self._places.append(place)
         return len(self._places) - 1
 
     def error(self, site: int, what: str) -> NoReturn:
         place = self._places[site]
-        if isinstance(place, Store | BufferArgument):
+        if isinstance(place, ir.Store | ir.BufferArgument):
             text = access_text(place.buffer, place.indices)
-        elif isinstance(place, BufferView):
+        elif isinstance(place, ir.BufferView):
             text = f"view of '{place.buffer.name}'"
         else:
             text = expr_text(place)
@@ -129,7 +120,7 @@ class Sites:
         except UndefinedError as error:
             self.error(site, str(error))
 
-    def call(self, site: int, intrinsic: Intrinsic, *args: Number) -> Number:
+    def call(self, site: int, intrinsic: ir.Intrinsic, *args: Number) -> Number:
         try:
             return SIGNATURES[intrinsic].meaning(*args)
         except UndefinedError as error:

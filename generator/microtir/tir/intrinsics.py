@@ -17,15 +17,8 @@ from typing import TypeAlias
 import numpy as np
 
 from microtir.dtype import DType
+from microtir.tir import arithmetic
 from microtir.tir.analysis.interval import Interval, corners
-from microtir.tir.arithmetic import (
-    Number,
-    UndefinedError,
-    check,
-    divide,
-    round_float,
-    truncated_division,
-)
 from microtir.tir.ir import Intrinsic
 
 REDUCED_LIMIT = (1 << 15) - 1
@@ -45,7 +38,7 @@ class IntrinsicSignature:
 
     parameters: tuple[DType, ...]
     result: DType
-    meaning: Callable[..., Number]
+    meaning: Callable[..., arithmetic.Number]
     bounds: IntervalFunction | None = None
 
 
@@ -58,7 +51,7 @@ def saturating_rounding_doubling_high_mul(a: int, b: int) -> int:
         return DType.INT32.max
     product = a * b
     nudge = (1 << 30) if product >= 0 else 1 - (1 << 30)
-    return truncated_division(product + nudge, 1 << 31)
+    return arithmetic.truncated_division(product + nudge, 1 << 31)
 
 
 def rounding_divide_by_pot(x: int, exponent: int) -> int:
@@ -76,7 +69,7 @@ def multiply_by_quantized_multiplier(x: int, multiplier: int, shift: int) -> int
         UndefinedError: x * 2^shift does not fit int32; the reference kernel leaves that undefined.
     """
     _check_count("shift", shift, -31, 30)
-    shifted = check(x << max(shift, 0), DType.INT32)
+    shifted = arithmetic.check(x << max(shift, 0), DType.INT32)
     high = saturating_rounding_doubling_high_mul(shifted, multiplier)
     return rounding_divide_by_pot(high, max(-shift, 0))
 
@@ -92,8 +85,8 @@ def multiply_by_reduced_multiplier(x: int, multiplier: int, shift: int) -> int:
     _check_count("multiplier", multiplier, 0, REDUCED_LIMIT)
     _check_count("shift", shift, _REDUCED_SHIFT.low, _REDUCED_SHIFT.high)
     right = 15 - shift
-    product = check(x * multiplier + (1 << (right - 1)), DType.INT64)
-    return check(product >> right, DType.INT32)
+    product = arithmetic.check(x * multiplier + (1 << (right - 1)), DType.INT64)
+    return arithmetic.check(product >> right, DType.INT32)
 
 
 def saturating_shift_left(x: int, count: int) -> int:
@@ -119,7 +112,7 @@ def _wrapping(function: Callable[[int, int], int]) -> Callable[[int, int], int]:
 
 def _check_count(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise UndefinedError(f"{name} {value} is outside [{low}, {high}]")
+        raise arithmetic.UndefinedError(f"{name} {value} is outside [{low}, {high}]")
 
 
 # --- floating point -----------------------------------------------------------------------------
@@ -127,7 +120,7 @@ def _check_count(name: str, value: int, low: int, high: int) -> None:
 
 def _float_function(function: Callable[[float], float]) -> Callable[[float], float]:
     def rounded(x: float) -> float:
-        return round_float(function(x), DType.FLOAT32)
+        return arithmetic.round_float(function(x), DType.FLOAT32)
 
     return rounded
 
@@ -196,13 +189,15 @@ def _of_two(function: np.ufunc) -> Callable[[float, float], float]:
 
     def rounded(x: float, y: float) -> float:
         with np.errstate(all="ignore"):
-            return round_float(float(function(np.float64(x), np.float64(y))), DType.FLOAT32)
+            return arithmetic.round_float(
+                float(function(np.float64(x), np.float64(y))), DType.FLOAT32
+            )
 
     return rounded
 
 
 def _floor_divide(x: float, y: float) -> float:
-    return round_float(_floor(divide(x, y, DType.FLOAT64)), DType.FLOAT32)
+    return arithmetic.round_float(_floor(arithmetic.divide(x, y, DType.FLOAT64)), DType.FLOAT32)
 
 
 def _fused_multiply_add(a: float, b: float, c: float) -> float:
@@ -219,7 +214,7 @@ def _fused_multiply_add(a: float, b: float, c: float) -> float:
     is_even = np.float64(total).view(np.int64) % 2 == 0
     if (error < 0.0 or error > 0.0) and is_even:  # neither of NaN nor of infinities
         total = math.nextafter(total, math.copysign(math.inf, error))
-    return round_float(total, DType.FLOAT32)
+    return arithmetic.round_float(total, DType.FLOAT32)
 
 
 # --- intervals ----------------------------------------------------------------------------------

@@ -9,33 +9,18 @@ from typing import TypeAlias, TypeVar
 
 from microtir.dtype import DType
 from microtir.errors import TirError
+from microtir.tir import ir
 from microtir.tir.arithmetic import round_float
 from microtir.tir.intrinsics import SIGNATURES
-from microtir.tir.ir import (
-    Binary,
-    Buffer,
-    Call,
-    Cast,
-    Expr,
-    FloatImm,
-    IntImm,
-    Intrinsic,
-    Load,
-    PrimFunc,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from microtir.tir.lexer import SourceLine, Token, TokenKind
 from microtir.tir.printer import FUNCTION_OPS, KEYWORDS, LEVELS
 
-Symbols: TypeAlias = "ChainMap[str, Var | Buffer | PrimFunc]"
+Symbols: TypeAlias = "ChainMap[str, ir.Var | ir.Buffer | ir.PrimFunc]"
 MemberT = TypeVar("MemberT", bound=Enum)
 
 _INFIX = {op.value: op for op in LEVELS}
 _FUNCTIONS = {op.value: op for op in FUNCTION_OPS}
-_INTRINSICS = {i.value: i for i in Intrinsic}
+_INTRINSICS = {i.value: i for i in ir.Intrinsic}
 _DTYPES = {d.value: d for d in DType}
 _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 
@@ -135,25 +120,25 @@ class Cursor:
 
     # --- names ---
 
-    def variable(self) -> Var:
+    def variable(self) -> ir.Var:
         symbol = self._symbol()
-        if not isinstance(symbol, Var):
+        if not isinstance(symbol, ir.Var):
             raise self.error(f"'{symbol.name}' is not a variable")
         return symbol
 
-    def buffer(self) -> Buffer:
+    def buffer(self) -> ir.Buffer:
         symbol = self._symbol()
-        if not isinstance(symbol, Buffer):
+        if not isinstance(symbol, ir.Buffer):
             raise self.error(f"'{symbol.name}' is not a buffer")
         return symbol
 
-    def kernel(self) -> PrimFunc:
+    def kernel(self) -> ir.PrimFunc:
         symbol = self._symbol()
-        if not isinstance(symbol, PrimFunc):
+        if not isinstance(symbol, ir.PrimFunc):
             raise self.error(f"'{symbol.name}' is not a kernel")
         return symbol
 
-    def _symbol(self) -> Var | Buffer | PrimFunc:
+    def _symbol(self) -> ir.Var | ir.Buffer | ir.PrimFunc:
         name = self.name()
         if name not in self.symbols:
             raise self.error(f"'{name}' is not defined")
@@ -161,16 +146,16 @@ class Cursor:
 
     # --- expressions ---
 
-    def exprs(self, close: str) -> tuple[Expr, ...]:
+    def exprs(self, close: str) -> tuple[ir.Expr, ...]:
         """Return expressions separated by commas up to the closing bracket, which is consumed."""
-        items: list[Expr] = []
+        items: list[ir.Expr] = []
         while not self.accept(close):
             if items:
                 self.expect(",")
             items.append(self.expr())
         return tuple(items)
 
-    def expr(self, level: int = 0) -> Expr:
+    def expr(self, level: int = 0) -> ir.Expr:
         left = self.unary()
         while True:
             op = _INFIX.get(self.peek().text)
@@ -179,27 +164,27 @@ class Cursor:
             if LEVELS[op] < level:
                 return left
             self.next()
-            left = Binary(op, left, self.expr(LEVELS[op] + 1))
+            left = ir.Binary(op, left, self.expr(LEVELS[op] + 1))
 
-    def unary(self) -> Expr:
+    def unary(self) -> ir.Expr:
         if self.accept("not"):
-            return Unary(UnaryOp.NOT, self.unary())
+            return ir.Unary(ir.UnaryOp.NOT, self.unary())
         if self.accept("-"):
             token = self.peek()
             if token.kind is TokenKind.NUMBER or token.text in _NUMBERS:
                 return self.number(-1)
-            return Unary(UnaryOp.NEG, self.unary())
+            return ir.Unary(ir.UnaryOp.NEG, self.unary())
         return self.primary()
 
-    def number(self, sign: int) -> Expr:
+    def number(self, sign: int) -> ir.Expr:
         token = self.next()
         if token.text in _NUMBERS:
-            return FloatImm(sign * _NUMBERS[token.text])
+            return ir.FloatImm(sign * _NUMBERS[token.text])
         if token.text.isdecimal():
-            return IntImm(sign * int(token.text))
-        return FloatImm(round_float(sign * float(token.text), DType.FLOAT32))
+            return ir.IntImm(sign * int(token.text))
+        return ir.FloatImm(round_float(sign * float(token.text), DType.FLOAT32))
 
-    def primary(self) -> Expr:
+    def primary(self) -> ir.Expr:
         token = self.peek()
         if token.kind is TokenKind.NUMBER:
             return self.number(1)
@@ -212,19 +197,19 @@ class Cursor:
                 return self.number(1)
             if token.text in ("true", "false"):
                 self.next()
-                return IntImm(int(token.text == "true"), DType.BOOL)
+                return ir.IntImm(int(token.text == "true"), DType.BOOL)
             known = self.application()
             if known is not None:
                 return known
         symbol = self._symbol()
-        if isinstance(symbol, Var):
+        if isinstance(symbol, ir.Var):
             return symbol
-        if isinstance(symbol, Buffer):
+        if isinstance(symbol, ir.Buffer):
             self.expect("[")
-            return Load(symbol, self.exprs("]"))
+            return ir.Load(symbol, self.exprs("]"))
         raise self.error(f"'{symbol.name}' is a kernel, not a value")
 
-    def application(self) -> Expr | None:
+    def application(self) -> ir.Expr | None:
         """Return a literal with a type, cast, select, function operator or intrinsic; else None."""
         name = self.peek().text
         if not self.is_followed_by("("):
@@ -238,22 +223,22 @@ class Cursor:
             dtype = self.dtype()
             self.expect(",")
             (value,) = self.arguments(name, 1)
-            return Cast(dtype, value)
+            return ir.Cast(dtype, value)
         if name == "select":
-            return Select(*self.arguments(name, 3))
+            return ir.Select(*self.arguments(name, 3))
         if name in _FUNCTIONS:
-            return Binary(_FUNCTIONS[name], *self.arguments(name, 2))
+            return ir.Binary(_FUNCTIONS[name], *self.arguments(name, 2))
         signature = SIGNATURES[_INTRINSICS[name]]
         args = self.arguments(name, len(signature.parameters))
-        return Call(_INTRINSICS[name], args, signature.result)
+        return ir.Call(_INTRINSICS[name], args, signature.result)
 
-    def arguments(self, name: str, count: int) -> tuple[Expr, ...]:
+    def arguments(self, name: str, count: int) -> tuple[ir.Expr, ...]:
         args = self.exprs(")")
         if len(args) != count:
             raise self.error(f"'{name}' takes {count} expressions, not {len(args)}")
         return args
 
-    def typed_literal(self) -> Expr:
+    def typed_literal(self) -> ir.Expr:
         dtype = self.dtype()
         self.expect("(")
         sign = -1 if self.accept("-") else 1
@@ -261,7 +246,7 @@ class Cursor:
         self.expect(")")
         try:
             if dtype.is_float:
-                return FloatImm(sign * float(token.text), dtype)
-            return IntImm(sign * int(token.text), dtype)
+                return ir.FloatImm(sign * float(token.text), dtype)
+            return ir.IntImm(sign * int(token.text), dtype)
         except ValueError:
             raise self.error(f"{token} is no number") from None

@@ -15,36 +15,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 
-from microtir.codegen.printer.c_types import (
-    C_TYPES,
-    float_literal,
-    integer_literal,
-    is_promoted,
-    needs_math_header,
-    wide_literal,
-)
+from microtir.codegen.printer import c_types
 from microtir.codegen.printer.helpers import MATH_FUNCTIONS, MATH_HELPERS, typed_name
 from microtir.codegen.printer.names import ScopedNames
 from microtir.dtype import DType
-from microtir.tir import build
+from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.ir import (
-    Binary,
-    BinaryOp,
-    Buffer,
-    Call,
-    Cast,
-    Expr,
-    FloatImm,
-    IntImm,
-    Intrinsic,
-    Load,
-    Scope,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 
 
 class Precedence(IntEnum):
@@ -78,25 +54,25 @@ class CText:
         return self.text if self.precedence >= least else f"({self.text})"
 
 
-_ARITHMETIC: Mapping[BinaryOp, tuple[str, Precedence]] = MappingProxyType({
-    BinaryOp.ADD: ("+", Precedence.ADDITIVE),
-    BinaryOp.SUB: ("-", Precedence.ADDITIVE),
-    BinaryOp.MUL: ("*", Precedence.MULTIPLICATIVE),
-    BinaryOp.DIV: ("/", Precedence.MULTIPLICATIVE),
-    BinaryOp.TRUNCDIV: ("/", Precedence.MULTIPLICATIVE),
+_ARITHMETIC: Mapping[ir.BinaryOp, tuple[str, Precedence]] = MappingProxyType({
+    ir.BinaryOp.ADD: ("+", Precedence.ADDITIVE),
+    ir.BinaryOp.SUB: ("-", Precedence.ADDITIVE),
+    ir.BinaryOp.MUL: ("*", Precedence.MULTIPLICATIVE),
+    ir.BinaryOp.DIV: ("/", Precedence.MULTIPLICATIVE),
+    ir.BinaryOp.TRUNCDIV: ("/", Precedence.MULTIPLICATIVE),
 })  # fmt: skip
-_BITWISE: Mapping[BinaryOp, tuple[str, Precedence]] = MappingProxyType({
-    BinaryOp.BIT_AND: ("&", Precedence.BIT_AND),
-    BinaryOp.BIT_OR: ("|", Precedence.BIT_OR),
-    BinaryOp.BIT_XOR: ("^", Precedence.BIT_XOR),
+_BITWISE: Mapping[ir.BinaryOp, tuple[str, Precedence]] = MappingProxyType({
+    ir.BinaryOp.BIT_AND: ("&", Precedence.BIT_AND),
+    ir.BinaryOp.BIT_OR: ("|", Precedence.BIT_OR),
+    ir.BinaryOp.BIT_XOR: ("^", Precedence.BIT_XOR),
 })  # fmt: skip
-_COMPARISONS: Mapping[BinaryOp, Precedence] = MappingProxyType({
-    BinaryOp.EQ: Precedence.EQUALITY,
-    BinaryOp.NE: Precedence.EQUALITY,
-    BinaryOp.LT: Precedence.RELATIONAL,
-    BinaryOp.LE: Precedence.RELATIONAL,
-    BinaryOp.GT: Precedence.RELATIONAL,
-    BinaryOp.GE: Precedence.RELATIONAL,
+_COMPARISONS: Mapping[ir.BinaryOp, Precedence] = MappingProxyType({
+    ir.BinaryOp.EQ: Precedence.EQUALITY,
+    ir.BinaryOp.NE: Precedence.EQUALITY,
+    ir.BinaryOp.LT: Precedence.RELATIONAL,
+    ir.BinaryOp.LE: Precedence.RELATIONAL,
+    ir.BinaryOp.GT: Precedence.RELATIONAL,
+    ir.BinaryOp.GE: Precedence.RELATIONAL,
 })  # fmt: skip
 
 
@@ -112,7 +88,7 @@ class Requirements:
     @property
     def fuses_floats(self) -> bool:
         """Return whether a product and its sum are rounded once anywhere."""
-        return Intrinsic.FUSED_MULTIPLY_ADD.value in self.helpers
+        return ir.Intrinsic.FUSED_MULTIPLY_ADD.value in self.helpers
 
 
 # Above it the dividend is no index, of which little more is known than its type.
@@ -141,77 +117,81 @@ class ExpressionPrinter:
         self._bounds = bounds
         self._readers = readers
 
-    def value(self, e: Expr) -> str:
+    def value(self, e: ir.Expr) -> str:
         """Return text for a place of exactly the expression's type: a store, a Let, an argument."""
         printed = self.expr(e)
-        if isinstance(e, IntImm) or not is_promoted(e.dtype) or printed.c_type is e.dtype:
+        if (
+            isinstance(e, ir.IntImm)
+            or not c_types.is_promoted(e.dtype)
+            or printed.c_type is e.dtype
+        ):
             return printed.text
         return _cast(printed, e.dtype).text
 
-    def condition(self, e: Expr) -> str:
+    def condition(self, e: ir.Expr) -> str:
         """Return the text of a BOOL expression inside the parentheses of an `if`."""
         return self.expr(e).text
 
-    def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
+    def element(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> str:
         """Return the text of an element, as a value or as the target of an assignment."""
         name = self.names.of(buffer)
-        if buffer.scope is Scope.LOCAL and not buffer.shape:
+        if buffer.scope is ir.Scope.LOCAL and not buffer.shape:
             return name
         index = self.expr(build.linear_index(buffer, indices)).text
-        if buffer.scope is Scope.CONSTANT and buffer.dtype in self._readers:
+        if buffer.scope is ir.Scope.CONSTANT and buffer.dtype in self._readers:
             return f"{self._readers[buffer.dtype]}({name}, {index})"
         return f"{name}[{index}]"
 
-    def expr(self, e: Expr) -> CText:
+    def expr(self, e: ir.Expr) -> CText:
         self.requirements.double |= e.dtype is DType.FLOAT64
         match e:
-            case Var():
+            case ir.Var():
                 return CText(self.names.of(e), c_type=e.dtype)
-            case IntImm(value, dtype):
-                text = integer_literal(value, dtype)
+            case ir.IntImm(value, dtype):
+                text = c_types.integer_literal(value, dtype)
                 return CText(text, Precedence.UNARY if text[0] == "-" else Precedence.PRIMARY)
-            case FloatImm(value, dtype):
-                self.requirements.math |= needs_math_header(value)
-                text = float_literal(value, dtype)
+            case ir.FloatImm(value, dtype):
+                self.requirements.math |= c_types.needs_math_header(value)
+                text = c_types.float_literal(value, dtype)
                 level = Precedence.UNARY if text[0] == "-" else Precedence.PRIMARY
                 return CText(text, level, dtype)
-            case Load(buffer, indices) if e.dtype is DType.BOOL and buffer.data is None:
+            case ir.Load(buffer, indices) if e.dtype is DType.BOOL and buffer.data is None:
                 # A caller may leave any byte where a bool is expected.
                 return CText(f"{self.element(buffer, indices)} != 0", Precedence.EQUALITY)
-            case Load(buffer, indices):
+            case ir.Load(buffer, indices):
                 return CText(self.element(buffer, indices), c_type=e.dtype)
-            case Cast(dtype, value):
+            case ir.Cast(dtype, value):
                 printed = self.expr(value)
                 return printed if printed.c_type is dtype else _cast(printed, dtype)
-            case Unary(op, a):
+            case ir.Unary(op, a):
                 return self._unary(op, self.expr(a), a.dtype)
-            case Select():
+            case ir.Select():
                 return self._select(e)
-            case Call():
+            case ir.Call():
                 self.requirements.floats |= e.dtype.is_float
                 return self._call(e)
-            case Binary():
+            case ir.Binary():
                 self.requirements.floats |= e.dtype.is_float
                 return self._binary(e)
 
-    def _unary(self, op: UnaryOp, a: CText, dtype: DType) -> CText:
-        if op is UnaryOp.NOT:
+    def _unary(self, op: ir.UnaryOp, a: CText, dtype: DType) -> CText:
+        if op is ir.UnaryOp.NOT:
             return CText(f"!{a.within(Precedence.UNARY)}", Precedence.UNARY)
         operand = _widened(a, dtype).within(Precedence.UNARY)
         if operand.startswith("-"):
             operand = f"({operand})"
         return CText(f"-{operand}", Precedence.UNARY, _computed(dtype))
 
-    def _select(self, e: Select) -> CText:
+    def _select(self, e: ir.Select) -> CText:
         condition = self.expr(e.condition).within(Precedence.OR)
         then, otherwise = self.expr(e.then), self.expr(e.otherwise)
         # C converts both to their common type: that of TIR unless both are literals.
         types = {then.c_type, otherwise.c_type} - {None}
-        c_type = e.dtype if types and not is_promoted(e.dtype) else None
+        c_type = e.dtype if types and not c_types.is_promoted(e.dtype) else None
         text = f"{condition} ? {then.within(Precedence.OR)} : {otherwise.within(Precedence.OR)}"
         return CText(text, Precedence.CONDITIONAL, c_type)
 
-    def _call(self, e: Call) -> CText:
+    def _call(self, e: ir.Call) -> CText:
         name = MATH_FUNCTIONS.get(e.intrinsic)
         if name is not None:
             self.requirements.math = True
@@ -225,28 +205,28 @@ class ExpressionPrinter:
         self.requirements.helpers.add(name)
         return name
 
-    def _typed_call(self, operation: str, e: Binary) -> CText:
+    def _typed_call(self, operation: str, e: ir.Binary) -> CText:
         name = self._helper(typed_name(operation, e.a.dtype))
         text = f"{name}({self.expr(e.a).text}, {self.expr(e.b).text})"
         return CText(text, c_type=_computed(e.a.dtype))
 
-    def _binary(self, e: Binary) -> CText:
+    def _binary(self, e: ir.Binary) -> CText:
         match e.op:
-            case BinaryOp.MIN:
+            case ir.BinaryOp.MIN:
                 return self._typed_call("min", e)
-            case BinaryOp.MAX:
+            case ir.BinaryOp.MAX:
                 return self._typed_call("max", e)
-            case BinaryOp.FLOORDIV:
+            case ir.BinaryOp.FLOORDIV:
                 return self._floor(e, "/", "floor_div")
-            case BinaryOp.FLOORMOD:
+            case ir.BinaryOp.FLOORMOD:
                 return self._floor(e, "%", "floor_mod")
-            case BinaryOp.SHIFT_LEFT:
+            case ir.BinaryOp.SHIFT_LEFT:
                 return self._shift_left(e)
-            case BinaryOp.SHIFT_RIGHT if e.a.dtype.is_signed:
+            case ir.BinaryOp.SHIFT_RIGHT if e.a.dtype.is_signed:
                 return self._typed_call("shift_right", e)
-            case BinaryOp.SHIFT_RIGHT:
+            case ir.BinaryOp.SHIFT_RIGHT:
                 return self._unsigned_shift(">>", e)
-            case BinaryOp.AND | BinaryOp.OR:
+            case ir.BinaryOp.AND | ir.BinaryOp.OR:
                 return self._logical(e)
             case _ if e.op.is_comparison:
                 return self._comparison(e)
@@ -255,15 +235,15 @@ class ExpressionPrinter:
             case _:
                 return self._arithmetic(e)
 
-    def _arithmetic(self, e: Binary) -> CText:
+    def _arithmetic(self, e: ir.Binary) -> CText:
         symbol, level = _ARITHMETIC[e.op]
         right = e.b
         negated = _negated_literal(right)
-        if negated is not None and e.op in (BinaryOp.ADD, BinaryOp.SUB):
-            symbol, right = ("-" if e.op is BinaryOp.ADD else "+"), negated
+        if negated is not None and e.op in (ir.BinaryOp.ADD, ir.BinaryOp.SUB):
+            symbol, right = ("-" if e.op is ir.BinaryOp.ADD else "+"), negated
         return self._infix(symbol, level, e.a, right)
 
-    def _infix(self, symbol: str, level: Precedence, left: Expr, right: Expr) -> CText:
+    def _infix(self, symbol: str, level: Precedence, left: ir.Expr, right: ir.Expr) -> CText:
         a, b = self.expr(left), self.expr(right)
         if b.c_type is None:
             # One operand of the type is enough: C converts the other.
@@ -271,41 +251,41 @@ class ExpressionPrinter:
         text = f"{a.within(level)} {symbol} {b.within(Precedence(level + 1))}"
         return CText(text, level, _computed(left.dtype))
 
-    def _floor(self, e: Binary, symbol: str, operation: str) -> CText:
-        dividend = self._raised(e) if e.op is BinaryOp.FLOORMOD else e.a
+    def _floor(self, e: ir.Binary, symbol: str, operation: str) -> CText:
+        dividend = self._raised(e) if e.op is ir.BinaryOp.FLOORMOD else e.a
         if self._bounds.of(dividend).low >= 0 and self._bounds.of(e.b).low >= 0:
             return self._infix(symbol, Precedence.MULTIPLICATIVE, dividend, e.b)
         return self._typed_call(operation, e)
 
-    def _raised(self, e: Binary) -> Expr:
+    def _raised(self, e: ir.Binary) -> ir.Expr:
         """Return the dividend, with multiples of the divisor added if that makes it positive.
 
         C's own remainder is right then, and has no branch, so that compilers take it out of loops.
         """
         bounds = self._bounds.of(e.a)
-        if not isinstance(e.b, IntImm) or e.b.value <= 0 or bounds.low >= 0:
+        if not isinstance(e.b, ir.IntImm) or e.b.value <= 0 or bounds.low >= 0:
             return e.a
         more = -(bounds.low // e.b.value) * e.b.value
         fits = more <= _MOST_RAISED and bounds.high <= e.a.dtype.max - more
-        return build.add(e.a, IntImm(more, e.a.dtype)) if fits else e.a
+        return build.add(e.a, ir.IntImm(more, e.a.dtype)) if fits else e.a
 
-    def _shift_left(self, e: Binary) -> CText:
+    def _shift_left(self, e: ir.Binary) -> CText:
         if not e.a.dtype.is_signed:
             return self._unsigned_shift("<<", e)
-        if isinstance(e.b, IntImm) and 0 <= e.b.value < e.a.dtype.bits - 1:
-            factor = IntImm(1 << e.b.value, e.a.dtype)
+        if isinstance(e.b, ir.IntImm) and 0 <= e.b.value < e.a.dtype.bits - 1:
+            factor = ir.IntImm(1 << e.b.value, e.a.dtype)
             return self._infix("*", Precedence.MULTIPLICATIVE, e.a, factor)
         return self._typed_call("shift_left", e)
 
-    def _unsigned_shift(self, symbol: str, e: Binary) -> CText:
+    def _unsigned_shift(self, symbol: str, e: ir.Binary) -> CText:
         # The type of a shift is that of its left operand alone.
         a = _widened(self.expr(e.a), e.a.dtype, e.a)
         count = self.expr(e.b)
         text = f"{a.within(Precedence.UNARY)} {symbol} {count.within(Precedence.UNARY)}"
         return CText(text, Precedence.SHIFT, _computed(e.a.dtype))
 
-    def _logical(self, e: Binary) -> CText:
-        symbol, level = ("&&", Precedence.AND) if e.op is BinaryOp.AND else ("||", Precedence.OR)
+    def _logical(self, e: ir.Binary) -> CText:
+        symbol, level = ("&&", Precedence.AND) if e.op is ir.BinaryOp.AND else ("||", Precedence.OR)
         # Compilers warn about `a && b || c`, and readers hesitate.
         operands = [
             printed.text
@@ -315,46 +295,46 @@ class ExpressionPrinter:
         ]
         return CText(f" {symbol} ".join(operands), level)
 
-    def _comparison(self, e: Binary) -> CText:
+    def _comparison(self, e: ir.Binary) -> CText:
         a, b = self.expr(e.a), self.expr(e.b)
         least = Precedence.SHIFT  # `a < b == c` warns
         text = f"{a.within(least)} {e.op.value} {b.within(least)}"
         return CText(text, _COMPARISONS[e.op])
 
-    def _bitwise(self, e: Binary) -> CText:
+    def _bitwise(self, e: ir.Binary) -> CText:
         symbol, level = _BITWISE[e.op]
         a, b = self.expr(e.a), self.expr(e.b)
         left = a.text if a.precedence == level else a.within(Precedence.UNARY)
         text = f"{left} {symbol} {b.within(Precedence.UNARY)}"
         c_type = e.dtype if {a.c_type, b.c_type} - {None} else None
-        return CText(text, level, None if is_promoted(e.dtype) else c_type)
+        return CText(text, level, None if c_types.is_promoted(e.dtype) else c_type)
 
 
 def _computed(dtype: DType) -> DType | None:
     """Return the C type of an operation on operands of `dtype`."""
-    return None if is_promoted(dtype) else dtype
+    return None if c_types.is_promoted(dtype) else dtype
 
 
 def _cast(value: CText, dtype: DType) -> CText:
-    text = f"({C_TYPES[dtype]}){value.within(Precedence.UNARY)}"
+    text = f"({c_types.C_TYPES[dtype]}){value.within(Precedence.UNARY)}"
     return CText(text, Precedence.UNARY, dtype)
 
 
-def _widened(value: CText, dtype: DType, e: Expr | None = None) -> CText:
+def _widened(value: CText, dtype: DType, e: ir.Expr | None = None) -> CText:
     """Return `value` with the C type in which the operation must be done."""
-    if is_promoted(dtype) or value.c_type is dtype:
+    if c_types.is_promoted(dtype) or value.c_type is dtype:
         return value
-    if isinstance(e, IntImm) and e.value >= 0:
-        return CText(wide_literal(e.value, dtype), c_type=dtype)
+    if isinstance(e, ir.IntImm) and e.value >= 0:
+        return CText(c_types.wide_literal(e.value, dtype), c_type=dtype)
     return _cast(value, dtype)
 
 
-def _negated_literal(e: Expr) -> Expr | None:
+def _negated_literal(e: ir.Expr) -> ir.Expr | None:
     """Return the positive literal of a negative one; None for everything else."""
     match e:
-        case IntImm(value, dtype) if dtype.min < value < 0:
-            return IntImm(-value, dtype)
-        case FloatImm(value, dtype) if value < 0.0:
-            return FloatImm(-value, dtype)
+        case ir.IntImm(value, dtype) if dtype.min < value < 0:
+            return ir.IntImm(-value, dtype)
+        case ir.FloatImm(value, dtype) if value < 0.0:
+            return ir.FloatImm(-value, dtype)
         case _:
             return None

@@ -14,41 +14,15 @@ from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import EXTERN_STATUS, CProgram
 from microtir.dtype import DType
 from microtir.errors import UsageError
-from microtir.tir import build
+from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Expr,
-    ExternCall,
-    ExternFunction,
-    FloatImm,
-    For,
-    If,
-    IntImm,
-    Invoke,
-    KernelCall,
-    Let,
-    Load,
-    Param,
-    PrimFunc,
-    Scope,
-    Seq,
-    Stmt,
-    Store,
-    Var,
-)
 from microtir.tir.visitor import buffers_read, walk
 
-_COMPOUND: Mapping[BinaryOp, str] = MappingProxyType({
-    BinaryOp.ADD: "+=",
-    BinaryOp.SUB: "-=",
-    BinaryOp.MUL: "*=",
+_COMPOUND: Mapping[ir.BinaryOp, str] = MappingProxyType({
+    ir.BinaryOp.ADD: "+=",
+    ir.BinaryOp.SUB: "-=",
+    ir.BinaryOp.MUL: "*=",
 })  # fmt: skip
 
 
@@ -63,7 +37,11 @@ class StatementPrinter:
     """
 
     def __init__(
-        self, program: CProgram, function: PrimFunc, names: ScopedNames, requirements: Requirements
+        self,
+        program: CProgram,
+        function: ir.PrimFunc,
+        names: ScopedNames,
+        requirements: Requirements,
     ) -> None:
         self.program = program
         self.names = names
@@ -74,38 +52,38 @@ class StatementPrinter:
         )
         names.see(program.array_names)
 
-    def lines(self, s: Stmt) -> list[str]:
+    def lines(self, s: ir.Stmt) -> list[str]:
         match s:
-            case Store():
+            case ir.Store():
                 return [self._store(s)]
-            case Seq(statements):
+            case ir.Seq(statements):
                 return [line for inner in statements for line in self.lines(inner)]
-            case For():
+            case ir.For():
                 return self._for(s)
-            case If():
+            case ir.If():
                 return self._if(s)
-            case Let():
+            case ir.Let():
                 return self._let(s)
-            case Allocate(buffer, body):
+            case ir.Allocate(buffer, body):
                 return self._allocate(buffer, body)
-            case Invoke(function, args):
+            case ir.Invoke(function, args):
                 callee = self.program.callee(function)
                 call = self._call(callee, args)
                 if self.program.takes_devices(callee):
                     return self._passed_on(call)
                 return self._checked(call, callee in self.program.fallible)
-            case KernelCall(meaning, args):
+            case ir.KernelCall(meaning, args):
                 return [f"{self._call(meaning, args)};"]
-            case ExternCall(extern, args):
+            case ir.ExternCall(extern, args):
                 call = self._extern_call(extern, args)
                 if extern.device is not None:
                     return self._passed_on(call)
                 return self._checked(call, extern.returns_status)
 
-    def _store(self, s: Store) -> str:
+    def _store(self, s: ir.Store) -> str:
         target = self.expressions.element(s.buffer, s.indices)
         match s.value:
-            case Binary(op, Load(buffer, indices), b) if (
+            case ir.Binary(op, ir.Load(buffer, indices), b) if (
                 op in _COMPOUND
                 and buffer is s.buffer
                 and indices == s.indices
@@ -115,16 +93,16 @@ class StatementPrinter:
             case _:
                 return f"{target} = {self.expressions.value(s.value)};"
 
-    def _update(self, target: str, op: BinaryOp, b: Expr) -> str:
+    def _update(self, target: str, op: ir.BinaryOp, b: ir.Expr) -> str:
         match b:
-            case IntImm(value, dtype) if dtype.min < value < 0 and op is BinaryOp.ADD:
-                return f"{target} -= {self.expressions.value(IntImm(-value, dtype))};"
-            case FloatImm(value, dtype) if value < 0.0 and op is BinaryOp.ADD:
-                return f"{target} -= {self.expressions.value(FloatImm(-value, dtype))};"
+            case ir.IntImm(value, dtype) if dtype.min < value < 0 and op is ir.BinaryOp.ADD:
+                return f"{target} -= {self.expressions.value(ir.IntImm(-value, dtype))};"
+            case ir.FloatImm(value, dtype) if value < 0.0 and op is ir.BinaryOp.ADD:
+                return f"{target} -= {self.expressions.value(ir.FloatImm(-value, dtype))};"
             case _:
                 return f"{target} {_COMPOUND[op]} {self.expressions.value(b)};"
 
-    def _for(self, s: For) -> list[str]:
+    def _for(self, s: ir.For) -> list[str]:
         start = self.expressions.value(s.start)
         stop = self.expressions.expr(s.stop).text
         before: list[str] = []
@@ -144,7 +122,7 @@ class StatementPrinter:
         head = f"for ({c_type} {name} = {start}; {name} < {stop}; {name}++) {{"
         return [*before, head, *indent(body), "}"]
 
-    def _if(self, s: If) -> list[str]:
+    def _if(self, s: ir.If) -> list[str]:
         head = f"if ({self.expressions.condition(s.condition)}) {{"
         with self.names.block():
             then = self.lines(s.then)
@@ -152,11 +130,11 @@ class StatementPrinter:
             otherwise = [] if s.otherwise is None else self.lines(s.otherwise)
         if not otherwise:
             return [head, *indent(then), "}"]
-        if isinstance(s.otherwise, If):
+        if isinstance(s.otherwise, ir.If):
             return [head, *indent(then), f"}} else {otherwise[0]}", *otherwise[1:]]
         return [head, *indent(then), "} else {", *indent(otherwise), "}"]
 
-    def _let(self, s: Let) -> list[str]:
+    def _let(self, s: ir.Let) -> list[str]:
         value = self.expressions.value(s.value)
         name = self.names.define(s.var)
         if not s.value.dtype.is_float:
@@ -165,7 +143,7 @@ class StatementPrinter:
         unused = [] if self.names.is_used(s.var) else [f"(void){name};"]
         return [f"const {C_TYPES[s.var.dtype]} {name} = {value};", *unused, *body]
 
-    def _allocate(self, buffer: Buffer, body: Stmt) -> list[str]:
+    def _allocate(self, buffer: ir.Buffer, body: ir.Stmt) -> list[str]:
         c_type = C_TYPES[buffer.dtype]
         name = self.names.define(buffer)
         # A variable that is only ever stored to warns.
@@ -173,12 +151,16 @@ class StatementPrinter:
         if buffer.shape:
             return [self._array(buffer, f"{c_type} {name}"), *unused, *self.lines(body)]
         first, rest = _split_first(body)
-        if isinstance(first, Store) and first.buffer is buffer and not _reads(first.value, buffer):
+        if (
+            isinstance(first, ir.Store)
+            and first.buffer is buffer
+            and not _reads(first.value, buffer)
+        ):
             value = self.expressions.value(first.value)
             return [f"{c_type} {name} = {value};", *unused, *self.lines(rest)]
         return [f"{c_type} {name};", *unused, *self.lines(body)]
 
-    def _array(self, buffer: Buffer, declaration: str) -> str:
+    def _array(self, buffer: ir.Buffer, declaration: str) -> str:
         extents = [extent for extent in buffer.shape if isinstance(extent, int)]
         assert len(extents) == len(buffer.shape), f"{buffer.name}: a local array has a fixed size"
         aligned = ""
@@ -186,7 +168,9 @@ class StatementPrinter:
             aligned = f"{self.program.macro}_ALIGNED({buffer.alignment}) "
         return f"{aligned}{declaration}[{math.prod(extents)}];"
 
-    def _call(self, callee: PrimFunc, args: Sequence[BufferView | BufferArgument | Expr]) -> str:
+    def _call(
+        self, callee: ir.PrimFunc, args: Sequence[ir.BufferView | ir.BufferArgument | ir.Expr]
+    ) -> str:
         written = self.program.written[callee]
         texts = [
             self.argument(argument, parameter in written)
@@ -198,7 +182,9 @@ class StatementPrinter:
             texts.append("devices")
         return f"{self.program.names[callee]}({', '.join(texts)})"
 
-    def _extern_call(self, extern: ExternFunction, args: Sequence[BufferArgument | Expr]) -> str:
+    def _extern_call(
+        self, extern: ir.ExternFunction, args: Sequence[ir.BufferArgument | ir.Expr]
+    ) -> str:
         texts = [
             self.argument(argument, parameter in extern.writes)
             for parameter, argument in zip(extern.params, args, strict=True)
@@ -225,28 +211,30 @@ class StatementPrinter:
         failure = f"{self.program.macro}_{EXTERN_STATUS}"
         return [f"if ({call} != 0) {{", *indent([f"return {failure};"]), "}"]
 
-    def argument(self, argument: BufferView | BufferArgument | Expr, is_written: bool) -> str:
+    def argument(
+        self, argument: ir.BufferView | ir.BufferArgument | ir.Expr, is_written: bool
+    ) -> str:
         """Return text of an argument; a pointer is to const unless the callee writes through it.
 
         Raises:
             UsageError: a constant is passed by pointer on a target that cannot read through it.
         """
-        if isinstance(argument, BufferView | BufferArgument):
+        if isinstance(argument, ir.BufferView | ir.BufferArgument):
             self._check_pointer(argument.buffer)
         match argument:
-            case BufferView():
+            case ir.BufferView():
                 return self.view(argument, is_written)
-            case BufferArgument(buffer, indices):
-                if buffer.scope is Scope.LOCAL and not buffer.shape:
+            case ir.BufferArgument(buffer, indices):
+                if buffer.scope is ir.Scope.LOCAL and not buffer.shape:
                     return f"&{self.names.of(buffer)}"
-                if build.linear_index(buffer, indices) == IntImm(0):
+                if build.linear_index(buffer, indices) == ir.IntImm(0):
                     return self.names.of(buffer)
                 return f"&{self.expressions.element(buffer, indices)}"
             case _:
                 return self.expressions.value(argument)
 
-    def _check_pointer(self, buffer: Buffer) -> None:
-        if buffer.scope is Scope.CONSTANT and reads_from_flash(self.program):
+    def _check_pointer(self, buffer: ir.Buffer) -> None:
+        if buffer.scope is ir.Scope.CONSTANT and reads_from_flash(self.program):
             raise UsageError(
                 f"the constant '{buffer.name}' is passed by pointer, and an AVR's flash is not "
                 "read through pointers",
@@ -254,10 +242,10 @@ class StatementPrinter:
                 fix="load its elements where they are needed, or choose a target other than AVR",
             )
 
-    def view(self, view: BufferView, is_written: bool) -> str:
+    def view(self, view: ir.BufferView, is_written: bool) -> str:
         """Return the text of a pointer to part of a buffer, of the view's type."""
         name = self.names.of(view.buffer)
-        if view.buffer.scope is Scope.LOCAL and not view.buffer.shape:
+        if view.buffer.scope is ir.Scope.LOCAL and not view.buffer.shape:
             name = f"&{name}"
         if view.buffer.dtype is view.dtype:
             offset = view.byte_offset // view.dtype.bytes
@@ -279,35 +267,35 @@ def pointer_cast(name: str, from_: DType, to: DType, offset: int, is_const: bool
 
 
 def parameter_text(
-    parameter: Param, name: str, is_written: bool, *, is_restrict: bool = False
+    parameter: ir.Param, name: str, is_written: bool, *, is_restrict: bool = False
 ) -> str:
     """Return the declaration of a parameter of a function's body.
 
     `is_restrict`: nothing that is written through it is read through another parameter.
     """
-    if isinstance(parameter, Var):
+    if isinstance(parameter, ir.Var):
         return f"{C_TYPES[parameter.dtype]} {name}"
     const = "" if is_written else "const "
     restrict = "restrict " if is_written and is_restrict else ""
     return f"{const}{C_TYPES[parameter.dtype]} *{restrict}{name}"
 
 
-def _split_first(s: Stmt) -> tuple[Stmt, Stmt]:
+def _split_first(s: ir.Stmt) -> tuple[ir.Stmt, ir.Stmt]:
     """Return the first statement to run, and the rest."""
     match s:
-        case Seq((first, *others)):
+        case ir.Seq((first, *others)):
             inner, rest = _split_first(first)
-            return inner, Seq((rest, *others))
+            return inner, ir.Seq((rest, *others))
         case _:
-            return s, Seq(())
+            return s, ir.Seq(())
 
 
-def _reads(e: Expr, buffer: Buffer) -> bool:
-    return any(isinstance(node, Load) and node.buffer is buffer for node in walk(e))
+def _reads(e: ir.Expr, buffer: ir.Buffer) -> bool:
+    return any(isinstance(node, ir.Load) and node.buffer is buffer for node in walk(e))
 
 
-def _may_change(e: Expr) -> bool:
+def _may_change(e: ir.Expr) -> bool:
     """Return whether the value depends on memory that the loop's body might write."""
     return any(
-        isinstance(node, Load) and node.buffer.scope is not Scope.CONSTANT for node in walk(e)
+        isinstance(node, ir.Load) and node.buffer.scope is not ir.Scope.CONSTANT for node in walk(e)
     )

@@ -18,12 +18,7 @@ from microtir.external.interface import Match
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.operators.arithmetic.definition import Add, add_params
 from microtir.operators.common.linear import LinearParams, rescales_in_float
-from microtir.operators.convolution.definition import (
-    Conv2D,
-    DepthwiseConv2D,
-    conv_params,
-    groups_of,
-)
+from microtir.operators.convolution import definition
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.operators.pooling.definition import Pool2D, pool_params
 from microtir.operators.softmax.definition import Softmax, softmax_params
@@ -66,15 +61,15 @@ def _is_linear(match: Match) -> bool:
 
 def is_convolution(match: Match) -> bool:
     """Return whether all is int8, weights are constant and there are one image and one group."""
-    is_single = match.output.shape[0] == 1 and groups_of(match.first) == 1
+    is_single = match.output.shape[0] == 1 and definition.groups_of(match.first) == 1
     return _is_linear(match) and is_single
 
 
 def convolution(match: Match) -> LibraryCall:
     """Call `arm_convolve_wrapper_s8`."""
     node = match.first
-    assert isinstance(node.op, Conv2D)
-    params = conv_params(node.op, *_types(node))
+    assert isinstance(node.op, definition.Conv2D)
+    params = definition.conv_params(node.op, *_types(node))
     _, height, width, channels = node.inputs[1].shape
     patch = height * width * channels
     scratch = 4 * (-(-patch // 4) * 4)
@@ -103,8 +98,8 @@ def is_depthwise(match: Match) -> bool:
 def depthwise(match: Match) -> LibraryCall:
     """Call `arm_depthwise_conv_wrapper_s8`."""
     node = match.first
-    assert isinstance(node.op, DepthwiseConv2D)
-    params = conv_params(node.op, *_types(node))
+    assert isinstance(node.op, definition.DepthwiseConv2D)
+    params = definition.conv_params(node.op, *_types(node))
     _, height, width, channels = node.inputs[1].shape
     scratch = 2 * height * width * channels
     if match.target.has(Feature.MVE):
@@ -195,7 +190,9 @@ def _linear(node: Node, params: LinearParams) -> dict[str, object]:
     }
 
 
-def _windowed(node: Node, op: Conv2D | DepthwiseConv2D, params: LinearParams) -> dict[str, object]:
+def _windowed(
+    node: Node, op: definition.Conv2D | definition.DepthwiseConv2D, params: LinearParams
+) -> dict[str, object]:
     """Return a window's numbers as the structs order them: columns before rows."""
     return {
         **_linear(node, params),

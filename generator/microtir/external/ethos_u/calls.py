@@ -22,19 +22,8 @@ from microtir.operators.custom import custom_record
 from microtir.operators.custom.definition import Custom
 from microtir.operators.npu.definition import ALIGNMENT, EthosU
 from microtir.rewrite.reference import evaluate
+from microtir.tir import ir
 from microtir.tir.extern import CTemplate
-from microtir.tir.ir import (
-    Buffer,
-    BufferArgument,
-    Device,
-    ExternCall,
-    ExternFunction,
-    ExternSource,
-    IntImm,
-    PrimFunc,
-    Scope,
-    SourceKind,
-)
 
 _DEVICE = "ethos_u"
 _MOST_ADDRESSES = 8  # that the driver sets; Vela's commands use the first three
@@ -57,7 +46,7 @@ class _Driver:
     invoke: EthosUInvoke
     has_fast_scratch: bool
     pools: tuple[str, str]
-    device: Device | None
+    device: ir.Device | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,26 +122,26 @@ class _Layer:
     op: EthosU
     driver: _Driver
 
-    def function(self, name: str) -> PrimFunc:
+    def function(self, name: str) -> ir.PrimFunc:
         """Emit the function that main calls."""
         node, op = self.node, self.op
         given = op.inputs_from_cpu(node)
         passed = {t: f"x{n}" for n, t in enumerate(dict.fromkeys(given)) if not t.is_constant}
-        inputs = {t: Buffer(text, t.shape, t.dtype) for t, text in passed.items()}
-        outputs = [Buffer(f"y{n}", t.shape, t.dtype) for n, t in enumerate(node.outputs)]
-        memory = [Buffer("scratch", (op.scratch,), DType.UINT8, alignment=ALIGNMENT)]
+        inputs = {t: ir.Buffer(text, t.shape, t.dtype) for t, text in passed.items()}
+        outputs = [ir.Buffer(f"y{n}", t.shape, t.dtype) for n, t in enumerate(node.outputs)]
+        memory = [ir.Buffer("scratch", (op.scratch,), DType.UINT8, alignment=ALIGNMENT)]
         if op.fast_scratch and not self.driver.has_fast_scratch:
             memory.append(
-                Buffer("fast_scratch", (op.fast_scratch,), DType.UINT8, alignment=ALIGNMENT)
+                ir.Buffer("fast_scratch", (op.fast_scratch,), DType.UINT8, alignment=ALIGNMENT)
             )
         constants = {node.inputs[0]: "commands"}
         constants |= {node.inputs[1]: "weights"} if op.has_weights else {}
         constants |= {t: f"constant{n}" for n, t in enumerate(given) if t.is_constant}
         stored = {t: _constant(t, text) for t, text in constants.items()}
         arguments = (*stored.values(), *inputs.values(), *outputs, *memory)
-        params = {b: Buffer(b.name, b.shape, b.dtype, alignment=b.alignment) for b in arguments}
+        params = {b: ir.Buffer(b.name, b.shape, b.dtype, alignment=b.alignment) for b in arguments}
         names = {t: b.name for t, b in (*stored.items(), *inputs.items())}
-        extern = ExternFunction(
+        extern = ir.ExternFunction(
             f"{self.driver.prefix}_ethos_u_{name}",
             tuple(params.values()),
             reads=tuple(params[b] for b in (*stored.values(), *inputs.values())),
@@ -162,11 +151,11 @@ class _Layer:
             sources=(self._source(names), *self._hooks()),
             device=self.driver.device,
         )
-        call = ExternCall(extern, tuple(_all_of(b) for b in arguments))
+        call = ir.ExternCall(extern, tuple(_all_of(b) for b in arguments))
         pools = {b: pool for b, pool in zip(memory, self.driver.pools, strict=False) if pool}
-        return PrimFunc(name, (*inputs.values(), *outputs, *memory), call, pools=pools)
+        return ir.PrimFunc(name, (*inputs.values(), *outputs, *memory), call, pools=pools)
 
-    def _source(self, names: dict[Tensor, str]) -> ExternSource:
+    def _source(self, names: dict[Tensor, str]) -> ir.ExternSource:
         """Return the C of the call."""
         op, driver = self.op, self.driver
         given = op.inputs_from_cpu(self.node)
@@ -198,21 +187,21 @@ class _Layer:
             "is_reserved": driver.device is None,
             "of_driver": op.fast_scratch if driver.has_fast_scratch else 0,
         }
-        return ExternSource(
+        return ir.ExternSource(
             f"{driver.prefix}_ethos_u.c",
             call_body(CTemplate("external/ethos_u.c.j2", values), driver.device),
-            SourceKind.BODY,
+            ir.SourceKind.BODY,
             ("<string.h>", "ethosu_driver.h"),
         )
 
-    def _hooks(self) -> tuple[ExternSource, ...]:
+    def _hooks(self) -> tuple[ir.ExternSource, ...]:
         """Return the functions of the device, where the application passes one."""
         device = self.driver.device
         if device is None:
             return ()
         hooks = [device.activate, device.open, device.close, device.deactivate]
         text = CTemplate("external/ethos_u_device.c.j2", {"hooks": hooks})
-        return (ExternSource(f"{self.driver.prefix}_ethos_u_device.c", text),)
+        return (ir.ExternSource(f"{self.driver.prefix}_ethos_u_device.c", text),)
 
     def _addresses(self) -> list[tuple[str, int]]:
         """Return base addresses as C, with the bytes from there: the order is Vela's."""
@@ -229,10 +218,10 @@ class _Layer:
         return [weights, ("scratch", op.scratch), fast, *inside]
 
 
-def _constant(tensor: Tensor, name: str) -> Buffer:
+def _constant(tensor: Tensor, name: str) -> ir.Buffer:
     """Return a constant input as an array of the program, aligned as the NPU needs it."""
-    return Buffer(name, tensor.shape, tensor.dtype, Scope.CONSTANT, tensor.data, ALIGNMENT)
+    return ir.Buffer(name, tensor.shape, tensor.dtype, ir.Scope.CONSTANT, tensor.data, ALIGNMENT)
 
 
-def _all_of(buffer: Buffer) -> BufferArgument:
-    return BufferArgument(buffer, (IntImm(0),) * len(buffer.shape))
+def _all_of(buffer: ir.Buffer) -> ir.BufferArgument:
+    return ir.BufferArgument(buffer, (ir.IntImm(0),) * len(buffer.shape))

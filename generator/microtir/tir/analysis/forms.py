@@ -14,22 +14,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from microtir.dtype import DType
+from microtir.tir import ir
 from microtir.tir.analysis.affine import Linear
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.ir import (
-    Binary,
-    BinaryOp,
-    Cast,
-    Expr,
-    IntImm,
-    Load,
-    Scope,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +43,12 @@ class Forms:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self.definitions: list[tuple[Fact, ...]] = []  # by unknown; true wherever it is used
-        self._sources: list[Var | Interval] = []  # by unknown; where its interval comes from
+        self._sources: list[ir.Var | Interval] = []  # by unknown; where its interval comes from
         # Intervals of unknowns may rest on a condition: what is made under one is forgotten
         # when it is left.
         self._memo: list[dict[object, int]] = [{}]
-        self._lets: dict[Var, Linear] = {}
-        self._conditions: dict[Var, Expr] = {}
+        self._lets: dict[ir.Var, Linear] = {}
+        self._conditions: dict[ir.Var, ir.Expr] = {}
 
     @contextmanager
     def layer(self) -> Iterator[None]:
@@ -79,7 +67,7 @@ class Forms:
                 return layer[key]
         return None
 
-    def _new(self, source: Var | Interval, facts: tuple[Fact, ...], key: object = None) -> int:
+    def _new(self, source: ir.Var | Interval, facts: tuple[Fact, ...], key: object = None) -> int:
         number = len(self.definitions)
         self.definitions.append(facts)
         self._sources.append(source)
@@ -93,14 +81,14 @@ class Forms:
         self.definitions[number] = _limits(number, interval)
         return Linear.unknown(number)
 
-    def define_loop(self, var: Var, start: Linear, stop: Linear) -> tuple[Fact, ...]:
+    def define_loop(self, var: ir.Var, start: Linear, stop: Linear) -> tuple[Fact, ...]:
         """Make the unknown of a loop variable; returns start <= var < stop."""
         number = self._new(var, (), var)
         unknown = Linear.unknown(number)
         self.definitions[number] = (unknown - start, stop.plus(-1) - unknown)
         return self.definitions[number]
 
-    def define_let(self, var: Var, value: Expr) -> None:
+    def define_let(self, var: ir.Var, value: ir.Expr) -> None:
         """Make a Let-bound Var stand for its value."""
         if value.dtype is DType.BOOL:
             self._conditions[var] = value
@@ -112,10 +100,10 @@ class Forms:
                 if isinstance(self._sources[number], Interval):
                     self._sources[number] = var  # so that a condition can narrow it
 
-    def variable(self, unknown: int) -> Var | None:
+    def variable(self, unknown: int) -> ir.Var | None:
         """Return the Var that an unknown stands for."""
         source = self._sources[unknown]
-        return source if isinstance(source, Var) else None
+        return source if isinstance(source, ir.Var) else None
 
     def interval(self, form: Linear) -> Interval:
         """Return the interval of a form from the intervals of its unknowns."""
@@ -129,24 +117,24 @@ class Forms:
 
     # --- expressions ---
 
-    def of(self, e: Expr) -> Linear:
+    def of(self, e: ir.Expr) -> Linear:
         """Return the linear form of an integer expression."""
         match e:
-            case IntImm(value):
+            case ir.IntImm(value):
                 return Linear((), value)
-            case Var():
+            case ir.Var():
                 return self._variable(e)
-            case Binary():
+            case ir.Binary():
                 return self._binary(e)
-            case Unary(UnaryOp.NEG, a):
+            case ir.Unary(ir.UnaryOp.NEG, a):
                 return self.of(a).scaled(-1)
-            case Cast(_, value) if value.dtype.is_int:
+            case ir.Cast(_, value) if value.dtype.is_int:
                 return self.of(value)
-            case Cast(_, value) if value.dtype is DType.BOOL:
+            case ir.Cast(_, value) if value.dtype is DType.BOOL:
                 return self._choice(e, value, Linear((), 1), Linear((), 0))
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 return self._choice(e, condition, self.of(then), self.of(otherwise))
-            case Load(buffer, indices) if buffer.scope is Scope.CONSTANT:
+            case ir.Load(buffer, indices) if buffer.scope is ir.Scope.CONSTANT:
                 key = (buffer, tuple(self.of(i) for i in indices))
                 known = self._find(key)
                 if known is not None:
@@ -155,7 +143,7 @@ class Forms:
             case _:
                 return self._bounded(self.bounds.of(e))
 
-    def _variable(self, var: Var) -> Linear:
+    def _variable(self, var: ir.Var) -> Linear:
         if var in self._lets:
             return self._lets[var]
         number = self._find(var)
@@ -167,17 +155,17 @@ class Forms:
             self._memo[0][var] = number
         return Linear.unknown(number)
 
-    def _binary(self, e: Binary) -> Linear:
+    def _binary(self, e: ir.Binary) -> Linear:
         if e.a.dtype.is_float or e.dtype is DType.BOOL:
             return self._bounded(self.bounds.of(e))
         a, b, op = self.of(e.a), self.of(e.b), e.op
-        if op is BinaryOp.ADD:
+        if op is ir.BinaryOp.ADD:
             return a + b
-        if op is BinaryOp.SUB:
+        if op is ir.BinaryOp.SUB:
             return a - b
-        if op in (BinaryOp.MIN, BinaryOp.MAX):
+        if op in (ir.BinaryOp.MIN, ir.BinaryOp.MAX):
             return self._extremum(op, a, b)
-        if op is BinaryOp.MUL and (a.is_constant or b.is_constant):
+        if op is ir.BinaryOp.MUL and (a.is_constant or b.is_constant):
             return a.scaled(b.constant) if b.is_constant else b.scaled(a.constant)
         if b.is_constant and b.constant >= 0:
             known = self._by_constant(op, a, b.constant)
@@ -185,16 +173,16 @@ class Forms:
                 return known
         return self._bounded(self.bounds.of(e))
 
-    def _by_constant(self, op: BinaryOp, a: Linear, b: int) -> Linear | None:
-        if op is BinaryOp.SHIFT_LEFT and b < 64:
+    def _by_constant(self, op: ir.BinaryOp, a: Linear, b: int) -> Linear | None:
+        if op is ir.BinaryOp.SHIFT_LEFT and b < 64:
             return a.scaled(1 << b)
-        if op is BinaryOp.SHIFT_RIGHT and b < 64:
+        if op is ir.BinaryOp.SHIFT_RIGHT and b < 64:
             return self.quotient(a, 1 << b)
-        if b > 0 and op is BinaryOp.FLOORDIV:
+        if b > 0 and op is ir.BinaryOp.FLOORDIV:
             return self.quotient(a, b)
-        if b > 0 and op is BinaryOp.FLOORMOD:
+        if b > 0 and op is ir.BinaryOp.FLOORMOD:
             return a - self.quotient(a, b).scaled(b)
-        if b > 0 and op is BinaryOp.TRUNCDIV and self.interval(a).low >= 0:
+        if b > 0 and op is ir.BinaryOp.TRUNCDIV and self.interval(a).low >= 0:
             return self.quotient(a, b)
         return None
 
@@ -220,27 +208,27 @@ class Forms:
             )
         return whole + Linear.unknown(number)
 
-    def _extremum(self, op: BinaryOp, a: Linear, b: Linear) -> Linear:
+    def _extremum(self, op: ir.BinaryOp, a: Linear, b: Linear) -> Linear:
         difference = self.interval(a - b)
         if difference.high <= 0:
-            return a if op is BinaryOp.MIN else b
+            return a if op is ir.BinaryOp.MIN else b
         if difference.low >= 0:
-            return b if op is BinaryOp.MIN else a
+            return b if op is ir.BinaryOp.MIN else a
         known = self._find((op, a, b))
         if known is not None:
             return Linear.unknown(known)
         x, y = self.interval(a), self.interval(b)
-        pick = min if op is BinaryOp.MIN else max
+        pick = min if op is ir.BinaryOp.MIN else max
         span = Interval(pick(x.low, y.low), pick(x.high, y.high))
         number = self._new(span, (), (op, a, b))
-        sign = 1 if op is BinaryOp.MIN else -1
+        sign = 1 if op is ir.BinaryOp.MIN else -1
         over_a = (a - Linear.unknown(number)).scaled(sign)
         over_b = (b - Linear.unknown(number)).scaled(sign)
         one_of = Either(((over_a.scaled(-1),), (over_b.scaled(-1),)))
         self.definitions[number] = (over_a, over_b, one_of)
         return Linear.unknown(number)
 
-    def _choice(self, e: Expr, condition: Expr, then: Linear, otherwise: Linear) -> Linear:
+    def _choice(self, e: ir.Expr, condition: ir.Expr, then: Linear, otherwise: Linear) -> Linear:
         span = self.bounds.of(e)
         number = self._new(span, ())
         unknown = Linear.unknown(number)
@@ -255,45 +243,45 @@ class Forms:
 
     # --- conditions ---
 
-    def facts(self, condition: Expr, *, truth: bool) -> tuple[Fact, ...]:
+    def facts(self, condition: ir.Expr, *, truth: bool) -> tuple[Fact, ...]:
         """Return what follows from a condition being true, or false; nothing if not linear."""
         match condition:
-            case IntImm(value):
+            case ir.IntImm(value):
                 return () if bool(value) is truth else (IMPOSSIBLE,)
-            case Var() if condition in self._conditions:
+            case ir.Var() if condition in self._conditions:
                 return self.facts(self._conditions[condition], truth=truth)
-            case Unary(UnaryOp.NOT, a):
+            case ir.Unary(ir.UnaryOp.NOT, a):
                 return self.facts(a, truth=not truth)
-            case Binary(BinaryOp.AND | BinaryOp.OR as op, a, b):
+            case ir.Binary(ir.BinaryOp.AND | ir.BinaryOp.OR as op, a, b):
                 first, second = self.facts(a, truth=truth), self.facts(b, truth=truth)
-                if (op is BinaryOp.AND) is truth:
+                if (op is ir.BinaryOp.AND) is truth:
                     return (*first, *second)
                 return (Either((first, second)),) if first and second else ()
-            case Binary(op, a, b) if op.is_comparison and a.dtype.is_int:
+            case ir.Binary(op, a, b) if op.is_comparison and a.dtype.is_int:
                 return _comparison(op, self.of(b) - self.of(a), truth=truth)
             case _:
                 return ()
 
 
 _OPPOSITE = {
-    BinaryOp.LT: BinaryOp.GE, BinaryOp.GE: BinaryOp.LT, BinaryOp.GT: BinaryOp.LE,
-    BinaryOp.LE: BinaryOp.GT, BinaryOp.EQ: BinaryOp.NE, BinaryOp.NE: BinaryOp.EQ,
+    ir.BinaryOp.LT: ir.BinaryOp.GE, ir.BinaryOp.GE: ir.BinaryOp.LT, ir.BinaryOp.GT: ir.BinaryOp.LE,
+    ir.BinaryOp.LE: ir.BinaryOp.GT, ir.BinaryOp.EQ: ir.BinaryOp.NE, ir.BinaryOp.NE: ir.BinaryOp.EQ,
 }  # fmt: skip
 
 
-def _comparison(op: BinaryOp, difference: Linear, *, truth: bool) -> tuple[Fact, ...]:
+def _comparison(op: ir.BinaryOp, difference: Linear, *, truth: bool) -> tuple[Fact, ...]:
     """Return facts of `a op b` where `difference` is b - a."""
     op = op if truth else _OPPOSITE[op]
     above, below = difference.plus(-1), difference.scaled(-1).plus(-1)
-    if op is BinaryOp.LT:
+    if op is ir.BinaryOp.LT:
         return (above,)
-    if op is BinaryOp.LE:
+    if op is ir.BinaryOp.LE:
         return (difference,)
-    if op is BinaryOp.GT:
+    if op is ir.BinaryOp.GT:
         return (below,)
-    if op is BinaryOp.GE:
+    if op is ir.BinaryOp.GE:
         return (difference.scaled(-1),)
-    if op is BinaryOp.EQ:
+    if op is ir.BinaryOp.EQ:
         return (difference, difference.scaled(-1))
     return (Either(((above,), (below,))),)
 

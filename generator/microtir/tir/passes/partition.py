@@ -6,24 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from microtir.tir import build
+from microtir.tir import build, ir
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.inequalities import conjuncts, margin
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.duplicate import duplicate
-from microtir.tir.ir import (
-    Allocate,
-    Expr,
-    For,
-    If,
-    IntImm,
-    Let,
-    LoopKind,
-    PrimFunc,
-    Seq,
-    Stmt,
-    Var,
-)
 from microtir.tir.passes.guards import is_total, limit, sole_guards, without
 from microtir.tir.visitor import Rewriter, rewrite_function, variables_used, walk
 
@@ -43,7 +30,7 @@ class PartitionLoops:
     name: ClassVar[str] = "partition_loops"
     max_nodes: int = 400
 
-    def __call__(self, func: PrimFunc) -> PrimFunc:
+    def __call__(self, func: ir.PrimFunc) -> ir.PrimFunc:
         split = rewrite_function(func, _Splitter(self.max_nodes))
         return rewrite_function(split, _Clipper())
 
@@ -54,11 +41,11 @@ class _Scoped(Rewriter):
     def __init__(self) -> None:
         self.facts = Facts()
 
-    def stmt(self, s: Stmt) -> Stmt:
+    def stmt(self, s: ir.Stmt) -> ir.Stmt:
         match s:
-            case For():
+            case ir.For():
                 return self.loop(s)
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 with self.facts.assuming(condition):
                     new_then = self.stmt(then)
                 new_else = otherwise
@@ -67,15 +54,15 @@ class _Scoped(Rewriter):
                         new_else = self.stmt(otherwise)
                 if new_then is then and new_else is otherwise:
                     return s
-                return If(condition, new_then, new_else)
-            case Let(var, value, body):
+                return ir.If(condition, new_then, new_else)
+            case ir.Let(var, value, body):
                 with self.facts.let(var, value):
                     new_body = self.stmt(body)
-                return s if new_body is body else Let(var, value, new_body)
+                return s if new_body is body else ir.Let(var, value, new_body)
             case _:
                 return self.stmt_parts(s)
 
-    def loop(self, s: For) -> Stmt:
+    def loop(self, s: ir.For) -> ir.Stmt:
         with self.facts.loop(s.var, s.start, s.stop):
             body = self.stmt(s.body)
         return s if body is s.body else replace(s, body=body)
@@ -88,7 +75,7 @@ class _Scoped(Rewriter):
 class _Cut:
     """A guard holds for every iteration on one side of `at`: below it, or from it on."""
 
-    guard: Expr
+    guard: ir.Expr
     at: int
     holds_below: bool
 
@@ -100,23 +87,23 @@ class _Splitter(_Scoped):
         super().__init__()
         self.max_nodes = max_nodes
 
-    def loop(self, s: For) -> Stmt:
+    def loop(self, s: ir.For) -> ir.Stmt:
         cut = self.best_cut(s)
         if cut is None:
             return super().loop(s)
         at = build.const(cut.at, s.var.dtype)
         certain = without(s.body, cut.guard)
         below, above = (certain, s.body) if cut.holds_below else (s.body, certain)
-        first = For(s.var, s.start, build.minimum(s.stop, at), below, s.kind)
-        second = duplicate(For(s.var, build.maximum(s.start, at), s.stop, above, s.kind))
+        first = ir.For(s.var, s.start, build.minimum(s.stop, at), below, s.kind)
+        second = duplicate(ir.For(s.var, build.maximum(s.start, at), s.stop, above, s.kind))
         # Each part may hold further guards; this one cannot cut either of them again.
         return build.seq(self.stmt(first), self.stmt(second))
 
-    def best_cut(self, s: For) -> _Cut | None:
+    def best_cut(self, s: ir.For) -> _Cut | None:
         if sum(1 for _ in walk(s.body)) > self.max_nodes:
             return None
         # A loop that does nothing but one guard is clipped afterwards, without a second copy.
-        clipped = [] if s.kind is LoopKind.UNROLLED else sole_guards(s.body)
+        clipped = [] if s.kind is ir.LoopKind.UNROLLED else sole_guards(s.body)
         with self.facts.loop(s.var, s.start, s.stop):
             span = self.facts.bounds.ranges[s.var]
             for cut in self.cuts(s.var, s.body):
@@ -127,21 +114,21 @@ class _Splitter(_Scoped):
                     return cut
         return None
 
-    def cuts(self, var: Var, s: Stmt) -> Iterator[_Cut]:
+    def cuts(self, var: ir.Var, s: ir.Stmt) -> Iterator[_Cut]:
         """Yield where guards inside `s` become certain, whatever all else than `var` is."""
         match s:
-            case Seq(statements):
+            case ir.Seq(statements):
                 for statement in statements:
                     yield from self.cuts(var, statement)
-            case For(inner, start, stop, body):
+            case ir.For(inner, start, stop, body):
                 with self.facts.loop(inner, start, stop):
                     yield from self.cuts(var, body)
-            case Let(name, value, body):
+            case ir.Let(name, value, body):
                 with self.facts.let(name, value):
                     yield from self.cuts(var, body)
-            case Allocate(_, body):
+            case ir.Allocate(_, body):
                 yield from self.cuts(var, body)
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 for guard in conjuncts(condition):
                     cut = self.cut(var, guard)
                     if cut is not None:
@@ -152,7 +139,7 @@ class _Splitter(_Scoped):
             case _:
                 return
 
-    def cut(self, var: Var, guard: Expr) -> _Cut | None:
+    def cut(self, var: ir.Var, guard: ir.Expr) -> _Cut | None:
         terms = margin(guard)
         factor = terms.factors.get(var) if terms else None
         if terms is None or factor is None:
@@ -172,15 +159,15 @@ class _Splitter(_Scoped):
 class _Clipper(_Scoped):
     """Inner loops first: a guard that an inner loop does not need moves out to the next one."""
 
-    def loop(self, s: For) -> Stmt:
+    def loop(self, s: ir.For) -> ir.Stmt:
         inner = super().loop(s)
-        assert isinstance(inner, For)
+        assert isinstance(inner, ir.For)
         body = _joined(inner.body)
-        if not isinstance(body, If) or body.otherwise is not None:
+        if not isinstance(body, ir.If) or body.otherwise is not None:
             return inner
         start, stop = inner.start, inner.stop
-        outside: list[Expr] = []
-        remaining: list[Expr] = []
+        outside: list[ir.Expr] = []
+        remaining: list[ir.Expr] = []
         for guard in conjuncts(body.condition):
             bound = limit(self.facts, inner.var, guard)
             if inner.var not in variables_used(guard) and is_total(self.facts, guard):
@@ -191,20 +178,20 @@ class _Clipper(_Scoped):
                 stop = build.minimum(stop, bound[1])
             else:
                 start = build.maximum(start, bound[1])
-        is_literal = isinstance(start, IntImm) and isinstance(stop, IntImm)
+        is_literal = isinstance(start, ir.IntImm) and isinstance(stop, ir.IntImm)
         if len(remaining) == len(list(conjuncts(body.condition))) or (
-            inner.kind is LoopKind.UNROLLED and not is_literal
+            inner.kind is ir.LoopKind.UNROLLED and not is_literal
         ):
             return inner
-        then = If(build.logical_and(*remaining), body.then) if remaining else body.then
-        clipped = For(inner.var, start, stop, then, inner.kind)
-        return If(build.logical_and(*outside), clipped) if outside else clipped
+        then = ir.If(build.logical_and(*remaining), body.then) if remaining else body.then
+        clipped = ir.For(inner.var, start, stop, then, inner.kind)
+        return ir.If(build.logical_and(*outside), clipped) if outside else clipped
 
 
-def _joined(s: Stmt) -> Stmt:
+def _joined(s: ir.Stmt) -> ir.Stmt:
     """Join an If that holds nothing but an If into one."""
-    if isinstance(s, If) and s.otherwise is None:
+    if isinstance(s, ir.If) and s.otherwise is None:
         inner = _joined(s.then)
-        if isinstance(inner, If) and inner.otherwise is None:
-            return If(build.logical_and(s.condition, inner.condition), inner.then)
+        if isinstance(inner, ir.If) and inner.otherwise is None:
+            return ir.If(build.logical_and(s.condition, inner.condition), inner.then)
     return s

@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from microtir.tir import build, ir
+from microtir.tir import build, ir, visitor
 from microtir.tir.passes.simplify_expr import ExprSimplifier
-from microtir.tir.visitor import (
-    buffers_read,
-    buffers_written,
-    rewrite_function,
-    substitute,
-    variables_used,
-)
 
 _ROUND_LIMIT = 8  # a rewrite may enable others; three rounds are the most seen in real kernels
 
@@ -31,7 +24,7 @@ class Simplify:
 
     def __call__(self, func: ir.PrimFunc) -> ir.PrimFunc:
         for _ in range(_ROUND_LIMIT):
-            after = rewrite_function(func, _Simplifier())
+            after = visitor.rewrite_function(func, _Simplifier())
             if after is func:
                 break
             func = after
@@ -52,7 +45,7 @@ class _Simplifier(ExprSimplifier):
                 return s if _is_unchanged(parts, statements) else build.seq(parts)
             case ir.Allocate(buffer, body):
                 new_body = self.stmt(body)
-                used = (*buffers_read(new_body), *buffers_written(new_body))
+                used = (*visitor.buffers_read(new_body), *visitor.buffers_written(new_body))
                 if buffer not in used:
                     return new_body
                 return s if new_body is body else ir.Allocate(buffer, new_body)
@@ -83,7 +76,7 @@ class _Simplifier(ExprSimplifier):
             # The body may store to what the start was loaded from: it is evaluated before.
             with self.facts.let(var, value):
                 return ir.Let(var, value, self.stmt(body))
-        return self.stmt(substitute(body, {var: value}))
+        return self.stmt(visitor.substitute(body, {var: value}))
 
     def _if(self, s: ir.If) -> ir.Stmt:
         condition = self.expr(s.condition)
@@ -115,10 +108,10 @@ class _Simplifier(ExprSimplifier):
     def _let(self, s: ir.Let) -> ir.Stmt:
         value = self.expr(s.value)
         if isinstance(value, ir.IntImm | ir.FloatImm | ir.Var):
-            return self.stmt(substitute(s.body, {s.var: value}))
+            return self.stmt(visitor.substitute(s.body, {s.var: value}))
         with self.facts.let(s.var, value):
             body = self.stmt(s.body)
-        if s.var not in variables_used(body):
+        if s.var not in visitor.variables_used(body):
             return body
         return s if value is s.value and body is s.body else ir.Let(s.var, value, body)
 
@@ -129,7 +122,7 @@ def _changes_nothing(s: ir.Stmt) -> bool:
 
 
 def _reads_memory(e: ir.Expr) -> bool:
-    return bool(buffers_read(e))
+    return bool(visitor.buffers_read(e))
 
 
 def _is_unchanged(parts: list[ir.Stmt], old: tuple[ir.Stmt, ...]) -> bool:

@@ -7,24 +7,10 @@ is only put together anew if the intervals of all its parts fit the type.
 from __future__ import annotations
 
 from microtir.dtype import DType
-from microtir.tir import build
+from microtir.tir import build, ir
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.analysis.terms import Terms, cannot_overflow, collect, rebuild
-from microtir.tir.ir import (
-    Binary,
-    BinaryOp,
-    Call,
-    Cast,
-    Expr,
-    FloatImm,
-    IntImm,
-    Load,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from microtir.tir.visitor import Rewriter
 
 
@@ -34,81 +20,81 @@ class ExprSimplifier(Rewriter):
     def __init__(self) -> None:
         self.facts = Facts()
 
-    def expr(self, e: Expr) -> Expr:
+    def expr(self, e: ir.Expr) -> ir.Expr:
         new = self._parts(e)
-        if not isinstance(new, IntImm | FloatImm | Var | Load):
+        if not isinstance(new, ir.IntImm | ir.FloatImm | ir.Var | ir.Load):
             new = self._known(new)
         return e if new == e else new
 
-    def holds(self, condition: Expr) -> bool:
+    def holds(self, condition: ir.Expr) -> bool:
         """Return whether a condition is quickly seen to hold here."""
         return self.facts.prove(condition, thorough=False)
 
-    def _parts(self, e: Expr) -> Expr:
+    def _parts(self, e: ir.Expr) -> ir.Expr:
         """Rebuild an expression from simplified parts, constants folded."""
         match e:
-            case Var():
+            case ir.Var():
                 return self._known(e)
-            case IntImm() | FloatImm() | Load():
+            case ir.IntImm() | ir.FloatImm() | ir.Load():
                 return self.expr_parts(e)
-            case Binary(BinaryOp.AND | BinaryOp.OR as op, a, b):
+            case ir.Binary(ir.BinaryOp.AND | ir.BinaryOp.OR as op, a, b):
                 first = self.expr(a)
-                with self.facts.assuming(first, truth=op is BinaryOp.AND):
+                with self.facts.assuming(first, truth=op is ir.BinaryOp.AND):
                     second = self.expr(b)
-                join = build.logical_and if op is BinaryOp.AND else build.logical_or
+                join = build.logical_and if op is ir.BinaryOp.AND else build.logical_or
                 return join(first, second)
-            case Binary(op, a, b):
+            case ir.Binary(op, a, b):
                 return binary(op, self.expr(a), self.expr(b))
-            case Unary(op, a):
-                return (build.neg if op is UnaryOp.NEG else build.logical_not)(self.expr(a))
-            case Cast(dtype, value):
+            case ir.Unary(op, a):
+                return (build.neg if op is ir.UnaryOp.NEG else build.logical_not)(self.expr(a))
+            case ir.Cast(dtype, value):
                 return self._cast(dtype, self.expr(value))
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 return self._select(self.expr(condition), then, otherwise)
-            case Call(intrinsic, args):
+            case ir.Call(intrinsic, args):
                 return build.call(intrinsic, *self.exprs(args))
 
-    def _select(self, condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-        if isinstance(condition, IntImm):
+    def _select(self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> ir.Expr:
+        if isinstance(condition, ir.IntImm):
             return self.expr(then if condition.value else otherwise)
         with self.facts.assuming(condition):
             first = self.expr(then)
         with self.facts.assuming(condition, truth=False):
             second = self.expr(otherwise)
-        if isinstance(condition, Unary):  # not c ? a : b
+        if isinstance(condition, ir.Unary):  # not c ? a : b
             return build.select(condition.a, second, first)
         return build.select(condition, first, second)
 
-    def _cast(self, dtype: DType, value: Expr) -> Expr:
+    def _cast(self, dtype: DType, value: ir.Expr) -> ir.Expr:
         """Drop a cast inside a cast that changes nothing."""
-        if isinstance(value, Cast) and value.dtype.is_int and value.value.dtype.is_int:
+        if isinstance(value, ir.Cast) and value.dtype.is_int and value.value.dtype.is_int:
             inner = self.facts.interval(value.value)
             if inner.within(Interval.of_type(value.dtype)):
                 return build.cast(dtype, value.value)
         return build.cast(dtype, value)
 
-    def _known(self, e: Expr) -> Expr:
+    def _known(self, e: ir.Expr) -> ir.Expr:
         """Return a literal if only one value is possible, else the cheapest known form."""
         if e.dtype.is_float:
             return e
         interval = self.facts.bounds.of(e)
         if interval.is_point and interval.low in Interval.of_type(e.dtype):
             return build.const(interval.low, e.dtype)
-        if isinstance(e, Unary) and e.op is UnaryOp.NEG:
+        if isinstance(e, ir.Unary) and e.op is ir.UnaryOp.NEG:
             return self._sum(e)
-        if not isinstance(e, Binary):
+        if not isinstance(e, ir.Binary):
             return e
         if e.dtype is DType.BOOL:
             return self._condition(e)
-        if e.op in (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL):
+        if e.op in (ir.BinaryOp.ADD, ir.BinaryOp.SUB, ir.BinaryOp.MUL):
             return self._sum(e)
-        if e.op in (BinaryOp.MIN, BinaryOp.MAX):
+        if e.op in (ir.BinaryOp.MIN, ir.BinaryOp.MAX):
             return self._extremum(e)
-        if e.op in (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD):
+        if e.op in (ir.BinaryOp.FLOORDIV, ir.BinaryOp.FLOORMOD):
             return self._division(e)
         return e
 
-    def _condition(self, e: Binary) -> Expr:
+    def _condition(self, e: ir.Binary) -> ir.Expr:
         if not e.op.is_comparison or not e.a.dtype.is_int:
             return e
         if self.holds(e):
@@ -117,10 +103,10 @@ class ExprSimplifier(Rewriter):
             return build.FALSE
         return self._constant_moved_right(e)
 
-    def _constant_moved_right(self, e: Binary) -> Expr:
+    def _constant_moved_right(self, e: ir.Binary) -> ir.Expr:
         """Turn x + 3 < 10 into x < 7."""
         terms = collect(e.a)
-        if not isinstance(e.b, IntImm) or not terms.constant:
+        if not isinstance(e.b, ir.IntImm) or not terms.constant:
             return e
         limit = e.b.value - terms.constant
         left = self._rebuilt(e.a, Terms(terms.factors, 0))
@@ -129,23 +115,23 @@ class ExprSimplifier(Rewriter):
             return e
         return build.compare(e.op, left, build.const(limit, e.a.dtype))
 
-    def _extremum(self, e: Binary) -> Expr:
-        lower, higher = (e.a, e.b) if e.op is BinaryOp.MIN else (e.b, e.a)
+    def _extremum(self, e: ir.Binary) -> ir.Expr:
+        lower, higher = (e.a, e.b) if e.op is ir.BinaryOp.MIN else (e.b, e.a)
         if self.holds(build.le(lower, higher)):
             return e.a
         if self.holds(build.le(higher, lower)):
             return e.b
         return e
 
-    def _sum(self, e: Binary | Unary) -> Expr:
+    def _sum(self, e: ir.Binary | ir.Unary) -> ir.Expr:
         """Merge equal terms, lets opposite ones cancel, and puts the constant last."""
         terms = collect(e)
         is_tidy = terms.count == terms.leaves and terms.constant_is_last
-        if is_tidy and (isinstance(e, Binary) or not terms.constant):
+        if is_tidy and (isinstance(e, ir.Binary) or not terms.constant):
             return e
         return self._rebuilt(e, terms) or e
 
-    def _division(self, e: Binary) -> Expr:
+    def _division(self, e: ir.Binary) -> ir.Expr:
         divisor = build.int_value(e.b)
         if divisor is None or divisor <= 0:
             return e
@@ -157,10 +143,10 @@ class ExprSimplifier(Rewriter):
         interval = self.facts.interval(remainder)
         block = interval.low // divisor
         if block == interval.high // divisor:
-            if e.op is BinaryOp.FLOORMOD:
+            if e.op is ir.BinaryOp.FLOORMOD:
                 return self._rebuilt(e, rest.plus(-block * divisor)) or e
             return self._rebuilt(e, whole.plus(block)) or e
-        if e.op is BinaryOp.FLOORMOD:
+        if e.op is ir.BinaryOp.FLOORMOD:
             is_reduced = not whole.factors and abs(terms.constant) < divisor
             return e if is_reduced else build.floormod(remainder, e.b)
         if not whole.factors:
@@ -172,13 +158,13 @@ class ExprSimplifier(Rewriter):
             self._rebuilt(e, Terms(whole.factors, 0).with_term(build.floordiv(dividend, e.b))) or e
         )
 
-    def _rebuilt(self, original: Expr, terms: Terms) -> Expr | None:
+    def _rebuilt(self, original: ir.Expr, terms: Terms) -> ir.Expr | None:
         """Return the sum of terms, or None if a partial sum might overflow."""
         new = rebuild(terms, original.dtype)
         return new if new is not None and cannot_overflow(self.facts, new) else None
 
 
-def binary(op: BinaryOp, a: Expr, b: Expr) -> Expr:
+def binary(op: ir.BinaryOp, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """Return `a op b` through the folding constructor of the operator."""
     if op.is_comparison:
         return build.compare(op, a, b)
@@ -186,18 +172,18 @@ def binary(op: BinaryOp, a: Expr, b: Expr) -> Expr:
 
 
 _CONSTRUCTORS = {
-    BinaryOp.ADD: build.add,
-    BinaryOp.SUB: build.sub,
-    BinaryOp.MUL: build.mul,
-    BinaryOp.DIV: build.div,
-    BinaryOp.FLOORDIV: build.floordiv,
-    BinaryOp.FLOORMOD: build.floormod,
-    BinaryOp.TRUNCDIV: build.truncdiv,
-    BinaryOp.MIN: build.minimum,
-    BinaryOp.MAX: build.maximum,
-    BinaryOp.SHIFT_LEFT: build.shift_left,
-    BinaryOp.SHIFT_RIGHT: build.shift_right,
-    BinaryOp.BIT_AND: build.bit_and,
-    BinaryOp.BIT_OR: build.bit_or,
-    BinaryOp.BIT_XOR: build.bit_xor,
+    ir.BinaryOp.ADD: build.add,
+    ir.BinaryOp.SUB: build.sub,
+    ir.BinaryOp.MUL: build.mul,
+    ir.BinaryOp.DIV: build.div,
+    ir.BinaryOp.FLOORDIV: build.floordiv,
+    ir.BinaryOp.FLOORMOD: build.floormod,
+    ir.BinaryOp.TRUNCDIV: build.truncdiv,
+    ir.BinaryOp.MIN: build.minimum,
+    ir.BinaryOp.MAX: build.maximum,
+    ir.BinaryOp.SHIFT_LEFT: build.shift_left,
+    ir.BinaryOp.SHIFT_RIGHT: build.shift_right,
+    ir.BinaryOp.BIT_AND: build.bit_and,
+    ir.BinaryOp.BIT_OR: build.bit_or,
+    ir.BinaryOp.BIT_XOR: build.bit_xor,
 }
