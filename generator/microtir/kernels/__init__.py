@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
-from microtir.graph.ir import Node, Tensor, TensorType
+from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
@@ -15,10 +15,9 @@ from microtir.kernels.common.provenance import function_names, origin_of
 from microtir.kernels.table import KERNELS, kernel_of, kernels_of, refusals_of
 from microtir.operators.common.rows import Extents
 from microtir.operators.streaming.definition import ReadRows, WriteRows
-from microtir.plan.ir import Candidate, Layout, LayoutKind, Planes, PlannedOperator, Refusal
+from microtir.plan.ir import Candidate, Layout, PlannedOperator, Refusal
 from microtir.tir.function import LayerName, PlaneRows, RowPort
-from microtir.tir.ir import PrimFunc, Scope
-from microtir.tir.visitor import buffers_read
+from microtir.tir.ir import PrimFunc
 
 __all__ = [
     "candidates",
@@ -28,7 +27,6 @@ __all__ = [
     "kernel_names",
     "least_cost",
     "refusals",
-    "weighed",
 ]
 
 
@@ -43,7 +41,9 @@ def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
     kernels = kernels_of(node, config.primary_target())
     if config.keeps_layouts():
         kernels = tuple(k for k in kernels if k.is_plain)
-    return tuple(kernel.candidate(node) for kernel in kernels if _is_offered(kernel, config))
+    offered = (kernel for kernel in kernels if _is_offered(kernel, config))
+    has_budget = config.budget.flash is not None
+    return tuple(kernel.candidate(node, counts_constants=has_budget) for kernel in offered)
 
 
 def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[str, Refusal], ...]:
@@ -60,35 +60,6 @@ def _is_offered(kernel: Kernel, config: CompilationConfig) -> bool:
 def kernel_names() -> frozenset[str]:
     """Return the names of all kernels, whatever the target."""
     return frozenset(kernel.name for kernel in KERNELS)
-
-
-def weighed(node: Node, candidate: Candidate) -> Candidate:
-    """Return the candidate with the bytes of its kernel's constants as they are laid out."""
-    if candidate.is_view:
-        return candidate
-    operator = PlannedOperator(node, candidate)
-    kinds = (*candidate.input_layouts, *candidate.output_layouts)
-    layouts = {
-        t: _whole(t.type, kind, candidate.planes)
-        for t, kind in zip((*node.activations, *node.outputs), kinds, strict=True)
-    }
-    name = LayerName("weighed")
-    functions = [emit(operator, layouts, name)]
-    if candidate.accumulates:
-        functions.append(emit_finish(operator, layouts, name.with_work("finish")))
-    constants = dict.fromkeys(
-        b for f in functions for b in buffers_read(f) if b.scope is Scope.CONSTANT
-    )
-    size = sum(b.data.nbytes for b in constants if b.data is not None)
-    return replace(candidate, weight_bytes=size)
-
-
-def _whole(type_: TensorType, kind: LayoutKind, read: Planes | None) -> Layout:
-    """Return layout of a whole tensor; where planes begin and end matters to nothing constant."""
-    if kind is LayoutKind.NHWC:
-        return Layout.whole(type_)
-    width = Extents.of(type_).width
-    return Layout(kind, type_.rows, read or Planes(0, width + width % 2))
 
 
 def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: LayerName) -> PrimFunc:

@@ -9,7 +9,7 @@ from functools import cache, partial
 from microtir.config import CompilationConfig
 from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import GraphPass
-from microtir.kernels import candidates, weighed
+from microtir.kernels import candidates
 from microtir.lowering.function_lowering import FunctionLowering
 from microtir.plan import NestSimulations, alternatives, plan
 from microtir.plan.ir import Candidate, Plan, PlanConstraints
@@ -68,8 +68,6 @@ class Shared:
 def _candidates(
     config: CompilationConfig, records: Measured | None, node: Node
 ) -> tuple[Candidate, ...]:
-    """Return kernels of a node, weighed where flash is limited, with measured costs where known."""
+    """Return the kernels of a node, with measured costs where these are known."""
     offered = candidates(node, config)
-    if config.budget.flash is not None:
-        offered = tuple(weighed(node, c) for c in offered)
     return offered if records is None else records.applied(node, offered)

@@ -38,6 +38,12 @@ def create_prim_func(
     return create_schedule(outputs).primfunc(args, name, binds)
 
 
+def constants_of(outputs: Sequence[Tensor]) -> tuple[ir.Buffer, ...]:
+    """Return the constants that outputs are computed from; writes no TIR."""
+    leaves = (tensor.buffer for tensor in _in_order(tuple(outputs)) if tensor.computation is None)
+    return tuple(dict.fromkeys(b for b in leaves if b.scope is ir.Scope.CONSTANT))
+
+
 def _program(outputs: tuple[Tensor, ...]) -> ScheduledProgram:
     if not outputs:
         raise TirError("a schedule needs an output", where="te.create_schedule")

@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.kernels.common.finish_s16 import Finish16
+from microtir.kernels.common.finish_s16 import Finish16, Found16
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe
+from microtir.kernels.common.packing import channel_bytes
 from microtir.kernels.common.requantise import WORDS
 from microtir.kernels.common.runs import Runs, turns_of
 from microtir.kernels.common.statements import load, loop, seq, store
@@ -297,6 +298,13 @@ def block(block: Block16) -> KernelDescription:
         block.values(),
         stack_bytes=68,
     )  # fmt: skip
+
+
+def packed_bytes(block: Block16, found: Found16) -> int:
+    """Return the bytes of what `pack_weights` and `pack_words` give."""
+    runs = block.runs
+    values = runs.rows * runs.parts * block.words * PAIR
+    return channel_bytes(block.turns * block.channels, 1, values, found[1].shape[1])
 
 
 def pack_weights(matrix: npt.NDArray[np.int8], block: Block16) -> npt.NDArray[np.int8]:

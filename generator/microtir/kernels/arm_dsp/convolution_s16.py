@@ -21,6 +21,7 @@ from microtir.kernels.arm_dsp.blocks_s16 import (
     Block16,
     block,
     pack_weights,
+    packed_bytes,
 )
 from microtir.kernels.arm_dsp.copying import copy
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
@@ -131,6 +132,12 @@ class Convolution16(FloatRescaling):
         has_rest = largest.pixels > 1 and width % largest.pixels
         singles = _of(largest, 1).code_bytes if has_rest else 0
         return largest.code_bytes + singles + 60
+
+    def packed_bytes(self, node: Node) -> int:
+        geometry, found = Geometry.of(node), self._finish(node)
+        assert found is not None, "reject() was asked"
+        step = geometry.copied_step if geometry.is_bordered else geometry.direct_step
+        return packed_bytes(self._block(node, step), found)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: blocks of pixels, then what is left of a row or a line."""

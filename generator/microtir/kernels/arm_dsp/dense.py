@@ -22,7 +22,7 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.packing import PackedLinear, pack_linear
+from microtir.kernels.common.packing import PackedLinear, channel_bytes, pack_linear
 from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.requantise import WORDS, Rescaling
@@ -134,6 +134,10 @@ class Dense(FloatRescaling, Counted):
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
         return sum(body.bytes for _, body, _ in _bodies(node))
+
+    def packed_bytes(self, node: Node) -> int:
+        outputs, inputs = node.inputs[1].shape
+        return sum(channel_bytes(b.outputs, 1, inputs) for b in _blocks(outputs))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: one call of the kernel, or two, for each row of inputs."""

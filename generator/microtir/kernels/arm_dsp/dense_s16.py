@@ -9,7 +9,7 @@ import numpy as np
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.blocks_s16 import PAIR, Block16, block, pack_weights
+from microtir.kernels.arm_dsp.blocks_s16 import PAIR, Block16, block, pack_weights, packed_bytes
 from microtir.kernels.arm_dsp.convolution_s16 import best_block
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.common.dense import dense_rows, rows_of
@@ -74,6 +74,11 @@ class Dense16(FloatRescaling):
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernel; other layers may use the same."""
         return self._block(node).code_bytes
+
+    def packed_bytes(self, node: Node) -> int:
+        found = self._finish(node)
+        assert found is not None, "reject() was asked"
+        return packed_bytes(self._block(node), found)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: a call of the kernel for each row of inputs."""

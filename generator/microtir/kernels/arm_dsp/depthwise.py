@@ -23,7 +23,7 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.packing import channel_bytes, constant, requantised
 from microtir.kernels.common.requantise import WORDS, Requantisation, Rescaling
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD, channel_quads
@@ -72,6 +72,12 @@ class PackedDepthwise:
             constant("constants", found.constants[order]),
             found.rescaling,
         )
+
+
+def packed_bytes(node: Node) -> int:
+    """Return the bytes of the constants of a layer."""
+    _, rows, columns, channels = node.inputs[1].shape
+    return channel_bytes(channels, QUAD, rows * columns * DType.INT16.bytes)
 
 
 class Depthwise(FloatRescaling, DepthwiseKernel):
@@ -124,6 +130,9 @@ class Depthwise(FloatRescaling, DepthwiseKernel):
         if self.pixels == 1 or width == 1:
             return single
         return 250 + 56 * taps + (single if width % 2 else 0)
+
+    def packed_bytes(self, node: Node) -> int:
+        return packed_bytes(node)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then pixel by pixel."""

@@ -21,6 +21,7 @@ from microtir.kernels.arm_dsp.depthwise import (
     MOST_TAPS,
     PackedDepthwise,
     factors,
+    packed_bytes,
     uses_of,
     values_of,
 )
@@ -193,6 +194,12 @@ class DepthwiseRows(FloatRescaling, DepthwiseKernel):
         assert found is not None, "refusal() was asked"
         kernels = dict.fromkeys(c.taps for c in _row_calls(geometry))
         return sum(60 + 4 * _turn(taps, found.rescaling.instructions) for taps in kernels)
+
+    def packed_bytes(self, node: Node) -> int:
+        geometry = Geometry.of(node)
+        clips = geometry.windows.rows.clips(geometry.output.height)
+        outside = max(c.taps.reach for c in _row_calls(geometry)) if clips else 0
+        return packed_bytes(node) + outside
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: row by row, two pixels at a time."""

@@ -23,7 +23,7 @@ from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, cut, macro_kernel
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import constant
+from microtir.kernels.common.packing import channel_bytes, constant
 from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
 from microtir.kernels.common.runs import Taps
 from microtir.kernels.common.statements import at
@@ -100,6 +100,12 @@ class Depthwise16(FloatRescaling):
         pixels = self._pixels(geometry, found)
         counts = {pixels, geometry.output.width % pixels or pixels}
         return sum(_block(geometry, count, found).code_bytes for count in counts)
+
+    def packed_bytes(self, node: Node) -> int:
+        _, rows, columns, channels = node.inputs[1].shape
+        taps, found = rows * columns * DType.INT16.bytes, self._finish(node)
+        assert found is not None, "reject() was asked"
+        return channel_bytes(channels, PAIR, taps, found[1].shape[1])
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: blocks of pixels of each row, then those that are left."""

@@ -70,6 +70,10 @@ class DepthwiseSums(Kernel):
         """Return the bytes of the kernel."""
         return 40 + 40 * Geometry.of(node).windows.columns.taps
 
+    def packed_bytes(self, node: Node) -> int:
+        sums = node.output.type.channels * DType.INT32.bytes
+        return node.inputs[1].type.elements + sums + accumulate.finish_bytes(node)
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
         node, x = layer.node, layer.input_rows(0)

@@ -52,7 +52,7 @@ from microtir.kernels.common.macro_kernel import (
 )
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns, unrolled
-from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.packing import channel_bytes, constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
@@ -201,6 +201,11 @@ class Gemm(FloatRescaling):
         if not geometry.is_pointwise:
             beside += output.images * output.height * _gathered(geometry)
         return beside + sum(times * self._block(geometry, pixels) for times, pixels in blocks)
+
+    def packed_bytes(self, node: Node) -> int:
+        geometry = Geometry.of(node)
+        values = 2 * Segments.of(geometry).steps
+        return channel_bytes(geometry.output.channels, QUAD, values)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: patches in scratch, products of many pixels, then of one."""

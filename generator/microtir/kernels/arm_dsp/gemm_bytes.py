@@ -44,6 +44,7 @@ from microtir.kernels.common.macro_kernel import (
 )
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, Unroll, call, describe, turns, unrolled
+from microtir.kernels.common.packing import channel_bytes
 from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.kernels.common.weights import OCTET, QUAD
@@ -159,6 +160,11 @@ class GemmBytes(FloatRescaling):
         odd = self.pixels == 1 or geometry.output.width % TOGETHER
         counts = (*((TOGETHER,) * (self.pixels > 1)), *((1,) if odd else ()))
         return gather + sum(_CODE[n] + _WORD_CODE[n] * printed for n in counts)
+
+    def packed_bytes(self, node: Node) -> int:
+        geometry = Geometry.of(node)
+        together = OCTET if self._is_by_octets(geometry) else QUAD
+        return channel_bytes(geometry.output.channels, together, _values(geometry))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function."""

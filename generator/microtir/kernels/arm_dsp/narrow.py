@@ -24,7 +24,7 @@ from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Count, Pixel, Product, Source, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, call, describe
-from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.packing import channel_bytes, constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import (
     BIAS,
@@ -118,6 +118,11 @@ class GemmNarrow(FloatRescaling):
         assert factors is not None, "refusal() was asked"
         values = Geometry.of(node).image.channels
         return 240 + (TURN + 1) * 4 * (values // 2 + factors.rescaling.instructions + 1)
+
+    def packed_bytes(self, node: Node) -> int:
+        geometry = Geometry.of(node)
+        values = geometry.image.channels * DType.INT16.bytes
+        return channel_bytes(geometry.output.channels, 1, values)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: parts of a row into a patch, then all channels of it."""

@@ -142,6 +142,13 @@ class DepthwisePlanes(FloatRescaling, DepthwiseKernel):
         """Return the bytes of the kernels; other layers may use the same."""
         return _SPLIT_CODE + _code_bytes(Plane.of(Geometry.of(node)))
 
+    def packed_bytes(self, node: Node) -> int:
+        words = words_of(self._plane(node))
+        return node.output.type.channels * words.bytes
+
+    def _plane(self, node: Node) -> Plane:
+        return Plane.of(Geometry.of(node))
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: new rows into planes, then the kernel, row by row."""
         return _Split(layer).function(name)

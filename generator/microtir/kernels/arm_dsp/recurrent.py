@@ -18,7 +18,13 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.recurrent import block_cost, blocks_of, emit_blocks, scratch_bytes
+from microtir.kernels.common.recurrent import (
+    block_cost,
+    blocks_of,
+    emit_blocks,
+    packed_bytes,
+    scratch_bytes,
+)
 from microtir.kernels.common.refusals import recurrent_refusal, svdf_refusal
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
@@ -100,6 +106,9 @@ class Recurrent(Kernel):
         """Return the bytes of the kernels; other layers may use the same."""
         return 2 * 600
 
+    def packed_bytes(self, node: Node) -> int:
+        return packed_bytes(node, _Product.of, QUAD)
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: two calls of kernels for each block of units."""
         return emit_blocks(layer, name, _Product.of, QUAD)
@@ -157,6 +166,9 @@ class Recurrent16(Kernel):
         rows = blocks_of(node).rows
         return sum(_block16(rows, width).code_bytes for width in {inputs, units})
 
+    def packed_bytes(self, node: Node) -> int:
+        return packed_bytes(node, _Product16.of)
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: two calls of kernels for each block of units."""
         return emit_blocks(layer, name, _Product16.of)
@@ -196,6 +208,9 @@ class Filters(Kernel):
     def code_bytes(self, _node: Node) -> int:
         """Return the bytes of the kernel; other layers may use the same."""
         return 600
+
+    def packed_bytes(self, node: Node) -> int:
+        return svdf.packed_bytes(node, _Product.of, QUAD)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: a call of the kernel for each block of filters."""

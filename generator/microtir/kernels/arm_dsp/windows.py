@@ -238,6 +238,11 @@ class GemmWindows(FloatRescaling):
         tile = (_STEP_CODE * rows.steps + 4 * tile_loads(rows)) // max(rows.turns, 1)
         return _CODE + tile + single + _WIDEN_CODE * rows.copies + _KEEP_CODE
 
+    def packed_bytes(self, node: Node) -> int:
+        form = _Form.of(node)
+        pairs = len(channel_pairs(form.geometry.output.channels))
+        return pairs * (form.rows.steps + 2 * WORDS + 1) * DType.INT32.bytes
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: rows behind an output row, its tiles, then single pixels."""
         sink, planes = sink_of(layer)

@@ -32,6 +32,7 @@ class Add4(HalvedAddKernel):
     needs = Feature.MVE
     cycles = 176
     most = _LARGEST
+    constant_bytes = _WORDS * DType.INT32.bytes
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions, from counts of the emulated Cortex-M55."""

@@ -181,6 +181,9 @@ class Gemm(FloatRescaling, Counted):
             gathered = 4 * min(gather_code(rows, size, PIXELS), LONGEST_GATHER)
         return code_size(PIXELS, values, geometry.output.channels, form) + single + gathered
 
+    def packed_bytes(self, node: Node) -> int:
+        return self._layers.packed_bytes(node)
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: two pixels at a time, then single ones."""
         node, geometry, x = layer.node, Geometry.of(layer.node), layer.input_rows(0)

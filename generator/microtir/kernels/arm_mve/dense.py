@@ -111,6 +111,9 @@ class Dense(FloatRescaling, Counted):
         used = [PIXELS] * (pairs > 0) + [1] * single
         return max(sum(code_size(n, inputs, outputs, form) for n in used) - _DIRECT, 1)
 
+    def packed_bytes(self, node: Node) -> int:
+        return self._layers.packed_bytes(node)
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: a call for each two rows of inputs, then for single ones."""
         node = layer.node

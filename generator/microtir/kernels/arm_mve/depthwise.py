@@ -198,6 +198,12 @@ class Depthwise(DepthwiseKernel, FloatRescaling):
         kernels = 1 + (geometry.output.width % _pixels_at_once(geometry, lanes_of(self.dtype)) > 0)
         return kernels * _kernel_bytes(_copied_taps(geometry))
 
+    def packed_bytes(self, node: Node) -> int:
+        geometry, lanes, rescaling = Geometry.of(node), lanes_of(self.dtype), self._factors(node)[1]
+        pixels, taps = _pixels_at_once(geometry, lanes), _copied_taps(geometry).count
+        group = Line(1, pixels * geometry.image.channels, lanes, rescaling.words)
+        return group.blocks * (taps * lanes + group.rows * LANES * DType.INT32.bytes)
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then a row of pixels."""
         node, geometry = layer.node, Geometry.of(layer.node)

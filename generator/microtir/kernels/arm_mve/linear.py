@@ -23,7 +23,7 @@ from microtir.kernels.arm_mve.requantise import (
 )
 from microtir.kernels.common.finish_s16 import Sums, finish16
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import constant
+from microtir.kernels.common.packing import bytes_of, constant
 from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.operators.common.linear import LinearParams, bias_of
 from microtir.tir import ir
@@ -92,6 +92,11 @@ class LinearLayers:
         found = self.find(node)
         assert found is not None, "reject() was asked"
         return found
+
+    def packed_bytes(self, node: Node) -> int:
+        """Return the bytes of what `pack` gives."""
+        packed = self.pack(node)
+        return bytes_of(packed.weights, packed.constants)
 
     def pack(self, node: Node) -> PackedLinear:
         """Pack a node whose factors fit."""

@@ -33,7 +33,7 @@ from microtir.kernels.common.macro_kernel import (
     macro_kernel,
 )
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import constant
+from microtir.kernels.common.packing import bytes_of, constant
 from microtir.kernels.common.refusals import mixed_refusal, type_refusal
 from microtir.kernels.common.runs import Runs, turns_of
 from microtir.kernels.common.statements import at
@@ -202,6 +202,12 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
         products = printed * (sums * found[0].per_product + pixels + block.channels)
         size += 4 * (products + sums * found[0].instructions) + 120
     return size
+
+
+def packed_bytes(node: Node, form: Form = FAST) -> int:
+    """Return the bytes of the constants."""
+    packed = _packed(node, form)
+    return bytes_of(packed.weights, packed.table)
 
 
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:

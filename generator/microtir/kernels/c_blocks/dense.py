@@ -14,7 +14,7 @@ from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import constant
+from microtir.kernels.common.packing import channel_bytes, constant
 from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.runs import Runs, turns_of
 from microtir.kernels.common.statements import at
@@ -95,6 +95,16 @@ def code_bytes(node: Node, form: Form = PLAIN) -> int:
     per_pass = _outputs_per_pass(node, finish_and_table[0])
     products = per_pass * (1 + finish_and_table[0].per_product) + 1
     return 4 * (_TURN * products + per_pass * finish_and_table[0].instructions) + 120
+
+
+def packed_bytes(node: Node, form: Form = PLAIN) -> int:
+    """Return the bytes of the constants."""
+    found = _finish(node, form)
+    assert found is not None, "refusal was asked"
+    (finish, table), (outputs, inputs) = found, node.inputs[1].shape
+    words = 0 if table is None else table.shape[1]
+    weights = inputs * node.inputs[1].dtype.bytes
+    return channel_bytes(outputs, _outputs_per_pass(node, finish), weights, words)
 
 
 def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:

@@ -147,6 +147,13 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
     return sum(4 * _row_cost(taps, n, found[0]) + 60 for n in (pixels, rest) if n)
 
 
+def packed_bytes(node: Node, form: Form = FAST) -> int:
+    """Return the bytes of the constants."""
+    found = _finish(node, form)
+    assert found is not None, "refusal was asked"
+    return node.inputs[1].type.bytes + (0 if found[1] is None else found[1].nbytes)
+
+
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     """Emit the layer function: blocks of pixels of each row, then those that are left."""
     node, geometry = layer.node, Geometry.of(layer.node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, TypeVar
 
 from microtir.config import Feature
@@ -12,9 +13,10 @@ from microtir.graph.ir import Node
 from microtir.instruction_sets import instruction_set
 from microtir.kernels.c_blocks import convolution, dense, depthwise, recurrent, winograd
 from microtir.kernels.c_blocks.finish import RawSums
-from microtir.kernels.common import bordered_rows
+from microtir.kernels.common import bordered_rows, svdf
 from microtir.kernels.common.kernel import SAME_ROW, Kernel, passes_constants
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.recurrent import packed_bytes
 from microtir.kernels.common.refusals import recurrent_refusal, svdf_refusal
 from microtir.kernels.common.shifted_add import ShiftedAdd
 from microtir.operators.common.rows import RowWindow
@@ -133,6 +135,9 @@ class Convolution(_WindowedBlocks[convolution.Form]):
     def code_bytes(self, node: Node) -> int:
         return convolution.code_bytes(node, self.form)
 
+    def packed_bytes(self, node: Node) -> int:
+        return convolution.packed_bytes(node, self.form)
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         return convolution.emit(layer, name, self.form)
 
@@ -194,6 +199,9 @@ class Depthwise(_WindowedBlocks[depthwise.Form]):
     def code_bytes(self, node: Node) -> int:
         return depthwise.code_bytes(node, self.form)
 
+    def packed_bytes(self, node: Node) -> int:
+        return depthwise.packed_bytes(node, self.form)
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         return depthwise.emit(layer, name, self.form)
 
@@ -227,6 +235,9 @@ class Dense(_Blocks):
 
     def code_bytes(self, node: Node) -> int:
         return dense.code_bytes(node, self.form)
+
+    def packed_bytes(self, node: Node) -> int:
+        return dense.packed_bytes(node, self.form)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         return dense.emit(layer, name, self.form)
@@ -263,6 +274,9 @@ class Recurrent(_Blocks):
     def code_bytes(self, _node: Node) -> int:
         return recurrent.code_bytes(self.sums)
 
+    def packed_bytes(self, node: Node) -> int:
+        return packed_bytes(node, partial(recurrent.PackedRows.of, self.sums))
+
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         return recurrent.emit(layer, name, self.sums)
 
@@ -298,6 +312,9 @@ class Filters(_Blocks):
 
     def code_bytes(self, _node: Node) -> int:
         return recurrent.code_bytes(self.sums) // 2
+
+    def packed_bytes(self, node: Node) -> int:
+        return svdf.packed_bytes(node, partial(recurrent.PackedRows.of, self.sums))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         return recurrent.emit_svdf(layer, name, self.sums)

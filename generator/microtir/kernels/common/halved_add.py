@@ -86,6 +86,7 @@ class HalvedAddKernel(Kernel):
 
     operators = (Add,)
     most: int | None = None  # elements of a row
+    constant_bytes: int
 
     @abstractmethod
     def row_add(self, count: int, addition: HalvedAdd) -> RowAdd | None:
@@ -108,6 +109,9 @@ class HalvedAddKernel(Kernel):
         addition = halved_add(node)
         fits = addition is not None and self.row_add(count, addition) is not None
         return None if fits else Refusal.SCALES
+
+    def packed_bytes(self, _node: Node) -> int:
+        return self.constant_bytes
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: one call of the kernel for each row."""

@@ -103,8 +103,12 @@ class Kernel(ABC):
         return 0
 
     def weight_bytes(self, node: Node) -> int:
-        """Return the bytes of the constants that it reads: by default those of the node."""
+        """Return about the bytes of the constants that it reads: by default those of the node."""
         return sum(t.type.bytes for t in node.inputs if t.is_constant)
+
+    def packed_bytes(self, node: Node) -> int:
+        """Return the bytes of the constants that its functions read, as they are packed."""
+        return self.weight_bytes(node)
 
     def code_bytes(self, _node: Node) -> int:
         """Return the bytes of code beyond those of a direct kernel; layers may share them."""
@@ -166,8 +170,11 @@ class Kernel(ABC):
         """Return whether all that it reads and writes is NHWC."""
         return self.reads is self.writes is LayoutKind.NHWC
 
-    def candidate(self, node: Node) -> Candidate:
-        """Return the description of the kernel for a node that it does not refuse."""
+    def candidate(self, node: Node, *, counts_constants: bool = False) -> Candidate:
+        """Return the description of the kernel for a node that it does not refuse.
+
+        Where every byte of flash counts, constants are counted as they are packed.
+        """
         window, activations = self.window(node), node.activations
         calls = CALLS if self.depends_on_calls else (IN_ONE_CALL,)
         return Candidate(
@@ -175,7 +182,7 @@ class Kernel(ABC):
             input_layouts=(self.reads,) * len(activations),
             output_layouts=(self.writes,) * len(node.outputs),
             windows=None if window is None else (window,) * len(activations),
-            weight_bytes=self.weight_bytes(node),
+            weight_bytes=(self.packed_bytes if counts_constants else self.weight_bytes)(node),
             costs=self.costs(node),
             scratch=tuple(self.scratch_bytes(node, way) for way in calls),
             accumulator_bytes=self.accumulator_bytes(node),

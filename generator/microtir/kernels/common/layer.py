@@ -105,6 +105,12 @@ class Layer:
         y0, y1 = te.var("y0", low=0, high=rows), te.var("y1", low=0, high=rows)
         return Layer(node, layouts, takes_row_range, y0, y1, call_rows)
 
+    @staticmethod
+    def alone(node: Node) -> Layer:
+        """Return a layer whose tensors are whole; for what does not depend on that."""
+        tensors = (*node.activations, *node.outputs)
+        return Layer.of(node, {t: Layout.whole(t.type) for t in tensors}, takes_row_range=False)
+
     @property
     def sums_fit(self) -> bool:
         """Return whether INT32 holds all sums of the node."""

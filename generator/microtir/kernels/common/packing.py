@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.requantise import Requantisation, Rescaling, requantisation
+from microtir.kernels.common.requantise import WORDS, Requantisation, Rescaling, requantisation
 from microtir.kernels.common.weights import folded_bias, largest_sums, pack_pairs
 from microtir.operators.common.linear import LinearParams
 from microtir.tir import ir
@@ -47,6 +47,23 @@ def constant(name: str, data: npt.NDArray[np.generic]) -> ir.Buffer:
     values.setflags(write=False)
     dtype = DType(values.dtype.name)
     return ir.Buffer(name, values.shape, dtype, ir.Scope.CONSTANT, values, alignment=4)
+
+
+def bytes_of(*buffers: ir.Buffer | None) -> int:
+    """Return the bytes of constants; None stands for one that is not there."""
+    return sum(b.data.nbytes for b in buffers if b is not None and b.data is not None)
+
+
+def channel_bytes(channels: int, together: int, weights: int, words: int = WORDS) -> int:
+    """Return the bytes of channels whose last ones overlap, or are filled up.
+
+    Args:
+        channels: of the output.
+        together: so many are packed at once.
+        weights: bytes of them for a channel.
+        words: of constants for a channel.
+    """
+    return -(-channels // together) * together * (weights + words * DType.INT32.bytes)
 
 
 def requantised(

@@ -16,6 +16,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.operators.recurrent import definition as recurrent
 from microtir.operators.recurrent.formula import LstmStep, finished_gates, lstm_step
@@ -119,6 +120,17 @@ class Sequences:
         return substitute(body, given)
 
 
+def step_bytes(sequences: Sequences, parts: StepAt) -> int:
+    """Return the bytes of the constants of states, and of what makes units of their sums."""
+    states = (sequences.hidden_before, sequences.cell_before)
+    zero, old = te.as_expr(0, DType.INT32), te.placeholder((1,), sequences.cell.dtype, "old")
+    step = parts(zero, zero, zero)
+    cell = te.compute((1,), lambda i: step.cell(old[i], i), "cell")
+    shown = te.compute((1,), lambda i: step.hidden(cell[i], i), "shown")
+    kept = (state for state in states if isinstance(state, ir.Buffer))
+    return bytes_of(*kept, *te.constants_of((cell, shown)))
+
+
 StepAt: TypeAlias = Callable[[te.Expr, te.Expr, te.Expr], LstmStep]
 """Function that gives the computation of units at a step of a sequence, from a unit on."""
 
@@ -192,7 +204,10 @@ _UNIT, _UNIT_OF_FLOAT = 245, 430
 
 
 class BlockProduct(Protocol):
-    """Multiplies the rows of a block with a vector."""
+    """Multiplies the rows of a block with a vector; `weights` are those of all blocks."""
+
+    @property
+    def weights(self) -> ir.Buffer: ...
 
     def call(self, block: te.Expr, vector: ir.BufferArgument, sums: ir.BufferArgument) -> ir.Stmt:
         """Emit the products of a block, whose sums are stored one after another."""
@@ -208,6 +223,37 @@ def scratch_bytes(node: Node, padding: int) -> int:
     return sum(-(-n // padding) * padding for n in (inputs, units) if n % padding)
 
 
+def packed_bytes(node: Node, make: MakeProduct, padding: int = 1) -> int:
+    """Return the bytes of the constants of what `emit_blocks` gives."""
+    layer, products = Layer.alone(node), _products(node, make, padding)
+    units = step_bytes(Sequences.of(layer), _finished(layer)[1])
+    return units + bytes_of(*(product.weights for product in products))
+
+
+def _products(node: Node, make: MakeProduct, padding: int) -> list[BlockProduct]:
+    """Return the products with inputs, and those with the hidden state."""
+    gates, blocks = recurrent.gates_of(node), blocks_of(node)
+    sides = [gate.weights for gate in gates], [gate.recurrent for gate in gates]
+    data = ([recurrent.data_of(tensor) for tensor in side] for side in sides)
+    return [make(blocks.matrix(matrices, padding)) for matrices in data]
+
+
+def _finished(layer: Layer) -> tuple[te.Tensor, StepAt]:
+    """Return a tensor for the sums of a block, and the units that are computed from them."""
+    dtype = accumulated(layer.node.inputs[0].dtype)
+    kept = te.placeholder((2, blocks_of(layer.node).rows), dtype, "sums")
+
+    def parts(_step: te.Expr, _n: te.Expr, first: te.Expr) -> LstmStep:
+        def sum_of(number: int, unit: te.Expr) -> te.Expr:
+            side, gate = divmod(number, recurrent.GATES)
+            return kept[side, (unit - first) * recurrent.GATES + gate]
+
+        finished = finished_gates(layer, sum_of)
+        return lstm_step(layer, lambda gate, i: finished(gate, first + i))
+
+    return kept, parts
+
+
 def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) -> ir.PrimFunc:
     """Return the function of an LSTM whose gates are multiplied block by block.
 
@@ -218,25 +264,12 @@ def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) ->
         padding: vectors are given in multiples of so many elements.
     """
     sequences, blocks = Sequences.of(layer), blocks_of(layer.node)
-    gates, dtype = recurrent.gates_of(layer.node), layer.node.inputs[0].dtype
-    weights = [
-        [recurrent.data_of(gate.weights) for gate in gates],
-        [recurrent.data_of(g.recurrent) for g in gates],
-    ]
-    products = [make(blocks.matrix(matrices, padding)) for matrices in weights]
-    kept = te.placeholder((2, blocks.rows), accumulated(dtype), "sums")
+    dtype, products = layer.node.inputs[0].dtype, _products(layer.node, make, padding)
+    kept, parts = _finished(layer)
     sums = replace(kept.buffer, scope=ir.Scope.LOCAL)
     size = scratch_bytes(layer.node, padding)
     scratch = ir.Buffer("scratch", (size,), dtype, alignment=4) if size else None
     vectors = _Vectors(sequences, scratch, padding)
-
-    def parts(_step: te.Expr, _n: te.Expr, first: te.Expr) -> LstmStep:
-        def sum_of(number: int, unit: te.Expr) -> te.Expr:
-            side, gate = divmod(number, recurrent.GATES)
-            return kept[side, (unit - first) * recurrent.GATES + gate]
-
-        finished = finished_gates(layer, sum_of)
-        return lstm_step(layer, lambda gate, i: finished(gate, first + i))
 
     def block(step: te.Expr, n: te.Expr, number: te.Expr) -> ir.Stmt:
         given = vectors.x(step, n), vectors.hidden(n)

@@ -46,6 +46,7 @@ class ShiftedAdd(HalvedAddKernel):
     """
 
     most = _LARGEST
+    constant_bytes = 8 * DType.INT32.bytes
 
     def __init__(self, name: str, per_element: int, cycles: int, *, has_assembly: bool) -> None:
         self.name, self.per_element, self.cycles = name, per_element, cycles

@@ -14,6 +14,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.common.recurrent import MakeProduct, accumulated
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.kernels.common.unrolling import unroll_by
@@ -158,6 +159,21 @@ class _Svdf:
             y.buffer: self.y,
         }
         return substitute(steps.primfunc(name="outputs").body, replaced)
+
+
+def packed_bytes(node: Node, make: MakeProduct, padding: int = 1) -> int:
+    """Return the bytes of the constants of what `emit_blocks` gives."""
+    product, finish = make(feature_weights(node, padding)), svdf_finish(Layer.alone(node))
+    features, time = finish.features, finish.time
+    sums = te.placeholder((1,), accumulated(node.inputs[0].dtype), "sums")
+    kept, of_time = (
+        te.placeholder((1,), t.dtype, "kept") for t in (node.inputs[1], node.inputs[3])
+    )
+    newest = te.compute((1,), lambda i: finish.newest(features.start(i) + sums[i], i), "newest")
+    term = te.compute((1,), lambda i: time.start(i) + time.product(kept[i], of_time[i]), "term")
+    output = te.compute((1,), lambda i: finish.output(term[i], i), "output")
+    rest = node.inputs[3].type.bytes + bytes_of(*te.constants_of((newest, output)))
+    return bytes_of(product.weights) + rest
 
 
 def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) -> ir.PrimFunc:

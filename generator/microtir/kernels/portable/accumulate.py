@@ -15,6 +15,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.kernels.common.layer import Edge, Layer
+from microtir.kernels.common.packing import bytes_of
 from microtir.operators.common.arithmetic import summand
 from microtir.operators.common.rows import Extents
 from microtir.operators.common.weighted import stored_weights
@@ -92,12 +93,38 @@ def cost(node: Node) -> int:
     return 9 * macs(node) or 7 * node.inputs[0].type.elements
 
 
+def packed_bytes(node: Node) -> int:
+    """Return the bytes of the constants of both functions."""
+    layer = Layer.alone(node)
+    accumulation, x = _accumulation(layer), layer.image(0)
+
+    def element(column: te.Expr, channel: te.Expr) -> te.Expr:
+        row = te.reduce_axis(0, x.type.rows, "row")
+        value, axes = accumulation.term(x)(row, column, channel)
+        start = te.as_expr(accumulation.start(channel), _accumulator_type(node))
+        return accumulation.over(value, (row, *axes), start)
+
+    sums = te.compute(_extents(node), element, "sums")
+    return bytes_of(*te.constants_of((sums,))) + finish_bytes(node)
+
+
+def finish_bytes(node: Node) -> int:
+    """Return the bytes of the constants of the function that turns accumulators into outputs."""
+    result, sums = _accumulation(Layer.alone(node)).result, _placeholder(node)
+    output = te.compute(_extents(node), lambda i, ch: result(sums[i, ch], i, ch), "y")
+    return bytes_of(*te.constants_of((output,)))
+
+
+def _placeholder(node: Node, name: str = "sums") -> te.Tensor:
+    return te.placeholder(_extents(node), _accumulator_type(node), name)
+
+
 def emit(layer: Layer, name: str) -> PrimFunc:
     """Emit the function that adds rows: parameters x, the accumulators, y0 and y1."""
     node, x = layer.node, layer.image(0)
     accumulation, height = _accumulation(layer), x.type.rows
     y0, y1 = te.var("y0", low=0, high=height), te.var("y1", low=0, high=height)
-    before = te.placeholder(_extents(node), _accumulator_type(node), "before")
+    before = _placeholder(node, "before")
 
     def element(column: te.Expr, channel: te.Expr) -> te.Expr:
         row = te.reduce_axis(y0, y1, "row")
@@ -119,7 +146,7 @@ def emit_finish(layer: Layer, name: str) -> PrimFunc:
     """Emit the function that turns accumulators into the output: parameters sums and y."""
     node = layer.node
     accumulation, rows, width = _accumulation(layer), *_image(node.output.type)
-    sums = te.placeholder(_extents(node), _accumulator_type(node), "sums")
+    sums = _placeholder(node)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         place = column if rows == 1 else row * width + column

@@ -8,9 +8,11 @@ from microtir.errors import UsageError
 from microtir.graph.ir import Node, Tensor
 from microtir.kernels.common.kernel import work
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.packing import bytes_of
 from microtir.operators import record_of
 from microtir.operators.common.formula import WrittenFunction
 from microtir.tir.ir import Buffer, Param, PrimFunc
+from microtir.tir.visitor import buffers_read
 
 
 def emit(layer: Layer, name: str) -> PrimFunc:
@@ -32,6 +34,11 @@ def emit(layer: Layer, name: str) -> PrimFunc:
             fix="inputs that are not constant come first, then the outputs",
         )
     return function
+
+
+def packed_bytes(node: Node) -> int:
+    """Return the bytes of the constants of the function; nothing else tells of them."""
+    return bytes_of(*dict.fromkeys(buffers_read(_written(node).build(node, "layer"))))
 
 
 def scratch_bytes(node: Node) -> int:

@@ -15,6 +15,7 @@ from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.packed_weights import fits_four_bits, packed_bytes
+from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.portable import accumulate, branches, custom, lookup, recurrent
 from microtir.kernels.portable.interleave import Interleave
 from microtir.operators import OPERATORS, OperatorRecord, UserOperator
@@ -64,9 +65,16 @@ class Direct(Kernel):
         cost = self._formula.cost
         return cost * work(node) if isinstance(cost, int) else cost(node)
 
-    def emit(self, layer: Layer, name: str) -> PrimFunc:
+    def packed_bytes(self, node: Node) -> int:
+        return bytes_of(*te.constants_of(self.computed(Layer.alone(node))))
+
+    def computed(self, layer: Layer) -> tuple[te.Tensor, ...]:
+        """Return the outputs of a layer by the formula."""
         self._formula.compute(layer)
-        schedule = te.create_schedule(layer.outputs)
+        return layer.outputs
+
+    def emit(self, layer: Layer, name: str) -> PrimFunc:
+        schedule = te.create_schedule(self.computed(layer))
         function = schedule.primfunc(args=layer.parameters(), name=name)
         return replace(function, row_range=layer.row_range)
 
@@ -95,9 +103,9 @@ class Nibbles(Direct):
         weights = node.inputs[1].type
         return super().weight_bytes(node) - weights.bytes + packed_bytes(weights.elements)
 
-    def emit(self, layer: Layer, name: str) -> PrimFunc:
+    def computed(self, layer: Layer) -> tuple[te.Tensor, ...]:
         layer.packs_weights = True
-        return super().emit(layer, name)
+        return super().computed(layer)
 
 
 _UNPACKING = 7
@@ -189,6 +197,9 @@ class Accumulate(Kernel):
     def accumulator_bytes(self, node: Node) -> int:
         return accumulate.accumulator_bytes(node)
 
+    def packed_bytes(self, node: Node) -> int:
+        return accumulate.packed_bytes(node)
+
     def emit(self, layer: Layer, name: str) -> PrimFunc:
         return accumulate.emit(layer, name)
 
@@ -209,6 +220,9 @@ class Steps(Kernel):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         return recurrent.cost(node)
+
+    def packed_bytes(self, node: Node) -> int:
+        return recurrent.packed_bytes(node)
 
     def emit(self, layer: Layer, name: str) -> PrimFunc:
         return recurrent.emit(layer, name)
@@ -264,6 +278,9 @@ class WholeFunction(Kernel):
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         return custom.scratch_bytes(node)
+
+    def packed_bytes(self, node: Node) -> int:
+        return custom.packed_bytes(node)
 
     def emit(self, layer: Layer, name: str) -> PrimFunc:
         return custom.emit(layer, name)

@@ -6,7 +6,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.recurrent import Sequences
+from microtir.kernels.common.recurrent import Sequences, StepAt, step_bytes
 from microtir.kernels.common.statements import loop, seq
 from microtir.operators.recurrent.definition import GATES, lstm_extents
 from microtir.operators.recurrent.formula import LstmStep, lstm_step, weighted_gates
@@ -29,19 +29,17 @@ _UNIT, _UNIT_OF_FLOAT = 350, 450
 """Instructions of a unit after its sums: they make its new cell and its output."""
 
 
+def packed_bytes(node: Node) -> int:
+    """Return the bytes of the constants of all steps."""
+    sequences = Sequences.of(layer := Layer.alone(node))
+    return step_bytes(sequences, _units(layer, sequences)[1])
+
+
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """Emit an LSTM: in each step the cells, what they show, and that as the hidden state."""
     sequences = Sequences.of(layer)
     batch, _, _, units = sequences.extents
-    hidden = te.placeholder((batch, units), sequences.hidden.dtype, "hidden")
-
-    def parts(step: te.Expr, n: te.Expr, first: te.Expr) -> LstmStep:
-        gates = weighted_gates(
-            layer,
-            lambda i: sequences.x[sequences.place(step, n, i)],
-            lambda i: hidden[n, i],
-        )
-        return lstm_step(layer, lambda gate, i: gates(gate, first + i))
+    hidden, parts = _units(layer, sequences)
 
     def one(step: te.Expr, n: te.Expr) -> ir.Stmt:
         first = te.as_expr(0, DType.INT32)
@@ -52,3 +50,19 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
 
     body = sequences.over_time(lambda step: loop("n", 0, batch, lambda n: one(step, n)))
     return layer.function(name, None, body)
+
+
+def _units(layer: Layer, sequences: Sequences) -> tuple[te.Tensor, StepAt]:
+    """Return a tensor for the hidden state, and the units that are computed from it."""
+    shape = sequences.extents.batch, sequences.extents.units
+    hidden = te.placeholder(shape, sequences.hidden.dtype, "hidden")
+
+    def parts(step: te.Expr, n: te.Expr, first: te.Expr) -> LstmStep:
+        gates = weighted_gates(
+            layer,
+            lambda i: sequences.x[sequences.place(step, n, i)],
+            lambda i: hidden[n, i],
+        )
+        return lstm_step(layer, lambda gate, i: gates(gate, first + i))
+
+    return hidden, parts

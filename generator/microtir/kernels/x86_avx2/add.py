@@ -36,6 +36,7 @@ class Add8(HalvedAddKernel):
 
     name = "add_s8_1x8_avx2"
     needs = Feature.VECTOR
+    constant_bytes = _WORDS * DType.INT32.bytes + DType.INT64.bytes
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions, from counts of the compiled kernel for AVX2."""

@@ -34,7 +34,7 @@ from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.statements import at
 from microtir.kernels.x86_avx2.copying import copy, copy_cost
-from microtir.kernels.x86_avx2.gemm import Inputs, PackedLinear, gemm, pack
+from microtir.kernels.x86_avx2.gemm import Inputs, PackedLinear, gemm, pack, packed_bytes
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.operators.convolution.formula import row_window
@@ -144,6 +144,10 @@ class Gemm(Kernel):
             times = node.output.type.rows if calls.rows or self.by_window else 1
             copies = copy_cost(geometry, times)
         return pixels * (products + 2 * output.channels + widened + 4) + copies
+
+    def packed_bytes(self, node: Node) -> int:
+        inputs = _inputs(Geometry.of(node), 1)
+        return packed_bytes(node.output.type.channels, inputs.segments, inputs.segment)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: kernels over runs of pixels."""
@@ -255,6 +259,10 @@ class Dense(Kernel):
         outputs, inputs = node.inputs[1].shape
         rows = node.output.type.elements // outputs
         return rows * (outputs * inputs // 16 + 3 * outputs + inputs // 8)
+
+    def packed_bytes(self, node: Node) -> int:
+        outputs, inputs = node.inputs[1].shape
+        return packed_bytes(outputs, 1, inputs)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: rows of inputs are pixels."""

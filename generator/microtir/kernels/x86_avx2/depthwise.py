@@ -25,6 +25,7 @@ from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.kernels.x86_avx2.copying import copy, copy_cost
@@ -167,6 +168,11 @@ class Depthwise(DepthwiseKernel):
         if self.by_window:
             return row
         return row * (2 if node.output.type.rows > 1 else 1) + 120
+
+    def packed_bytes(self, node: Node) -> int:
+        packed = _packed(node)
+        assert packed is not None, "refusal() was asked"
+        return bytes_of(packed.weights, packed.constants, packed.rounding)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: the border, then kernels for all rows, or for one by one."""

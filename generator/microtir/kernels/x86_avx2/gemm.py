@@ -102,6 +102,12 @@ def panels_of(channels: int) -> list[int]:
     return [min(first, last) for first in range(0, channels, LANES)]
 
 
+def packed_bytes(channels: int, segments: int, values: int) -> int:
+    """Return the bytes of the constants of so many channels, segments and values of a segment."""
+    words = 3 * DType.INT32.bytes + DType.INT64.bytes
+    return len(panels_of(channels)) * LANES * (segments * -(-values // QUAD) * QUAD + words)
+
+
 def pack(segments: npt.NDArray[np.int8], node: Node, params: LinearParams) -> PackedLinear | None:
     """Pack weights (channels, segments, values of a segment).
 
