@@ -13,11 +13,7 @@ from microtir.version import __version__
 
 if TYPE_CHECKING:
     from microtir import config, custom, frontend, host, te, tir
-    from microtir.artifact import (
-        Artifact,
-        export_model_library_format,
-        import_model_library_format,
-    )
+    from microtir.artifact import Artifact, export_model_library_format, import_model_library_format
     from microtir.config import CompilationConfig, Executor, Runtime, Target
     from microtir.driver import build, lower
     from microtir.errors import MicrotirError

@@ -6,14 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from microtir.graph.ir import Node, Tensor
-from microtir.operators.control.definition import (
-    EndIf,
-    EndRepeat,
-    Guard,
-    Otherwise,
-    Repeat,
-    Then,
-)
+from microtir.operators.control.definition import EndIf, EndRepeat, Guard, Otherwise, Repeat, Then
 from microtir.tir.ir import Expr, For, If, IntImm, Seq, Stmt, Var
 
 Flag = Callable[[Tensor], Expr]

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from microtir.config import PassConfig
-from microtir.errors import (
-    Fix,
-    MicrotirError,
-    UsageError,
-    nearest,
-)
+from microtir.errors import Fix, MicrotirError, UsageError, nearest
 from microtir.frontend.model_bytes import ModelSource, load, summary
 from microtir.frontend.tflite_file import ModelFile, parse
 from microtir.frontend.tflite_graph import GraphReader

@@ -25,13 +25,7 @@ from microtir.frontend.tflite_operators import READERS, Readers, readers_with
 from microtir.frontend.tflite_options import read_options
 from microtir.frontend.tflite_refusals import operator_title, unknown_operator
 from microtir.frontend.tflite_scales import OneScale, is_unlike
-from microtir.frontend.tflite_shapes import (
-    LARGEST_SHAPE,
-    ShapeValues,
-    completed,
-    fits,
-    is_free,
-)
+from microtir.frontend.tflite_shapes import LARGEST_SHAPE, ShapeValues, completed, fits, is_free
 from microtir.frontend.tflite_subgraphs import CONTROL_OPTIONS, MOST_DEPTH, Effects
 from microtir.frontend.tflite_tensors import Tensors
 from microtir.frontend.tflite_variables import VARIABLE_OPTIONS, Resource, Scope, Variables
@@ -39,12 +33,7 @@ from microtir.graph.ir import Array, Graph, Node, SourceLocation, State, Tensor,
 from microtir.graph.names import brief, short_name
 from microtir.operators import OperatorRecord
 from microtir.operators.common.shapes import Shape
-from microtir.operators.common.tflite_operands import (
-    Converted,
-    Operands,
-    TfliteReader,
-    check_arity,
-)
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader, check_arity
 from microtir.operators.common.tflite_schema import BuiltinOperator, TfliteType
 from microtir.operators.control.definition import PutItem
 from microtir.operators.movement.definition import Relabel, Reshape

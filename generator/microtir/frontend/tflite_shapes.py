@@ -21,11 +21,7 @@ from microtir.frontend.tflite_file import OPTIONAL, FileGraph, FileOperator, Fil
 from microtir.frontend.tflite_options import read_options
 from microtir.graph.ir import Array
 from microtir.operators import OPERATORS
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    TfliteActivation,
-)
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteActivation
 from microtir.operators.indexing.tflite import GatherOptions
 from microtir.operators.movement import tflite
 from microtir.operators.reduction.tflite import ReducerOptions

@@ -11,14 +11,8 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
-from microtir.frontend import int4
+from microtir.frontend import int4, tflite_file
 from microtir.frontend.quantization import read_quantization
-from microtir.frontend.tflite_file import (
-    MAX_TENSOR_BYTES,
-    OPTIONAL,
-    FileGraph,
-    FileTensor,
-)
 from microtir.frontend.tflite_refusals import type_advice, type_title
 from microtir.frontend.tflite_shapes import is_free
 from microtir.frontend.tflite_sparsity import written_out
@@ -58,7 +52,7 @@ class Tensors:
 
     def __init__(
         self,
-        graph: FileGraph,
+        graph: tflite_file.FileGraph,
         note: Callable[[MicrotirError], None],
         names: UniqueNames,
         scope: str = "",
@@ -73,7 +67,7 @@ class Tensors:
 
     def get(self, index: int) -> Tensor | None:
         """Return the tensor; None for an input that is left out, and for one with a problem."""
-        if index == OPTIONAL:
+        if index == tflite_file.OPTIONAL:
             return None
         if index not in self._converted and not self._graph.tensors[index].is_readable:
             return None
@@ -148,16 +142,16 @@ class Tensors:
         names = {index: graph.tensors[index].name or f"tensor_{index}" for index in order}
         return {index: self._unique.take(f"{scope}{name}") for index, name in names.items()}
 
-    def _make(self, stored: FileTensor) -> Tensor:
+    def _make(self, stored: tflite_file.FileTensor) -> Tensor:
         dtype = self._dtype(stored)
         quantization = read_quantization(stored, dtype, self._graph.file)
         tensor_type = TensorType(stored.shape, dtype, quantization)
-        if tensor_type.bytes > MAX_TENSOR_BYTES:
+        if tensor_type.bytes > tflite_file.MAX_TENSOR_BYTES:
             raise self._broken(stored, f"{tensor_type.bytes} bytes are too many")
         data = self._data(stored, tensor_type)
         return Tensor(self._names[stored.index], tensor_type, data)
 
-    def _dtype(self, stored: FileTensor) -> DType:
+    def _dtype(self, stored: tflite_file.FileTensor) -> DType:
         dtype = _DTYPES.get(stored.type)
         if dtype is not None:
             return dtype
@@ -170,7 +164,7 @@ class Tensors:
             fix=type_advice(stored.type),
         )
 
-    def _data(self, stored: FileTensor, tensor_type: TensorType) -> Array | None:
+    def _data(self, stored: tflite_file.FileTensor, tensor_type: TensorType) -> Array | None:
         view = stored.data
         if view is None and 0 not in stored.shape:
             return None
@@ -199,7 +193,7 @@ class Tensors:
         return data
 
     def _sparse_data(
-        self, stored: FileTensor, view: memoryview, kind: np.dtype[Any], dtype: DType
+        self, stored: tflite_file.FileTensor, view: memoryview, kind: np.dtype[Any], dtype: DType
     ) -> Array:
         """Return a constant of which elements that are not zero are stored."""
         assert stored.sparsity is not None
@@ -224,7 +218,7 @@ class Tensors:
         self._check_values(stored, data, dtype)
         return data
 
-    def _check_values(self, stored: FileTensor, data: Array, dtype: DType) -> None:
+    def _check_values(self, stored: tflite_file.FileTensor, data: Array, dtype: DType) -> None:
         """Report values that no converter writes, as signs of damage; each buffer once."""
         key = (stored.buffer, dtype)
         if key in self._checked:
@@ -235,7 +229,7 @@ class Tensors:
         if dtype is DType.BOOL and bool((data.view(np.uint8) > 1).any()):
             raise self._broken(stored, "its data holds bytes above 1", "0 and 1")
 
-    def _dynamic(self, stored: FileTensor) -> UnsupportedModelError:
+    def _dynamic(self, stored: tflite_file.FileTensor) -> UnsupportedModelError:
         return UnsupportedModelError(
             f"the input has the dynamic shape {stored.signature}, stored as {stored.shape}",
             where=self._where(stored),
@@ -243,16 +237,18 @@ class Tensors:
             fix="convert the model with fixed input shapes, such as Input(batch_shape=(1, ...))",
         )
 
-    def _where(self, stored: FileTensor) -> str:
+    def _where(self, stored: tflite_file.FileTensor) -> str:
         return f"{self._graph.file}: {stored.label}"
 
-    def _broken(self, stored: FileTensor, what: str, legal: str | None = None) -> ModelFileError:
+    def _broken(
+        self, stored: tflite_file.FileTensor, what: str, legal: str | None = None
+    ) -> ModelFileError:
         return ModelFileError(
             what, where=self._where(stored), legal=legal, fix="export or download the model again"
         )
 
 
-def has_fixed_shape(stored: FileTensor) -> bool:
+def has_fixed_shape(stored: tflite_file.FileTensor) -> bool:
     """Return whether the shape is fixed but for a batch that is stored as 1."""
     if not stored.signature:
         return True

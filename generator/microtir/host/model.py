@@ -8,14 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.artifact import (
-    Artifact,
-    Metadata,
-    NodeResult,
-    NodeTensor,
-    graph_nodes,
-    logical_rows,
-)
+from microtir.artifact import Artifact, Metadata, NodeResult, NodeTensor, graph_nodes, logical_rows
 from microtir.errors import Fix, RunError, UsageError, nearest
 from microtir.host.backend import Backend, SharedLibrary
 from microtir.host.functions import Function

@@ -29,14 +29,7 @@ from typing import TypeAlias
 
 from microtir.dtype import DType
 from microtir.tir.extern import Device, ExternFunction, ExternSource, SourceKind
-from microtir.tir.function import (
-    MicroKernel,
-    Origin,
-    PlaneRows,
-    RowAccess,
-    RowPort,
-    RowRange,
-)
+from microtir.tir.function import MicroKernel, Origin, PlaneRows, RowAccess, RowPort, RowRange
 from microtir.tir.storage import Array, Buffer, Dim, Param, Scope, Var
 
 __all__ = [

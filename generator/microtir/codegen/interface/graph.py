@@ -7,10 +7,7 @@ from collections.abc import Iterator
 
 from microtir.codegen.interface.call_table import CallTable, TableTensor, make_table, tensor_of
 from microtir.codegen.interface.checks import model_checks
-from microtir.codegen.interface.constant_pools import (
-    constants_struct,
-    given_constants,
-)
+from microtir.codegen.interface.constant_pools import constants_struct, given_constants
 from microtir.codegen.interface.devices import struct_name
 from microtir.codegen.interface.entry import names_of, run_name, run_parameters, with_devices
 from microtir.codegen.interface.graph_nodes import GraphNode, node_graph

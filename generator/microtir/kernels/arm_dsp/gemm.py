@@ -26,30 +26,12 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
-from microtir.kernels.arm_dsp.outputs import (
-    COLUMNS,
-    LONGEST,
-    PlaneRow,
-    borders_cost,
-    sink_of,
-)
+from microtir.kernels.arm_dsp.outputs import COLUMNS, LONGEST, PlaneRow, borders_cost, sink_of
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
-from microtir.kernels.arm_dsp.patch import (
-    GROUP,
-    TOGETHER,
-    Segments,
-    WidenedPatch,
-    patch_counts,
-)
+from microtir.kernels.arm_dsp.patch import GROUP, TOGETHER, Segments, WidenedPatch, patch_counts
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.macro_kernel import (
-    Count,
-    Product,
-    Tile,
-    all_blocks,
-    macro_kernel,
-)
+from microtir.kernels.common.macro_kernel import Count, Product, Tile, all_blocks, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns, unrolled
 from microtir.kernels.common.packing import channel_bytes, constant, requantised

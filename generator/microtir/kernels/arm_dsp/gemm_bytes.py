@@ -18,15 +18,6 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import gemm
 from microtir.kernels.arm_dsp.copying import copy, fill, fill_spread, spread
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.arm_dsp.gemm import (
-    CHANNELS,
-    CONSTANT_LINES,
-    PIXELS,
-    STEPS,
-    Turn,
-    number_of,
-    pixels_named,
-)
 from microtir.kernels.arm_dsp.patch import TOGETHER, patch_counts
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
@@ -323,14 +314,16 @@ def gemm_bytes(
     together = min(pixels, TOGETHER)
     assert distance or pixels == together, "two pixels in turns are one block"
     sizes = Sizes()
-    most = distance // WORD if distance else STEPS // 2
+    most = distance // WORD if distance else gemm.STEPS // 2
     words = sizes.number("words", values // WORD, 1, most)
-    steps = 2 * number_of(words)
-    lines = sizes.number("lines", values // 2 + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
-    sizes.hold(number_of(lines) >= steps + CONSTANT_LINES)
-    quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
-    width = sizes.number("channels", channels, QUAD, CHANNELS)
-    blocks = sizes.number("blocks", pixels // TOGETHER, 1, PIXELS // 2) if distance else 1
+    steps = 2 * gemm.number_of(words)
+    lines = sizes.number(
+        "lines", values // 2 + gemm.CONSTANT_LINES, 1, gemm.STEPS + gemm.CONSTANT_LINES
+    )
+    sizes.hold(gemm.number_of(lines) >= steps + gemm.CONSTANT_LINES)
+    quads = sizes.number("quads", -(-channels // QUAD), 1, gemm.CHANNELS // QUAD)
+    width = sizes.number("channels", channels, QUAD, gemm.CHANNELS)
+    blocks = sizes.number("blocks", pixels // TOGETHER, 1, gemm.PIXELS // 2) if distance else 1
     shape = (blocks, together * distance) if distance else (words, together * WORD)
     x = ir.Buffer("x", shape, DType.INT8, alignment=1 if distance or together == 1 else 4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
@@ -342,12 +335,12 @@ def gemm_bytes(
     step_bytes = _TURNS_BYTES if together > 1 and not distance else _WORD_BYTES[together]
     return describe(
         f"gemm_bytes{together}{straight}{apart}_{rescaling.name}",
-        (f"Matrix product of bytes: {pixels_named(together)} by four channels a turn",),
+        (f"Matrix product of bytes: {gemm.pixels_named(together)} by four channels a turn",),
         (x, packed, y),
         (y,),
         each(
             "block", blocks,
-            lambda block: loop("quad", 0, number_of(quads), partial(turn.whole, block)),
+            lambda block: loop("quad", 0, gemm.number_of(quads), partial(turn.whole, block)),
         ),
         f"kernels/gemm_bytes{together}.j2",
         {
@@ -375,12 +368,14 @@ def gemm_bytes_octets(values: int, channels: int, rescaling: Rescaling) -> Kerne
         words, lines and octets.
     """
     sizes = Sizes()
-    words = sizes.number("words", values // WORD, 1, STEPS // 2)
-    steps = 2 * number_of(words)
-    lines = sizes.number("lines", values // 2 + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
-    sizes.hold(number_of(lines) >= steps + CONSTANT_LINES)
-    octets = sizes.number("octets", -(-channels // OCTET), 1, CHANNELS // OCTET)
-    width = sizes.number("channels", channels, OCTET, CHANNELS)
+    words = sizes.number("words", values // WORD, 1, gemm.STEPS // 2)
+    steps = 2 * gemm.number_of(words)
+    lines = sizes.number(
+        "lines", values // 2 + gemm.CONSTANT_LINES, 1, gemm.STEPS + gemm.CONSTANT_LINES
+    )
+    sizes.hold(gemm.number_of(lines) >= steps + gemm.CONSTANT_LINES)
+    octets = sizes.number("octets", -(-channels // OCTET), 1, gemm.CHANNELS // OCTET)
+    width = sizes.number("channels", channels, OCTET, gemm.CHANNELS)
     x = ir.Buffer("x", (words, WORD), DType.INT8)
     packed = ir.Buffer("packed", (octets, lines, OCTET // 2), DType.INT32)
     y = ir.Buffer("y", (1, 1, width), DType.INT8)
@@ -393,7 +388,7 @@ def gemm_bytes_octets(values: int, channels: int, rescaling: Rescaling) -> Kerne
         (x, packed, y),
         (y,),
         loop(
-            "octet", 0, number_of(octets), partial(turn.whole, te.as_expr(0, DType.INT32))
+            "octet", 0, gemm.number_of(octets), partial(turn.whole, te.as_expr(0, DType.INT32))
         ),
         "kernels/gemm_bytes_octets.j2",
         {
@@ -405,7 +400,7 @@ def gemm_bytes_octets(values: int, channels: int, rescaling: Rescaling) -> Kerne
     )  # fmt: skip
 
 
-class _Turn(Turn):
+class _Turn(gemm.Turn):
     """The meaning of a turn.
 
     `x` is (blocks, bytes of a block), or words of a single pixel or of two in turns.

@@ -22,13 +22,8 @@ from microtir.kernels.arm_dsp.windows import GemmWindows
 from microtir.kernels.arm_dsp.winograd import Winograd
 from microtir.kernels.arm_dsp.winograd_bands import WinogradBands
 from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
+from microtir.kernels.common import micro_kernel
 from microtir.kernels.common.kernel import Kernel
-from microtir.kernels.common.micro_kernel import (
-    COMPACT,
-    COMPACT_SINGLE_LOADS,
-    FAST,
-    FAST_SINGLE_LOADS,
-)
 from microtir.kernels.common.move_rows import MOVED, MoveRows
 from microtir.kernels.common.pool_runs import PoolByRuns, PoolRowsByRuns
 from microtir.kernels.common.shifted_add import ShiftedAdd
@@ -36,10 +31,10 @@ from microtir.plan.ir import LayoutKind
 
 _LAYOUTS = (LayoutKind.NHWC, LayoutKind.PLANES16, LayoutKind.PLANES8)
 _FORMS = (
-    ("conv_s8_2x4_dsp", FAST),
-    ("conv_s8_2x4_dsp_compact", COMPACT),
-    ("conv_s8_2x4_dsp_single_loads", FAST_SINGLE_LOADS),
-    ("conv_s8_2x4_dsp_compact_single_loads", COMPACT_SINGLE_LOADS),
+    ("conv_s8_2x4_dsp", micro_kernel.FAST),
+    ("conv_s8_2x4_dsp_compact", micro_kernel.COMPACT),
+    ("conv_s8_2x4_dsp_single_loads", micro_kernel.FAST_SINGLE_LOADS),
+    ("conv_s8_2x4_dsp_compact_single_loads", micro_kernel.COMPACT_SINGLE_LOADS),
 )
 
 KERNELS: tuple[Kernel, ...] = (

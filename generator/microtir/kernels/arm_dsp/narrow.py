@@ -19,6 +19,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.outputs import PlaneRow, borders_cost, planes_refusal, sink_of
+from microtir.kernels.common import requantise
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Count, Pixel, Product, Source, Tile, macro_kernel
@@ -26,15 +27,6 @@ from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, call, describe
 from microtir.kernels.common.packing import channel_bytes, constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
-from microtir.kernels.common.requantise import (
-    BIAS,
-    MULTIPLIER,
-    ROUNDING,
-    SHIFT,
-    WORDS,
-    Requantisation,
-    Rescaling,
-)
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD
 from microtir.operators.common.rows import RowWindow
@@ -48,12 +40,12 @@ LONGEST = 8  # values of a pixel
 PIXELS = 32  # the most of a patch
 CHANNELS = 255  # largest step of a store
 TURN = 8  # pixels of a turn
-_CONSTANTS = (BIAS, MULTIPLIER, ROUNDING, SHIFT)
+_CONSTANTS = (requantise.BIAS, requantise.MULTIPLIER, requantise.ROUNDING, requantise.SHIFT)
 _ORDER = (0, 2, 1, 3)  # of four values, as SXTB16 splits them
 
 
 @of_node
-def _factors(node: Node) -> Requantisation | None:
+def _factors(node: Node) -> requantise.Requantisation | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, Conv2D) and weights is not None
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
@@ -203,7 +195,11 @@ def widen(values: int) -> KernelDescription:
 
 @made_once
 def narrow(
-    pixels: int, values: int, channels: int, rescaling: Rescaling, planes: PlaneRow | None = None
+    pixels: int,
+    values: int,
+    channels: int,
+    rescaling: requantise.Rescaling,
+    planes: PlaneRow | None = None,
 ) -> KernelDescription:
     """Compute all channels of some pixels.
 
@@ -223,7 +219,7 @@ def narrow(
     sizes = Sizes()
     count = sizes.number("pixels", pixels, 1, PIXELS)
     patch = ir.Buffer("patch", (count, values), DType.INT16, alignment=4)
-    words = ir.Buffer("words", (channels, steps + WORDS), DType.INT32)
+    words = ir.Buffer("words", (channels, steps + requantise.WORDS), DType.INT32)
     y, column, place = _outputs(count, channels, planes, sizes)
 
     def rescaled(total: ir.Buffer, factors: list[te.Expr]) -> te.Expr:
@@ -274,7 +270,7 @@ def _outputs(
 
 
 def _narrow_values(
-    steps: int, channels: int, rescaling: Rescaling, planes: PlaneRow | None
+    steps: int, channels: int, rescaling: requantise.Rescaling, planes: PlaneRow | None
 ) -> dict[str, object]:
     return {
         "rescaling": rescaling.values(),

@@ -14,41 +14,17 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp import winograd_windows
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.winograd_kernels import inputs, is_far, products, turns_of
-from microtir.kernels.arm_dsp.winograd_windows import (
-    Form,
-    Packed,
-    Windows,
-    factors,
-    matrix,
-    refusal,
-)
 from microtir.kernels.arm_dsp.winograd_work import Work
 from microtir.kernels.common import winograd
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.macro_kernel import (
-    Arguments,
-    Pixel,
-    Product,
-    Sink,
-    Tile,
-    macro_kernel,
-)
+from microtir.kernels.common.macro_kernel import Arguments, Pixel, Product, Sink, Tile, macro_kernel
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, loop, seq
 from microtir.kernels.common.weights import QUAD
-from microtir.kernels.common.winograd import (
-    COLUMNS,
-    OUTPUTS,
-    PAIR,
-    PIXELS,
-    POSITIONS,
-    SIDE,
-    TAPS,
-    TILES,
-)
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.convolution.formula import row_window
@@ -65,18 +41,20 @@ CYCLES = Work(copied=70, transformed=110, summed=155, finished=167, made=104, ca
 _INPUTS_CODE, _MOVE_CODE, _PRODUCTS_CODE, _STEP_CODE, _LAYER_CODE = 2010, 160, 470, 44, 420
 
 
-def form_of(node: Node) -> Form:
+def form_of(node: Node) -> winograd_windows.Form:
     """Return a layer of whose windows four rows lie in scratch."""
-    return Form(Geometry.of(node), SIDE, TILES, POSITIONS, PAIR)
+    return winograd_windows.Form(
+        Geometry.of(node), winograd.SIDE, winograd.TILES, winograd.POSITIONS, winograd.PAIR
+    )
 
 
-def _steps(form: Form) -> int:
+def _steps(form: winograd_windows.Form) -> int:
     """Return the steps of a sum: pairs of input channels."""
-    return form.channels // PAIR
+    return form.channels // winograd.PAIR
 
 
 def _positions(node: Node) -> npt.NDArray[np.int16]:
-    return winograd.transformed(matrix(node))
+    return winograd.transformed(winograd_windows.matrix(node))
 
 
 class Winograd(FloatRescaling):
@@ -92,12 +70,14 @@ class Winograd(FloatRescaling):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it."""
-        reason = refusal(node, (PIXELS, PAIR), reached=OUTPUTS)
+        reason = winograd_windows.refusal(
+            node, (winograd.PIXELS, winograd.PAIR), reached=winograd.OUTPUTS
+        )
         if reason is not None:
             return reason
         if not winograd.fits(_positions(node)):
             return Refusal.SUMS
-        return Refusal.FORM if factors(node) is None else None
+        return Refusal.FORM if winograd_windows.factors(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of the windows of four tiles, and of their transforms."""
@@ -110,7 +90,7 @@ class Winograd(FloatRescaling):
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M4."""
         form = form_of(node)
-        rows = bands(form.geometry.output.height, calls, OUTPUTS)
+        rows = bands(form.geometry.output.height, calls, winograd.OUTPUTS)
         return rows * (form.blocks * block_work(node, form).instructions + 30)
 
     def cycles_of(self, node: Node, instructions: int) -> int:
@@ -124,14 +104,14 @@ class Winograd(FloatRescaling):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: two output rows at a time, four tiles beside each other."""
         form = form_of(layer.node)
-        packed = Packed.of(layer.node, _positions(layer.node), PAIR)
+        packed = winograd_windows.Packed.of(layer.node, _positions(layer.node), winograd.PAIR)
         output = form.geometry.output
 
         def kernel(_pixels: int) -> KernelDescription:
             return products(form.channels, form.turns, output.channels, packed.rescaling)
 
         constants = at(packed.weights, 0, 0, 0, 0, 0), at(packed.constants, 0, 0)
-        tile = Tile(form.counts, (Product(kernel, constants),), rows=OUTPUTS)
+        tile = Tile(form.counts, (Product(kernel, constants),), rows=winograd.OUTPUTS)
         source, sink = Squares(layer, form), TwoRows(layer)
         return macro_kernel(layer, name, output.width, source, tile, sink)
 
@@ -141,29 +121,29 @@ def bands(height: int, calls: Calls, rows: int) -> int:
     together = calls.rows or height
     whole, rest = divmod(height, together)
     # The first call of a group is for one row where its reader has one ahead.
-    ahead = together == OUTPUTS and not calls.alone
+    ahead = together == winograd.OUTPUTS and not calls.alone
     return whole * -(-together // rows) + -(-rest // rows) + ahead
 
 
-def kernel_bytes(form: Form) -> int:
+def kernel_bytes(form: winograd_windows.Form) -> int:
     """Return the bytes of code of a layer and its micro-kernels."""
     steps = _STEP_CODE * sum(turns_of(_steps(form))[::2])
     return _INPUTS_CODE + _MOVE_CODE + _LAYER_CODE + _PRODUCTS_CODE + steps
 
 
-def block_work(node: Node, form: Form, calls: int = 1) -> Work:
+def block_work(node: Node, form: winograd_windows.Form, calls: int = 1) -> Work:
     """Return the work of four tiles, whose products are computed by so many calls."""
-    found, channels = factors(node), form.channels
+    found, channels = winograd_windows.factors(node), form.channels
     assert found is not None, "reject() was asked"
-    far = 2 * COLUMNS * (SIDE - 1) if is_far(channels) else 0
-    around = POSITIONS * (3 * turns_of(_steps(form))[1] + 6)
-    tiles = TILES * (83 + 8 * found.rescaling.instructions)
+    far = 2 * winograd.COLUMNS * (winograd.SIDE - 1) if is_far(channels) else 0
+    around = winograd.POSITIONS * (3 * turns_of(_steps(form))[1] + 6)
+    tiles = winograd.TILES * (83 + 8 * found.rescaling.instructions)
     return Work(
-        copied=SIDE * form.copied,
-        transformed=30 + channels // QUAD * (PAIR * _INPUTS + far + 5),
-        summed=form.turns * POSITIONS * _STEP * _steps(form),
+        copied=winograd.SIDE * form.copied,
+        transformed=30 + channels // QUAD * (winograd.PAIR * _INPUTS + far + 5),
+        summed=form.turns * winograd.POSITIONS * _STEP * _steps(form),
         finished=form.turns * (around + tiles + 19) + calls * _CALL,
-        calls=SIDE * form.calls,
+        calls=winograd.SIDE * form.calls,
     )
 
 
@@ -177,17 +157,17 @@ class TwoRows(Sink):
     def at(self, pixel: Pixel, channel: te.ExprLike) -> Arguments:
         last = te.minimum(pixel.row + 1, self._y1 - 1)
         places = (self._rows.at(row, pixel.column, channel) for row in (pixel.row, last))
-        return (*places, te.minimum(self._y1 - pixel.row, OUTPUTS))
+        return (*places, te.minimum(self._y1 - pixel.row, winograd.OUTPUTS))
 
 
-class Squares(Windows):
+class Squares(winograd_windows.Windows):
     """The windows of two output rows, and their transforms."""
 
     def block(self, pixel: Pixel, count: int) -> ir.Stmt:
         """Emit the four rows behind two output rows, then their transforms."""
         rows = self.form.geometry.windows.rows
         # Behind the last row of a call nothing may be read; what is computed there is not written.
-        last = self.y1 - 1 + (TAPS - 1) - rows.before
+        last = self.y1 - 1 + (winograd.TAPS - 1) - rows.before
 
         def fetch(ky: te.Expr) -> ir.Stmt:
             y = te.minimum(pixel.row - rows.before + ky, last)
@@ -195,4 +175,4 @@ class Squares(Windows):
 
         kernel = inputs(self.form.channels)
         transform = call(kernel, self.place(0, 0), self.at(pixel, count))
-        return seq(loop("ky", 0, SIDE, fetch), transform)
+        return seq(loop("ky", 0, winograd.SIDE, fetch), transform)

@@ -13,12 +13,7 @@ from microtir.kernels.common import winograd_rows
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.requantise import Rescaling
-from microtir.kernels.common.winograd import (
-    OUTPUTS,
-    PAIR,
-    TAPS,
-    constants_of,
-)
+from microtir.kernels.common.winograd import OUTPUTS, PAIR, TAPS, constants_of
 from microtir.kernels.common.winograd_rows import POSITIONS
 from microtir.schedule import KernelDescription
 from microtir.tir import ir

@@ -15,21 +15,9 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp import winograd_windows
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.arm_dsp.winograd_row_kernels import (
-    Block,
-    row_inputs,
-    row_products,
-    turn_of,
-)
-from microtir.kernels.arm_dsp.winograd_windows import (
-    Form,
-    Packed,
-    Windows,
-    factors,
-    matrix,
-    refusal,
-)
+from microtir.kernels.arm_dsp.winograd_row_kernels import Block, row_inputs, row_products, turn_of
 from microtir.kernels.arm_dsp.winograd_work import Work
 from microtir.kernels.common import winograd_rows
 from microtir.kernels.common.convolution_geometry import Geometry
@@ -54,13 +42,13 @@ _CYCLES = Work(copied=160, transformed=98, summed=155, finished=140, calls=530)
 _TILE_CODE, _MOVE_CODE, _PRODUCTS_CODE, _STEP_CODE, _LAYER_CODE = 95, 160, 540, 44, 420
 
 
-def _steps(form: Form) -> int:
+def _steps(form: winograd_windows.Form) -> int:
     """Return the steps of a sum: pairs of input channels, of three rows."""
     return TAPS * form.channels // PAIR
 
 
 def _positions(node: Node) -> npt.NDArray[np.int16]:
-    return winograd_rows.transformed(matrix(node))
+    return winograd_rows.transformed(winograd_windows.matrix(node))
 
 
 class WinogradRows(FloatRescaling):
@@ -82,12 +70,12 @@ class WinogradRows(FloatRescaling):
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it."""
         pixels = self.block.pixels
-        reason = refusal(node, (pixels, self.block.together), reached=pixels)
+        reason = winograd_windows.refusal(node, (pixels, self.block.together), reached=pixels)
         if reason is not None:
             return reason
         if not winograd_rows.fits(_positions(node)):
             return Refusal.SUMS
-        return Refusal.FORM if factors(node) is None else None
+        return Refusal.FORM if winograd_windows.factors(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of the transforms of three rows of a block, and of a row."""
@@ -109,7 +97,7 @@ class WinogradRows(FloatRescaling):
 
     def _work(self, node: Node) -> Work:
         """Return the work of a block."""
-        form, found, block = self._form(node), factors(node), self.block
+        form, found, block = self._form(node), winograd_windows.factors(node), self.block
         assert found is not None, "reject() was asked"
         quad = _TILE_INPUTS * block.tiles + 10
         steps = _steps(form)
@@ -134,7 +122,7 @@ class WinogradRows(FloatRescaling):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: some tiles beside each other at a time."""
         form = self._form(layer.node)
-        packed = Packed.of(layer.node, _positions(layer.node), form.together)
+        packed = winograd_windows.Packed.of(layer.node, _positions(layer.node), form.together)
         output = form.geometry.output
 
         def kernel(_pixels: int) -> KernelDescription:
@@ -145,16 +133,18 @@ class WinogradRows(FloatRescaling):
         source, sink = _Rows(layer, form, self.block), Nhwc(layer.output_rows())
         return macro_kernel(layer, name, output.width, source, tile, sink)
 
-    def _form(self, node: Node) -> Form:
+    def _form(self, node: Node) -> winograd_windows.Form:
         """Return a layer of which one row at a time lies in scratch."""
         block = self.block
-        return Form(Geometry.of(node), 1, block.tiles, TAPS * POSITIONS, block.together)
+        return winograd_windows.Form(
+            Geometry.of(node), 1, block.tiles, TAPS * POSITIONS, block.together
+        )
 
 
-class _Rows(Windows):
+class _Rows(winograd_windows.Windows):
     """The windows of an output row: each row is copied and transformed by itself."""
 
-    def __init__(self, layer: Layer, form: Form, block: Block) -> None:
+    def __init__(self, layer: Layer, form: winograd_windows.Form, block: Block) -> None:
         super().__init__(layer, form)
         self._block = block
 

@@ -17,19 +17,11 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_mve import window_moves
 from microtir.kernels.arm_mve.copying import copy, fill, gather, gather_code
 from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import LinearLayers
-from microtir.kernels.arm_mve.window_moves import (
-    LEAST_CALL,
-    LONGEST_GATHER,
-    Moves,
-    code_around,
-    gathers,
-    moves,
-    printed_moves,
-)
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.counted import Counted
@@ -137,7 +129,9 @@ class Gemm(FloatRescaling, Counted):
             times * instructions(pixels, geometry.values, geometry.output.channels, form)
             for times, pixels in self._blocks(geometry, calls)
         )
-        return products + printed_moves(geometry, self._moves(geometry, calls), self.dtype)
+        return products + window_moves.printed_moves(
+            geometry, self._moves(geometry, calls), self.dtype
+        )
 
     def around(self, node: Node, calls: Calls) -> Mapping[str, int]:
         """Return the calls of the layer, of products and of moves, and the rows."""
@@ -151,7 +145,7 @@ class Gemm(FloatRescaling, Counted):
             "line": 0 if geometry.is_pointwise else rows,
             "pair": blocks[PIXELS],
             "pixel": blocks[1],
-            **code_around(self._moves(geometry, calls)),
+            **window_moves.code_around(self._moves(geometry, calls)),
         }
 
     def _blocks(self, geometry: Geometry, calls: Calls) -> list[tuple[int, int]]:
@@ -163,10 +157,12 @@ class Gemm(FloatRescaling, Counted):
             if number * blocks.times
         ]
 
-    def _moves(self, geometry: Geometry, calls: Calls) -> Moves:
+    def _moves(self, geometry: Geometry, calls: Calls) -> window_moves.Moves:
         if _is_run(geometry):
             return {}
-        return moves(geometry, _COUNTS, self.dtype, is_whole=calls.alone or not calls.rows)
+        return window_moves.moves(
+            geometry, _COUNTS, self.dtype, is_whole=calls.alone or not calls.rows
+        )
 
     def code_bytes(self, node: Node) -> int:
         """Return bytes of the kernels for two pixels and for one; other layers may use the same."""
@@ -178,7 +174,7 @@ class Gemm(FloatRescaling, Counted):
         gathered = 0
         if self.dtype is DType.INT16 and not _is_run(geometry):
             rows, size = geometry.windows.rows.taps, geometry.run_values * self.dtype.bytes
-            gathered = 4 * min(gather_code(rows, size, PIXELS), LONGEST_GATHER)
+            gathered = 4 * min(gather_code(rows, size, PIXELS), window_moves.LONGEST_GATHER)
         return code_size(PIXELS, values, geometry.output.channels, form) + single + gathered
 
     def packed_bytes(self, node: Node) -> int:
@@ -226,7 +222,7 @@ class _Windows(Source):
         def one_by_one() -> ir.Stmt:
             return self.copies.windows(pixel.row, pixel.column, count)
 
-        if not (self.x.is_whole and gathers(geometry, count, dtype)):
+        if not (self.x.is_whole and window_moves.gathers(geometry, count, dtype)):
             return one_by_one()
         step, stride = geometry.direct_step, geometry.pixel_stride
         kernel = gather(rows.taps, length, step, count, stride, dtype)
@@ -276,7 +272,7 @@ class _Copies(Gather):
         return lane * self.geometry.values + ky * self.geometry.row_values + offset
 
     def _copy(self, size: int, source: ir.BufferArgument, place: te.Expr) -> ir.Stmt:
-        if size >= LEAST_CALL:
+        if size >= window_moves.LEAST_CALL:
             return call(copy(size, self.target.dtype), source, at(self.target, 0, place))
         row, column, _ = map(te.Expr, source.indices)
         steps = (divmod(n, self.geometry.image.channels) for n in range(size))
@@ -286,7 +282,7 @@ class _Copies(Gather):
         ))  # fmt: skip
 
     def _fill(self, size: int, place: te.Expr) -> ir.Stmt:
-        if size >= LEAST_CALL:
+        if size >= window_moves.LEAST_CALL:
             kernel = fill(size, self.zero_point, self.target.dtype)
             return call(kernel, at(self.target, 0, place))
         places = ((0, place + n) for n in range(size))

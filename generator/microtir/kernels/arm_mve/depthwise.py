@@ -19,16 +19,10 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_mve import requantise
 from microtir.kernels.arm_mve.copying import copy
 from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
 from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of
-from microtir.kernels.arm_mve.requantise import (
-    BIAS,
-    LANES,
-    WORDS,
-    Form,
-    Ints,
-)
 from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
@@ -66,7 +60,7 @@ class Line:
     count: int
     size: int
     lanes: int = BYTES
-    words: int = WORDS
+    words: int = requantise.WORDS
 
     @property
     def blocks(self) -> int:
@@ -75,7 +69,7 @@ class Line:
     @property
     def vectors(self) -> int:
         """Return the vectors of sums of a block."""
-        return self.lanes // LANES
+        return self.lanes // requantise.LANES
 
     @property
     def rows(self) -> int:
@@ -89,7 +83,7 @@ class Line:
     def order(self) -> list[int]:
         """Return the elements of a block as sums have them, vector by vector."""
         firsts = _FIRSTS[self.vectors]
-        return [self.vectors * lane + first for first in firsts for lane in range(LANES)]
+        return [self.vectors * lane + first for first in firsts for lane in range(requantise.LANES)]
 
     @property
     def back(self) -> int:
@@ -110,7 +104,7 @@ def _params(node: Node) -> LinearParams:
     return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
-def _factors(node: Node, *, wide: bool) -> tuple[Ints | None, Form]:
+def _factors(node: Node, *, wide: bool) -> tuple[requantise.Ints | None, requantise.Form]:
     """Return constants of the channels, None if they or the weights do not fit, and their use."""
     weights = node.inputs[1].data
     assert weights is not None
@@ -202,7 +196,7 @@ class Depthwise(DepthwiseKernel, FloatRescaling):
         geometry, lanes, rescaling = Geometry.of(node), lanes_of(self.dtype), self._factors(node)[1]
         pixels, taps = _pixels_at_once(geometry, lanes), _copied_taps(geometry).count
         group = Line(1, pixels * geometry.image.channels, lanes, rescaling.words)
-        return group.blocks * (taps * lanes + group.rows * LANES * DType.INT32.bytes)
+        return group.blocks * (taps * lanes + group.rows * requantise.LANES * DType.INT32.bytes)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then a row of pixels."""
@@ -227,7 +221,7 @@ class Depthwise(DepthwiseKernel, FloatRescaling):
         tile = Tile(counts, (product,))
         return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
 
-    def _factors(self, node: Node) -> tuple[Ints | None, Form]:
+    def _factors(self, node: Node) -> tuple[requantise.Ints | None, requantise.Form]:
         return (_wide if self.has_wide_sums else _narrow)(node)
 
 
@@ -252,12 +246,12 @@ def _arranged_weights(weights: npt.NDArray[np.int8], group: Line) -> npt.NDArray
     return arranged
 
 
-def _arranged_constants(constants: Ints, group: Line) -> npt.NDArray[np.int32]:
+def _arranged_constants(constants: requantise.Ints, group: Line) -> npt.NDArray[np.int32]:
     """Return constants (channels, words) as (blocks, rows, 4), see `depthwise`."""
     padded, count = np.pad(constants, ((0, 1), (0, 0))), group.vectors
     order = np.array(_channels_of(group, len(constants)))[:, group.order]
-    vectors = padded[order].reshape(len(order), count, LANES, -1)
-    rows = [vectors[:, v, :, BIAS] for v in range(count)]
+    vectors = padded[order].reshape(len(order), count, requantise.LANES, -1)
+    rows = [vectors[:, v, :, requantise.BIAS] for v in range(count)]
     rows += [vectors[:, v, :, word] for v in range(count) for word in range(1, group.words)]
     arranged: npt.NDArray[np.int32] = np.stack(rows, axis=1).astype(np.int32)
     return arranged
@@ -267,7 +261,7 @@ def _arranged_constants(constants: Ints, group: Line) -> npt.NDArray[np.int32]:
 
 
 @made_once
-def depthwise(line: Line, taps: Taps, rescaling: Form) -> KernelDescription:
+def depthwise(line: Line, taps: Taps, rescaling: requantise.Form) -> KernelDescription:
     """Compute all channels of a row of pixels.
 
     Args:
@@ -285,7 +279,7 @@ def depthwise(line: Line, taps: Taps, rescaling: Form) -> KernelDescription:
     params = _Params(
         ir.Buffer("x", (reach,), rescaling.element),
         ir.Buffer("weights", (line.blocks, taps.count, line.lanes), DType.INT8, alignment=4),
-        ir.Buffer("constants", (line.blocks, line.rows, LANES), DType.INT32),
+        ir.Buffer("constants", (line.blocks, line.rows, requantise.LANES), DType.INT32),
         ir.Buffer("y", (line.count * line.size,), rescaling.element),
     )
     kernel = f"{taps.rows}x{taps.columns}"
@@ -312,7 +306,9 @@ class _Params(NamedTuple):
     y: ir.Buffer
 
 
-def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Form, step: int) -> ir.Stmt:
+def _meaning(
+    params: _Params, line: Line, taps: Taps, rescaling: requantise.Form, step: int
+) -> ir.Stmt:
     """Emit loops that a kernel stands for; `step` is the distance between groups of the input."""
     x, weights, constants, y = params
 
@@ -350,7 +346,7 @@ def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Form, step: int
     )  # fmt: skip
 
 
-def _values(line: Line, taps: Taps, rescaling: Form, step: int) -> dict[str, object]:
+def _values(line: Line, taps: Taps, rescaling: requantise.Form, step: int) -> dict[str, object]:
     """Return what the template is given."""
     size, masked = rescaling.element.bytes, line.size < line.lanes
     jump = (step - (0 if masked else line.size)) * size
@@ -396,7 +392,7 @@ def _tap(taps: Taps, row: int, column: int, size: int) -> dict[str, object]:
     }
 
 
-def _kernel_cost(line: Line, taps: Taps, rescaling: Form) -> int:
+def _kernel_cost(line: Line, taps: Taps, rescaling: requantise.Form) -> int:
     """Return the instructions of one call, from counts of the emulated Cortex-M55."""
     masks = taps.count + 2 if line.size < line.lanes else 0
     products = taps.count * (9 if line.lanes == BYTES else 6) + taps.rows + masks

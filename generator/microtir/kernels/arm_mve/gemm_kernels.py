@@ -9,12 +9,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_mve.linear import lanes_of, steps_of
-from microtir.kernels.arm_mve.requantise import (
-    BIAS,
-    LANES,
-    MULTIPLIER,
-    Form,
-)
+from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, Form
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import Unroll, describe
 from microtir.kernels.common.printed import Printed, printed

@@ -10,17 +10,7 @@ import numpy.typing as npt
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_mve.requantise import (
-    LANES,
-    Form,
-    Ints,
-    Rescaling,
-    Rescaling16,
-    by_lanes,
-    constants16,
-    constants_of,
-    wide_constants,
-)
+from microtir.kernels.arm_mve import requantise
 from microtir.kernels.common.finish_s16 import Sums, finish16
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.packing import bytes_of, constant
@@ -40,7 +30,7 @@ class PackedLinear:
 
     weights: ir.Buffer
     constants: ir.Buffer
-    rescaling: Form
+    rescaling: requantise.Form
 
 
 def lanes_of(dtype: DType) -> int:
@@ -55,12 +45,12 @@ def steps_of(values: int, lanes: int = BYTES) -> int:
 
 def channel_constants(
     matrix: npt.NDArray[np.int8], node: Node, params: LinearParams
-) -> Ints | None:
+) -> requantise.Ints | None:
     """Return constants of the channels of `matrix` (channels, K); None if they do not fit."""
     wide = matrix.astype(np.int64)
     given = node.inputs[2].data if len(node.inputs) > 2 else None
     bias = folded_bias(wide, given, params.input_zero_point)
-    return constants_of(params, bias, largest_sums(wide))
+    return requantise.constants_of(params, bias, largest_sums(wide))
 
 
 class LinearLayers:
@@ -82,12 +72,12 @@ class LinearLayers:
         self._matrix, self._params, self._wide = matrix, params, wide
         self.find = of_node(self._find)
 
-    def _find(self, node: Node) -> Form | None:
+    def _find(self, node: Node) -> requantise.Form | None:
         """Return how a node's sums are rescaled; None if its factors do not fit."""
         constants, form = self._factors(node)
         return None if constants is None else form
 
-    def form(self, node: Node) -> Form:
+    def form(self, node: Node) -> requantise.Form:
         """Return the same of a node whose factors fit."""
         found = self.find(node)
         assert found is not None, "reject() was asked"
@@ -104,31 +94,31 @@ class LinearLayers:
         assert constants is not None, "reject() was asked"
         return PackedLinear(
             constant("weights", _arranged(self._matrix(node), lanes_of(rescaling.element))),
-            constant("constants", by_lanes(constants)),
+            constant("constants", requantise.by_lanes(constants)),
             rescaling,
         )
 
-    def _factors(self, node: Node) -> tuple[Ints | None, Form]:
+    def _factors(self, node: Node) -> tuple[requantise.Ints | None, requantise.Form]:
         return factors_of(self._matrix(node), node, self._params(node), wide=self._wide)
 
 
 def factors_of(
     matrix: npt.NDArray[np.int8], node: Node, params: LinearParams, *, wide: bool = False
-) -> tuple[Ints | None, Form]:
+) -> tuple[requantise.Ints | None, requantise.Form]:
     """Return the constants of channels, or None if they do not fit, and how sums are rescaled."""
     if node.inputs[0].dtype is DType.INT8:
-        return channel_constants(matrix, node, params), Rescaling.of(params)
+        return channel_constants(matrix, node, params), requantise.Rescaling.of(params)
     found = finish16(node, params, matrix, wide=wide)
     if found is None:
-        return None, Rescaling.of(params)
+        return None, requantise.Rescaling.of(params)
     finish, words = found
     if finish.sums is Sums.LONG:
-        return constants16(words), Rescaling16(finish)
+        return requantise.constants16(words), requantise.Rescaling16(finish)
     largest = largest_sums(matrix.astype(np.int64), -DType.INT16.min)
     if finish.is_wide:
-        constants, bits = wide_constants(words, int(largest.max(initial=0)))
-        return constants, Rescaling16(finish, bits)
-    return constants_of(params, bias_of(node), largest), Rescaling16(finish)
+        constants, bits = requantise.wide_constants(words, int(largest.max(initial=0)))
+        return constants, requantise.Rescaling16(finish, bits)
+    return requantise.constants_of(params, bias_of(node), largest), requantise.Rescaling16(finish)
 
 
 def _arranged(matrix: npt.NDArray[np.int8], lanes: int) -> npt.NDArray[np.int8]:
@@ -138,12 +128,12 @@ def _arranged(matrix: npt.NDArray[np.int8], lanes: int) -> npt.NDArray[np.int8]:
     weights of 0, so that nothing behind the values is ever read.
     """
     channels, values = matrix.shape
-    groups, steps = -(-channels // LANES), steps_of(values, lanes)
-    padded = np.zeros((groups * LANES, steps * lanes), np.int8)
+    groups, steps = -(-channels // requantise.LANES), steps_of(values, lanes)
+    padded = np.zeros((groups * requantise.LANES, steps * lanes), np.int8)
     whole = values // lanes * lanes
     padded[:channels, :whole] = matrix[:, :whole]
     if whole < values:
         first = (steps * lanes if values > lanes else values) - (values - whole)
         padded[:channels, first : first + values - whole] = matrix[:, whole:]
-    by_group = padded.reshape(groups, LANES, steps, lanes)
+    by_group = padded.reshape(groups, requantise.LANES, steps, lanes)
     return np.ascontiguousarray(by_group.transpose(0, 2, 1, 3))

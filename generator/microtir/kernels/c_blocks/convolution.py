@@ -16,12 +16,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, product
-from microtir.kernels.common.bordered_rows import (
-    DirectRows,
-    WindowRows,
-    copy_cost,
-    window_rows,
-)
+from microtir.kernels.common import bordered_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (
@@ -181,7 +176,7 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     channels = block.channels
     found = _finish(node, form)
     turns = len(turns_of(node.output.shape[-1], channels))
-    total = copy_cost(node, by_rows=by_rows)
+    total = bordered_rows.copy_cost(node, by_rows=by_rows)
     for count, pixels in _blocks(node, block, by_rows=by_rows):
         products = runs.taps * (pixels * channels * found[0].per_product + pixels + channels)
         repeats = runs.length > block.turn
@@ -214,12 +209,14 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     """Emit the layer function: blocks of pixels, then those that are left of a row or a line."""
     node, geometry, packed = layer.node, Geometry.of(layer.node), _packed(layer.node, form)
     x, sink, block = layer.input_rows(0), Nhwc(layer.output_rows()), _block(node, form)
-    source: WindowRows
+    source: bordered_rows.WindowRows
     if geometry.is_pointwise and x.is_whole and sink.is_line:
-        source = DirectRows(x, geometry, is_line=True)
+        source = bordered_rows.DirectRows(x, geometry, is_line=True)
     else:
         element = packed.finish.element
-        source = window_rows(x, geometry, lambda size: copy(size, element, form.copied))
+        source = bordered_rows.window_rows(
+            x, geometry, lambda size: copy(size, element, form.copied)
+        )
     runs, channels = _runs(node, form, source.row_step), geometry.output.channels
 
     def kernel(pixels: int) -> KernelDescription:

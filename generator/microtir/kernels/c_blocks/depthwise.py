@@ -10,10 +10,7 @@ from microtir.kernels.c_blocks.convolution import finish_of
 from microtir.kernels.c_blocks.finish import Finish, Table
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import depthwise
-from microtir.kernels.common.bordered_rows import (
-    copy_cost,
-    window_rows,
-)
+from microtir.kernels.common.bordered_rows import copy_cost, window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel

@@ -11,14 +11,7 @@ from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.halved_add import (
-    LARGEST_SUM,
-    WIDENED,
-    HalvedAdd,
-    HalvedAddKernel,
-    RowAdd,
-    scaled_once,
-)
+from microtir.kernels.common import halved_add
 from microtir.kernels.common.kernel import passes_constants
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe, repeated
@@ -35,7 +28,7 @@ _PER_TURN = 4
 _OFFSET2, _MULTIPLIER2, _ROUNDING2, _OFFSET1, _UNUSED, _MULTIPLIER, _ROUNDING, _SHIFT = range(8)
 
 
-class ShiftedAdd(HalvedAddKernel):
+class ShiftedAdd(halved_add.HalvedAddKernel):
     """The kernel with the assembly for CPUs with Arm's DSP extension, or as C alone.
 
     Args:
@@ -59,18 +52,20 @@ class ShiftedAdd(HalvedAddKernel):
     def instructions(self, node: Node, _calls: Calls) -> int:
         return node.output.type.elements * self.per_element + node.output.type.rows * 40
 
-    def row_add(self, count: int, addition: HalvedAdd) -> RowAdd | None:
+    def row_add(self, count: int, addition: halved_add.HalvedAdd) -> halved_add.RowAdd | None:
         p, other = addition.params, addition.factor
-        output = rescaling_of(p.output, LARGEST_SUM, p.output_zero_point, p.activation_min,
-                              p.activation_max)  # fmt: skip
+        output = rescaling_of(
+            p.output, halved_add.LARGEST_SUM, p.output_zero_point, p.activation_min,
+            p.activation_max,
+        )  # fmt: skip
         if output is None or other.shift > 0:
             return None
         rescaling, (multiplier, rounding, shift) = output
         words = (
-            -addition.zero_points[1] << (WIDENED + 1),
+            -addition.zero_points[1] << (halved_add.WIDENED + 1),
             other.multiplier,
             (1 << -other.shift) >> 1,
-            -addition.zero_points[0] << (WIDENED - 1),
+            -addition.zero_points[0] << (halved_add.WIDENED - 1),
             0,
             multiplier,
             rounding,
@@ -79,7 +74,7 @@ class ShiftedAdd(HalvedAddKernel):
         kernel = add(count, -other.shift, rescaling)
         if not self.has_assembly:
             kernel = replace(kernel, assembly=None)
-        return RowAdd(kernel, (constant("constants", np.array(words, np.int32)),))
+        return halved_add.RowAdd(kernel, (constant("constants", np.array(words, np.int32)),))
 
 
 @made_once
@@ -104,13 +99,13 @@ def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
         return load(words, number)
 
     def scaled(i: te.Expr) -> te.Expr:
-        return scaled_once(load(x2, i), word(_OFFSET2), word(_MULTIPLIER2))
+        return halved_add.scaled_once(load(x2, i), word(_OFFSET2), word(_MULTIPLIER2))
 
     def divided(high: te.Expr) -> te.Expr:
         return (high + (high >> 31) + word(_ROUNDING2)) >> shift if shift else high
 
     def element(i: te.Expr) -> ir.Stmt:
-        shifted = (te.cast(DType.INT32, load(x1, i)) << (WIDENED - 1)) + word(_OFFSET1)
+        shifted = (te.cast(DType.INT32, load(x1, i)) << (halved_add.WIDENED - 1)) + word(_OFFSET1)
 
         def result(high: te.Expr) -> ir.Stmt:
             doubled = (shifted + divided(high)) * 2

@@ -22,13 +22,7 @@ from microtir.dtype import DType
 from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.common.weights import INPUT_MAGNITUDE
-from microtir.kernels.common.winograd import (
-    OUTPUTS,
-    PAIR,
-    SIDE,
-    SumsOfPositions,
-    padded,
-)
+from microtir.kernels.common.winograd import OUTPUTS, PAIR, SIDE, SumsOfPositions, padded
 from microtir.tir import ir
 
 POSITIONS = SIDE

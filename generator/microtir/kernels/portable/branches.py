@@ -18,12 +18,7 @@ from microtir.graph.ir import Array, Node
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import all_of, call
 from microtir.kernels.common.statements import at, each, load, seq, store, when
-from microtir.operators.trees.definition import (
-    Aggregate,
-    TreeEnsemble,
-    questions,
-    usual_depth,
-)
+from microtir.operators.trees.definition import Aggregate, TreeEnsemble, questions, usual_depth
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir

@@ -10,14 +10,7 @@ from dataclasses import replace
 
 from microtir.config import Feature
 from microtir.config.target import Target
-from microtir.kernels.c_blocks import convolution, dense, depthwise, winograd
-from microtir.kernels.c_blocks.kernel_list import (
-    Convolution,
-    Dense,
-    Depthwise,
-    Winograd,
-    is_counted,
-)
+from microtir.kernels.c_blocks import convolution, dense, depthwise, kernel_list, winograd
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.riscv_zbb import rectified
 from microtir.kernels.riscv_zbb.rectified import Rectified
@@ -39,14 +32,14 @@ def _has_zbb(target: Target) -> bool:
 
 
 def _multiplies(target: Target) -> bool:
-    return is_counted(target) and _has_zbb(target) and target.has(Feature.MUL_LONG)
+    return kernel_list.is_counted(target) and _has_zbb(target) and target.has(Feature.MUL_LONG)
 
 
 KERNELS: tuple[Kernel, ...] = (
-    Convolution("conv_s8_4x4_zbb", _WIDE, 126, _has_zbb),
-    Convolution("conv_s8_4x2_zbb_compact", _COMPACT, 126, _has_zbb),
-    Winograd("conv_s8_16x4_zbb_winograd", _WINOGRAD, _multiplies),
-    Depthwise("dwconv_s8_6x1_zbb", _DEPTHWISE, 123, _has_zbb),
-    Dense("dense_s8_1x8_zbb", 121, _has_zbb, form=_DENSE),
+    kernel_list.Convolution("conv_s8_4x4_zbb", _WIDE, 126, _has_zbb),
+    kernel_list.Convolution("conv_s8_4x2_zbb_compact", _COMPACT, 126, _has_zbb),
+    kernel_list.Winograd("conv_s8_16x4_zbb_winograd", _WINOGRAD, _multiplies),
+    kernel_list.Depthwise("dwconv_s8_6x1_zbb", _DEPTHWISE, 123, _has_zbb),
+    kernel_list.Dense("dense_s8_1x8_zbb", 121, _has_zbb, form=_DENSE),
     *(Rectified(record) for record in OPERATORS if record.op in rectified.OPERATORS),
 )

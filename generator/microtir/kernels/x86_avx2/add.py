@@ -8,15 +8,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.halved_add import (
-    LARGEST_SUM,
-    WIDENED,
-    Arguments,
-    HalvedAdd,
-    HalvedAddKernel,
-    RowAdd,
-    scaled_once,
-)
+from microtir.kernels.common import halved_add
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.statements import let, load, loop
 from microtir.kernels.x86_avx2.micro_kernel import LANES, constant, describe
@@ -31,7 +23,7 @@ _WORDS = 5
 _OFFSET, _OTHER_OFFSET, _OTHER_MULTIPLIER, _MULTIPLIER, _SHIFT = range(_WORDS)
 
 
-class Add8(HalvedAddKernel):
+class Add8(halved_add.HalvedAddKernel):
     """Eight sums of a vector."""
 
     name = "add_s8_1x8_avx2"
@@ -42,26 +34,26 @@ class Add8(HalvedAddKernel):
         """Return the instructions, from counts of the compiled kernel for AVX2."""
         return node.output.type.elements * 5 + node.output.type.rows * 20
 
-    def row_add(self, count: int, addition: HalvedAdd) -> RowAdd | None:
+    def row_add(self, count: int, addition: halved_add.HalvedAdd) -> halved_add.RowAdd | None:
         p, other = addition.params, addition.factor
         output = Output(p.output_zero_point, p.activation_min, p.activation_max)
-        channel = output.channel(p.output, 0, LARGEST_SUM)
+        channel = output.channel(p.output, 0, halved_add.LARGEST_SUM)
         if channel is None or other.shift > 0:
             return None
         words = (
-            -addition.zero_points[0] << (WIDENED - 1),
-            -addition.zero_points[1] << (WIDENED + 1),
+            -addition.zero_points[0] << (halved_add.WIDENED - 1),
+            -addition.zero_points[1] << (halved_add.WIDENED + 1),
             other.multiplier,
             channel.multiplier,
             channel.shift,
         )
         constants = constant("constants", np.array(words, np.int32))
         rounding = constant("rounding", np.array([channel.rounding], np.int64))
-        return RowAdd(add(count, -other.shift, output.rescaling), (constants, rounding))
+        return halved_add.RowAdd(add(count, -other.shift, output.rescaling), (constants, rounding))
 
     def arguments(
-        self, operands: Arguments, y: ir.BufferArgument, constants: Arguments
-    ) -> Arguments:
+        self, operands: halved_add.Arguments, y: ir.BufferArgument, constants: halved_add.Arguments
+    ) -> halved_add.Arguments:
         return (*operands, *constants, y)
 
 
@@ -87,13 +79,13 @@ def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
         return load(constants, number)
 
     def scaled(i: te.Expr) -> te.Expr:
-        return scaled_once(load(x2, i), word(_OTHER_OFFSET), word(_OTHER_MULTIPLIER))
+        return halved_add.scaled_once(load(x2, i), word(_OTHER_OFFSET), word(_OTHER_MULTIPLIER))
 
     def divided(high: te.Expr) -> te.Expr:
         return (high + (high >> 31) + (1 << (shift - 1))) >> shift if shift else high
 
     def element(i: te.Expr) -> ir.Stmt:
-        shifted = (te.cast(DType.INT32, load(x1, i)) << (WIDENED - 1)) + word(_OFFSET)
+        shifted = (te.cast(DType.INT32, load(x1, i)) << (halved_add.WIDENED - 1)) + word(_OFFSET)
         factor = word(_MULTIPLIER), load(rounding, 0), word(_SHIFT)
 
         def result(high: te.Expr) -> ir.Stmt:

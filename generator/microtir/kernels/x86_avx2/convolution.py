@@ -12,12 +12,7 @@ from collections.abc import Callable
 
 from microtir.config import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.common.bordered_rows import (
-    BorderedImage,
-    BorderedRows,
-    DirectRows,
-    WindowRows,
-)
+from microtir.kernels.common import bordered_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
@@ -169,12 +164,12 @@ class Gemm(Kernel):
         """Return the bytes of a kernel beyond what it shares with those of other layers, at -O2."""
         return _CODE
 
-    def _source(self, layer: Layer, geometry: Geometry) -> WindowRows:
+    def _source(self, layer: Layer, geometry: Geometry) -> bordered_rows.WindowRows:
         if not _needs_scratch(geometry):
-            return DirectRows(layer.input_rows(0), geometry)
+            return bordered_rows.DirectRows(layer.input_rows(0), geometry)
         if self.by_window:
-            return BorderedRows(layer.input_rows(0), geometry, copy, 0)
-        return BorderedImage(layer, geometry, copy, is_line=False)
+            return bordered_rows.BorderedRows(layer.input_rows(0), geometry, copy, 0)
+        return bordered_rows.BorderedImage(layer, geometry, copy, is_line=False)
 
 
 def _needs_scratch(geometry: Geometry) -> bool:
@@ -191,7 +186,7 @@ def _emit_flat(
     if x.is_whole and y.is_whole:
         most = max(1, min(_MOST_PIXELS // width, _MOST_LANES // (2 * values * width + 8)))
         together = max(n for n in range(1, most + 1) if rows % n == 0)
-    source = DirectRows(x, is_line=together > 1)
+    source = bordered_rows.DirectRows(x, is_line=together > 1)
     tiles = -(-together * width * values * 2 // _MOST_LANES)
     counts: tuple[Count, ...] = (Count(-(-width // tiles), "tile", overlaps=True),)
     if together > 1:

@@ -12,11 +12,7 @@ from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.common import onnx_functions, onnx_integer_sums, onnx_parts, onnx_types
 from microtir.operators.common.onnx_arithmetic import add, mul
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
-from microtir.operators.common.onnx_quantized import (
-    Scaling,
-    dynamically_quantised,
-    requantised,
-)
+from microtir.operators.common.onnx_quantized import Scaling, dynamically_quantised, requantised
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import Reshape, Transpose

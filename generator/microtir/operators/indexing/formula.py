@@ -10,12 +10,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import long
-from microtir.operators.common.formula import (
-    Formula,
-    FormulaContext,
-    WrittenFunction,
-    whole,
-)
+from microtir.operators.common.formula import Formula, FormulaContext, WrittenFunction, whole
 from microtir.operators.common.indices import nearest, nearest_begins
 from microtir.operators.common.written_function import written_function
 from microtir.operators.indexing import definition as indexing

@@ -10,12 +10,7 @@ from microtir.errors import ExportProblem
 from microtir.graph.ir import Array, Tensor
 from microtir.operators.arithmetic.definition import Add, Mul, Pow, SquaredDifference, Sub
 from microtir.operators.common.onnx_arithmetic import add, choose, div, equal, mul
-from microtir.operators.common.onnx_operands import (
-    MICROSOFT,
-    OnnxNode,
-    OnnxReader,
-    by_definition,
-)
+from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader, by_definition
 from microtir.operators.common.onnx_parts import along, padded
 from microtir.operators.division.definition import Div
 from microtir.operators.movement.definition import Reshape

@@ -16,14 +16,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.operators.common import onnx_functions, onnx_loops, onnx_quantized
-from microtir.operators.common.onnx_arithmetic import (
-    add,
-    choose,
-    least,
-    most,
-    mul,
-    sub,
-)
+from microtir.operators.common.onnx_arithmetic import add, choose, least, most, mul, sub
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader
 from microtir.operators.common.onnx_parts import along, backwards, joined, reshaped, transposed
 from microtir.operators.dense.definition import FullyConnected

@@ -8,14 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from microtir.graph.ir import Tensor
-from microtir.operators.common.onnx_arithmetic import (
-    add,
-    both,
-    choose,
-    most,
-    mul,
-    sub,
-)
+from microtir.operators.common.onnx_arithmetic import add, both, choose, most, mul, sub
 from microtir.operators.common.onnx_arithmetic import at_most as no_more
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader, by_definition
 from microtir.operators.common.onnx_parts import along, reshaped, transposed

@@ -12,13 +12,7 @@ from microtir.operators.activations.definition import Logistic
 from microtir.operators.common import onnx_arithmetic, onnx_ml, onnx_parts
 from microtir.operators.common.onnx_operands import OnnxNode, OnnxReader
 from microtir.operators.trees import onnx_doubles, onnx_positions
-from microtir.operators.trees.forest import (
-    LEAF,
-    Branch,
-    Item,
-    Leaf,
-    Question,
-)
+from microtir.operators.trees.forest import LEAF, Branch, Item, Leaf, Question
 from microtir.operators.trees.onnx_scores import AGGREGATES, Forest, ensemble, of_count
 from microtir.operators.unary.definition import Neg
 

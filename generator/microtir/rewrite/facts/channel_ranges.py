@@ -20,14 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.dtype import DType
-from microtir.graph.ir import (
-    Graph,
-    Node,
-    Quantization,
-    SourceLocation,
-    Tensor,
-    TensorType,
-)
+from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Rescaling

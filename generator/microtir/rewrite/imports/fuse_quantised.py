@@ -16,14 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import (
-    Array,
-    Graph,
-    Node,
-    SourceLocation,
-    Tensor,
-    TensorType,
-)
+from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.rewriting import Keeps, live_nodes, substitute
 from microtir.operators import record_of
 from microtir.operators.activations.definition import Relu

@@ -53,14 +53,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.division.definition import Div
 from microtir.operators.movement import definition as movement
 from microtir.operators.pooling.definition import MaxPool2D
-from microtir.operators.reduction.definition import (
-    ArgMax,
-    ArgMin,
-    Mean,
-    ReduceMax,
-    ReduceMin,
-    Sum,
-)
+from microtir.operators.reduction.definition import ArgMax, ArgMin, Mean, ReduceMax, ReduceMin, Sum
 from microtir.operators.resize.definition import ResizeNearestNeighbor
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LogSoftmax, Softmax

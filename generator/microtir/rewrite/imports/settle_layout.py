@@ -19,14 +19,7 @@ from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, Tensor
 from microtir.graph.rewriting import Keeps
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape, Transpose
-from microtir.rewrite.imports.axis_orders import (
-    Order,
-    inverse,
-    is_plain,
-    moved_operator,
-    moves_data,
-    squeezed_order,
-)
+from microtir.rewrite.imports import axis_orders
 from microtir.support.unique_names import UniqueNames
 
 
@@ -35,12 +28,12 @@ class View:
     """A value: axis i of it is axis `order[i]` of the tensor."""
 
     tensor: Tensor
-    order: Order
+    order: axis_orders.Order
 
     @property
     def is_plain(self) -> bool:
         """Return whether the value is the tensor as it lies."""
-        return is_plain(self.order)
+        return axis_orders.is_plain(self.order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +56,7 @@ class _Layout:
         self._views: dict[Tensor, View] = {}
         self._columns: dict[Tensor, Array] = {}  # orders of the columns of matrices
         self._nodes: list[Node] = []
-        self._done: dict[tuple[Tensor, Order], Tensor] = {}
+        self._done: dict[tuple[Tensor, axis_orders.Order], Tensor] = {}
         self._source = SourceLocation("", -1, "")  # of the node that is looked at
         self._tensor_names, self._node_names = UniqueNames(), UniqueNames()
         for tensor in (*graph.tensors(), *graph.outputs):
@@ -102,7 +95,7 @@ class _Layout:
     def _any(self, node: Node) -> None:
         views = [self._view(tensor) for tensor in node.inputs]
         order = self._cheapest(node, views)
-        moved = None if is_plain(order) else moved_operator(node, order)
+        moved = None if axis_orders.is_plain(order) else axis_orders.moved_operator(node, order)
         if moved is None:
             self._plain(node, views)
             return
@@ -110,18 +103,18 @@ class _Layout:
         inputs = [self._laid(view, order) for view in views]
         outputs = []
         for tensor, seen in zip(node.outputs, results, strict=True):
-            shape = tuple(tensor.shape[axis] for axis in inverse(seen))
+            shape = tuple(tensor.shape[axis] for axis in axis_orders.inverse(seen))
             outputs.append(self._new(tensor, shape))
             self._views[tensor] = View(outputs[-1], seen)
         self._nodes.append(replace(node, op=op, inputs=tuple(inputs), outputs=tuple(outputs)))
 
-    def _cheapest(self, node: Node, views: Sequence[View]) -> Order:
+    def _cheapest(self, node: Node, views: Sequence[View]) -> axis_orders.Order:
         """Return the order of axes for which the fewest bytes have to be transposed."""
         rank = max(len(view.order) for view in views)
         orders = dict.fromkeys(
             view.order for view in views if view.tensor.data is None and len(view.order) == rank
         )
-        if not orders or not moves_data(node):
+        if not orders or not axis_orders.moves_data(node):
             return tuple(range(rank))
         return min(orders, key=lambda order: sum(_bytes_to_move(view, order) for view in views))
 
@@ -129,7 +122,7 @@ class _Layout:
         inputs = tuple(self._materialised(view) for view in views)
         self._nodes.append(replace(node, inputs=inputs))
 
-    def _laid(self, view: View, order: Order) -> Tensor:
+    def _laid(self, view: View, order: axis_orders.Order) -> Tensor:
         """Return the tensor that an operator takes which sees its operands in an order."""
         rank = len(order)
         if view.order == order or view.tensor.type.elements == 1:
@@ -138,7 +131,7 @@ class _Layout:
             return self._transposed(view.tensor, _between(view, order))
         tensor = self._materialised(view)
         aligned = self._reshaped(tensor, (1,) * (rank - len(tensor.shape)) + tensor.shape)
-        return self._transposed(aligned, inverse(order))
+        return self._transposed(aligned, axis_orders.inverse(order))
 
     # --- what a matrix is made from ---------------------------------------------------------------
 
@@ -148,9 +141,9 @@ class _Layout:
         if view.is_plain or _moves_ones(view):
             self._nodes.append(replace(node, inputs=(view.tensor,)))
             return
-        squeezed = squeezed_order(view.order, node.inputs[0].shape, node.output.shape)
+        squeezed = axis_orders.squeezed_order(view.order, node.inputs[0].shape, node.output.shape)
         if squeezed is not None:
-            shape = tuple(node.output.shape[axis] for axis in inverse(squeezed))
+            shape = tuple(node.output.shape[axis] for axis in axis_orders.inverse(squeezed))
             self._views[node.output] = View(self._reshaped(view.tensor, shape), squeezed)
             return
         rows = node.output.shape[:1]
@@ -184,9 +177,9 @@ class _Layout:
     def _materialised(self, view: View) -> Tensor:
         return view.tensor if view.is_plain else self._transposed(view.tensor, view.order)
 
-    def _transposed(self, tensor: Tensor, order: Order) -> Tensor:
+    def _transposed(self, tensor: Tensor, order: axis_orders.Order) -> Tensor:
         """Return a tensor in another order of axes; the same one only once."""
-        if is_plain(order):
+        if axis_orders.is_plain(order):
             return tensor
         known = self._done.get((tensor, order))
         if known is not None:
@@ -243,7 +236,7 @@ def _moves_ones(view: View) -> bool:
     return long == sorted(long)
 
 
-def _bytes_to_move(view: View, order: Order) -> int:
+def _bytes_to_move(view: View, order: axis_orders.Order) -> int:
     """Return what it costs to have a value in an order; constants are laid out for nothing."""
     tensor = view.tensor
     if tensor.data is not None or view.order == order or tensor.type.elements == 1:
@@ -251,11 +244,11 @@ def _bytes_to_move(view: View, order: Order) -> int:
     if len(view.order) < len(order):
         seen = (1,) * (len(order) - len(view.order))
         shape = seen + tuple(tensor.shape[axis] for axis in view.order)
-        long = [axis for axis in inverse(order) if shape[axis] != 1]
+        long = [axis for axis in axis_orders.inverse(order) if shape[axis] != 1]
         return 0 if view.is_plain and long == sorted(long) else tensor.type.bytes
     return 0 if _moves_ones(View(tensor, _between(view, order))) else tensor.type.bytes
 
 
-def _between(view: View, order: Order) -> Order:
+def _between(view: View, order: axis_orders.Order) -> axis_orders.Order:
     """Return how a tensor is transposed so that its value is seen in another order."""
-    return tuple(view.order[axis] for axis in inverse(order))
+    return tuple(view.order[axis] for axis in axis_orders.inverse(order))

@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from microtir.config.processing import (
-    ELEMENTWISE,
-    GIVEN,
-    Processing,
-    ProcessingStep,
-    StepKind,
-)
+from microtir.config.processing import ELEMENTWISE, GIVEN, Processing, ProcessingStep, StepKind
 from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType

@@ -17,13 +17,7 @@ from microtir.operators.arithmetic.definition import Add, Mul, Sub
 from microtir.operators.conversion.definition import CastTo, Dequantize, Tabulated
 from microtir.operators.division.definition import Div
 from microtir.operators.unary.definition import Log, Sqrt
-from microtir.rewrite.facts.rules import (
-    arity,
-    inferred_shapes,
-    output_shapes,
-    quantization,
-    scalar_types,
-)
+from microtir.rewrite.facts import rules
 from microtir.rewrite.reference import evaluate
 
 _ARITHMETIC: dict[StepKind, type[Operator]] = {
@@ -79,13 +73,13 @@ class Chain:
         source = SourceLocation(self.file, -1, f"{self.where} {step}")
         inputs = (self.value, *more)
         node = Node(op, inputs, tuple(Tensor(name, t) for t in types), name, source)
-        shapes = inferred_shapes(node) or tuple(t.shape for t in types)
+        shapes = rules.inferred_shapes(node) or tuple(t.shape for t in types)
         outputs = tuple(
             Tensor(f"{name}_{op.name}{n or ''}", TensorType(shape, t.dtype, t.quantization))
             for n, (shape, t) in enumerate(zip(shapes, types, strict=True))
         )
         made = Node(op, inputs, outputs, name, source)
-        for rule in (arity, output_shapes, scalar_types, quantization):
+        for rule in (rules.arity, rules.output_shapes, rules.scalar_types, rules.quantization):
             for problem in rule(made):
                 raise ConfigError(
                     f"the step '{step}' cannot be computed: {problem.what}",
