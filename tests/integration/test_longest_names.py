@@ -27,6 +27,8 @@ from microtir.projects import ProjectOptions, Samples, generate
 from microtir.support.code_templates import make_environment
 from microtir.support.names import MAX_C_NAME
 from microtir.support.resources import templates
+from tests.driver.test_merge_functions import chain
+from tests.frontend.test_older_quantization import dense
 from tests.support.c_compilers import compiler_output, strict_problems
 from tests.support.dsp_cases import add, convolution, pool
 from tests.support.ethos_u import NpuModel
@@ -172,9 +174,16 @@ def test_every_configuration_compiles(rendered: set[str], tmp_path: Path) -> Non
         else:
             said = strict_problems(folder, "gcc", "c99", "-fsyntax-only")
         assert not said, f"{name}: {said}"
-    folder = built(stateful_graph()).export(tmp_path / "stateful")
-    said = strict_problems(folder, "gcc", "c99", "-fsyntax-only")
-    assert not said, said
+    doubles = microtir.frontend.from_tflite(dense(0, 77)[0]).graph
+    assert doubles is not None
+    others = {
+        "stateful": built(stateful_graph()),
+        "merged": built(chain(), optimize="flash"),
+        "doubles": built(doubles),
+    }
+    for name, artifact in others.items():
+        said = strict_problems(artifact.export(tmp_path / name), "gcc", "c99", "-fsyntax-only")
+        assert not said, f"{name}: {said}"
     archive = tmp_path / "joint.tar"
     pair = [built(quantised_graph(), compatibility="microtvm")]
     pair.append(built(quantised_graph(), module_name=OTHER, compatibility="microtvm"))
