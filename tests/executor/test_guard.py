@@ -12,6 +12,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
+from microtir.codegen.unseen import guarded_ports, unseen_counter
 from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import Array, Graph
@@ -23,6 +24,9 @@ from microtir.operators.activations.definition import HardSwish
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.movement.definition import Reshape
+from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.interpreter import Interpreter
+from microtir.tir.verify import verify
 from tests.support.board_projects import digits_with
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.graphs import graph, node, quant, tensor
@@ -127,6 +131,30 @@ def test_floats_that_are_quantised(tmp_path: Path) -> None:
     assert 10 < outside.sum() < values.size / 2
     program.run({"x": values, "other": np.zeros(SHAPE, np.float32)})
     assert program.guard.x == outside.sum()
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8, DType.INT16, DType.FLOAT32])
+def test_the_counter_is_tir(dtype: DType) -> None:
+    """It is proven like any function, and what it computes is interpreted before it is printed."""
+    whole = real_graph() if dtype.is_float else stored_graph(dtype)
+    model = microtir.build(IRModule(graph=whole), CONFIG).module.model
+    assert model is not None
+    counter = unseen_counter(model)
+    assert counter is not None
+    verify(counter)
+    prove_accesses(counter)
+    rng = np.random.default_rng(7)
+    values = [rng.normal(0, 90, 300).round() for _ in counter.params[::2]]
+    ends = (-128, 127) if dtype.is_float else (dtype.min, dtype.max)
+    arrays = [np.clip(v, *ends).astype(dtype.value) for v in values]
+    if dtype.is_float:
+        arrays[0][:2] = np.nan, -np.inf
+    counts = [np.full(1, 4711, np.uint32) for _ in arrays]
+    pairs = [array for pair in zip(arrays, counts, strict=True) for array in pair]
+    Interpreter([counter]).run(counter.name, pairs)
+    for (_, seen), array, count in zip(guarded_ports(model), arrays, counts, strict=True):
+        inside = (array >= np.float32(seen.low)) & (array <= np.float32(seen.high))
+        assert count[0] == (~inside).sum()
 
 
 def test_ends_of_floats() -> None:

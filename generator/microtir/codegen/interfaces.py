@@ -34,11 +34,11 @@ INTERFACES = (
         parts=lambda draft: [Part(Place.STRUCTS, devices.devices_struct(draft.program))],
     ),
     Interface("c", lambda _: True, parts=header.parts),
-    Interface("guard", lambda program: program.has_guard, guard.entries, guard.parts),
     Interface("model", lambda program: program.model, entry.run_entries, header.model_parts),
     Interface(
         "functions", lambda program: program.exported, entry.exported_entries, header.function_parts
     ),
+    Interface("guard", lambda program: program.guard, parts=guard.parts),
     Interface("pools", lambda program: program.model, parts=pools.parts),
     Interface("weights", weights.linked, parts=weights.parts, files=weights.files),
     Interface(

@@ -14,6 +14,7 @@ from microtir.codegen.printer.constants import (
     one_after_another,
 )
 from microtir.codegen.printer.names import UniqueNames
+from microtir.codegen.unseen import unseen_counter
 from microtir.config import CompilationConfig
 from microtir.config.enums import CallingConvention
 from microtir.errors import UsageError
@@ -75,6 +76,7 @@ class CProgram:
         readers: the functions that read constants that a run is given, themselves or through a
             callee.
         device_users: the functions that use a device, themselves or through a callee.
+        guard: counts the elements of inputs that calibration did not see, where a run does so.
     """
 
     module: IRModule
@@ -89,6 +91,7 @@ class CProgram:
     fallible: frozenset[ir.PrimFunc] = frozenset()
     readers: frozenset[ir.PrimFunc] = frozenset()
     device_users: frozenset[ir.PrimFunc] = frozenset()
+    guard: ir.PrimFunc | None = None
 
     @property
     def name(self) -> str:
@@ -121,7 +124,7 @@ class CProgram:
     @property
     def kernels(self) -> frozenset[ir.PrimFunc]:
         """Return the functions that are micro-kernels."""
-        return frozenset(self.functions) - frozenset(self.module.functions)
+        return frozenset(self.functions) - {*self.module.functions, self.guard}
 
     @property
     def has_steps(self) -> bool:
@@ -132,11 +135,6 @@ class CProgram:
     def has_count(self) -> bool:
         """Return whether a run is told how many entries of its batch there are."""
         return self.model is not None and self.config.executor.batch_count
-
-    @property
-    def has_guard(self) -> bool:
-        """Return whether a run counts the elements of inputs that calibration did not see."""
-        return self.model is not None and self.config.executor.guard_inputs
 
     @property
     def exported(self) -> tuple[ir.PrimFunc, ...]:
@@ -209,7 +207,7 @@ class CProgram:
                 *(("constants", "given_constants") if self.given_pools else ()),
                 *(("devices",) if self.devices else ()),
                 *(("count",) if self.has_count else ()),
-                *(("guard", f"{self.name}_count_unseen") if self.has_guard else ()),
+                *(("guard",) if self.guard else ()),
                 *self.names.values(),
                 *(array.name for array in self.constants),
                 *(extern.name for extern in self.externs),
@@ -259,6 +257,10 @@ def make_program(module: IRModule) -> CProgram:
     public = {f for f in module.functions if f.exported and module.model is None}
     names = {f: unique.fresh(f"{prefix}_{f.name}{'_body' * (f in public)}") for f in functions}
     names |= {f: names[originals[f]] for f in everything}
+    guard = unseen_counter(module.model) if module.model else None
+    if guard is not None:
+        functions = (*functions, guard)
+        names[guard] = unique.fresh(f"{prefix}_{guard.name}")
     data = constants_of(functions, config.constant_alignment())
     arrays = _placed(named_arrays(data, prefix, unique), module)
     holders = {buffer: array for known, array in arrays.items() for buffer in known.buffers}
@@ -270,7 +272,7 @@ def make_program(module: IRModule) -> CProgram:
         MappingProxyType(names),
         tuple(arrays.values()),
         MappingProxyType(holders),
-        MappingProxyType(_written(module, everything)),
+        MappingProxyType(_written(module, (*everything, *functions))),
         collected.assembly,
         externs,
         fallible=_with_callers(
@@ -283,6 +285,7 @@ def make_program(module: IRModule) -> CProgram:
         device_users=_with_callers(
             module, everything, lambda f: any(e.device for e in extern_functions((f,)))
         ),
+        guard=guard,
     )
 
 

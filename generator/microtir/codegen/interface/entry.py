@@ -224,7 +224,7 @@ def run_parameters(program: CProgram) -> list[str]:
         *constant_parameters(program),
         *([devices_parameter(program)] if program.devices else []),
         *(["int32_t count"] if program.has_count else []),
-        *([f"struct {program.name}_guard *guard"] if program.has_guard else []),
+        *([f"struct {program.name}_guard *guard"] if program.guard else []),
     ]
 
 

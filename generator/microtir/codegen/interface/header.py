@@ -234,7 +234,7 @@ def _run_comment(program: CProgram) -> str:
         )
         rows.append(("count", f"how many entries {what}, 1 to {most}: the first"))
         rows.append(("", "of each input are taken, and as many of each output written"))
-    if program.has_guard:
+    if program.guard:
         rows.append(("guard", "what counts go to; NULL where nobody asks for them"))
     ends = _ends(program)
     return "\n".join(

@@ -30,8 +30,6 @@ class Place(Enum):
     STEPS = auto()
     STATUSES = auto()
     STRUCTS = auto()
-    COUNTS = auto()
-    STATE = auto()
     PROTOTYPES = auto()
     STATUS_TEXT = auto()
     CHECKS = auto()

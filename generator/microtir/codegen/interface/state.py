@@ -173,7 +173,7 @@ def _period(values: Array) -> int:
 def parts(draft: Draft) -> Iterator[Part]:
     """Yield the struct, and the functions that begin, save and restore it."""
     program = draft.program
-    yield Part(Place.STATE, _struct(program))
+    yield Part(Place.STRUCTS, _struct(program))
     values = {"name": program.name, "macro": program.macro}
     yield rendered(Place.PROTOTYPES, "state.h.j2", **values)
     yield Part(Place.SYSTEM_INCLUDES, "#include <string.h>")
