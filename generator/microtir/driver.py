@@ -133,10 +133,10 @@ def _lower_model(
     compiled = partial(compile_once, config, shared=shared)
     if config.has_limits():
         asked = code_of(module, compiler)
-        found = fit.search(compiled, shared.planned, config, asked, state_bytes(graph))
+        program = fit.search(compiled, shared.planned, config, asked, state_bytes(graph))
     else:
-        found = Trades.of(compiled, shared.planned, config).program()
-    return module_with(module, found)
+        program = Trades.of(compiled, shared.planned, config).program()
+    return module_with(module, program)
 
 
 def compile_once(config: CompilationConfig, limits: PlanConstraints, *, shared: Shared) -> Program:

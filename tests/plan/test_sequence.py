@@ -145,7 +145,7 @@ def test_what_is_not_better_stays_as_given() -> None:
             ],
             graph.sizes,
             [0] if graph.start.alive else [],
-            graph.kept,
+            graph.lasting,
         )
         assert best_order(again) == as_given
         assert gains <= (order != as_given)

@@ -80,9 +80,9 @@ class Artifact(Contents):
         return facts_html(f"{facts.module_name}, {processors}", shown)
 
 
-def _checked_format(given: ExportFormat | str) -> ExportFormat:
+def _checked_format(value: ExportFormat | str) -> ExportFormat:
     values = [known.value for known in ExportFormat]
-    name = given.value if isinstance(given, ExportFormat) else given
+    name = value.value if isinstance(value, ExportFormat) else value
     if name not in values:
         raise UsageError(
             f"'{name}' is not an export format",

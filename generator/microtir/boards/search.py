@@ -70,13 +70,13 @@ def emulated_like(board: Board) -> Fix:
 
 def _folders(board_dirs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
     """Return board folders by name; the first place that has a name wins."""
-    given = [Path(place) for place in board_dirs]
-    for place in given:
+    own_folders = [Path(place) for place in board_dirs]
+    for place in own_folders:
         if not place.is_dir():
             raise BoardError("there is no such folder", where=str(place), legal="a board folder")
     environment = [Path(p) for p in os.environ.get(BOARD_PATH, "").split(os.pathsep) if p]
     folders: dict[str, Path] = {}
-    for place in (*given, *environment, resources.boards()):
+    for place in (*own_folders, *environment, resources.boards()):
         for folder in sorted(place.iterdir()) if place.is_dir() else ():
             if (folder / BOARD_FILE).is_file():
                 folders.setdefault(folder.name, folder)

@@ -22,17 +22,17 @@ def is_archive(model: str) -> bool:
     return model.endswith(SUFFIX)
 
 
-def check_flags(model: str, given: Mapping[str, object]) -> None:
+def check_flags(model: str, options: Mapping[str, object]) -> None:
     """Refuse options of a configuration for what has been compiled with one.
 
     Args:
         model: the MODEL argument.
-        given: values by flag; None and an empty list stand for flags that were not given.
+        options: values by flag; None and an empty list stand for flags that were not given.
 
     Raises:
         UsageError: names the first flag.
     """
-    flags = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    flags = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
     if is_archive(model) and flags:
         raise UsageError(
             f"'{flags[0]}' has no effect on an archive, which is compiled already",

@@ -59,7 +59,7 @@ def _split(line: str) -> tuple[list[str], str]:
 
 def _walk(root: Any, words: list[str]) -> tuple[Any, Any, Any]:
     """Return the verb, the option that waits for its value, and the argument that comes next."""
-    command, pending, given = root, None, 0
+    command, pending, positionals = root, None, 0
     for word in words:
         if pending is not None:
             pending = None
@@ -69,11 +69,11 @@ def _walk(root: Any, words: list[str]) -> tuple[Any, Any, Any]:
         elif _is_group(command):
             command = command.commands.get(word, command)
         else:
-            given += 1
+            positionals += 1
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     many = bool(arguments) and arguments[-1].nargs == -1
-    if given < len(arguments):
-        return command, pending, arguments[given]
+    if positionals < len(arguments):
+        return command, pending, arguments[positionals]
     return command, pending, arguments[-1] if many else None
 
 

@@ -28,8 +28,8 @@ def check_exclusive(what: str, where: str, **options: object) -> None:
     Raises:
         UsageError: names the first two.
     """
-    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
-    if len(given) > 1:
+    used = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    if len(used) > 1:
         raise UsageError(
-            f"{given[0]} and {given[1]} are two {what}", where=where, fix="give one of them"
+            f"{used[0]} and {used[1]} are two {what}", where=where, fix="give one of them"
         )

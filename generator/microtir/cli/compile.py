@@ -187,8 +187,8 @@ def _state(metadata: Metadata) -> list[tuple[str, object]]:
     """Return the RAM of what outlives a run; nothing for a model that keeps nothing."""
     if metadata.state is None:
         return []
-    kept = ", ".join(f"{m.member} {m.dtype} {shape(m.shape)}" for m in metadata.state.members)
-    return [("state", f"{cell(metadata.state.size)} bytes of RAM that outlive a run: {kept}")]
+    states = ", ".join(f"{m.member} {m.dtype} {shape(m.shape)}" for m in metadata.state.members)
+    return [("state", f"{cell(metadata.state.size)} bytes of RAM that outlive a run: {states}")]
 
 
 def _recomputed(metadata: Metadata) -> list[tuple[str, object]]:
@@ -206,8 +206,8 @@ def _recomputed(metadata: Metadata) -> list[tuple[str, object]]:
 def _constants(pool: ConstantPoolData) -> str:
     limit = f" of {cell(pool.limit)}" if pool.limit is not None else ""
     section = f", section {pool.section}" if pool.section else ""
-    given = f", passed: {pool.file}" if pool.file else ""
-    return f"{cell(pool.size)}{limit} bytes{section}{given}"
+    passed = f", passed: {pool.file}" if pool.file else ""
+    return f"{cell(pool.size)}{limit} bytes{section}{passed}"
 
 
 def _flash(built: Built) -> list[tuple[str, object]]:

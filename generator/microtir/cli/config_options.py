@@ -72,8 +72,8 @@ def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb
     ]
 
     def command(**arguments: Any) -> ExitCode:
-        given = {flag.dest: arguments.pop(flag.dest) for flag in (*FLAGS, *TVMC_FLAGS)}
-        check_flags(arguments["model"], given)
+        flags = {flag.dest: arguments.pop(flag.dest) for flag in (*FLAGS, *TVMC_FLAGS)}
+        check_flags(arguments["model"], flags)
         arguments["model"] = with_reading(
             arguments["model"],
             arguments.pop("signature"),
@@ -84,14 +84,14 @@ def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb
         del arguments[_ALL]  # the program has ended where it was given
         models = (arguments["model"], *(arguments.get("more") or ()))
         is_tvmc = tvmc is not None
-        config = configuration(given, models, arguments.get("board"), is_tvmc=is_tvmc)
+        config = configuration(flags, models, arguments.get("board"), is_tvmc=is_tvmc)
         if note := unused_extensions(config.targets):
             write_error(note)
         if is_dump:
             write(config.to_json().rstrip("\n"))
             return ExitCode.DONE
         if _IS_CPU_NAMED in hints:
-            arguments[_IS_CPU_NAMED] = _is_cpu_named(given, models, arguments.get("board"))
+            arguments[_IS_CPU_NAMED] = _is_cpu_named(flags, models, arguments.get("board"))
         return verb(config=config, **arguments)
 
     parameters = [*own, *_flag_parameters()]
@@ -103,7 +103,7 @@ def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb
 
 
 def configuration(
-    given: dict[str, FlagValue],
+    flags: dict[str, FlagValue],
     models: Sequence[str],
     board: str | None = None,
     *,
@@ -123,8 +123,8 @@ def configuration(
         from microtir.boards.search import load_board
 
         base = CompilationConfig.from_target(load_board(board).target)
-    board_budgets = [flag for flag in _BUDGETS if given.get(flag) == _OF_BOARD]
-    named = {**given, **dict.fromkeys(board_budgets)}
+    board_budgets = [flag for flag in _BUDGETS if flags.get(flag) == _OF_BOARD]
+    named = {**flags, **dict.fromkeys(board_budgets)}
     if is_tvmc:
         base = base.with_(executor="graph", compatibility="microtvm")
         named = with_tvmc_defaults(named)
@@ -136,13 +136,13 @@ def configuration(
     return config.with_(budget={**config.budget.known(), **limits})
 
 
-def _is_cpu_named(given: Mapping[str, FlagValue], models: Sequence[str], board: str | None) -> bool:
+def _is_cpu_named(flags: Mapping[str, FlagValue], models: Sequence[str], board: str | None) -> bool:
     """Return whether a board, a target or a configuration is named, or the code is there already.
 
     `--config default` names none: it stands for what a command line means that says nothing.
     """
-    given_names = {name for name, value in given.items() if value} - {"target_host"}
-    config = given.get("config")
+    given_names = {name for name, value in flags.items() if value} - {"target_host"}
+    config = flags.get("config")
     is_target = any(name.startswith("target") for name in given_names)
     is_file = config is not None and config != "default"
     return board is not None or is_target or is_file or all(map(is_archive, models))

@@ -45,25 +45,25 @@ def doctor(
     from microtir.boards import all_boards, load_board
     from microtir.projects import readiness
 
-    found = [readiness(b) for b in ([load_board(board)] if board else all_boards())]
+    reports = [readiness(b) for b in ([load_board(board)] if board else all_boards())]
     if as_json:
-        write_json(_facts(found))
+        write_json(_facts(reports))
     elif board:
-        _write_board(found[0])
+        _write_board(reports[0])
     else:
-        _write_all(found)
-    return ExitCode.DONE if found[0].built or not board else ExitCode.ANSWER_IS_NO
+        _write_all(reports)
+    return ExitCode.DONE if reports[0].built or not board else ExitCode.ANSWER_IS_NO
 
 
-def _write_all(found: Sequence[Readiness]) -> None:
+def _write_all(boards: Sequence[Readiness]) -> None:
     write(f"Python {sys.version.split()[0]}, {sys.executable}\n")
     write_table(
         ("package", "version", "what it is for"),
         [(name, _version(name) or _install(extra), why) for name, why, extra in _PACKAGES],
     )
     write("")
-    write_table(("board", "builds here", "runs here", "missing"), [_row(r) for r in found])
-    _write_fixes(_by_fix(found))
+    write_table(("board", "builds here", "runs here", "missing"), [_row(r) for r in boards])
+    _write_fixes(_by_fix(boards))
     ports = _ports()
     write("\nserial ports   " + (", ".join(ports) or "none"))
 
@@ -115,10 +115,10 @@ def _write_board(of: Readiness) -> None:
     write_table(("what", "here", "how to get it"), rows)
 
 
-def _by_fix(found: Iterable[Readiness]) -> dict[str, list[str]]:
+def _by_fix(entries: Iterable[Readiness]) -> dict[str, list[str]]:
     """Return the boards that each command helps, by the command."""
     fixes: dict[str, list[str]] = {}
-    for of in found:
+    for of in entries:
         for problem in of.problems:
             boards = fixes.setdefault(_fix(problem), [])
             if of.board.name not in boards:
@@ -156,7 +156,7 @@ def _ports() -> list[str]:
     return [f"{port.device} ({port.description})" for port in list_ports.comports()]
 
 
-def _facts(found: Sequence[Readiness]) -> dict[str, object]:
+def _facts(boards: Sequence[Readiness]) -> dict[str, object]:
     return {
         "python": sys.version.split()[0],
         "packages": {name: _version(name) for name, _, _ in _PACKAGES},
@@ -168,7 +168,7 @@ def _facts(found: Sequence[Readiness]) -> dict[str, object]:
                 "emulator": None if of.board.emulator is None else _fact(of.emulator),
                 "flash": None if of.board.flasher is None else _fact(of.flasher),
             }
-            for of in found
+            for of in boards
         ],
     }
 

@@ -75,14 +75,14 @@ def evaluate(
     with Progress() as progress:
         built = build_model(model, config, progress, board)
         run = board_runner(built.artifact, board, port, timeout)
-        found, wanted, data = _decided(built, path, output, run, progress)
-    is_enough = min_accuracy is None or found.accuracy >= min_accuracy
+        actual, wanted, data = _decided(built, path, output, run, progress)
+    is_enough = min_accuracy is None or actual.accuracy >= min_accuracy
     if json is not None:
-        write_json(_facts(found, wanted, data), json)
+        write_json(_facts(actual, wanted, data), json)
     if str(json) != "-":
         targets = built.artifact.module.require_config(where).targets
         place = run_here(targets) if board is None else f"{for_processors(targets)} on {board}"
-        _print(found, wanted, data, f"{path.name}; {place}", min_accuracy)
+        _print(actual, wanted, data, f"{path.name}; {place}", min_accuracy)
     return ExitCode.DONE if is_enough else ExitCode.ANSWER_IS_NO
 
 
@@ -109,10 +109,10 @@ def _decided(
     outputs = run(samples) if run else [model.run(sample) for sample in samples.values]
     progress.show("running the reference")
     expected = expected_outputs(Oracle.REFERENCE, built.graph, b"", samples).values
-    found, wanted = (
-        decisions(made, data.labels, chosen, data.names) for made in (outputs, expected)
+    actual, wanted = (
+        decisions(results, data.labels, chosen, data.names) for results in (outputs, expected)
     )
-    return found, wanted, data
+    return actual, wanted, data
 
 
 def _only(ports: Sequence[TensorInfo], name: str | None, kind: str) -> TensorInfo:
@@ -130,8 +130,8 @@ def _only(ports: Sequence[TensorInfo], name: str | None, kind: str) -> TensorInf
     raise UsageError(what, where="microtir evaluate --output", legal=legal)
 
 
-def _different(found: Evaluation, wanted: Evaluation) -> int:
-    return int((found.decisions != wanted.decisions).sum())
+def _different(actual: Evaluation, wanted: Evaluation) -> int:
+    return int((actual.decisions != wanted.decisions).sum())
 
 
 def _name(data: Dataset, number: int) -> str:
@@ -139,18 +139,18 @@ def _name(data: Dataset, number: int) -> str:
 
 
 def _print(
-    found: Evaluation, wanted: Evaluation, data: Dataset, what: str, least: float | None
+    actual: Evaluation, wanted: Evaluation, data: Dataset, what: str, least: float | None
 ) -> None:
-    of = f"{found.right} of {len(data.labels)}"
-    limit = "" if least is None or found.accuracy >= least else f", below {least:.2%}"
-    write(f"accuracy    {found.accuracy:.2%}, {of} samples right{limit}")
-    write(f"reference   {wanted.accuracy:.2%}, {_different(found, wanted)} decided otherwise")
+    of = f"{actual.right} of {len(data.labels)}"
+    limit = "" if least is None or actual.accuracy >= least else f", below {least:.2%}"
+    write(f"accuracy    {actual.accuracy:.2%}, {of} samples right{limit}")
+    write(f"reference   {wanted.accuracy:.2%}, {_different(actual, wanted)} decided otherwise")
     write(f"dataset     {what}\n")
-    matrix = found.confusion()
-    if found.classes > _MOST_CLASSES:
-        write(f"{found.classes} classes: the matrix of all is in --json FILE")
+    matrix = actual.confusion()
+    if actual.classes > _MOST_CLASSES:
+        write(f"{actual.classes} classes: the matrix of all is in --json FILE")
         return
-    names = [_name(data, number) for number in range(found.classes)]
+    names = [_name(data, number) for number in range(actual.classes)]
     rows = []
     for number, row in enumerate(matrix):
         count = int(row.sum())
@@ -160,13 +160,13 @@ def _print(
     write_table(columns, rows, right=columns[1:])
 
 
-def _facts(found: Evaluation, wanted: Evaluation, data: Dataset) -> dict[str, object]:
+def _facts(actual: Evaluation, wanted: Evaluation, data: Dataset) -> dict[str, object]:
     return {
         "samples": len(data.labels),
-        "right": found.right,
-        "accuracy": found.accuracy,
+        "right": actual.right,
+        "accuracy": actual.accuracy,
         "reference_accuracy": wanted.accuracy,
-        "decided_otherwise": _different(found, wanted),
-        "classes": [_name(data, number) for number in range(found.classes)],
-        "confusion": found.confusion().tolist(),
+        "decided_otherwise": _different(actual, wanted),
+        "classes": [_name(data, number) for number in range(actual.classes)],
+        "confusion": actual.confusion().tolist(),
     }

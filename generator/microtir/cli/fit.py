@@ -68,10 +68,10 @@ def fit(
         # A file's name may be no text.
         replace_file(output, page.encode(errors="backslashreplace"))
     if as_json:
-        write_json([_facts(found) for found in fits])
+        write_json([_facts(fit) for fit in fits])
     else:
         _print(title(file, config.optimize.value, fits), fits)
-    return ExitCode.DONE if any(found.fits for found in fits) else ExitCode.ANSWER_IS_NO
+    return ExitCode.DONE if any(fit.fits for fit in fits) else ExitCode.ANSWER_IS_NO
 
 
 def _refuse_target(config: CompilationConfig) -> None:
@@ -98,20 +98,20 @@ def _print(title: str, fits: Sequence[BoardFit]) -> None:
     from microtir.search.fit_table import COLUMNS, NOTE, RIGHT, row
 
     write(f"{title}\n")
-    write_table(COLUMNS, [row(found) for found in fits], right=RIGHT, spare=_SPARE)
+    write_table(COLUMNS, [row(fit) for fit in fits], right=RIGHT, spare=_SPARE)
     write(f"\n{NOTE}\n{_NEXT}")
 
 
-def _facts(found: BoardFit) -> dict[str, object]:
+def _facts(fit: BoardFit) -> dict[str, object]:
     return {
-        "board": found.board,
-        "cpu": found.cpu,
-        "fits": found.fits,
-        "flags": found.flags,
-        "refusal": found.refusal,
-        "instructions_estimate": found.instructions,
-        "cycles_estimate": found.cycles,
-        "seconds_estimate": found.seconds,
+        "board": fit.board,
+        "cpu": fit.cpu,
+        "fits": fit.fits,
+        "flags": fit.flags,
+        "refusal": fit.refusal,
+        "instructions_estimate": fit.instructions,
+        "cycles_estimate": fit.cycles,
+        "seconds_estimate": fit.seconds,
         "memories": [
             {
                 "name": memory.name,
@@ -120,6 +120,6 @@ def _facts(found: BoardFit) -> dict[str, object]:
                 "bytes": memory.size,
                 "missing": memory.missing,
             }
-            for memory in found.memories
+            for memory in fit.memories
         ],
     }

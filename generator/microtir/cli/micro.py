@@ -178,10 +178,10 @@ def build_project(
     from microtir.projects import load_project
 
     project = load_project(folder)
-    given = build_arguments(arguments or (), project_option or (), project)
+    own_options = build_arguments(arguments or (), project_option or (), project)
     with Progress() as progress:
         progress.show(f"building {folder}")
-        program = project.build(given)
+        program = project.build(own_options)
     write(f"{program}: {program.stat().st_size:,} bytes")
     return ExitCode.DONE
 

@@ -112,7 +112,7 @@ def reading_of(model: str) -> Reading:
         if (dim := _DIM.fullmatch(part)) is not None:
             dims[dim[1]] = _extent(dim[2], dim[3])
         for name, extents in _SHAPES.findall(part):
-            shapes[name] = tuple(_extent(*found) for found in _extents(extents))
+            shapes[name] = tuple(_extent(*bounds) for bounds in _extents(extents))
     return Reading(None, dims, shapes)
 
 
@@ -133,7 +133,7 @@ def _matches(extents: str) -> list[re.Match[str] | None]:
 
 
 def _extents(extents: str) -> list[tuple[str | None, str]]:
-    return [(found[1], found[2]) for found in _matches(extents) if found is not None]
+    return [(match[1], match[2]) for match in _matches(extents) if match is not None]
 
 
 def _extent(least: str | None, most: str) -> int | range:

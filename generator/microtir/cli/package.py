@@ -93,8 +93,8 @@ def package(
     with Progress() as progress:
         artifacts, values = compiled_models(models, config, progress, board, golden, samples)
         progress.show("writing the package")
-        apart = [names.split(",") for names in together or ()]
-        options = replace(options, samples=values, together=apart)
+        groups = [names.split(",") for names in together or ()]
+        options = replace(options, samples=values, together=groups)
         manifest = generate(
             artifacts, output_format, output,
             force=force, options=options, template_dir=template_dir,

@@ -11,9 +11,9 @@ from microtir.cli.output import write, write_table
 from microtir.errors import ExitCode
 
 
-def _list_formats(given: bool) -> None:
+def _list_formats(wanted: bool) -> None:
     """Print the formats, and end the program."""
-    if not given:
+    if not wanted:
         return
     from microtir.packages import all_formats
 

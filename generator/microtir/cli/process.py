@@ -25,12 +25,12 @@ _CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """See `microtir.cli.main`."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = _take_debug(given)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = _take_debug(words)
     _write_any_text()
     try:
         with ends_cleanly():
-            status = int(_command().main(given, "microtir", standalone_mode=False))
+            status = int(_command().main(words, "microtir", standalone_mode=False))
         if status == INTERRUPTED:  # typer takes Ctrl-C and says nothing
             write_error("interrupted")
         return status

@@ -107,8 +107,8 @@ def list_options(names: Sequence[str]) -> object:
 
 
 def _lister(names: Sequence[str]) -> Callable[[bool], None]:
-    def show(given: bool) -> None:
-        if not given:
+    def show(wanted: bool) -> None:
+        if not wanted:
             return
         write_table(("option", "value", "meaning"), [(name, *_HELP[name]) for name in names])
         if names == CREATE_OPTIONS:
@@ -219,10 +219,10 @@ def build_arguments(
 
 
 def _check_board(values: Mapping[str, str], project: Project) -> None:
-    given = values.get(_BOARD, project.board.name)
-    if _BOARDS.get(given, given) != project.board.name:
+    named = values.get(_BOARD, project.board.name)
+    if _BOARDS.get(named, named) != project.board.name:
         raise UsageError(
-            f"the project is for '{project.board.name}', not '{given}'",
+            f"the project is for '{project.board.name}', not '{named}'",
             where=_WHERE,
             fix="leave the board out: a project knows its own",
         )
@@ -231,8 +231,8 @@ def _check_board(values: Mapping[str, str], project: Project) -> None:
 def _values(options: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     for option in options:
-        given, equals, value = option.partition("=")
-        name = _ALIASES.get(given, given)
+        key, equals, value = option.partition("=")
+        name = _ALIASES.get(key, key)
         if name in _INSTEAD:
             raise UsageError(
                 f"there is no project option '{name}', which tvmc has",

@@ -187,7 +187,7 @@ def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) ->
     model = artifact.module.model
     if model is None:
         raise UsageError("a golden file is for a model, and the archive has none", where=str(file))
-    inputs, outputs = (given.first(count) for given in read_golden(file, model))
+    inputs, outputs = (sample.first(count) for sample in read_golden(file, model))
     # Whether the weights of a float model are int8, and what is exact, an archive does not say.
     rtol = HYBRID_PLAUSIBLE
     if graph is not None:

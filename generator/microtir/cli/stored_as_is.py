@@ -40,11 +40,11 @@ def changed_values(lowered: IRModule) -> tuple[ChangedValues, ...]:
     )
 
 
-def write_changed_values(file: str, found: Sequence[ChangedValues]) -> None:
+def write_changed_values(file: str, changed: Sequence[ChangedValues]) -> None:
     """Print them; nothing where there are none."""
-    if not found:
+    if not changed:
         return
-    which = "1 operator changes" if len(found) == 1 else f"{len(found)} operators change"
+    which = "1 operator changes" if len(changed) == 1 else f"{len(changed)} operators change"
     write(f"\n{which} real values, because its reference copies integers between scales:")
-    for one in found:
+    for one in changed:
         write(f"  - {one.where.removeprefix(f'{file}: ')}: {one.what}; {one.fix}")

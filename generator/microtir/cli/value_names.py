@@ -31,9 +31,9 @@ def named_outputs(lowered: IRModule) -> tuple[NamedOutput, ...]:
     return tuple(NamedOutput(port.name, port.names) for port in ports if port.names)
 
 
-def write_named_outputs(found: Sequence[NamedOutput]) -> None:
+def write_named_outputs(outputs: Sequence[NamedOutput]) -> None:
     """Print where their names are; nothing where there are none."""
-    for one in found:
+    for one in outputs:
         first = ", ".join(repr(name) for name in one.names[:_SHOWN])
         more = f" and {len(one.names) - _SHOWN} more" if len(one.names) > _SHOWN else ""
         write(

@@ -316,7 +316,7 @@ def _check_can_run(oracle: Oracle, model: str) -> None:
 
 
 def made_up_steps(
-    model: ModelInfo, given: int | None, where: str, default: int | None = None
+    model: ModelInfo, stated: int | None, where: str, default: int | None = None
 ) -> int | None:
     """Return the runs of each made-up sample; None where a sample is one run.
 
@@ -324,8 +324,8 @@ def made_up_steps(
         UsageError: steps were asked for, and the model keeps nothing between runs.
     """
     if model.states:
-        return default if given is None else given
-    if given is not None:
+        return default if stated is None else stated
+    if stated is not None:
         raise UsageError(
             f"'{model.name}' keeps nothing from one run to the next",
             where=f"{where} --steps",

@@ -74,13 +74,13 @@ def _pools(
     kind: type[PoolInfo],
 ) -> tuple[PoolInfo, ...] | None:
     properties = _of(values, kind.section)
-    given = changes.get(kind.field)
-    if given is None and not properties:
+    stated = changes.get(kind.field)
+    if stated is None and not properties:
         return None
-    given = getattr(base, kind.field) if given is None else given
-    if isinstance(given, str) or not isinstance(given, (list, tuple)):
-        given = (given,)
-    pools = tuple(pool_from(one, kind) for one in given)
+    stated = getattr(base, kind.field) if stated is None else stated
+    if isinstance(stated, str) or not isinstance(stated, (list, tuple)):
+        stated = (stated,)
+    pools = tuple(pool_from(one, kind) for one in stated)
     for name, value in properties.items():
         if not pools:
             raise ConfigError(

@@ -109,12 +109,12 @@ class CompilationConfig(ConfigFields):
         budget: Budget | Mapping[str, int | None] | None = None,
         pass_config: PassConfig | Mapping[str, object] | None = None,
     ) -> None:
-        given = _checked_targets(targets)
-        alone = tuple(target.without_host() for target in given)
+        checked = _checked_targets(targets)
+        alone = tuple(target.without_host() for target in checked)
         store(
             self,
             targets=alone,
-            target_host=resolve_host(given, target_host),
+            target_host=resolve_host(checked, target_host),
             executor=executor if isinstance(executor, Executor) else Executor(executor),
             runtime=runtime if isinstance(runtime, Runtime) else Runtime(runtime),
             workspace_pools=_workspace_pools(workspace_pools, alone),
@@ -157,9 +157,9 @@ class CompilationConfig(ConfigFields):
         packed = self.entry_calling_convention() is CallingConvention.PACKED
         if not self.pass_config.use_workspace_io or not (packed or self.needs_packed_wrapper()):
             return
-        given = "interface-api 'packed'" if packed else "'system-lib' = True"
+        interface = "interface-api 'packed'" if packed else "'system-lib' = True"
         raise ConfigError(
-            f"pass_config key 'memory.use_workspace_io' got True, which contradicts {given}: a "
+            f"pass_config key 'memory.use_workspace_io' got True, which contradicts {interface}: a "
             "packed function takes tensors wherever its caller has them",
             where="pass_config.memory.use_workspace_io",
             legal="True with interface-api 'c' and without system-lib",
@@ -329,7 +329,7 @@ class CompilationConfig(ConfigFields):
         return f"CompilationConfig({serial.call_arguments(self, plain)})"
 
 
-def resolve_host(targets: tuple[Target, ...], given: TargetLike | None) -> Target:
+def resolve_host(targets: tuple[Target, ...], asked: TargetLike | None) -> Target:
     """Return the host: as given, else named by a target, else the first target, else plain `c`.
 
     Every target kind that exists runs on a CPU, so that the first target can always host.
@@ -338,10 +338,10 @@ def resolve_host(targets: tuple[Target, ...], given: TargetLike | None) -> Targe
         ConfigError: the host has a host of its own, or a target names another one.
     """
     named = [target.host for target in targets if target.host is not None]
-    if given is None:
+    if asked is None:
         return next(iter([*named, *targets]), Target("c")).without_host()
     try:
-        host = Target(given)
+        host = Target(asked)
     except ConfigError as error:
         raise ConfigError(
             f"CompilationConfig field 'target_host' is no target: {error.what}",
@@ -366,9 +366,9 @@ def resolve_host(targets: tuple[Target, ...], given: TargetLike | None) -> Targe
     return host
 
 
-def _checked_targets(given: object) -> tuple[Target, ...]:
+def _checked_targets(value: object) -> tuple[Target, ...]:
     try:
-        targets = targets_from(given, "targets")
+        targets = targets_from(value, "targets")
     except ConfigError as error:
         raise ConfigError(
             f"CompilationConfig field 'targets': {error.what}",
@@ -392,8 +392,8 @@ def _checked_targets(given: object) -> tuple[Target, ...]:
     return targets
 
 
-def _workspace_pools(given: object, targets: tuple[Target, ...]) -> tuple[PoolInfo, ...]:
-    pools = _pools([DEFAULT_WORKSPACE] if given is None else given, WorkspacePoolInfo)
+def _workspace_pools(value: object, targets: tuple[Target, ...]) -> tuple[PoolInfo, ...]:
+    pools = _pools([DEFAULT_WORKSPACE] if value is None else value, WorkspacePoolInfo)
     check_pools(pools, targets, WorkspacePoolInfo.field)
     if not pools:
         raise ConfigError(
@@ -405,39 +405,39 @@ def _workspace_pools(given: object, targets: tuple[Target, ...]) -> tuple[PoolIn
     return pools
 
 
-def _constant_pools(given: object, targets: tuple[Target, ...]) -> tuple[PoolInfo, ...]:
-    pools = _pools([] if given is None else given, ConstantPoolInfo)
+def _constant_pools(value: object, targets: tuple[Target, ...]) -> tuple[PoolInfo, ...]:
+    pools = _pools([] if value is None else value, ConstantPoolInfo)
     check_pools(pools, targets, ConstantPoolInfo.field)
     return pools
 
 
-def _pools(given: object, kind: type[PoolInfo]) -> tuple[PoolInfo, ...]:
-    if isinstance(given, (str, Mapping, PoolInfo)):
-        given = (given,)
-    if not isinstance(given, Iterable):
+def _pools(value: object, kind: type[PoolInfo]) -> tuple[PoolInfo, ...]:
+    if isinstance(value, (str, Mapping, PoolInfo)):
+        value = (value,)
+    if not isinstance(value, Iterable):
         raise ConfigError(
-            f"CompilationConfig field '{kind.field}' got {shown(given)}",
+            f"CompilationConfig field '{kind.field}' got {shown(value)}",
             where=kind.field,
             legal=find(Section.CONFIG, kind.field).legal(),
         )
-    return tuple(pool_from(pool, kind) for pool in given)
+    return tuple(pool_from(pool, kind) for pool in value)
 
 
-def _pass_config(given: PassConfig | Mapping[str, object] | None) -> PassConfig:
-    return given if isinstance(given, PassConfig) else PassConfig(given)
+def _pass_config(options: PassConfig | Mapping[str, object] | None) -> PassConfig:
+    return options if isinstance(options, PassConfig) else PassConfig(options)
 
 
-def _budget(given: object) -> Budget:
-    if isinstance(given, Budget):
-        return given
-    if given is None:
+def _budget(value: object) -> Budget:
+    if isinstance(value, Budget):
+        return value
+    if value is None:
         return Budget()
-    if isinstance(given, Mapping):
-        for name in given:
+    if isinstance(value, Mapping):
+        for name in value:
             find(Section.BUDGET, name)
-        return Budget(**given)
+        return Budget(**value)
     raise ConfigError(
-        f"CompilationConfig field 'budget' got {shown(given)}",
+        f"CompilationConfig field 'budget' got {shown(value)}",
         where="budget",
         legal=find(Section.CONFIG, "budget").legal(),
     )

@@ -96,8 +96,8 @@ def core_of(request: Request) -> Core:
     if request.mcpu is not None:
         core = _cpu(request.mcpu)
     if request.march is not None and request.march != core.march:
-        found = architecture(request.march)
-        if found is None:
+        known = architecture(request.march)
+        if known is None:
             _check_extensions(request.march)
             raise _unknown("march", request.march, ARCHITECTURE_NAMES, MORE_ARCHITECTURES)
         if request.mcpu is not None:
@@ -107,7 +107,7 @@ def core_of(request: Request) -> Core:
                 where="target.march",
                 fix="leave -march out: it follows from -mcpu",
             )
-        core = found
+        core = known
     if request.keys is not None:
         _check_keys(request.keys, core)
     return core

@@ -82,37 +82,37 @@ class External:
         return External(ExternalLibrary(name.strip()), ",".join(words), operators, everything)
 
 
-def externals(given: object) -> tuple[External, ...]:
+def externals(value: object) -> tuple[External, ...]:
     """Return the libraries of a configuration.
 
     Raises:
         ConfigError: an entry is none, or a library is there twice.
     """
-    if given is None:
+    if value is None:
         return ()
-    if isinstance(given, str | External):
-        given = (given,)
-    if not isinstance(given, Iterable):
-        raise _problem(given, "is no sequence of libraries")
-    found = []
-    for entry in given:
+    if isinstance(value, str | External):
+        value = (value,)
+    if not isinstance(value, Iterable):
+        raise _problem(value, "is no sequence of libraries")
+    checked = []
+    for entry in value:
         if not isinstance(entry, str | External):
             raise _problem(entry, "is no library")
-        found.append(External.parse(entry) if isinstance(entry, str) else entry)
-    libraries = [external.library for external in found]
+        checked.append(External.parse(entry) if isinstance(entry, str) else entry)
+    libraries = [external.library for external in checked]
     for library in libraries:
         if libraries.count(library) > 1:
             raise _problem(str(library), "is there twice")
-    return tuple(found)
+    return tuple(checked)
 
 
-def _is_text(given: object) -> bool:
-    return isinstance(given, str) and given != ""
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
 
 
-def _problem(given: object, what: str) -> ConfigError:
+def _problem(value: object, what: str) -> ConfigError:
     return ConfigError(
-        f"CompilationConfig field '{_FIELD}' got {shown(given)}, which {what}",
+        f"CompilationConfig field '{_FIELD}' got {shown(value)}, which {what}",
         where=_FIELD,
         legal=find(Section.CONFIG, _FIELD).legal(),
     )

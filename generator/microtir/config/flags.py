@@ -71,12 +71,12 @@ FLAGS: tuple[Flag, ...] = _all_flags()
 
 @checked_arguments
 def config_from_flags(
-    given: Mapping[str, FlagValue], base: CompilationConfig | None = None
+    typed: Mapping[str, FlagValue], base: CompilationConfig | None = None
 ) -> CompilationConfig:
     """Return the one configuration that a command line stands for.
 
     Args:
-        given: flag → value as the parser collected it; a flag is named as typed or by its
+        typed: flag → value as the parser collected it; a flag is named as typed or by its
             `dest`, None and an empty sequence mean that it was not given.
         base: what the flags change: the board's configuration, for example. `--config` takes
             its place; without either it is `microcontroller()`.
@@ -87,7 +87,7 @@ def config_from_flags(
     """
     flags = {flag.dest: flag for flag in (*FLAGS, *TVMC_FLAGS)}
     texts: dict[str, tuple[object, ...]] = {}
-    for key, value in given.items():
+    for key, value in typed.items():
         dest = key.removeprefix("--").replace("-", "_")
         if dest not in flags:
             hint = nearest(f"--{dest}".replace("_", "-"), [flag.name for flag in flags.values()])

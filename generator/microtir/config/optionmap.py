@@ -70,22 +70,22 @@ class OptionMap(Mapping[str, Value]):
         return value
 
 
-def checked(section: Section, given: object, where: str) -> dict[str, Value]:
+def checked(section: Section, options: object, where: str) -> dict[str, Value]:
     """Return all options of `section`: those of `given` after their checks, the others at default.
 
     Raises:
         ConfigError: `given` is no mapping, names an unknown option, or has an illegal value.
     """
-    if given is None:
-        given = {}
-    if not isinstance(given, Mapping):
+    if options is None:
+        options = {}
+    if not isinstance(options, Mapping):
         raise ConfigError(
-            f"{where} options got {shown(given)}, which is no mapping of names to values",
+            f"{where} options got {shown(options)}, which is no mapping of names to values",
             where=where,
             legal=", ".join(option.name for option in section_options(section)),
         )
     values = {option.name: option.default for option in section_options(section)}
-    for name, value in given.items():
+    for name, value in options.items():
         option = find(section, name)
         values[option.name] = option.check(value)
     return values

@@ -61,19 +61,19 @@ class PoolInfoProperties:
         return f"PoolInfoProperties({values})"
 
 
-def _burst(given: object) -> object:
+def _burst(value: object) -> object:
     """Return the bytes of a burst: those of the one target that a mapping names."""
-    if not isinstance(given, Mapping) or not given:
-        return -1 if given == {} else given
-    kinds = {Target(target).kind for target in given}  # which refuses what is no target
-    if len(given) > len(kinds):
+    if not isinstance(value, Mapping) or not value:
+        return -1 if value == {} else value
+    kinds = {Target(target).kind for target in value}  # which refuses what is no target
+    if len(value) > len(kinds):
         raise ConfigError(
-            f"pool property 'target_burst_bytes' got {shown(given)}, which names one kind of "
+            f"pool property 'target_burst_bytes' got {shown(value)}, which names one kind of "
             "target twice",
             where="pool_info_properties.target_burst_bytes",
             legal="a number of bytes, or {'c': bytes}",
         )
-    return next(iter(given.values()))
+    return next(iter(value.values()))
 
 
 _Pool = TypeVar("_Pool", bound="PoolInfo")
@@ -157,17 +157,17 @@ class PoolInfo:
             legal="a letter or underscore, then letters, digits, underscores, dashes and dots",
         )
 
-    def _checked_properties(self, given: object) -> PoolInfoProperties:
-        if given is None:
+    def _checked_properties(self, value: object) -> PoolInfoProperties:
+        if value is None:
             return PoolInfoProperties()
-        if isinstance(given, PoolInfoProperties):
-            return given
-        if isinstance(given, Mapping):
-            for name in given:
+        if isinstance(value, PoolInfoProperties):
+            return value
+        if isinstance(value, Mapping):
+            for name in value:
                 find(self.section, name)
-            return PoolInfoProperties(**given)
+            return PoolInfoProperties(**value)
         raise ConfigError(
-            f"{self.section.label} 'pool_info_properties' got {shown(given)}",
+            f"{self.section.label} 'pool_info_properties' got {shown(value)}",
             where=f"{self.field}.pool_info_properties",
             legal="PoolInfoProperties, or a mapping of its fields",
         )
@@ -218,32 +218,32 @@ def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field:
                 )
 
 
-def pool_from(given: object, kind: type[PoolInfo]) -> PoolInfo:
+def pool_from(value: object, kind: type[PoolInfo]) -> PoolInfo:
     """Return a pool from a pool, a name (a pool without a limit), or the mapping that JSON holds.
 
     Raises:
         ConfigError: `given` is none of these, or names an unknown field.
     """
-    if isinstance(given, kind):
-        return given
-    if isinstance(given, str):
-        return kind(given)
-    if isinstance(given, Mapping):
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, str):
+        return kind(value)
+    if isinstance(value, Mapping):
         legal = ("pool_name", "targets", "pool_info_properties")
-        for name in given:
+        for name in value:
             if name not in legal:
                 raise ConfigError(
                     f"{kind.section.label} '{name}' is unknown: {nearest(str(name), legal)}",
                     where=f"{kind.field}.{name}",
                     legal=", ".join(legal),
                 )
-        if "pool_name" not in given:
+        if "pool_name" not in value:
             raise ConfigError(
                 f"{kind.section.label} 'pool_name' is missing", where=f"{kind.field}.pool_name"
             )
-        return kind(**given)
+        return kind(**value)
     raise ConfigError(
-        f"CompilationConfig field '{kind.field}' got {shown(given)}",
+        f"CompilationConfig field '{kind.field}' got {shown(value)}",
         where=kind.field,
         legal=f"{kind.__name__} objects, or names",
     )

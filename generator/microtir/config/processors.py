@@ -27,9 +27,9 @@ def unused_extensions(targets: Iterable[Target]) -> str:
         name: instruction_set(core.family).unused_extensions(core) for name, core in cores.items()
     }
     return "\n".join(
-        f"note: no kernel uses {', '.join(found)} of {name}; the C is as for a core without it"
-        for name, found in unused.items()
-        if found
+        f"note: no kernel uses {', '.join(places)} of {name}; the C is as for a core without it"
+        for name, places in unused.items()
+        if places
     )
 
 
@@ -38,12 +38,12 @@ def run_here(targets: Iterable[Target]) -> str:
 
     Kernels for another processor have bodies in portable C, which are what ran.
     """
-    given = tuple(targets)
+    order = tuple(targets)
     native = CPUS.get(NATIVE.get(platform.machine().lower(), ""))
     is_own = all(
-        t.core is GENERIC or (native is not None and t.core.march == native.march) for t in given
+        t.core is GENERIC or (native is not None and t.core.march == native.march) for t in order
     )
-    return f"{for_processors(given)}, run here{'' if is_own else ' as portable C'}"
+    return f"{for_processors(order)}, run here{'' if is_own else ' as portable C'}"
 
 
 def _name(target: Target) -> str:

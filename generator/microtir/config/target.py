@@ -168,18 +168,18 @@ TargetLike = Target | str | Mapping[str, object]
 TargetsLike = TargetLike | Sequence[TargetLike]
 
 
-def targets_from(given: object, where: str) -> tuple[Target, ...]:
+def targets_from(value: object, where: str) -> tuple[Target, ...]:
     """Return the targets that `given` spells: one, or a sequence of them.
 
     Raises:
         ConfigError: `given` is neither, or one of them is wrong.
     """
-    if isinstance(given, (Target, str, Mapping)):
-        return (Target(given),)
-    if isinstance(given, Sequence):
-        return tuple(Target(one) for one in given)
+    if isinstance(value, (Target, str, Mapping)):
+        return (Target(value),)
+    if isinstance(value, Sequence):
+        return tuple(Target(one) for one in value)
     raise ConfigError(
-        f"'{where}' got {shown(given)}, which is neither a target nor a sequence of them",
+        f"'{where}' got {shown(value)}, which is neither a target nor a sequence of them",
         where=where,
     )
 

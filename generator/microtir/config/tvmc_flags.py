@@ -102,9 +102,9 @@ def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
     }
     cmsis = result.pop("target_cmsis_nn_mcpu", ())
     if "target" in result or attributes or cmsis:
-        given = [_without_words(str(t), result) for t in result.get("target", ("c",))]
+        names = [_without_words(str(t), result) for t in result.get("target", ("c",))]
         external = [str(text) for text in result.get("external", ())]
-        result["target"] = _targets(given, attributes, [str(c) for c in cmsis], external)
+        result["target"] = _targets(names, attributes, [str(c) for c in cmsis], external)
     level = result.pop("opt_level", (_OPT_LEVEL,))[0]
     if str(level) != _OPT_LEVEL:
         raise ConfigError(
@@ -143,7 +143,7 @@ def from_tvmc_file(data: Mapping[str, Any]) -> dict[str, Any]:
     for field in ("executor", "runtime"):
         value = result.get(field)
         if isinstance(value, Mapping) and "kind" in value:
-            options = {name: given for name, given in value.items() if name != "kind"}
+            options = {name: option for name, option in value.items() if name != "kind"}
             section = _section(field, value["kind"])
             result[field] = {
                 "name": value["kind"],
@@ -172,9 +172,9 @@ def _file_target(target: object) -> object:
     return target
 
 
-def _pass_options(given: Mapping[str, Any]) -> dict[str, object]:
+def _pass_options(options: Mapping[str, Any]) -> dict[str, object]:
     result: dict[str, object] = {}
-    for key, value in given.items():
+    for key, value in options.items():
         text = _assignment(f"{key}={value}")
         if text is not None:
             name, _, rest = text.partition("=")
@@ -232,11 +232,11 @@ def _without_target(value: object) -> object:
 
 
 def _targets(
-    given: list[str], attributes: Mapping[str, str], cmsis: list[str], external: list[str]
+    names: list[str], attributes: Mapping[str, str], cmsis: list[str], external: list[str]
 ) -> tuple[object, ...]:
     """Return target strings of kinds of ours; what a code generator says of the CPU is kept."""
     plain: list[str] = []
-    for text in given:
+    for text in names:
         for target in _NEXT_TARGET.split(text) if not text.lstrip().startswith("{") else [text]:
             kind, _, rest = target.strip().partition(" ")
             if kind == _CMSIS_NN and any(name.startswith(f"{_CMSIS_NN}=") for name in external):

@@ -99,7 +99,7 @@ class _Operands:
     def __init__(self, node: Node, scratch: Buffer | None) -> None:
         tensors = (*activations(node), *node.outputs)
         inside = {tensor: _flat(f"t{i}", tensor) for i, tensor in enumerate(tensors)}
-        given = [
+        parameters = [
             constant(t, f"constant{i}", (t.type.elements,)) if t.is_constant else inside[t]
             for i, t in enumerate((*node.inputs, *node.outputs))
         ]
@@ -112,7 +112,7 @@ class _Operands:
             *(Buffer(b.name, b.shape, b.dtype) for b in extra),
         )
         self.outer = (*inside.values(), *extra)
-        self.arguments = tuple(BufferArgument(b, (IntImm(0),)) for b in (*given, *extra))
+        self.arguments = tuple(BufferArgument(b, (IntImm(0),)) for b in (*parameters, *extra))
 
 
 def _flat(name: str, tensor: Tensor) -> Buffer:
@@ -122,8 +122,8 @@ def _flat(name: str, tensor: Tensor) -> Buffer:
 def _meaning(node: Node, reference: Reference) -> Callable[..., None]:
     """Return what the C function computes, by the function in numpy."""
 
-    def run(*given: Array | int) -> None:
-        arrays = [array for array in given if isinstance(array, np.ndarray)]
+    def run(*arguments: Array | int) -> None:
+        arrays = [array for array in arguments if isinstance(array, np.ndarray)]
         tensors = (*node.inputs, *node.outputs)
         shaped = [a.reshape(t.shape) for a, t in zip(arrays, tensors, strict=False)]
         inputs, outputs = shaped[: len(node.inputs)], shaped[len(node.inputs) :]

@@ -40,10 +40,10 @@ def as_model(
         options: as a model file would have them.
     """
     tensors = [
-        Tensor(f"x{i}", given)
-        if isinstance(given, TensorType)
-        else Tensor(f"x{i}", TensorType(given.shape, DType(given.dtype.name)), given)
-        for i, given in enumerate(inputs)
+        Tensor(f"x{i}", array)
+        if isinstance(array, TensorType)
+        else Tensor(f"x{i}", TensorType(array.shape, DType(array.dtype.name)), array)
+        for i, array in enumerate(inputs)
     ]
     results = tuple(Tensor(f"y{i}", type_) for i, type_ in enumerate(outputs))
     op = _attributes(operator, options)
@@ -88,9 +88,9 @@ def check(
     model = host.load(driver.build(module, config), sanitize=True)
     generator = np.random.default_rng(seed)
     for number in range(samples):
-        given = {t.name: _random(generator, t) for t in graph.inputs}
-        expected = reference.execute(graph, given)
-        result = compare([expected], [model.run(given)], rounding_of(graph, [given]))
+        values = {t.name: _random(generator, t) for t in graph.inputs}
+        expected = reference.execute(graph, values)
+        result = compare([expected], [model.run(values)], rounding_of(graph, [values]))
         if result.differences:
             first = result.differences[0]
             raise RunError(

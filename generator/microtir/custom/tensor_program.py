@@ -39,11 +39,11 @@ def from_te(
         placeholders = {
             t: te.placeholder(t.shape, t.dtype, f"x{i}") for i, t in enumerate(activations(node))
         }
-        given = [
+        parameters = [
             te.constant(t.data, f"constant{i}") if t.data is not None else placeholders[t]
             for i, t in enumerate(node.inputs)
         ]
-        result = compute(node, *given)
+        result = compute(node, *parameters)
         outputs = result if isinstance(result, tuple) else (result,)
         steps = te.create_schedule(outputs)
         if schedule is not None:

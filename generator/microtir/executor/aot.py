@@ -55,8 +55,8 @@ def main(
 
 def ports_of(graph: Graph) -> tuple[Tensor, ...]:
     """Return the tensors that main has parameters for, in their order."""
-    kept = (*(s.before for s in graph.states), *(s.after for s in graph.states))
-    return (*graph.arguments, *graph.results, *kept)
+    states = (*(s.before for s in graph.states), *(s.after for s in graph.states))
+    return (*graph.arguments, *graph.results, *states)
 
 
 def _structured(plan: Plan, calls: _Calls) -> ir.Stmt:

@@ -29,8 +29,8 @@ def check_versions(plan: Plan) -> None:
     """
     graph, storage = plan.graph, plan.storage
     assigned = (node.output for node in graph.nodes if isinstance(node.op, Assign | PutItem))
-    kept = [tensor for state in graph.states for tensor in (state.before, state.after)]
-    memories = _Memories(plan, frozenset(storage[tensor] for tensor in (*assigned, *kept)))
+    states = [tensor for state in graph.states for tensor in (state.before, state.after)]
+    memories = _Memories(plan, frozenset(storage[tensor] for tensor in (*assigned, *states)))
     for state in graph.states:
         memories.write(state.before)
     for operator in plan.operators:

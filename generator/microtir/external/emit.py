@@ -31,8 +31,8 @@ def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) 
     ]
     size = code.scratch_bytes
     scratch = [ir.Buffer("scratch", (size,), DType.UINT8, alignment=_ALIGNMENT)] if size else []
-    given = (*inputs, output, *constants, *scratch)
-    params = tuple(ir.Buffer(b.name, b.shape, b.dtype) for b in given)
+    tensors = (*inputs, output, *constants, *scratch)
+    params = tuple(ir.Buffer(b.name, b.shape, b.dtype) for b in tensors)
     stem = library.name.replace("-", "_")
     written = len(inputs)
     extern = ir.ExternFunction(
@@ -55,7 +55,7 @@ def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) 
         device=library.device,
     )
     call = ir.ExternCall(
-        extern, tuple(ir.BufferArgument(b, (ir.IntImm(0),) * len(b.shape)) for b in given)
+        extern, tuple(ir.BufferArgument(b, (ir.IntImm(0),) * len(b.shape)) for b in tensors)
     )
     return ir.PrimFunc(
         name, (*inputs, output, *scratch), call, scratch=scratch[0] if scratch else None
@@ -80,8 +80,8 @@ def call_body(
 def _meaning(match: Match) -> Callable[..., None]:
     """Return what the interpreter runs instead of the library."""
 
-    def run(*given: Array) -> None:
+    def run(*arrays: Array) -> None:
         count = len(match.inputs)
-        given[count][...] = evaluated(match, given[:count])
+        arrays[count][...] = evaluated(match, arrays[:count])
 
     return run

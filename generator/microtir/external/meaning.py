@@ -13,6 +13,6 @@ def evaluated(match: Match, inputs: Sequence[Array]) -> Array:
     """Evaluate a match for arrays of its inputs."""
     values: dict[Tensor, Array] = dict(zip(match.inputs, inputs, strict=True))
     for node in match.nodes:
-        given = [values[t] if t.data is None else t.data for t in node.inputs]
-        values.update(zip(node.outputs, evaluate(node, given), strict=True))
+        arrays = [values[t] if t.data is None else t.data for t in node.inputs]
+        values.update(zip(node.outputs, evaluate(node, arrays), strict=True))
     return values[match.output]

@@ -321,14 +321,14 @@ class Graph:
     @property
     def arguments(self) -> tuple[Tensor, ...]:
         """Return the inputs that a caller gives."""
-        kept = {state.before for state in self.states}
-        return tuple(tensor for tensor in self.inputs if tensor not in kept)
+        states = {state.before for state in self.states}
+        return tuple(tensor for tensor in self.inputs if tensor not in states)
 
     @property
     def results(self) -> tuple[Tensor, ...]:
         """Return the outputs that a caller takes."""
-        kept = {state.after for state in self.states}
-        return tuple(tensor for tensor in self.outputs if tensor not in kept)
+        states = {state.after for state in self.states}
+        return tuple(tensor for tensor in self.outputs if tensor not in states)
 
     def producers(self) -> dict[Tensor, Node]:
         return {t: node for node in self.nodes for t in node.outputs}

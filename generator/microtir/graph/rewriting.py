@@ -34,9 +34,9 @@ class GraphPass(Protocol):
 
 def keeps(graph_pass: GraphPass) -> Keeps:
     """Return what a pass keeps of the outputs; every bit if it does not say."""
-    kept = getattr(graph_pass, "keeps", Keeps.BITS)
-    assert isinstance(kept, Keeps)
-    return kept
+    promise = getattr(graph_pass, "keeps", Keeps.BITS)
+    assert isinstance(promise, Keeps)
+    return promise
 
 
 def with_nodes(graph: Graph, nodes: Iterable[Node]) -> Graph:

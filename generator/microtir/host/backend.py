@@ -150,8 +150,8 @@ class SharedLibrary:
         function = f"{self._name}_run"
         memory = (*workspace, *self._interface.extra)
         if self._interface.is_packed:
-            kept = [] if state is None else [state]
-            return self._packed(function, [*inputs, *outputs, *kept, *memory])
+            states = [] if state is None else [state]
+            return self._packed(function, [*inputs, *outputs, *states, *memory])
         structs = [
             self._struct(kind, arrays, alive)
             for kind, arrays in (("inputs", inputs), ("outputs", outputs))
@@ -331,9 +331,9 @@ class Harness:
         ports = zip((*inputs, *outputs), facts, strict=True)
         # What lies in a pool is passed, and comes back, with it.
         separate = [array for array, port in ports if port.pool is None]
-        kept = [] if state is None else [state]
-        arguments = [*separate, *kept, *workspace, *self._interface.extra]
-        first = len(separate) + len(kept)
+        states = [] if state is None else [state]
+        arguments = [*separate, *states, *workspace, *self._interface.extra]
+        first = len(separate) + len(states)
         strict = dict.fromkeys(range(len(separate), first), self._state_alignment)
         strict |= {n: pool.alignment for n, pool in enumerate(self._pools, first)}
         strict |= enumerate(self._interface.alignments, first + len(workspace))
@@ -355,12 +355,12 @@ class Harness:
             for kind, values in (("inputs", tensors[:split]), ("outputs", tensors[split:]))
         ]
         rest = range(len(separate), len(arguments))
-        given = [*structs, *(f"b[{number}]" for number in rest)]
+        passed = [*structs, *(f"b[{number}]" for number in rest)]
         if self._interface.device_count:
-            given.append(f"&(const struct {self._name}_devices){{0}}")
-        given += [str(self._interface.count)] * (self._interface.count > 0)
-        given += ["NULL"] * self._interface.has_guard
-        call = f"{self._name}_run({', '.join(given)})"
+            passed.append(f"&(const struct {self._name}_devices){{0}}")
+        passed += [str(self._interface.count)] * (self._interface.count > 0)
+        passed += ["NULL"] * self._interface.has_guard
+        call = f"{self._name}_run({', '.join(passed)})"
         return self._execute(call, arguments, strict, guards)
 
     def call_state(self, operation: str, arguments: Sequence[Array | int]) -> int:

@@ -86,10 +86,10 @@ class Instance:
                     legal="no bytes",
                 )
             return
-        given = np.frombuffer(saved or b"\0", np.uint8).copy()
+        stored = np.frombuffer(saved or b"\0", np.uint8).copy()
         memory = self._empty(self.facts)
         with self._turn:
-            self._call("restore", memory, given, len(saved))
+            self._call("restore", memory, stored, len(saved))
             self._memory = memory
 
     def _begun(self, facts: StateData) -> Array:

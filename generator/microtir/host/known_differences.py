@@ -37,9 +37,9 @@ def operators_that_differ(graph: Graph) -> str:
         graph: as it was read.
     """
     sentences = [
-        f"{kind} {', '.join(found)}: {why}"
+        f"{kind} {', '.join(names)}: {why}"
         for kind, may_differ, why in _KNOWN
-        if (found := [repr(brief(node.name)) for node in graph.nodes if may_differ(node)])
+        if (names := [repr(brief(node.name)) for node in graph.nodes if may_differ(node)])
     ]
     return "\n".join(sentences)
 

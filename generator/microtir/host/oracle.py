@@ -130,12 +130,12 @@ def check_format(oracle: Oracle, file: str, *, is_onnx: bool) -> None:
     Raises:
         UsageError: says which oracles read the file.
     """
-    foreign, given = _FOREIGN.get(oracle), _ONNX if is_onnx else _TFLITE
-    if foreign is None or foreign.takes == given:
+    foreign, own = _FOREIGN.get(oracle), _ONNX if is_onnx else _TFLITE
+    if foreign is None or foreign.takes == own:
         return
-    others = [other.value for other, known in _FOREIGN.items() if known.takes == given]
+    others = [other.value for other, known in _FOREIGN.items() if known.takes == own]
     raise UsageError(
-        f"the oracle '{oracle.value}' runs models in {foreign.takes}, and {file} is one in {given}",
+        f"the oracle '{oracle.value}' runs models in {foreign.takes}, and {file} is one in {own}",
         where="--oracle",
         legal=", ".join([Oracle.REFERENCE.value, *others]),
         fix=f"use --oracle {others[0]}",
@@ -194,14 +194,14 @@ def _with_counts(
 
     Rows that are not in use mean nothing, and only microtir has them: they are the reference's.
     """
-    for found, own in zip(values, _by_reference(graph, samples), strict=True):
-        results = dict(found)
+    for outputs, own in zip(values, _by_reference(graph, samples), strict=True):
+        results = dict(outputs)
         for counted in graph.counted:
             rows = np.moveaxis(own[counted.name].copy(), counted.axis, 0)
-            given = np.moveaxis(found[counted.name], counted.axis, 0)
-            rows[: len(given)] = given[: len(rows)]
+            own_rows = np.moveaxis(outputs[counted.name], counted.axis, 0)
+            rows[: len(own_rows)] = own_rows[: len(rows)]
             results[counted.name] = np.moveaxis(rows, 0, counted.axis)
-            results[counted.count] = np.array([len(given)], np.int32)
+            results[counted.count] = np.array([len(own_rows)], np.int32)
         yield results
 
 

@@ -93,8 +93,8 @@ def _run(folder: Path, request: Request) -> None:
             # Of a model without a state no run begins a sequence, but for the first.
             if session is None or (request.steps and run % request.steps == 0):
                 session = make(model, ports)
-            given = [stored[key(run, index)] for index in range(len(request.inputs))]
-            for index, result in enumerate(session.run(given)):
+            arrays = [stored[key(run, index)] for index in range(len(request.inputs))]
+            for index, result in enumerate(session.run(arrays)):
                 results[key(run, index)] = result
     save(folder / OUTPUTS, results)
 

@@ -117,25 +117,25 @@ class OnnxRuntimeSession:
         options.intra_op_num_threads = 1
         options.log_severity_level = 4  # what matters is raised
         self._ports = ports
-        self._states: dict[str, Array] = {kept.input: kept.first for kept in ports.states}
+        self._states: dict[str, Array] = {state.input: state.first for state in ports.states}
         self._session = onnxruntime.InferenceSession(
             _self_contained(model, ports.folder), options, providers=["CPUExecutionProvider"]
         )
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Return the results of a run: floats of any width as float32."""
-        given = {**dict(zip(self._ports.inputs, inputs, strict=True)), **self._states}
-        fed = {port.name: _fed(port, given) for port in self._session.get_inputs()}
-        found = self._session.run(None, fed)
-        values = {p.name: v for p, v in zip(self._session.get_outputs(), found, strict=True)}
+        fed_values = {**dict(zip(self._ports.inputs, inputs, strict=True)), **self._states}
+        fed = {port.name: _fed(port, fed_values) for port in self._session.get_inputs()}
+        arrays = self._session.run(None, fed)
+        values = {p.name: v for p, v in zip(self._session.get_outputs(), arrays, strict=True)}
         for name in self._ports.names.keys() & values.keys():
             values[name] = _places(values[name], self._ports.names[name])
-        for kept in self._ports.states:
-            if kept.output not in values:
+        for state in self._ports.states:
+            if state.output not in values:
                 raise ToolError(
-                    f"its output '{kept.output}' is part of a sequence, and is no state"
+                    f"its output '{state.output}' is part of a sequence, and is no state"
                 )
-            self._states[kept.input] = np.asarray(values.pop(kept.output))
+            self._states[state.input] = np.asarray(values.pop(state.output))
         results = [
             array
             for name, value in values.items()
@@ -175,27 +175,27 @@ def _places(texts: Array, names: Sequence[str]) -> Array:
     return np.array(flat, np.int64).reshape(np.shape(texts))
 
 
-def _fed(port: Any, given: Mapping[str, Array]) -> Array | list[Array]:
+def _fed(port: Any, values: Mapping[str, Array]) -> Array | list[Array]:
     """Return what an input of onnxruntime is given; one without elements is no argument."""
     is_sequence = port.type.startswith("seq(")
     element = port.type.removeprefix("seq(").removeprefix("tensor(").rstrip(")")
-    if element == "string" and port.name not in given:  # which nothing in the model takes
+    if element == "string" and port.name not in values:  # which nothing in the model takes
         return np.full([e if isinstance(e, int) else 1 for e in port.shape], "", np.object_)
     if element not in _FED:
         raise ToolError(f"its input '{port.name}' is a {port.type}, which numpy does not have")
     dtype = _FED[element]
     if is_sequence:
-        return [array.astype(dtype) for array in _numbered(port.name, given)]
-    if port.name in given:
-        return given[port.name].astype(dtype)
+        return [array.astype(dtype) for array in _numbered(port.name, values)]
+    if port.name in values:
+        return values[port.name].astype(dtype)
     return np.zeros([e if isinstance(e, int) else 1 for e in port.shape], dtype)
 
 
-def _numbered(name: str, given: Mapping[str, Array]) -> Iterator[Array]:
+def _numbered(name: str, values: Mapping[str, Array]) -> Iterator[Array]:
     """Yield the tensors of a sequence."""
     number = 0
-    while (title := f"{name}.{number}") in given:
-        yield given[title]
+    while (title := f"{name}.{number}") in values:
+        yield values[title]
         number += 1
 
 

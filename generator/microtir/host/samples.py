@@ -133,9 +133,9 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
     return inputs, outputs
 
 
-def _counted(given: SampleBatch) -> str:
-    of_steps = f" of {given.steps} steps" if given.steps else ""
-    return f"{len(given) // (given.steps or 1)} samples{of_steps}"
+def _counted(batch: SampleBatch) -> str:
+    of_steps = f" of {batch.steps} steps" if batch.steps else ""
+    return f"{len(batch) // (batch.steps or 1)} samples{of_steps}"
 
 
 def read_inputs(path: Path, model: ModelInfo) -> SampleBatch:

@@ -44,10 +44,12 @@ class TensorInfo:
             RunError: the values do not become the tensor's type, such as texts.
         """
         try:
-            given = np.asarray(real)
-            if given.dtype.kind not in "biuf":
-                raise RunError(f"no real values: they are of {given.dtype}", where=f"'{self.name}'")
-            values = np.asarray(given, np.float32 if self.scale is not None else self.dtype)
+            real_values = np.asarray(real)
+            if real_values.dtype.kind not in "biuf":
+                raise RunError(
+                    f"no real values: they are of {real_values.dtype}", where=f"'{self.name}'"
+                )
+            values = np.asarray(real_values, np.float32 if self.scale is not None else self.dtype)
         except (TypeError, ValueError) as error:
             raise RunError(f"no real values: {error}", where=f"'{self.name}'") from None
         if self.scale is None:
@@ -116,7 +118,7 @@ def passed_pools(memory: MemoryData) -> list[PoolData]:
     return [pool for pool in memory.pools if not pool.is_internal]
 
 
-def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array] | Array) -> list[Array]:
+def matched(expected: Sequence[TensorInfo], stated: Mapping[str, Array] | Array) -> list[Array]:
     """Return the given arrays in the order of the model's inputs, contiguous.
 
     What is no mapping is the only input.
@@ -127,12 +129,12 @@ def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array] | Array) 
     names = {name: info for info in expected for name in (info.member, info.name)}
     legal = ", ".join(_described(info) for info in expected)
     arrays: dict[str, Array] = {}
-    if not isinstance(given, Mapping):
+    if not isinstance(stated, Mapping):
         if len(expected) != 1:
             what = f"the model has {len(expected)} inputs, and one array was given"
             raise RunError(what, where="run(inputs)", legal=f"an array by name: {legal}")
-        return [_checked(expected[0], given)]
-    for name, array in given.items():
+        return [_checked(expected[0], stated)]
+    for name, array in stated.items():
         if name not in names:
             hint = nearest(name, names)
             raise RunError(f"no input '{name}'", where="run(inputs)", legal=legal, fix=hint or None)
@@ -150,21 +152,21 @@ def _described(info: TensorInfo) -> str:
 
 
 def _checked(info: TensorInfo, array: Array) -> Array:
-    given = np.asarray(array)
-    if given.dtype != info.dtype or given.shape != info.shape:
+    values = np.asarray(array)
+    if values.dtype != info.dtype or values.shape != info.shape:
         raise RunError(
-            f"input '{info.name}' got {given.dtype}{list(given.shape)}",
+            f"input '{info.name}' got {values.dtype}{list(values.shape)}",
             where="run(inputs)",
             legal=_described(info),
-            fix=_real_values(info, given),
+            fix=_real_values(info, values),
         )
     # numpy makes one dimension of none.
-    return np.ascontiguousarray(given).reshape(info.shape)
+    return np.ascontiguousarray(values).reshape(info.shape)
 
 
-def _real_values(info: TensorInfo, given: Array) -> str | None:
+def _real_values(info: TensorInfo, values: Array) -> str | None:
     """Return what to do with real values for a quantised input."""
-    is_real = info.scale is not None and given.dtype.kind == "f"
+    is_real = info.scale is not None and values.dtype.kind == "f"
     return f"model.inputs has quantise(array) for '{info.name}'" if is_real else None
 
 

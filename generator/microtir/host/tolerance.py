@@ -123,12 +123,12 @@ class ExactRuns:
         sample, step = divmod(run, self.steps)
         known = self._known.setdefault(sample, [])
         for number in range(run - step + len(known), run + 1):
-            kept = {
+            without_sums = {
                 s.before.name: known[-s.turns][s.after.name]
                 for s in self.graph.states
                 if len(known) >= s.turns
             }
-            outputs = reference.execute_exactly(self.graph, {**self.inputs[number], **kept})
+            outputs = reference.execute_exactly(self.graph, {**self.inputs[number], **without_sums})
             known.append(outputs)
         return known[step]
 

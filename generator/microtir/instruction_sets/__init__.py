@@ -47,8 +47,8 @@ def instruction_set(family: Family) -> InstructionSet:
 
 def architecture(march: str) -> Core | None:
     """Return the core that the name of an architecture stands for, or None."""
-    found = (known.architecture(march) for known in INSTRUCTION_SETS)
-    return ARCHITECTURES.get(march) or next(filter(None, found), None)
+    architectures = (known.architecture(march) for known in INSTRUCTION_SETS)
+    return ARCHITECTURES.get(march) or next(filter(None, architectures), None)
 
 
 def unknown_extensions(march: str) -> tuple[str, ...]:

@@ -64,10 +64,10 @@ def in_order(features: frozenset[Feature]) -> tuple[Feature, ...]:
 
 def closure(features: frozenset[Feature]) -> frozenset[Feature]:
     """Return `features` with everything that they need."""
-    found = set(features)
+    needed = set(features)
     for feature in features:
-        found |= closure(frozenset(NEEDS.get(feature, ())))
-    return frozenset(found)
+        needed |= closure(frozenset(NEEDS.get(feature, ())))
+    return frozenset(needed)
 
 
 def without(features: frozenset[Feature], removed: frozenset[Feature]) -> frozenset[Feature]:

@@ -103,8 +103,8 @@ class InstructionSet:
 
     def kind_of(self, mnemonic: str) -> Kind:
         """Return the class that an instruction belongs to."""
-        found = (kind for pattern, kind in self.kinds if re.match(pattern, mnemonic))
-        return next(found, Kind.PLAIN)
+        matches = (kind for pattern, kind in self.kinds if re.match(pattern, mnemonic))
+        return next(matches, Kind.PLAIN)
 
     def registers_of(self, operands: str) -> list[str]:
         """Return the registers that operands name, in their order."""

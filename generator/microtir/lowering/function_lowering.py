@@ -102,8 +102,8 @@ class FunctionLowering:
         known = self._known.get(key.tokens)
         if known is None:
             known = self._known[key.tokens] = self._lower_once(function, key)
-        other, made = known
-        return made if other is key else rebind(function, key, other, made)
+        other, results = known
+        return results if other is key else rebind(function, key, other, results)
 
     def _lower_once(self, function: PrimFunc, key: StructuralKey) -> tuple[StructuralKey, PrimFunc]:
         """Return what became of a function, or of one like it in an earlier compilation."""
@@ -125,11 +125,11 @@ class FunctionLowering:
 
         verify(function)
         function = applied(self.extra.tir_first, "passes.tir_first", function, check)
-        made: dict[tir_passes.Pass, PrimFunc] = {}
+        results: dict[tir_passes.Pass, PrimFunc] = {}
         for tir_pass in tir_passes_of(self.config, simple_mode=self.simple_mode):
-            if made.get(tir_pass) is function:
+            if results.get(tir_pass) is function:
                 continue  # nothing has changed what it made, and to that it does nothing
-            after = made[tir_pass] = tir_pass(function)
+            after = results[tir_pass] = tir_pass(function)
             if options.verify_each_pass:
                 verify_after(tir_pass.name, after)
             if options.replay_each_pass:

@@ -28,11 +28,11 @@ def module_of(
     if isinstance(inputs, Schedule):
         function = inputs.primfunc(args=args, name=name, binds=binds)
         return IRModule(functions=(replace(function, exported=True),))
-    given = [option for option, value in (("args", args), ("binds", binds)) if value is not None]
-    if given:
+    stated = [option for option, value in (("args", args), ("binds", binds)) if value is not None]
+    if stated:
         raise UsageError(
-            f"lower() of a {type(inputs).__name__} takes no {' and no '.join(given)}",
-            where=f"lower({given[0]})",
+            f"lower() of a {type(inputs).__name__} takes no {' and no '.join(stated)}",
+            where=f"lower({stated[0]})",
             legal="args and binds belong to a Schedule: a PrimFunc has its parameters already",
         )
     if isinstance(inputs, PrimFunc):

@@ -111,8 +111,8 @@ def _state_port(state: State, name: str, alignment: int) -> StatePort:
     """Return a state as a member of the struct; of several values, a line for each, aligned."""
     if state.turns == 1:
         return StatePort(state.name, name, state.type, state.initial, alignment)
-    kept = KeptBlock(alignment, state.type.bytes, state.turns)
-    shape = state.turns, kept.stride // state.type.dtype.bytes
+    block = KeptBlock(alignment, state.type.bytes, state.turns)
+    shape = state.turns, block.stride // state.type.dtype.bytes
     initial = np.tile(np.resize(state.initial, shape[1]), (state.turns, 1))
     type_ = replace(state.type, shape=shape)
     return StatePort(state.name, name, type_, initial, alignment, state.turns)

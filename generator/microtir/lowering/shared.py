@@ -46,8 +46,8 @@ class Shared:
         offered, simulations = cache(partial(_candidates, config, records)), NestSimulations()
         options = config.pass_config
 
-        def variant(given: Graph, graph_pass: GraphPass) -> Graph:
-            return rewritten(given, (graph_pass,), options, lowering.extra.after)
+        def variant(graph: Graph, graph_pass: GraphPass) -> Graph:
+            return rewritten(graph, (graph_pass,), options, lowering.extra.after)
 
         whole, *others = alternatives(
             graph, offered, variant, config.optimize, reorder=options.reorder,

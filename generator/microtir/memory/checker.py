@@ -62,8 +62,8 @@ def check(
     """
     added = placed.params[max(len(placed.params) - len(sizes), 0) :]
     pools = [p for p in added if isinstance(p, ir.Buffer) and p not in main.params]
-    given = frozenset(p for p in main.params if isinstance(p, ir.Buffer))
-    read_only = frozenset[ir.Buffer]() if results is None else given.difference(results)
+    pointers = frozenset(p for p in main.params if isinstance(p, ir.Buffer))
+    read_only = frozenset[ir.Buffer]() if results is None else pointers.difference(results)
     results = results or ()
     if len(pools) != len(sizes):
         raise MemoryPlanError("placement changed the parameters", where=main.name)
@@ -80,9 +80,9 @@ def check(
     for buffer, (pool, offset) in inputs.items():
         memory.write(_all_of(buffer), _Place(buffer, starts[pool] + offset, 0))
     _run(main, placed, callees, memory, ports, read_only - ports)
-    found = {buffer: starts[pool] + offset for buffer, (pool, offset) in outputs.items()}
-    found |= zip(results, starts[len(sizes) :], strict=False)
-    for buffer, start in found.items():
+    places = {buffer: starts[pool] + offset for buffer, (pool, offset) in outputs.items()}
+    places |= zip(results, starts[len(sizes) :], strict=False)
+    for buffer, start in places.items():
         memory.read(_all_of(buffer), _Place(buffer, start, 0), "the caller")
 
 
@@ -186,10 +186,10 @@ class _Memory:
         wanted = np.arange(first, first + stop - start)
         wrong = np.flatnonzero(self.holds[start:stop] != wanted)
         if wrong.size:
-            found = int(self.holds[start + int(wrong[0])])
+            holder = int(self.holds[start + int(wrong[0])])
             number = self.numbers[place.buffer]
-            another = "row" if found // _TENSOR == number else "buffer"
-            written = "nobody wrote it" if found < 0 else f"another {another} wrote it last"
+            another = "row" if holder // _TENSOR == number else "buffer"
+            written = "nobody wrote it" if holder < 0 else f"another {another} wrote it last"
             raise MemoryPlanError(
                 f"{self.text(start + int(wrong[0]))} is read but {written}",
                 where=f"{where}, buffer {place.buffer.name}",
@@ -202,8 +202,8 @@ class _Memory:
 
     def text(self, byte: int) -> str:
         """Return a byte of all pools, counted from the start of its own."""
-        found = next(p for p, (base, size) in self.pools.items() if base <= byte < base + size)
-        return f"byte {byte - self.pools[found][0]} of the {found.name}"
+        pool = next(p for p, (base, size) in self.pools.items() if base <= byte < base + size)
+        return f"byte {byte - self.pools[pool][0]} of the {pool.name}"
 
     def label(self, span: Span, place: _Place) -> int:
         """Return what the first byte of a span holds once it is written."""

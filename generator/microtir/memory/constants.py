@@ -44,32 +44,32 @@ def place_constants(
     If one has room in no pool, the plan holds a refusal: it names arrays, readers and bytes.
     """
     pools = constant_pools_of(config)
-    found: dict[Buffer, int] = {}
+    places: dict[Buffer, int] = {}
     if not pools:
         return ConstantPlan()
     hottest = sorted(arrays, key=lambda a: -a.read / max(a.bytes, 1))
     largest = sorted(arrays, key=lambda a: -a.bytes)
     for order in (hottest, largest):
-        found = {}
+        places = {}
         for array in order:
             for number in _by_cost(array, pools):
-                together = [a for a in arrays if found.get(a.buffer) == number or a is array]
+                same_pool = [a for a in arrays if places.get(a.buffer) == number or a is array]
                 limit = pools[number].limit
-                if limit is None or _size(together, pools[number]) <= limit:
-                    found[array.buffer] = number
+                if limit is None or _size(same_pool, pools[number]) <= limit:
+                    places[array.buffer] = number
                     break
-        if len(found) == len(arrays):
-            return _plan(arrays, pools, found)
-    return ConstantPlan(refusal=_exhausted(arrays, pools, found, functions))
+        if len(places) == len(arrays):
+            return _plan(arrays, pools, places)
+    return ConstantPlan(refusal=_exhausted(arrays, pools, places, functions))
 
 
 def _plan(
-    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[Buffer, int]
+    arrays: Sequence[Constant], pools: Sequence[Pool], pool_of: Mapping[Buffer, int]
 ) -> ConstantPlan:
     planned: list[PlannedConstants] = []
     places: dict[Buffer, ConstantPlace] = {}
     for number, pool in enumerate(pools):
-        mine = [array for array in arrays if found[array.buffer] == number]
+        mine = [array for array in arrays if pool_of[array.buffer] == number]
         starts = _starts(mine, pool)
         places |= {b: ConstantPlace(number, start) for b, start in starts.items()}
         alignment = max((pool.alignment, *(array.alignment for array in mine)))
@@ -102,7 +102,7 @@ def _by_cost(array: Constant, pools: Sequence[Pool]) -> list[int]:
 def _exhausted(
     arrays: Sequence[Constant],
     pools: Sequence[Pool],
-    found: Mapping[Buffer, int],
+    places: Mapping[Buffer, int],
     functions: Mapping[str, PrimFunc],
 ) -> MemoryPlanError:
     def readers(array: Constant) -> str:
@@ -110,20 +110,20 @@ def _exhausted(
             layer_text(functions[user]) if user in functions else user for user in array.users
         )
 
-    left = sorted((a for a in arrays if a.buffer not in found), key=lambda a: -a.bytes)
+    left = sorted((a for a in arrays if a.buffer not in places), key=lambda a: -a.bytes)
     texts = [f"{a.name}: {a.bytes} bytes for {readers(a)}" for a in left]
     total = sum(array.bytes for array in left)
     return MemoryPlanError(
         f"constants of {total} bytes have room in no pool",
         where="constant_pools.size_hint_bytes",
-        legal="; ".join(_rooms(arrays, pools, found)),
+        legal="; ".join(_rooms(arrays, pools, places)),
         fix=f"raise a limit by {total} bytes, or declare a pool without one, for {listed(texts)}",
     )
 
 
 def _rooms(
-    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[Buffer, int]
+    arrays: Sequence[Constant], pools: Sequence[Pool], places: Mapping[Buffer, int]
 ) -> Iterator[str]:
     for number, pool in enumerate(pools):
-        size = _size([a for a in arrays if found.get(a.buffer) == number], pool)
+        size = _size([a for a in arrays if places.get(a.buffer) == number], pool)
         yield f"'{pool.name}' holds {size} of {pool.limit} bytes"

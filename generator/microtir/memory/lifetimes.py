@@ -81,22 +81,22 @@ class Lifetime:
         both = (self.low[mine] < self.high[mine]) & (above.low[other] < above.high[other])
         if not both.any():
             return None
-        apart = self.high[mine] - above.low[other]
+        distances = self.high[mine] - above.low[other]
         for moment, (behind, _) in self.over.get(above.buffer, {}).items():
             # What the call itself writes goes by its order: older bytes count, and later reads.
-            apart[moment - begin] = max(
+            distances[moment - begin] = max(
                 behind,
                 self._end(moment - 1) - above._start(moment),
                 self._end(moment) - above._start(moment + 1),
             )
         for moment, (_, behind) in above.over.get(self.buffer, {}).items():
-            apart[moment - begin] = max(
+            distances[moment - begin] = max(
                 behind,
                 self._end(moment) - above._start(moment - 1),
                 self._end(moment + 1) - above._start(moment),
             )
         # Further down it is the one below.
-        return max(int(apart[both].max()), -above.size)
+        return max(int(distances[both].max()), -above.size)
 
     def _start(self, moment: int) -> int:
         """Return the first byte that is kept at a moment."""
@@ -144,7 +144,7 @@ def lifetimes(
     for (x, y), order in known.orders.items():
         if x not in outputs:
             overs.setdefault(y, {})[x] = order
-    found = []
+    every = []
     for buffer, at in steps.items():
         if not at:
             raise MemoryPlanError(
@@ -153,16 +153,16 @@ def lifetimes(
         alignment = max(buffer.alignment, buffer.dtype.bytes, needs.get(buffer, 1))
         use = _Use(size_of(buffer), known.moments, buffer in inputs, buffer in outputs)
         begin, low, high = _extents(known.of[buffer], use)
-        found.append(
+        every.append(
             Lifetime(
                 *(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high),
                 overs.get(buffer, {}),
             )
         )
-    by_buffer = {life.buffer: life for life in found}
+    by_buffer = {life.buffer: life for life in every}
     return tuple(
         replace(y, shared={x: _shared(by_buffer[x], y) for x in y.over}) if y.over else y
-        for y in found
+        for y in every
     )
 
 
@@ -252,10 +252,12 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
     edges = np.array(sorted({0, use.size, *(t.start for t in touched), *(t.stop for t in touched)}))
     first = np.full(len(edges) - 1, 0 if use.is_filled else -1)
     last = np.full(len(edges) - 1, 0 if use.is_filled else -1)
-    kept: list[tuple[int, int, int, int]] = []
+    pieces: list[tuple[int, int, int, int]] = []
 
     def keep(parts: Sequence[int]) -> None:
-        kept.extend((int(edges[n]), int(edges[n + 1]), int(first[n]), int(last[n])) for n in parts)
+        pieces.extend(
+            (int(edges[n]), int(edges[n + 1]), int(first[n]), int(last[n])) for n in parts
+        )
 
     for touch in sorted(touched, key=lambda t: (t.moment, not t.is_read)):
         low, high = np.searchsorted(edges, (touch.start, touch.stop))
@@ -271,7 +273,7 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
     if use.is_read:
         last[first >= 0] = max(use.moments - 1, 0)
     keep(np.flatnonzero(first >= 0).tolist())
-    return kept
+    return pieces
 
 
 def alignments(main: ir.PrimFunc, callees: Mapping[str, ir.PrimFunc]) -> Mapping[ir.Buffer, int]:

@@ -40,26 +40,26 @@ class Touches:
 
 def touches(body: Stmt, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffer]) -> Touches:
     """Run main's calls in order and note what they touch of `buffers`."""
-    found: dict[Buffer, list[Touch]] = {buffer: [] for buffer in buffers}
+    touched: dict[Buffer, list[Touch]] = {buffer: [] for buffer in buffers}
     reads = {name: frozenset(buffers_read(f.body)) for name, f in callees.items()}
     writes = {name: frozenset(buffers_written(f.body)) for name, f in callees.items()}
-    made: dict[str, list[_Call]] = {}
+    calls: dict[str, list[_Call]] = {}
     moment = -1
     for call, scalars in events(body):
         if isinstance(call, Load):
             # A condition is read before the call that comes next.
-            if call.buffer in found:
+            if call.buffer in touched:
                 size = call.buffer.dtype.bytes
-                found[call.buffer].append(Touch(moment + 1, 0, size, True, False))
+                touched[call.buffer].append(Touch(moment + 1, 0, size, True, False))
             continue
         moment += 1
         callee = callees.get(call.function)
         views: dict[Buffer, BufferView] = {}
         for number, arg in enumerate(call.args):
-            if not isinstance(arg, BufferView) or arg.buffer not in found:
+            if not isinstance(arg, BufferView) or arg.buffer not in touched:
                 continue
             if callee is None:
-                found[arg.buffer].append(Touch(moment, *_span(arg, None, ()), True, True))
+                touched[arg.buffer].append(Touch(moment, *_span(arg, None, ()), True, True))
                 continue
             param = callee.params[number]
             assert isinstance(param, Buffer)
@@ -71,10 +71,10 @@ def touches(body: Stmt, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffe
                 is_read = param in reads[callee.name] and param is not callee.scratch
                 is_read |= rows is not None and rows.adds  # what is left there is still needed
                 is_written = param in writes[callee.name] or param is callee.scratch
-                found[arg.buffer].append(Touch(moment, start, stop, is_read, is_written))
+                touched[arg.buffer].append(Touch(moment, start, stop, is_read, is_written))
         if callee is not None and len(views) > 1:
-            made.setdefault(callee.name, []).append(_Call(moment, scalars, views))
-    return Touches(moment + 1, found, _orders(callees, made))
+            calls.setdefault(callee.name, []).append(_Call(moment, scalars, views))
+    return Touches(moment + 1, touched, _orders(callees, calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,12 @@ class _KnownOrders:
 
 
 def _orders(
-    callees: Mapping[str, PrimFunc], made: Mapping[str, Sequence[_Call]]
+    callees: Mapping[str, PrimFunc], calls: Mapping[str, Sequence[_Call]]
 ) -> Mapping[Pair, Mapping[int, tuple[int, int]]]:
     """Return `Touches.orders` of all calls, given the calls of each function."""
-    found: dict[Pair, dict[int, tuple[int, int]]] = {}
+    orders: dict[Pair, dict[int, tuple[int, int]]] = {}
     known_orders = _KnownOrders({})
-    for name, group in made.items():
+    for name, group in calls.items():
         function = callees[name]
         written = frozenset(buffers_written(function.body))
         for (x, y), order in known_orders.of(function, [call.scalars for call in group]):
@@ -132,11 +132,11 @@ def _orders(
                     continue
                 shift = target.byte_offset - source.byte_offset
                 below, above = int(order.below[number]) + shift, int(order.above[number]) - shift
-                at = found.setdefault((source.buffer, target.buffer), {})
+                at = orders.setdefault((source.buffer, target.buffer), {})
                 # The same input may be given twice.
                 known = at.get(call.moment, (below, above))
                 at[call.moment] = max(below, known[0]), max(above, known[1])
-    return found
+    return orders
 
 
 def _span(view: BufferView, rows: RowAccess | None, scalars: Sequence[int]) -> tuple[int, int]:

@@ -250,10 +250,10 @@ class _Reader(StatementWalker[_Turns, _Events]):
                 arg.indices if isinstance(arg, ir.BufferArgument) else (arg,), known
             )
         params = s.meaning.params if isinstance(s, ir.KernelCall) else s.function.params
-        given = dict(zip(params, s.args, strict=True))
+        arguments = dict(zip(params, s.args, strict=True))
         for arg, region, is_write in regions(s):
             if arg.buffer in self.followed:
-                span = reach(region, given)
+                span = reach(region, arguments)
                 yield self.access(arg.buffer, arg.indices, span, known, is_write=is_write)
 
     def access(

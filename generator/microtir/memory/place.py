@@ -53,11 +53,11 @@ def ports_of(
     states = len(turns)
     last = len(buffers) - 2 * states
     read, written = buffers[:inputs], buffers[inputs:last]
-    kept = tuple(zip(buffers[last : last + states], buffers[last + states :], strict=True))
+    state_pairs = tuple(zip(buffers[last : last + states], buffers[last + states :], strict=True))
     if not config.pass_config.use_workspace_io:
-        return Ports(results=written, states=kept, turns=turns)
+        return Ports(results=written, states=state_pairs, turns=turns)
     pools = {b: config.input_pools() for b in read} | {b: config.output_pools() for b in written}
-    return Ports(read, written, pools, (), kept, turns)
+    return Ports(read, written, pools, (), state_pairs, turns)
 
 
 def place(
@@ -101,9 +101,9 @@ def place(
         spots[before] = spots[after] = (len(blocks), 0)
         blocks.append(block)
         sizes.append(size_of(before))
-    kept = [buffer for pair in ports.states for buffer in pair]
-    placed = relocate(main, blocks, spots, kept)
-    starts, ends = kept[::2], kept[1::2]
+    state_buffers = [buffer for pair in ports.states for buffer in pair]
+    placed = relocate(main, blocks, spots, state_buffers)
+    starts, ends = state_buffers[::2], state_buffers[1::2]
     check(
         main, placed, callees, sizes,
         {b: spots[b] for b in (*ports.inputs, *starts)},
@@ -238,9 +238,9 @@ def relocate(
         spots: of each buffer the number of its block, and a byte of that.
         replaced: parameters that are none any more.
     """
-    kept = [param for param in main.params if param not in replaced]
+    remaining = [param for param in main.params if param not in replaced]
     body = _Relocation(blocks, spots).stmt(main.body)
-    return replace(main, params=(*kept, *blocks), body=body)
+    return replace(main, params=(*remaining, *blocks), body=body)
 
 
 class _Relocation(Rewriter):
@@ -256,8 +256,8 @@ class _Relocation(Rewriter):
         match s:
             case ir.Allocate():
                 buffers, inside = allocations(s)
-                kept = [b for b in buffers if b.scope is not ir.Scope.WORKSPACE]
-                return allocated(kept, self.stmt(inside))
+                remaining = [b for b in buffers if b.scope is not ir.Scope.WORKSPACE]
+                return allocated(remaining, self.stmt(inside))
             case ir.Invoke(function, args):
                 views = (self.view(a) if isinstance(a, ir.BufferView) else a for a in args)
                 return ir.Invoke(function, tuple(views))

@@ -194,10 +194,10 @@ def _aligned_bound(lives: Sequence[Lifetime], alignment: int) -> int:
     whole = np.ones(moments, np.bool_)
     for life in lives:
         window = slice(life.begin, life.end)
-        kept = life.counted
-        padding = np.where(kept > 0, -life.size % alignment, 0)
-        whole[window] &= (kept == 0) | (kept == life.size)
-        total[window] += kept + padding
+        counted = life.counted
+        padding = np.where(counted > 0, -life.size % alignment, 0)
+        whole[window] &= (counted == 0) | (counted == life.size)
+        total[window] += counted + padding
         most[window] = np.maximum(most[window], padding)
     return max(int((total - most)[whole].max(initial=0)), lower_bound(lives))
 

@@ -175,10 +175,10 @@ class _Pools:
 
     def _fits(self, number: int, life: Lifetime) -> bool:
         limit = self.pools[number].limit
-        together = [*self.members[number], life]
+        lives = [*self.members[number], life]
         # What no placement can do needs no trial.
         return limit is None or (
-            lower_bound(_of_one_pool(together)) <= limit and self._excess(number, together) == 0
+            lower_bound(_of_one_pool(lives)) <= limit and self._excess(number, lives) == 0
         )
 
     def _excess(self, number: int, lives: Sequence[Lifetime]) -> int:

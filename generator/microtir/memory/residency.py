@@ -56,11 +56,11 @@ def kept_at(life: Lifetime, moment: int) -> int:
 
 def kept_bytes(life: Lifetime, steps: Steps) -> tuple[KeptBytes, ...]:
     """Return, per step at whose calls a buffer keeps anything, the extent of all that it keeps."""
-    found = []
+    ranges = []
     at = steps[life.begin : life.end]
     for step in sorted(set(at[life.low < life.high].tolist())):
         mine = (at == step) & (life.low < life.high)
         low, high = life.low[mine], life.high[mine]
         first, last = (int(low[0]), int(high[0])), (int(low[-1]), int(high[-1]))
-        found.append(KeptBytes(step, int(low.min()), int(high.max()), first, last))
-    return tuple(found)
+        ranges.append(KeptBytes(step, int(low.min()), int(high.max()), first, last))
+    return tuple(ranges)

@@ -62,11 +62,11 @@ def optimal_fit(lives: Sequence[Lifetime], alignment: int) -> tuple[Mapping[Buff
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return first, fitter.bound
-    found = {
+    places = {
         life.buffer: solver.value(unit) * need
         for life, unit, need in zip(lives, units, needs, strict=True)
     }
-    return found, max(fitter.bound, round(solver.best_objective_bound))
+    return places, max(fitter.bound, round(solver.best_objective_bound))
 
 
 def _cp_model() -> ModuleType:

@@ -138,17 +138,17 @@ class Orders:
     def _extend(self, top: int) -> None:
         """Stack every buffer that is missing upon those that are there, one after the other."""
         self._work -= self._step
-        found = []
+        extended = []
         for a, offset in enumerate(self._offsets):
             if offset < 0:
                 at = self._lowest(a)
                 end = at + self._sizes[a]
                 if end >= self._size:
                     return
-                found.append((at, end, a))
-        if not found:
+                extended.append((at, end, a))
+        if not extended:
             self._size, self.best = top, tuple(self._order)
-        for at, end, a in sorted(found):
+        for at, end, a in sorted(extended):
             if self._work < 0 or self._size <= self._bound:
                 return
             self._offsets[a] = at

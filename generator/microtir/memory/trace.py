@@ -167,13 +167,13 @@ class _Writer:
         self.block(s.body, depth)
 
     def kernel(self, s: ir.KernelCall, depth: int) -> None:
-        given = dict(zip(s.meaning.params, s.args, strict=True))
+        arguments = dict(zip(s.meaning.params, s.args, strict=True))
         self.arguments(s.args, depth)
         for is_write, regions in ((True, s.contract.writes), (False, s.contract.reads)):
             for region in regions:
-                arg = given[region.buffer]
+                arg = arguments[region.buffer]
                 if isinstance(arg, ir.BufferArgument) and arg.buffer in self.params:
-                    span = reach(region, given)
+                    span = reach(region, arguments)
                     self.access(arg.buffer, arg.indices, span, depth, is_write=is_write)
 
     def extern(self, s: ir.ExternCall, depth: int) -> None:

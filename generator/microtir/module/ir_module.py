@@ -168,8 +168,8 @@ class IRModule:
     @checked_arguments
     def function(self, name: str) -> PrimFunc:
         """Return the PrimFunc called `name`; UsageError if there is none."""
-        found = next((f for f in self.functions if f.name == name), None)
-        if found is None:
+        function = next((f for f in self.functions if f.name == name), None)
+        if function is None:
             functions = [f.name for f in self.functions]
             raise UsageError(
                 f"the module has no function '{name}'",
@@ -177,7 +177,7 @@ class IRModule:
                 legal=", ".join(functions) or "none: the module is not lowered",
                 fix=nearest(name, functions) or None,
             )
-        return found
+        return function
 
     @checked_arguments
     def require_config(self, stage: str) -> CompilationConfig:

@@ -43,10 +43,10 @@ class Program:
 
     def functions_of_operators(self) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
         """Return the functions of each operator with code: one, or a second that finishes it."""
-        found: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
+        functions: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
         remaining = iter(self.functions)
         for op in self.plan.operators:
             if not op.candidate.is_view:
                 count = 2 if op.candidate.accumulates else 1
-                found[op] = tuple(next(remaining) for _ in range(count))
-        return found
+                functions[op] = tuple(next(remaining) for _ in range(count))
+        return functions

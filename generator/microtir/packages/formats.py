@@ -147,18 +147,18 @@ def all_formats() -> tuple[FormatTemplate, ...]:
     return tuple(templates.manifest(known) for known in PackageFormat)
 
 
-def checked_format(given: PackageFormat | str) -> PackageFormat:
+def checked_format(value: PackageFormat | str) -> PackageFormat:
     """Return the format that a word names.
 
     Raises:
         UsageError: it names none; says the nearest.
     """
     names = [str(known) for known in PackageFormat]
-    if str(given) not in names:
+    if str(value) not in names:
         raise UsageError(
-            f"there is no package format '{given}'",
+            f"there is no package format '{value}'",
             where="packages.generate(format)",
             legal=", ".join(names),
-            fix=nearest(str(given), names) or None,
+            fix=nearest(str(value), names) or None,
         )
-    return PackageFormat(str(given))
+    return PackageFormat(str(value))

@@ -59,11 +59,11 @@ def generate(
         OutputError: the target exists, or cannot be written. Nothing was changed then.
     """
     options = options or PackageOptions()
-    given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
+    several = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
     templates = PackageTemplates(template_dir)
     template = templates.manifest(checked_format(format))
-    models = _described(given, template, options)
-    manifest, files = _files(given, templates, template, models, options)
+    models = _described(several, template, options)
+    manifest, files = _files(several, templates, template, models, options)
     _write(Path(target), files, template, manifest, force=force)
     return manifest
 

@@ -88,23 +88,23 @@ def rust_values(models: Models, artifacts: Sequence[Artifact]) -> Values:
     """Return what the templates of a crate speak of besides the common values."""
     samples = {array.name: array for array in models.sample_arrays}
     rows = zip(models.models, artifacts, rust_names(models.names, _ROOT), strict=True)
-    found = [_model(model, module, each.metadata, samples) for model, each, module in rows]
-    return {"crate_models": found}
+    entries = [_model(model, module, each.metadata, samples) for model, each, module in rows]
+    return {"crate_models": entries}
 
 
 def _model(
     model: ModelValues, module: Encoded, facts: Metadata, samples: Mapping[str, SampleArray]
 ) -> RustModel:
     pools = facts.memory.pools if facts.memory is not None else ()
-    given = [pool for pool in pools if not pool.is_internal]
+    passed = [pool for pool in pools if not pool.is_internal]
     return RustModel(
         name=model.name,
         module=module,
         inputs=_ports(model.inputs, samples),
         outputs=_ports(model.outputs, samples),
-        workspace=bool(given),
-        workspace_bytes=max((pool.size for pool in given), default=0),
-        workspace_alignment=max((pool.alignment for pool in given), default=1),
+        workspace=bool(passed),
+        workspace_bytes=max((pool.size for pool in passed), default=0),
+        workspace_alignment=max((pool.alignment for pool in passed), default=1),
         state=facts.state is not None,
         state_bytes=facts.state.size if facts.state is not None else 0,
         state_alignment=facts.state.alignment if facts.state is not None else 1,
@@ -151,14 +151,14 @@ def rust_names(names: Sequence[str], taken: Collection[str] = ()) -> tuple[Encod
     type, `core`, `Result` or `u8`: nothing else is looked up there.
     """
     used = {*taken, *names}
-    found = []
+    all_names = []
     for each in names:
         name = rust_name(each)
         if each in (*taken, *_NEVER_RAW):
             name = rust_code(next(longer for longer in _lengthened(each) if longer not in used))
             used.add(name)
-        found.append(name)
-    return tuple(found)
+        all_names.append(name)
+    return tuple(all_names)
 
 
 def _lengthened(name: str) -> Iterator[str]:

@@ -91,10 +91,10 @@ def _inlined(path: str, texts: Mapping[str, str], seen: set[str]) -> str:
     def included(match: re.Match[str]) -> str:
         # A header lies beside the file that includes it, or below the folder of the model.
         beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[1]))
-        found = beside if beside in texts else match[1]
-        if found in seen:
+        included_file = beside if beside in texts else match[1]
+        if included_file in seen:
             return ""
-        return _inlined(found, texts, seen)
+        return _inlined(included_file, texts, seen)
 
     seen.add(path)
     return _INCLUDE.sub(included, texts[path])

@@ -84,16 +84,16 @@ def cuts_worth_planning(
         sink = able[stop - 1]
         if sink is not None:
             pieces += _cut_nests(able, sink, stop, storage, simulations)
-    found: list[Cuts] = []
+    cuts: list[Cuts] = []
     least = choices.least
     for state in _front(pieces, len(ranked), again):
         if state.cuts and state.bytes <= least * (1 - _GAIN):
-            found.append(state.cuts)
+            cuts.append(state.cuts)
             least = state.bytes
-    if len(found) <= _MOST_PLANS:
-        return tuple(found)
-    last = len(found) - 1
-    return tuple(found[number * last // (_MOST_PLANS - 1)] for number in range(_MOST_PLANS))
+    if len(cuts) <= _MOST_PLANS:
+        return tuple(cuts)
+    last = len(cuts) - 1
+    return tuple(cuts[number * last // (_MOST_PLANS - 1)] for number in range(_MOST_PLANS))
 
 
 def _front(pieces: Sequence[_Piece], operators: int, again: int) -> list[_State]:
@@ -153,7 +153,7 @@ class _Cutting:
         """Yield the nests from the shortest on, as long as all operators can be cut."""
         image = self.members[-1].node.output
         bands = [{image: columns} for columns in bands_of(width_of(image), self.count)]
-        kept = self._ring(image, bands)
+        nodes = self._ring(image, bands)
         again, around, scratch = 0, dict[Tensor, int](), 0
         for number in range(len(self.members) - 1, -1, -1):
             member, first = self.members[number], self.stop - len(self.members) + number
@@ -163,14 +163,14 @@ class _Cutting:
                 if not self._stays(tensor) or tensor not in bands[0]:
                     return
                 around.pop(tensor, None)
-                kept = kept + self._ring(tensor, bands)
-            if not all(ask_inputs(member.node, found) for found in bands):
+                nodes = nodes + self._ring(tensor, bands)
+            if not all(ask_inputs(member.node, columns) for columns in bands):
                 return
             again += self._again(member, bands)
             scratch = max(scratch, member.least)
             if number < len(self.members) - 1:
                 slices = self._slices(self.members[number:], bands)
-                need = int(kept.max()) + slices + scratch + sum(around.values())
+                need = int(nodes.max()) + slices + scratch + sum(around.values())
                 cut = Cut(first, self.stop, self.count)
                 yield _Piece(first, self.stop, need, again, cut)
 
@@ -181,7 +181,7 @@ class _Cutting:
     def _ring(self, tensor: Tensor, bands: Sequence[Mapping[Tensor, Columns]]) -> Bytes:
         """Return the bytes of a tensor's ring at each call, in the widest band."""
         history = self.known[tensor]
-        widest = max(found[tensor].width for found in bands)
+        widest = max(columns[tensor].width for columns in bands)
         height = 1 if tensor is self.members[-1].node.output else history.height
         row = tensor.type.row_bytes * widest // width_of(tensor)
         ring: Bytes = history.alive * (height * row)
@@ -199,9 +199,9 @@ class _Cutting:
             output = member.node.output
             for tensor in member.operator.inputs:
                 width, row = width_of(tensor), tensor.type.row_bytes
-                for found in bands:
-                    there = found[tensor] if tensor in inside else Columns(0, width)
-                    needed = window.needed(found[output], width)
+                for columns in bands:
+                    there = columns[tensor] if tensor in inside else Columns(0, width)
+                    needed = window.needed(columns[output], width)
                     if needed != there:
                         rows = member.operator.window(tensor).extent
                         size = rows * row * needed.width // width
@@ -210,6 +210,6 @@ class _Cutting:
 
     def _again(self, member: RankedCandidates, bands: Sequence[Mapping[Tensor, Columns]]) -> int:
         """Return the multiply-accumulates of an operator that two bands do."""
-        ranges = [found[member.node.output] for found in bands]
+        ranges = [columns[member.node.output] for columns in bands]
         twice = sum(max(before.stop - after.first, 0) for before, after in pairwise(ranges))
         return twice * (macs(member.node) // width_of(member.node.output))

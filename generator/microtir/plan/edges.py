@@ -36,7 +36,7 @@ def edges_of(graph: Graph, offered: Offered) -> tuple[Edge, ...]:
     for node in graph.nodes:
         for tensor in node.inputs:
             readers.setdefault(tensor, []).append(node)
-    found = []
+    edges = []
     for node in graph.nodes:
         for tensor in node.outputs:
             reading = readers.get(tensor, [])
@@ -51,8 +51,8 @@ def edges_of(graph: Graph, offered: Offered) -> tuple[Edge, ...]:
                 written = {kind for c in offered[node] for kind in c.output_layouts}
                 both = {kind: planes for kind, planes in read.items() if kind in written}
                 if both:
-                    found.append(Edge(tensor, node, reader, both))
-    return tuple(found)
+                    edges.append(Edge(tensor, node, reader, both))
+    return tuple(edges)
 
 
 def possible(

@@ -211,8 +211,8 @@ def rings(groups: Sequence[Group], storage: Storage) -> dict[Tensor, int]:
     for group in groups:
         stop += len(group.operators)
         if group.nest is not None:
-            made = [op.node.output for op in group.operators[:-1]]
-            inside = [t for t in made if storage.is_internal(t, stop)]
+            outputs = [op.node.output for op in group.operators[:-1]]
+            inside = [t for t in outputs if storage.is_internal(t, stop)]
             known = histories(runs_of(group.nest), inside)
             heights.update({t: history.height for t, history in known.items()})
     return heights

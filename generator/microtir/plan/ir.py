@@ -204,7 +204,7 @@ class Candidate:
     def name(self) -> str:
         """Tell it from the other candidates of a node: its kernel, and layouts but NHWC."""
         kinds = (("from", self.input_layouts), ("to", self.output_layouts))
-        named = [(way, kind) for way, given in kinds for kind in given]
+        named = [(way, kind) for way, names in kinds for kind in names]
         layouts = (f" {way} {kind.value}" for way, kind in named if kind is not LayoutKind.NHWC)
         return self.kernel + "".join(layouts)
 

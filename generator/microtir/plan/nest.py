@@ -183,9 +183,9 @@ def _turns(needed: Rows, rows_per_call: int) -> tuple[Rows, Rows]:
         rows_per_call: rows of a turn; the last one for each number makes what is left.
     """
     counts = -(-np.diff(needed) // rows_per_call)
-    made = np.append(0, np.cumsum(counts))
-    within = np.arange(made[-1]) - np.repeat(made[:-1], counts)
-    return np.append(np.repeat(needed[:-1], counts) + within * rows_per_call, needed[-1]), made
+    totals = np.append(0, np.cumsum(counts))
+    within = np.arange(totals[-1]) - np.repeat(totals[:-1], counts)
+    return np.append(np.repeat(needed[:-1], counts) + within * rows_per_call, needed[-1]), totals
 
 
 def _calls(block: _Block, starts: Rows) -> Iterator[tuple[PlannedOperator, Rows, Rows, Rows]]:
@@ -247,7 +247,7 @@ def histories(runs: Runs, tensors: Sequence[Tensor]) -> Mapping[Tensor, History]
     One that no run makes has all its rows from the start.
     """
     shape = len(tensors), len(runs)
-    made, wanted, reads = (
+    written, wanted, reads = (
         np.zeros(shape, np.int64),
         np.zeros(shape, np.int64),
         np.full(shape, NEVER),
@@ -262,7 +262,7 @@ def histories(runs: Runs, tensors: Sequence[Tensor]) -> Mapping[Tensor, History]
         first, stop = runs.first[at], runs.stop[at]
         output = operator.node.output
         if output in numbers:
-            made[numbers[output], at] = stop
+            written[numbers[output], at] = stop
             spans[numbers[output]] = int((stop - first).max())
             unmade.discard(output)
         for tensor in operator.inputs:
@@ -272,21 +272,27 @@ def histories(runs: Runs, tensors: Sequence[Tensor]) -> Mapping[Tensor, History]
                 reads[row, at] = np.minimum(reads[row, at], starts)
                 wanted[row, at] = _needed(window, stop, height)
     for tensor in unmade:
-        made[numbers[tensor]] = tensor.type.rows
-    np.maximum.accumulate(made, axis=1, out=made)
+        written[numbers[tensor]] = tensor.type.rows
+    np.maximum.accumulate(written, axis=1, out=written)
     oldest = np.minimum.accumulate(reads[:, ::-1], axis=1)[:, ::-1]
-    newest = np.maximum(made - 1, 0)
-    kept = made.copy()
-    kept[:, :-1] -= np.minimum(oldest[:, 1:], newest[:, :-1])
-    kept[:, -1] -= newest[:, -1]
-    heights = np.maximum(kept.max(axis=1), spans)
-    earlier = np.zeros_like(made)
-    earlier[:, 1:] = made[:, :-1]
-    alive = (oldest < made) | (made > earlier)
-    missing: npt.NDArray[np.bool_] = np.any(wanted > made, axis=1)
+    newest = np.maximum(written - 1, 0)
+    live = written.copy()
+    live[:, :-1] -= np.minimum(oldest[:, 1:], newest[:, :-1])
+    live[:, -1] -= newest[:, -1]
+    heights = np.maximum(live.max(axis=1), spans)
+    earlier = np.zeros_like(written)
+    earlier[:, 1:] = written[:, :-1]
+    alive = (oldest < written) | (written > earlier)
+    missing: npt.NDArray[np.bool_] = np.any(wanted > written, axis=1)
     return {
         t: History(
-            t.type.rows, made[n], oldest[n], alive[n], bool(missing[n]), spans[n], int(heights[n])
+            t.type.rows,
+            written[n],
+            oldest[n],
+            alive[n],
+            bool(missing[n]),
+            spans[n],
+            int(heights[n]),
         )
         for t, n in numbers.items()
     }

@@ -66,10 +66,10 @@ class NestSimulations:
             rows_per_call: rows of a call.
         """
         key = (rows_per_call, *self._shape(operators))
-        found = self._simulations.get(key)
-        if found is None:
-            found = self._simulations[key] = _simulated(operators, rows_per_call)
-        return found
+        result = self._simulations.get(key)
+        if result is None:
+            result = self._simulations[key] = _simulated(operators, rows_per_call)
+        return result
 
     def _shape(self, operators: Sequence[PlannedOperator]) -> list[object]:
         """Return which operator reads what of which other one, and how many rows there are."""
@@ -99,16 +99,16 @@ class NestSimulations:
         return tuple(dict.fromkeys(chain.from_iterable(self._step(o).tensors for o in operators)))
 
     def taken(
-        self, lives: tuple[object, ...], found: Callable[[], tuple[Rows, ...]]
+        self, lives: tuple[object, ...], simulate: Callable[[], tuple[Rows, ...]]
     ) -> tuple[Rows, ...]:
         """Return the bytes that nests take, worked out once for those that live alike.
 
         Args:
             lives: a simulation, and all that the bytes depend on beside it.
-            found: works them out.
+            simulate: works them out.
         """
         if lives not in self._taken:
-            self._taken[lives] = found()
+            self._taken[lives] = simulate()
         return self._taken[lives]
 
     def distance(self, reader: History, writer: History, reader_row: int, writer_row: int) -> int:
@@ -142,8 +142,8 @@ def _simulated(operators: Sequence[PlannedOperator], rows_per_call: int) -> Nest
 
 
 def _distance(reader: History, writer: History, reader_row: int, writer_row: int) -> int:
-    oldest, made = reader.oldest, writer.made
+    oldest, written = reader.oldest, writer.made
     # Both ascend: from the first row that is written to the last one that is read.
-    both = slice(int(np.searchsorted(made, 1)), int(np.searchsorted(oldest, NEVER)))
-    ends = made[both] * writer_row - oldest[both] * reader_row
+    both = slice(int(np.searchsorted(written, 1)), int(np.searchsorted(oldest, NEVER)))
+    ends = written[both] * writer_row - oldest[both] * reader_row
     return max(int(ends.max(initial=0)), 0)

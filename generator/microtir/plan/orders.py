@@ -32,9 +32,9 @@ def orders_worth_planning(
     best = tuple(o.whole.candidates[0].scratch_bytes for o in ranked)
     least = tuple(o.whole.least for o in ranked)
     demands = [_demand(graph, storage, scratch, saved) for scratch in dict.fromkeys((best, least))]
-    given = tuple(range(len(graph.nodes)))
-    found = dict.fromkeys((*map(best_order, demands), depth_first(demands[0])))
-    return tuple(Reorder(order) for order in found if order != given)
+    file_order = tuple(range(len(graph.nodes)))
+    orders = dict.fromkeys((*map(best_order, demands), depth_first(demands[0])))
+    return tuple(Reorder(order) for order in orders if order != file_order)
 
 
 def whole_peak(graph: Graph, ranked: Sequence[RankedKernels], storage: Storage) -> int:
@@ -117,5 +117,5 @@ def _demand(
         uses,
         [0 if t in storage.caller else storage.bytes(t) for t in buffers],
         born=[buffers[t] for t, first in storage.first.items() if first < 0],
-        kept=[buffers[t] for t, last in storage.last.items() if last == len(graph.nodes)],
+        lasting=[buffers[t] for t, last in storage.last.items() if last == len(graph.nodes)],
     )

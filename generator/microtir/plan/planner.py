@@ -102,16 +102,16 @@ def _plan(
         if task.graph in orders:
             tasks += [task.of_kinds(k) for k in uniform(task.edges) if task.can_be(k)]
     lives = [task.storage(workspace_io=workspace_io) for task in tasks]
-    found = [
+    tasks_done = [
         Choices(t.ranked, storage, simulations) for t, storage in zip(tasks, lives, strict=True)
     ]
-    apart = bytes_apart(graph, workspace_io=workspace_io)
-    either = _Either(found)
-    size = _size(either, ranking, limit, apart)
+    separate_bytes = bytes_apart(graph, workspace_io=workspace_io)
+    either = _Either(tasks_done)
+    size = _size(either, ranking, limit, separate_bytes)
     number = either.cheapest(size)
-    groups, taken = found[number].cheapest(size)
-    made = tasks[number].plan(groups, rings(groups, lives[number]))
-    return replace(made, bytes=taken, least=either.least, size=size)
+    groups, taken = tasks_done[number].cheapest(size)
+    plan = tasks[number].plan(groups, rings(groups, lives[number]))
+    return replace(plan, bytes=taken, least=either.least, size=size)
 
 
 def alternatives(
@@ -147,7 +147,7 @@ def alternatives(
         storage = task.storage(workspace_io=workspace_io)
         orders = orders_worth_planning(graph, task.ranked, storage)
     ordered = [rewritten(graph, order) for order in (Reorder(), *orders)]
-    found = [rewritten(order, CutColumns()) for order in ordered]
+    graphs = [rewritten(order, CutColumns()) for order in ordered]
     simulations = simulations or NestSimulations()
     if percent and is_straight:
         again = sum(map(macs, graph.nodes)) * percent // 100
@@ -156,8 +156,8 @@ def alternatives(
             storage = task.storage(workspace_io=workspace_io)
             choices = Choices(task.ranked, storage, simulations)
             ways = cuts_worth_planning(choices, task.ranked, storage, again, simulations)
-            found += [rewritten(order, CutColumns(cuts)) for cuts in ways]
-    return tuple(found)
+            graphs += [rewritten(order, CutColumns(cuts)) for cuts in ways]
+    return tuple(graphs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,47 +316,51 @@ def _ranked_kernels(
     return ranked
 
 
-def _size(choices: _Either, goal: Optimize, limit: int | None, apart: int) -> int:
+def _size(choices: _Either, goal: Optimize, limit: int | None, separate_bytes: int) -> int:
     """Return bytes within which the cheapest groups are what the goal wants, and a limit allows.
 
     Args:
         choices: of the graphs.
         goal: `ram-least` takes the least memory, `ram` and `balanced` what is worth its price.
         limit: bytes, or None.
-        apart: bytes that lie outside the workspace.
+        separate_bytes: bytes that lie outside the workspace.
     """
     least = choices.least
     most = choices.most if limit is None else min(limit, choices.most)
     if goal is Optimize.RAM_LEAST or most <= least:
         return least
     if goal is Optimize.BALANCED:
-        return _balanced({size: choices.price(size) for size in choices.sizes(most)}, apart)
+        return _balanced(
+            {size: choices.price(size) for size in choices.sizes(most)}, separate_bytes
+        )
     if goal is Optimize.RAM:
         prices = {size: choices.price(size) for size in choices.small_sizes(most)}
-        return _worth_most(prices, prices, apart, goal)
+        return _worth_most(prices, prices, separate_bytes, goal)
     return most
 
 
-def _balanced(prices: Mapping[int, int], apart: int) -> int:
+def _balanced(prices: Mapping[int, int], separate_bytes: int) -> int:
     """Return the limit for which speed and memory are worth most together; `prices` by limit.
 
     Limits that are near the best of both come before all others, where there are some.
     """
     fast = min(prices.values()) * _NEAR_FASTEST
     for times in _NEAR_LEAST:
-        small = (min(prices) + apart) * times
-        near = [size for size, p in prices.items() if size + apart <= small and p <= fast]
+        small = (min(prices) + separate_bytes) * times
+        near = [size for size, p in prices.items() if size + separate_bytes <= small and p <= fast]
         if near:
             break
-    return _worth_most(near or prices, prices, apart, Optimize.BALANCED)
+    return _worth_most(near or prices, prices, separate_bytes, Optimize.BALANCED)
 
 
-def _worth_most(sizes: Iterable[int], prices: Mapping[int, int], apart: int, goal: Optimize) -> int:
+def _worth_most(
+    sizes: Iterable[int], prices: Mapping[int, int], separate_bytes: int, goal: Optimize
+) -> int:
     """Return the size for which price and bytes are least together, as a goal weighs them."""
     speed, memory = _WORTH[goal]
 
     def weighed(size: int) -> tuple[float, int]:
-        price, taken = max(prices[size], 1), max(size + apart, 1)
+        price, taken = max(prices[size], 1), max(size + separate_bytes, 1)
         return speed * math.log(price) + memory * math.log(taken), size
 
     return min(sizes, key=weighed)

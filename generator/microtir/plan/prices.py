@@ -31,9 +31,9 @@ def cheapest_price(planned: Callable[[PlanConstraints], Plan], asked: PlanConstr
     while target > 0 and high > low + 1 + low // _PRECISION:
         # Prices grow by factors: halfway between 1 and 10,000 is 100.
         middle = max(isqrt(max(low, 1) * high), low + 1)
-        found = planned(replace(free, byte_price=middle))
-        if found.kernel_bytes > target:
+        plan = planned(replace(free, byte_price=middle))
+        if plan.kernel_bytes > target:
             low = middle
         else:
-            high, best = middle, found
+            high, best = middle, plan
     return best or planned(replace(free, byte_price=high))

@@ -236,7 +236,7 @@ class Prices:
     """
 
     def __init__(self, sets: Sequence[tuple[Sequence[RankedCandidates], Bytes]]) -> None:
-        every = tuple(chain.from_iterable(given for given, _ in sets))
+        every = tuple(chain.from_iterable(choices for choices, _ in sets))
         ranked = tuple(dict.fromkeys(every))
         numbers = {ranking: number for number, ranking in enumerate(ranked)}
         width = max((len(ranking.candidates) for ranking in ranked), default=0) + 1
@@ -251,7 +251,7 @@ class Prices:
         self._charged = np.minimum(self._charged, NO_PRICE)
         self._ranked_kernels = np.fromiter(map(numbers.__getitem__, every), np.int64)
         self._taken = np.concatenate([_NONE, *(taken for _, taken in sets)])
-        self._begins = np.cumsum([0, *(len(given) for given, _ in sets)])[:-1]
+        self._begins = np.cumsum([0, *(len(choices) for choices, _ in sets)])[:-1]
         self.least = self._fullest([ranking.least for ranking in ranked])
         self.most = self._fullest([ranking.candidates[0].scratch_bytes for ranking in ranked])
 

@@ -228,11 +228,11 @@ class _Choice:
         """Return which of its tensors are planes, and for whom."""
         kinds = [
             f"{way} {kind.value}{whose}"
-            for way, given, whose in (
+            for way, names, whose in (
                 ("reads", self.chosen.input_layouts, " of its producer"),
                 ("writes", self.chosen.output_layouts, " for its reader"),
             )
-            for kind in given
+            for kind in names
             if kind is not LayoutKind.NHWC
         ]
         return " and ".join(kinds)

@@ -59,7 +59,7 @@ class Demand:
         uses: of each operator, in an order that is legal.
         sizes: bytes of each buffer.
         born: buffers that are there before the first operator.
-        kept: buffers that are there after the last one.
+        lasting: buffers that are there after the last one.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class Demand:
         uses: Sequence[Use],
         sizes: Sequence[int],
         born: Iterable[int] = (),
-        kept: Iterable[int] = (),
+        lasting: Iterable[int] = (),
     ) -> None:
         self.uses = tuple(uses)
         self.sizes = tuple(sizes)
         alive = sum(1 << b for b in set(born))
         self.start = State(alive=alive, bytes=sum(sizes[b] for b in _numbers(alive)))
-        self.kept = frozenset(kept)
+        self.lasting = frozenset(lasting)
         self.users, self.writers = [0] * len(sizes), [0] * len(sizes)
         for number, use in enumerate(uses):
             for buffer in use.writes:
@@ -112,7 +112,7 @@ class Demand:
         return self.run_all(self.start, order).peak
 
     def _dies(self, buffer: int, done: Bits) -> bool:
-        return not self.users[buffer] & ~done and buffer not in self.kept
+        return not self.users[buffer] & ~done and buffer not in self.lasting
 
 
 def best_order(demand: Demand) -> tuple[int, ...]:
@@ -124,10 +124,10 @@ def best_order(demand: Demand) -> tuple[int, ...]:
     state = demand.start
     kin = _Kin.of(demand)
     for first, stop in kin.segments():
-        given = range(first, stop)
-        found = _best_in_segment(demand, kin, replace(state, peak=0), given)
-        order += found
-        state = demand.run_all(state, found)
+        segment = range(first, stop)
+        best = _best_in_segment(demand, kin, replace(state, peak=0), segment)
+        order += best
+        state = demand.run_all(state, best)
     return tuple(order)
 
 
@@ -186,27 +186,27 @@ class _Kin:
         least = use.scratch - max((saved for *_, saved in use.saved), default=0)
         for buffer, users in enumerate(demand.users):
             is_there = demand.start.alive >> buffer & 1 or demand.writers[buffer] & before
-            is_read = users & later or buffer in demand.kept
+            is_read = users & later or buffer in demand.lasting
             if buffer in use.writes or (is_there and is_read):
                 least += demand.sizes[buffer]
         return least
 
 
-def _best_in_segment(demand: Demand, kin: _Kin, start: State, given: range) -> Sequence[int]:
+def _best_in_segment(demand: Demand, kin: _Kin, start: State, segment: range) -> Sequence[int]:
     """Return the order with the lowest peak that is found for operators that stay together."""
-    if len(given) == 1:
-        return given
-    peak = demand.run_all(start, given).peak
-    least = max(kin.bound(demand, number) for number in given)
+    if len(segment) == 1:
+        return segment
+    peak = demand.run_all(start, segment).peak
+    least = max(kin.bound(demand, number) for number in segment)
     if peak <= least:
-        return given
-    search = _Search(demand, given, replace(start, peak=least))
-    found = search.beam(peak)
-    if found is not None:
-        peak = demand.run_all(start, found).peak
+        return segment
+    search = _Search(demand, segment, replace(start, peak=least))
+    best = search.beam(peak)
+    if best is not None:
+        peak = demand.run_all(start, best).peak
     if peak > least:
-        found = search.exact(peak) or found
-    return given if found is None else found
+        best = search.exact(peak) or best
+    return segment if best is None else best
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,15 +255,15 @@ class _Search:
         counter = count()
         heap = [(self._start.state.peak, 0, next(counter), self._start)]
         known = {self._start.state.done: self._start.state.peak}
-        made = 0
-        while heap and made < _MOST_STATES:
+        steps = 0
+        while heap and steps < _MOST_STATES:
             peak, _, _, path = heapq.heappop(heap)
             if not path.ready:
                 return path.operators
             if known[path.state.done] < peak:
                 continue
             for longer in self._next(path):
-                made += 1
+                steps += 1
                 after = longer.state
                 if after.peak < known.get(after.done, below):
                     known[after.done] = after.peak
@@ -278,17 +278,19 @@ class _Search:
         # There are no more turns than chains, and no more ways to go on.
         most = max(min(_BEAM, _MOST_STATES // len(self._chains) ** 2), 1)
         while paths:
-            found: dict[Bits, _Path] = {}
+            longer_paths: dict[Bits, _Path] = {}
             for path in paths:
                 if not path.ready and path.state.peak < below:
                     best, below = path.operators, path.state.peak
                 for longer in self._next(path):
                     after = longer.state
-                    known = found.get(after.done)
+                    known = longer_paths.get(after.done)
                     if after.peak < (below if known is None else known.state.peak):
-                        found[after.done] = longer
-            kept = (p for p in found.values() if p.state.peak < below)
-            paths = sorted(kept, key=lambda p: (p.state.peak, p.state.bytes, p.operators))[:most]
+                        longer_paths[after.done] = longer
+            survivors = (p for p in longer_paths.values() if p.state.peak < below)
+            paths = sorted(survivors, key=lambda p: (p.state.peak, p.state.bytes, p.operators))[
+                :most
+            ]
         return best
 
     def _next(self, path: _Path) -> Iterator[_Path]:
@@ -384,7 +386,7 @@ class _Profile:
             low = max(low, left + use.scratch - max((s for *_, s in use.saved), default=0))
             for buffer in dict.fromkeys((*use.reads, *use.writes)):
                 users = demand.users[buffer]
-                if buffer not in demand.kept and not users & inside & ~done:
+                if buffer not in demand.lasting and not users & inside & ~done:
                     left -= demand.sizes[buffer]
                     most -= demand.sizes[buffer] if not users & ~inside else 0
         return _Profile(low, high, left)

@@ -71,11 +71,11 @@ def call_of(
     rest += [str(facts.images)] * config.executor.batch_count  # all entries of the batch
     rest += ["NULL"] * config.executor.guard_inputs  # counts nothing
     packed = config.entry_calling_convention() is CallingConvention.PACKED
-    kept = facts.state is not None
-    given = ["&inputs", "&outputs", *[f"&state_of_{name}"] * kept]
-    alone = ["&inputs", "&outputs", *["&state"] * kept]
+    has_state = facts.state is not None
+    arguments = ["&inputs", "&outputs", *[f"&state_of_{name}"] * has_state]
+    alone = ["&inputs", "&outputs", *["&state"] * has_state]
     return RunCall(
-        c_code(", ".join([*given, *(pool.place for pool in pools), *rest])),
+        c_code(", ".join([*arguments, *(pool.place for pool in pools), *rest])),
         c_code(", ".join([*alone, *(pool.argument for pool in pools), *rest])),
         tuple(_packed(facts, ports, pools, constants)) if packed else (),
         is_external,
@@ -100,10 +100,10 @@ def _packed(
         yield PackedTensor(c_code(f"&state_of_{name}"), 1, byte, c_code(str(facts.state.size)))
     for pool in pools:
         yield PackedTensor(c_code(pool.place), 1, byte, c_code(str(max(pool.bytes, 1))))
-    given = [(pool.argument, pool.bytes) for pool in constants]
+    passed = [(pool.argument, pool.bytes) for pool in constants]
     if parameters is not None:
-        given.append((f"{name}_parameters", parameters.bytes))
-    for place, size in given:
+        passed.append((f"{name}_parameters", parameters.bytes))
+    for place, size in passed:
         data = c_code(f"(void *)(uintptr_t){place}")
         yield PackedTensor(data, 1, byte, c_code(str(max(size, 1))))
 

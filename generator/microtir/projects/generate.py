@@ -68,22 +68,22 @@ def generate(
     chosen = load_board(board, board_dirs) if isinstance(board, str) else board
     support = chosen.support(_project_type(project_type))
     options = options or ProjectOptions()
-    given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
-    models = describe_models(given, options)
+    built = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
+    models = describe_models(built, options)
     stack = options.stack or support.stack
-    check_fit(chosen, demand(models, project_footprint(models, given, chosen, stack)))
+    check_fit(chosen, demand(models, project_footprint(models, built, chosen, stack)))
     files = ProjectTemplates(template_dir, chosen.folder)
     template = files.manifest(support.type).named(package_name(models.names))
     project = Project(
         folder=Path(folder),
         type=support.type,
         board=chosen,
-        models=tuple(map(_project_model, given)),
+        models=tuple(map(_project_model, built)),
         program=_program(template, chosen),
         build_step=template.build_for(support),
         flash_step=template.flash,
     )
-    sources = model_files(given, template.folders) | parameter_files(given, template.folders, files)
+    sources = model_files(built, template.folders) | parameter_files(built, template.folders, files)
     values = project_values(project, support, models, options, stack)
     targets = files.targets(_parts(template, support, options), values)
     check_headers(models.names, list(targets), "project.generate(artifact)")
@@ -102,18 +102,18 @@ def _data_files(project: Project) -> dict[str, bytes]:
     }
 
 
-def _project_type(given: ProjectType | str) -> ProjectType:
-    if isinstance(given, ProjectType):
-        return given
+def _project_type(value: ProjectType | str) -> ProjectType:
+    if isinstance(value, ProjectType):
+        return value
     names = [kind.value for kind in ProjectType]
-    if given not in names:
+    if value not in names:
         raise ProjectError(
-            f"'{given}' is no project type",
+            f"'{value}' is no project type",
             where="project.generate(project_type)",
             legal=", ".join(names),
-            fix=nearest(given, names) or None,
+            fix=nearest(value, names) or None,
         )
-    return ProjectType(given)
+    return ProjectType(value)
 
 
 def _project_model(artifact: Artifact) -> ProjectModel:
@@ -137,10 +137,10 @@ def _check_options(template: Template, options: ProjectOptions) -> None:
     """Refuse an option that projects of this type would not heed."""
     default = ProjectOptions()
     for name in ("definitions", "optimization"):
-        given = getattr(options, name)
-        if tuple(given) != tuple(getattr(default, name)) and name not in template.honours:
+        value = getattr(options, name)
+        if tuple(value) != tuple(getattr(default, name)) and name not in template.honours:
             raise ProjectError(
-                f"got {given!r}, and projects of type '{template.type.value}' have no place for it",
+                f"got {value!r}, and projects of type '{template.type.value}' have no place for it",
                 where=f"options.{name}",
                 fix=f"leave it out, and set it where your framework does: {template.settings}",
             )

@@ -301,7 +301,7 @@ def _model(
     assert memory is not None  # it is a model
     pools = pool_values(name, memory, places.pools, are_watched=options.debug_checks)
     constants = constant_values(name, facts.constant_pools)
-    given = [pool for pool in constants if pool.memory]
+    passed_pools = [pool for pool in constants if pool.memory]
     passed = {pool.name: pool.place for pool in pools}
     in_pools = [passed.get(pool.name, "") for pool in memory.pools]
     own = f"tensors.of_{name}{'.own' * (places.tensors > 0)}"
@@ -332,7 +332,7 @@ def _model(
         layer_count=len(facts.layers),
         layer_bytes=tuple(_largest_output(row.outputs) for row in facts.layers),
         uses_math=any("#include <math.h>" in file.text for file in code),
-        call=call_of(artifact, list(zip(model.ports, at, strict=True)), pools, given),
+        call=call_of(artifact, list(zip(model.ports, at, strict=True)), pools, passed_pools),
         places=places,
         ram=footprint(facts),
     )

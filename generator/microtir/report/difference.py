@@ -139,11 +139,11 @@ def _config(
     before: Mapping[str, object], after: Mapping[str, object], path: str = ""
 ) -> dict[str, tuple[str, str]]:
     """Return the fields that differ, by their paths."""
-    found: dict[str, tuple[str, str]] = {}
+    changes: dict[str, tuple[str, str]] = {}
     for name in dict.fromkeys((*before, *after)):
         a, b = before.get(name), after.get(name)
         if isinstance(a, Mapping) and isinstance(b, Mapping):
-            found |= _config(a, b, f"{path}{name}.")
+            changes |= _config(a, b, f"{path}{name}.")
         elif a != b and name != _NAME:
-            found[f"{path}{name}"] = (str(a), str(b))
-    return found
+            changes[f"{path}{name}"] = (str(a), str(b))
+    return changes

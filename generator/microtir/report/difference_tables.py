@@ -12,22 +12,22 @@ _COLUMNS = ("before", "after", "change", "")
 _NUMBERS = frozenset(_COLUMNS)
 
 
-def figure_table(found: Difference) -> TextTable:
+def figure_table(difference: Difference) -> TextTable:
     """Return one row per figure, but for those that neither program has."""
     optional = (Figure.STATE.value, Figure.MACS.value)
-    shown = [c for c in found.figures if c.name not in optional or c.before or c.after]
+    shown = [c for c in difference.figures if c.name not in optional or c.before or c.after]
     return TextTable(("figure", *_COLUMNS), tuple(map(_row, shown)), _NUMBERS)
 
 
-def layer_table(found: Difference) -> TextTable:
+def layer_table(difference: Difference) -> TextTable:
     """Return one row per layer that changed."""
-    rows = tuple((*_row(change), change.note) for change in found.layers)
+    rows = tuple((*_row(change), change.note) for change in difference.layers)
     return TextTable(("layer", *_COLUMNS, "kernel"), rows, _NUMBERS)
 
 
-def config_table(found: Difference) -> TextTable:
+def config_table(difference: Difference) -> TextTable:
     """Return one row per field of the configuration that differs."""
-    rows = tuple((name, *values) for name, values in found.config.items())
+    rows = tuple((name, *values) for name, values in difference.config.items())
     return TextTable(("option", "before", "after"), rows, frozenset())
 
 

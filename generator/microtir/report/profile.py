@@ -93,8 +93,8 @@ def _whole(data: Mapping[str, Any]) -> WholeRun | None:
     if whole is None:
         return None
     ram = dict(_sizes(whole["ram"]))
-    kept = ram["total"] - ram.get("stack", 0) - ram.get("reserve", 0)
-    return WholeRun(_count(whole, "instructions"), max(kept, 0), is_measured=True)
+    rest = ram["total"] - ram.get("stack", 0) - ram.get("reserve", 0)
+    return WholeRun(_count(whole, "instructions"), max(rest, 0), is_measured=True)
 
 
 def _sizes(sizes: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -122,8 +122,8 @@ def _state(report: data.Report) -> str:
     """Return what outlives a run; nothing for a model that keeps nothing."""
     if not report.states:
         return ""
-    kept = ", ".join(f"{state.name} {state.type}" for state in report.states)
-    return f"{number(report.ram.state)} bytes of RAM that outlive a run: {kept}"
+    states = ", ".join(f"{state.name} {state.type}" for state in report.states)
+    return f"{number(report.ram.state)} bytes of RAM that outlive a run: {states}"
 
 
 def _pushes(report: data.Report) -> list[tuple[str, str]]:

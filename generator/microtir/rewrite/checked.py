@@ -51,11 +51,11 @@ def rewritten(
         if graph is not before:
             _check(before, graph, graph_pass, options)
         name = graph_pass.name
-        given = applied(after.get(name, ()), f"after['{name}']", graph, _check_rules)
-        if given is not graph and any(node.sums is not None for node in graph.nodes):
+        changed = applied(after.get(name, ()), f"after['{name}']", graph, _check_rules)
+        if changed is not graph and any(node.sums is not None for node in graph.nodes):
             # What the user changed may have made the bounds of sums wrong.
-            given = BoundSums()(given)
-        graph = given
+            changed = BoundSums()(changed)
+        graph = changed
     verify(graph)
     return graph
 
@@ -72,7 +72,7 @@ def _check_rules(_before: Graph, after: Graph, _name: str) -> None:
     verify(after)
 
 
-def check_meaning(before: Graph, after: Graph, name: str, kept: Keeps = Keeps.BITS) -> None:
+def check_meaning(before: Graph, after: Graph, name: str, promise: Keeps = Keeps.BITS) -> None:
     """Compare every output of two graphs, bit for bit, on random inputs.
 
     Where states have become others, the results of runs one after the other are compared.  Where
@@ -89,7 +89,7 @@ def check_meaning(before: Graph, after: Graph, name: str, kept: Keeps = Keeps.BI
         for expected, actual in zip(
             execute_steps(before, steps), execute_steps(after, steps), strict=True
         ):
-            _compare(expected, actual, before, name, kept)
+            _compare(expected, actual, before, name, promise)
         return
     for _ in range(_SAMPLES):
         inputs = {t.name: _random(generator, before, t) for t in before.inputs}
@@ -97,32 +97,32 @@ def check_meaning(before: Graph, after: Graph, name: str, kept: Keeps = Keeps.BI
         names = {t.name for t in (*before.results, *after.outputs)}
         expected = {n: value for n, value in execute(before, inputs).items() if n in names}
         actual = execute(after, {t.name: inputs[t.name] for t in after.inputs})
-        _compare(expected, actual, before, name, kept)
+        _compare(expected, actual, before, name, promise)
 
 
 def _compare(
     expected: Mapping[str, Array], actual: Mapping[str, Array], graph: Graph, name: str,
-    kept: Keeps,
+    promise: Keeps,
 ) -> None:  # fmt: skip
     """Refuse an output that differs."""
     for output, value in expected.items():
-        if output not in actual or not _is_same(value, actual[output], kept):
+        if output not in actual or not _is_same(value, actual[output], promise):
             raise GraphError(
                 f"pass '{name}' changed the output '{output}'{_first(value, actual, output)}",
                 where=f"graph '{graph.name}'",
             )
 
 
-def _is_same(expected: Array, actual: Array, kept: Keeps) -> bool:
+def _is_same(expected: Array, actual: Array, promise: Keeps) -> bool:
     if actual.tobytes() == expected.tobytes():
         return True
-    if (actual.shape, actual.dtype) != (expected.shape, expected.dtype) or kept is Keeps.BITS:
+    if (actual.shape, actual.dtype) != (expected.shape, expected.dtype) or promise is Keeps.BITS:
         return False
     if expected.dtype.kind == "f":
         size = float(np.abs(expected).max(initial=0.0))
-        error = _ROUNDING if kept is Keeps.SUMS else _STEPS
+        error = _ROUNDING if promise is Keeps.SUMS else _STEPS
         return bool(np.allclose(actual, expected, rtol=0.0, atol=error * size, equal_nan=True))
-    if kept is Keeps.SUMS or expected.dtype.itemsize > _LARGEST_QUANTISED:
+    if promise is Keeps.SUMS or expected.dtype.itemsize > _LARGEST_QUANTISED:
         return False
     difference = np.abs(actual.astype(np.int64) - expected.astype(np.int64)).max(initial=0)
     return bool(difference <= _STEPS * (1 << 8 * expected.dtype.itemsize))

@@ -155,9 +155,9 @@ def _require_conditions(
 def _require_kind(before: Graph | PrimFunc, after: object, where: str) -> None:
     kind = type(before).__name__
     if type(after) is not type(before):
-        given = "nothing" if after is None else f"a {type(after).__name__}"
+        result = "nothing" if after is None else f"a {type(after).__name__}"
         raise UsageError(
-            f"the pass gave {given}",
+            f"the pass gave {result}",
             where=where,
             legal=f"a {kind}; the one that it was given if it has nothing to do",
         )

@@ -39,12 +39,12 @@ def fit_all(
     """
     entries = [FitEntry.of(graph, config, group) for group in by_cpu(boards)]
     known = [entry.read() for entry in entries]
-    fits = [fit for found in known for fit in found or ()]
+    fits = [fit for fits_of_board in known for fit in fits_of_board or ()]
     done(_sorted(fits))
     waiting = {
         executor.submit(_planned, graph, config, entry.boards): entry
-        for entry, found in zip(entries, known, strict=True)
-        if found is None
+        for entry, fits_of_board in zip(entries, known, strict=True)
+        if fits_of_board is None
     }
     try:
         for future in as_completed(waiting):

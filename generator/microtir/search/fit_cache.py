@@ -46,13 +46,13 @@ class FitEntry:
     def read(self) -> tuple[BoardFit, ...] | None:
         """Return what was written; None if nothing was, or nothing that can be read."""
         try:
-            found: tuple[BoardFit, ...] = check(
+            fits: tuple[BoardFit, ...] = check(
                 parse_json(self.file.read_bytes()), tuple[BoardFit, ...]
             )
         except (OSError, WrongDataError):
             return None
-        is_of_these = [fit.board for fit in found] == [board.name for board in self.boards]
-        return found if is_of_these else None
+        is_of_these = [fit.board for fit in fits] == [board.name for board in self.boards]
+        return fits if is_of_these else None
 
     def write(self, fits: Sequence[BoardFit]) -> None:
         """Keep what was found out; nothing happens where the folder cannot be written."""

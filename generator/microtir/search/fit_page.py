@@ -16,7 +16,7 @@ def to_page(title: str, fits: Sequence[BoardFit]) -> str:
         title: says the result in a line.
         fits: the boards in order.
     """
-    rows = [(found.fits, row(found)) for found in fits]
+    rows = [(fit.fits, row(fit)) for fit in fits]
     return render_page(
         "search/fits.html.j2", title=title, columns=COLUMNS, rows=rows, right=RIGHT, note=NOTE
     )

@@ -137,8 +137,8 @@ def _helpful(board: Board, plans: Sequence[_Plan], asked: BoardFit) -> Iterator[
     tried = [plan for plan in plans if any(map(plan.is_for, exceeded))]
     if MemoryKind.RAM in exceeded:
         smallest = [plan for plan in tried if plan.remedy in _SMALLEST]
-        found = [fit for plan in smallest for fit in plan.fits(board)]
-        if all(memory.missing for fit in found for memory in fit.of(MemoryKind.RAM)):
+        fits = [fit for plan in smallest for fit in plan.fits(board)]
+        if all(memory.missing for fit in fits for memory in fit.of(MemoryKind.RAM)):
             tried = [*smallest, *(plan for plan in tried if plan.is_for(MemoryKind.FLASH))]
     for plan in tried:
         yield from plan.fits(board)

@@ -18,21 +18,21 @@ NOTE = (
 
 def title(file: str, goal: str, fits: Sequence[BoardFit]) -> str:
     """Return the result in a line."""
-    room = sum(found.fits for found in fits)
+    room = sum(fit.fits for fit in fits)
     return f"{file}: fits {room} of {len(fits)} boards at --optimize {goal}"
 
 
-def row(found: BoardFit) -> tuple[str, ...]:
+def row(fit: BoardFit) -> tuple[str, ...]:
     """Return the cells of a board."""
-    seconds = found.seconds
+    seconds = fit.seconds
     return (
-        found.board,
-        found.cpu,
-        _of(found.memory(MemoryKind.RAM)),
-        _of(found.memory(MemoryKind.FLASH)),
-        three_digits(found.cycles) if found.cycles else "",
+        fit.board,
+        fit.cpu,
+        _of(fit.memory(MemoryKind.RAM)),
+        _of(fit.memory(MemoryKind.FLASH)),
+        three_digits(fit.cycles) if fit.cycles else "",
         duration(seconds) if seconds else "",
-        _verdict(found),
+        _verdict(fit),
     )
 
 
@@ -40,11 +40,11 @@ def _of(memory: MemoryFit | None) -> str:
     return f"{memory.taken:,} of {size(memory.size)}" if memory else ""
 
 
-def _verdict(found: BoardFit) -> str:
-    if found.refusal:
-        return f"not compiled: {found.refusal}"
-    if found.fits:
-        return f"fits with {found.flags}" if found.flags else "fits"
-    parts = [f"{m.missing:,} bytes of {m.name}" for m in found.memories if m.missing]
-    at = f" at {found.flags}" if found.flags else ""
+def _verdict(fit: BoardFit) -> str:
+    if fit.refusal:
+        return f"not compiled: {fit.refusal}"
+    if fit.fits:
+        return f"fits with {fit.flags}" if fit.flags else "fits"
+    parts = [f"{m.missing:,} bytes of {m.name}" for m in fit.memories if m.missing]
+    at = f" at {fit.flags}" if fit.flags else ""
     return f"misses {' and '.join(parts)}{at}"

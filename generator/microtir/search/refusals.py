@@ -66,16 +66,16 @@ def too_large(module: IRModule, config: CompilationConfig, board: str) -> tuple[
     from microtir.search.fit_plans import fit_boards
 
     assert module.graph is not None, "a frontend gave the graph"
-    [found] = fit_boards(module.graph, config, [load_board(board)])
-    if found.fits and not found.flags:
+    [fit] = fit_boards(module.graph, config, [load_board(board)])
+    if fit.fits and not fit.flags:
         return ()
     what, where = "the model does not fit the board as it is configured", f"board '{board}'"
-    if found.fits:
-        return (ModelTooLargeError(what, where=where, fix=f"{found.flags}: it fits then"),)
-    at = f", even with {found.flags}" if found.flags else ""
+    if fit.fits:
+        return (ModelTooLargeError(what, where=where, fix=f"{fit.flags}: it fits then"),)
+    at = f", even with {fit.flags}" if fit.flags else ""
     lines = [
         f"  {memory.name} would need {memory.taken:,} bytes and has {memory.size:,}"
-        for memory in found.memories
+        for memory in fit.memories
         if memory.missing
     ]
     return (

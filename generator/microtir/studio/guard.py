@@ -64,8 +64,8 @@ class Access:
             return ""
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return "another site cannot ask this server"
-        given = headers.get(TOKEN_HEADER, "")
-        if not secrets.compare_digest(given.encode(), self.token.encode()):
+        token = headers.get(TOKEN_HEADER, "")
+        if not secrets.compare_digest(token.encode(), self.token.encode()):
             return "the address has no token, or an old one: open the one that the terminal shows"
         return ""
 

@@ -62,9 +62,9 @@ class ModelStore:
         given: models that were there from the begin, which stay.
     """
 
-    def __init__(self, folder: Path, given: Sequence[ModelFile]) -> None:
+    def __init__(self, folder: Path, files: Sequence[ModelFile]) -> None:
         self._folder = folder
-        self._files = dict(enumerate(given))
+        self._files = dict(enumerate(files))
         self._given = len(self._files)
         self._next = self._given
 

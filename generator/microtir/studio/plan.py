@@ -38,8 +38,8 @@ class Plan:
         board = self.load_board()
         base = None if board is None else CompilationConfig.from_target(board.target)
         budget = None if self.ram_budget is None else str(self.ram_budget)
-        given = {"--target": self.target, "--optimize": self.optimize, "--ram-budget": budget}
-        config = config_from_flags(given, base).with_(module_name=self.model.module_name)
+        flags = {"--target": self.target, "--optimize": self.optimize, "--ram-budget": budget}
+        config = config_from_flags(flags, base).with_(module_name=self.model.module_name)
         if self.model.counts_batch:
             config = config.with_(executor=config.executor.with_options({"batch-count": True}))
         return config

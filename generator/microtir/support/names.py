@@ -158,8 +158,8 @@ def c_names(
             names[index] = text
             used.add(text.upper())
     result = []
-    for text, kept in zip(texts, names, strict=True):
-        name = kept if kept is not None else _free(c_name(text, limit), used, limit)
+    for text, chosen in zip(texts, names, strict=True):
+        name = chosen if chosen is not None else _free(c_name(text, limit), used, limit)
         used.add(name.upper())
         result.append(name)
     return tuple(result)

@@ -74,18 +74,18 @@ class Machine:
         self.count(1)
         bound = _bind(function, args, caller)
         sizes = {p: a for p, a in zip(function.params, bound, strict=True) if isinstance(a, int)}
-        given: list[Array | int] = []
+        values: list[Array | int] = []
         for param, arg in zip(function.params, bound, strict=True):
             if isinstance(param, Var) or isinstance(arg, int):
-                given.append(sizes[param])
+                values.append(sizes[param])
                 continue
             if param in function.reads and not all(arg.mask_bytes):
                 raise InterpreterError(
                     f"'{function.name}' reads '{param.name}' before it is written", where=caller
                 )
             shape = [sizes[d] if isinstance(d, Var) else d for d in param.shape]
-            given.append(np.frombuffer(arg.bytes, param.dtype.value).reshape(shape))
-        function.meaning(*given)
+            values.append(np.frombuffer(arg.bytes, param.dtype.value).reshape(shape))
+        function.meaning(*values)
         for param, arg in zip(function.params, bound, strict=True):
             if param in function.writes and isinstance(arg, MemoryView):
                 arg.mask_bytes[:] = b"\x01" * len(arg.mask_bytes)

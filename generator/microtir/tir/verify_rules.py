@@ -110,8 +110,8 @@ def _branch_types(node: ir.Select, _: Context) -> Iterator[str]:
 
 def _call_signature(node: ir.Call, _: Context) -> Iterator[str]:
     signature = SIGNATURES[node.intrinsic]
-    given = tuple(a.dtype for a in node.args)
-    if (given, node.dtype) != (signature.parameters, signature.result):
+    dtypes = tuple(a.dtype for a in node.args)
+    if (dtypes, node.dtype) != (signature.parameters, signature.result):
         wanted = ", ".join(d.value for d in signature.parameters)
         yield f"{node.intrinsic.value} is ({wanted}) -> {signature.result.value}"
 
@@ -126,9 +126,9 @@ def _index_type(node: ir.Load | ir.Store | ir.BufferArgument, _: Context) -> Ite
 
 
 def _index_rank(node: ir.Load | ir.Store | ir.BufferArgument, _: Context) -> Iterator[str]:
-    given, rank = len(node.indices), len(node.buffer.shape)
-    if given != rank:
-        yield f"'{node.buffer.name}' has {rank} axes and {given} indices"
+    count, rank = len(node.indices), len(node.buffer.shape)
+    if count != rank:
+        yield f"'{node.buffer.name}' has {rank} axes and {count} indices"
 
 
 def _store_type(node: ir.Store, _: Context) -> Iterator[str]:

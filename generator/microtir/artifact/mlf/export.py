@@ -68,29 +68,29 @@ def export_model_library_format(
             `together` names something else than several modules.
         OutputError: the file is not microtir's, or cannot be written.
     """
-    given = tuple(artifacts) if isinstance(artifacts, list | tuple) else (artifacts,)
-    _check(given)
-    units = runtime_units(given)
-    is_alone, is_microtvm = len(given) == 1, bool(units)
-    layouts = [places(a, is_alone=is_alone, is_microtvm=is_microtvm) for a in given]
+    models = tuple(artifacts) if isinstance(artifacts, list | tuple) else (artifacts,)
+    _check(models)
+    units = runtime_units(models)
+    is_alone, is_microtvm = len(models) == 1, bool(units)
+    layouts = [places(a, is_alone=is_alone, is_microtvm=is_microtvm) for a in models]
     files = {path: text.encode() for path, text in units.items()}
-    for artifact, layout in zip(given, layouts, strict=True):
+    for artifact, layout in zip(models, layouts, strict=True):
         _add(files, _sources(artifact, layout))
         _add(files, _beside(artifact))
-    names = tuple(map(module_name, given))
-    sets = ConcurrentModules.of(together, given)
-    if len(given) > 1:
-        text = joint_workspace_header(names, joint_workspace(given, sets), sets.sorted())
+    names = tuple(map(module_name, models))
+    sets = ConcurrentModules.of(together, models)
+    if len(models) > 1:
+        text = joint_workspace_header(names, joint_workspace(models, sets), sets.sorted())
         _add(files, {f"{HEADERS}/joint_workspace.h": text.encode()})
-        inside = [module_name(artifact) for artifact in given if has_workspace(artifact)]
+        inside = [module_name(artifact) for artifact in models if has_workspace(artifact)]
         if inside:
             source = joint_workspace_source(inside, sets.sorted())
             _add(files, {f"{SOURCES}/joint_workspace.c": source.encode()})
-    metadata = archive_metadata(given, layouts, timestamp, sets)
+    metadata = archive_metadata(models, layouts, timestamp, sets)
     files[METADATA] = (json.dumps(metadata, indent=2) + "\n").encode()
     target = Path(path)
     with cannot_write(target):
-        _refuse_foreign(target, given, force)
+        _refuse_foreign(target, models, force)
     replace_file(target, _archive(files, int(timestamp.timestamp()) if timestamp else 0))
     return target
 

@@ -131,8 +131,8 @@ def _storage(artifact: Contents) -> Json:
         return {}
     graph = json.loads(texts[0])
     attrs = {name: values[1] for name, values in graph["attrs"].items()}
-    given = [n for n in graph["arg_nodes"] if attrs["place"][graph["node_row_ptr"][n]] == "input"]
-    names = {graph["node_row_ptr"][n]: graph["nodes"][n]["name"] for n in given}
+    inputs = [n for n in graph["arg_nodes"] if attrs["place"][graph["node_row_ptr"][n]] == "input"]
+    names = {graph["node_row_ptr"][n]: graph["nodes"][n]["name"] for n in inputs}
     rows: dict[int, Json] = {}
     for entry, number in enumerate(attrs["storage_id"]):
         size = math.prod(attrs["shape"][entry]) * element_bytes(attrs["dltype"][entry])

@@ -200,6 +200,6 @@ def _port(port: PortData, memory: MemoryData) -> Port:
 
 
 def _type(tensor: PortData | StateMemberData) -> TensorType:
-    given = tensor.quantization
-    quantization = Quantization((given.scale,), (given.zero_point,)) if given else None
+    quant = tensor.quantization
+    quantization = Quantization((quant.scale,), (quant.zero_point,)) if quant else None
     return TensorType(tuple(tensor.shape), DType(tensor.dtype), quantization)

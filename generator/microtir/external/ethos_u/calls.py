@@ -125,8 +125,8 @@ class _Layer:
     def function(self, name: str) -> ir.PrimFunc:
         """Emit the function that main calls."""
         node, op = self.node, self.op
-        given = op.inputs_from_cpu(node)
-        passed = {t: f"x{n}" for n, t in enumerate(dict.fromkeys(given)) if not t.is_constant}
+        cpu_inputs = op.inputs_from_cpu(node)
+        passed = {t: f"x{n}" for n, t in enumerate(dict.fromkeys(cpu_inputs)) if not t.is_constant}
         inputs = {t: ir.Buffer(text, t.shape, t.dtype) for t, text in passed.items()}
         outputs = [ir.Buffer(f"y{n}", t.shape, t.dtype) for n, t in enumerate(node.outputs)]
         memory = [ir.Buffer("scratch", (op.scratch,), DType.UINT8, alignment=ALIGNMENT)]
@@ -136,7 +136,7 @@ class _Layer:
             )
         constants = {node.inputs[0]: "commands"}
         constants |= {node.inputs[1]: "weights"} if op.has_weights else {}
-        constants |= {t: f"constant{n}" for n, t in enumerate(given) if t.is_constant}
+        constants |= {t: f"constant{n}" for n, t in enumerate(cpu_inputs) if t.is_constant}
         stored = {t: _constant(t, text) for t, text in constants.items()}
         arguments = (*stored.values(), *inputs.values(), *outputs, *memory)
         params = {b: ir.Buffer(b.name, b.shape, b.dtype, alignment=b.alignment) for b in arguments}
@@ -158,7 +158,7 @@ class _Layer:
     def _source(self, names: dict[Tensor, str]) -> ir.ExternSource:
         """Return the C of the call."""
         op, driver = self.op, self.driver
-        given = op.inputs_from_cpu(self.node)
+        inputs = op.inputs_from_cpu(self.node)
         addresses = self._addresses()[:_MOST_ADDRESSES]
         has_handle = driver.invoke is not EthosUInvoke.V2
         has_user_argument = driver.invoke is EthosUInvoke.V3
@@ -175,7 +175,7 @@ class _Layer:
             "addresses": [{"text": text, "size": size} for text, size in addresses],
             "inputs": [
                 {"name": names[t], "offset": at, "size": t.type.bytes}
-                for t, at in zip(given, op.given, strict=True)
+                for t, at in zip(inputs, op.given, strict=True)
             ],
             "outputs": [
                 {"name": f"y{n}", "offset": at, "size": t.type.bytes}

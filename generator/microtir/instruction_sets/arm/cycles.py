@@ -57,8 +57,8 @@ _WORK_BY_ARCHITECTURE: Mapping[str, WorkPercent] = MappingProxyType(
 
 def work_percent(core: Core) -> WorkPercent:
     """Return what a CPU takes for estimated work, as the emulator counts it."""
-    found = _WORK_BY_CPU.get(core.name) or _WORK_BY_ARCHITECTURE.get(core.march or "")
-    return found or WorkPercent()
+    work = _WORK_BY_CPU.get(core.name) or _WORK_BY_ARCHITECTURE.get(core.march or "")
+    return work or WorkPercent()
 
 
 def cpu_costs(core: Core) -> CpuCosts | None:

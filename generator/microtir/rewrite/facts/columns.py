@@ -51,11 +51,11 @@ class ColumnWindow:
         stop = (output.stop - 1) * self.stride + self.offset + self.extent
         return Columns(min(max(first, 0), width), min(max(stop, 0), width))
 
-    def padding(self, output: Columns, given: Columns) -> tuple[int, int]:
+    def padding(self, output: Columns, available: Columns) -> tuple[int, int]:
         """Return the columns of padding that output columns need beside `given` ones."""
         first = output.first * self.stride + self.offset
         stop = (output.stop - 1) * self.stride + self.offset + self.extent
-        return given.first - first, stop - given.stop
+        return available.first - first, stop - available.stop
 
 
 @dataclass(frozen=True, slots=True)

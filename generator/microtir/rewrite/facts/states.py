@@ -40,19 +40,19 @@ def uses_of(graph: Graph) -> tuple[StateUse, ...]:
 
 def _readers(nodes: Sequence[Node], before: Tensor) -> frozenset[Node]:
     seen = {before}
-    found: set[Node] = set()
+    readers: set[Node] = set()
     for node in nodes:
         if seen.isdisjoint(node.inputs):
             continue
         if isinstance(node.op, VIEWS):
             seen.update(node.outputs)
         else:
-            found.add(node)
-    return frozenset(found)
+            readers.add(node)
+    return frozenset(readers)
 
 
 def _writers(producers: Mapping[Tensor, Node], after: Tensor) -> frozenset[Node]:
-    found: set[Node] = set()
+    writers: set[Node] = set()
     waiting = [after]
     while waiting:
         node = producers.get(waiting.pop())
@@ -61,8 +61,8 @@ def _writers(producers: Mapping[Tensor, Node], after: Tensor) -> frozenset[Node]
         if isinstance(node.op, VIEWS):
             waiting += node.inputs
         else:
-            found.add(node)
-    return frozenset(found)
+            writers.add(node)
+    return frozenset(writers)
 
 
 def has_own_memory(graph: Graph, tensor: Tensor, joins: Node) -> bool:

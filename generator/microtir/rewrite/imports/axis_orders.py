@@ -60,19 +60,19 @@ def squeezed_order(order: Order, before: Sequence[int], after: Sequence[int]) ->
         before: the extents of the value.
         after: those that it gets; None is returned where these are no longer the same axes.
     """
-    kept: dict[int, int] = {}  # axes after by axes before
+    new_axes: dict[int, int] = {}  # axes after by axes before
     place = 0
     for axis, extent in enumerate(after):
         while place < len(before) and before[place] == 1 != extent:
             place += 1
         if place < len(before) and before[place] == extent:
-            kept[place] = axis
+            new_axes[place] = axis
             place += 1
         elif extent != 1:
             return None
     if any(extent != 1 for extent in before[place:]):
         return None
-    lying = [kept[axis] for axis in inverse(order) if axis in kept]
+    lying = [new_axes[axis] for axis in inverse(order) if axis in new_axes]
     for axis in reversed(range(len(after))):
         if axis not in lying:
             lying.insert(lying.index(axis + 1) if axis + 1 < len(after) else len(lying), axis)
@@ -123,8 +123,8 @@ def _arg_extremum(node: Node, order: Order) -> Moved:
 
 def _without(order: Order, gone: set[int]) -> Order:
     """Return the order of the axes that are left."""
-    kept = [place for axis, place in enumerate(order) if axis not in gone]
-    return tuple(sorted(kept).index(place) for place in kept)
+    remaining = [place for axis, place in enumerate(order) if axis not in gone]
+    return tuple(sorted(remaining).index(place) for place in remaining)
 
 
 _RULES: Mapping[type[Operator], Callable[[Node, Order], Moved | None]] = MappingProxyType(

@@ -40,34 +40,34 @@ class FoldAffine:
     def __call__(self, graph: Graph) -> Graph:
         consumers = graph.consumers()
         nodes: list[Node] = []
-        made: dict[Tensor, int] = {}  # which node gives a tensor
+        producers: dict[Tensor, int] = {}  # which node gives a tensor
         for node in graph.nodes:
-            layer, values = _layer_and_values(node, nodes, made)
+            layer, values = _layer_and_values(node, nodes, producers)
             if layer is None or values is None or layer.outputs[0] in graph.outputs:
                 folded = None
             else:
                 alone = len(layer.outputs) == 1 and consumers[layer.output] == (node,)
                 folded = _folded(layer, node, values) if alone else None
             if folded is None or layer is None:
-                made.update(dict.fromkeys(node.outputs, len(nodes)))
+                producers.update(dict.fromkeys(node.outputs, len(nodes)))
                 nodes.append(node)
                 continue
-            place = made[layer.output]
+            place = producers[layer.output]
             nodes[place] = folded
-            made[folded.output] = place
+            producers[folded.output] = place
             # What was known of the layer's consumers is true of what takes its place.
             consumers[folded.output] = consumers.get(node.output, ())
         return replace(graph, nodes=tuple(nodes))
 
 
 def _layer_and_values(
-    node: Node, nodes: Sequence[Node], made: dict[Tensor, int]
+    node: Node, nodes: Sequence[Node], producers: dict[Tensor, int]
 ) -> tuple[Node | None, Tensor | None]:
     """Return the layer behind an operand of an Add or Mul, and the constant that is the other."""
     if not isinstance(node.op, Add | Mul) or len(node.inputs) != 2:
         return None, None
     for x, values in (node.inputs, node.inputs[::-1]):
-        layer = nodes[made[x]] if x in made else None
+        layer = nodes[producers[x]] if x in producers else None
         if values.data is not None and layer is not None and type(layer.op) in _CHANNEL_AXIS:
             return layer, values
     return None, None

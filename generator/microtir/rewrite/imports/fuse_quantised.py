@@ -91,8 +91,8 @@ class _Fusion:
         """Return the new graph."""
         for old in self._old.nodes:
             node = substitute(old, self._renamed)
-            for made in self._found(node) or (node,):
-                self._made.update(dict.fromkeys(made.outputs, made))
+            for fused in self._found(node) or (node,):
+                self._made.update(dict.fromkeys(fused.outputs, fused))
         nodes = dict.fromkeys(self._made.values())
         outputs = tuple(self._renamed.get(tensor, tensor) for tensor in self._old.outputs)
         return replace(self._old, nodes=tuple(live_nodes(nodes, outputs)), outputs=outputs)
@@ -115,9 +115,9 @@ class _Fusion:
 
     def _moved(self, node: Node) -> tuple[Node, ...]:
         """Move the integers, and dequantise behind; places of elements are the same."""
-        given = {t: self._stored(t) for t in node.inputs if t.dtype is DType.FLOAT32}
-        stored = given[node.inputs[0]]
-        scales = {None if t is None else t.type.quantization for t in given.values()}
+        values = {t: self._stored(t) for t in node.inputs if t.dtype is DType.FLOAT32}
+        stored = values[node.inputs[0]]
+        scales = {None if t is None else t.type.quantization for t in values.values()}
         if stored is None or len(scales) > 1:
             return ()
         floats = [output for output in node.outputs if output.dtype is DType.FLOAT32]
@@ -126,7 +126,7 @@ class _Fusion:
             for output in floats
         }
         outputs = tuple(results.get(output, output) for output in node.outputs)
-        inputs = tuple(given.get(tensor) or tensor for tensor in node.inputs)
+        inputs = tuple(values.get(tensor) or tensor for tensor in node.inputs)
         moved = replace(node, inputs=inputs, outputs=outputs)
         dequantised = (
             replace(node, op=Dequantize(), inputs=(result,), outputs=(output,),
@@ -149,13 +149,13 @@ class _Fusion:
         if chain is None:
             return ()
         first = chain.first(node)
-        made = self._integers(chain.layer, chain.activation, first)
-        if made:
-            made = (*made, *chain.moved(first.output, node))
-        if not made or not all(map(_has_types, made)):
+        nodes = self._integers(chain.layer, chain.activation, first)
+        if nodes:
+            nodes = (*nodes, *chain.moved(first.output, node))
+        if not nodes or not all(map(_has_types, nodes)):
             self._leave(chain, node)
             return ()
-        return made
+        return nodes
 
     def _integers(self, layer: Node, activation: Node | None, node: Node) -> tuple[Node, ...]:
         """Return the layer of integers that gives what a node quantises; nothing if none does."""
@@ -244,7 +244,7 @@ class _Fusion:
 
     def _joined(self, layer: Node, last: Node) -> tuple[Node, ...]:
         """Return a concatenation or choice of stored elements, each at the scale of the result."""
-        made: dict[Tensor, Node] = {}
+        producers: dict[Tensor, Node] = {}
         parts = []
         for number, tensor in enumerate(layer.inputs):
             if tensor.dtype is DType.BOOL:  # what is chosen by
@@ -254,13 +254,13 @@ class _Fusion:
             if part is None:
                 return ()
             wanted = replace(part.type, quantization=last.output.type.quantization)
-            if part.type != wanted and part not in made:
+            if part.type != wanted and part not in producers:
                 own = Tensor(f"{last.output.name}_part{number}", wanted)
                 name = f"{layer.name}_part{number}"
-                made[part] = replace(_requantised(last, part, own), name=name)
-            parts.append(made[part].output if part in made else part)
+                producers[part] = replace(_requantised(last, part, own), name=name)
+            parts.append(producers[part].output if part in producers else part)
         joined = replace(layer, inputs=tuple(parts), outputs=last.outputs)
-        return (*made.values(), joined)
+        return (*producers.values(), joined)
 
     def _padded(self, layer: Node, last: Node) -> tuple[Node, ...]:
         """Return a padding of stored elements with what its number is stored as."""

@@ -164,9 +164,9 @@ class _Rewriter:
         """Return what stands for a node: the operator itself is the last one."""
         if record_of(node.op).has(Trait.CONTROL):
             # What is known on one side of it may not be there on the other.
-            made = self.stored((*self.pending, *node.inputs))
+            nodes = self.stored((*self.pending, *node.inputs))
             self.twins.clear()
-            return [*made, node]
+            return [*nodes, node]
         rewritten = self._rewritten(node)
         return [*self.stored(node.inputs), node] if rewritten is None else rewritten
 
@@ -280,8 +280,8 @@ def _function(rewriter: _Rewriter, node: Node) -> list[Node]:
     nodes = _plain(rewriter, node)
     source, output = node.inputs[0].type, node.output.type
     if isinstance(node.op, Logistic):
-        made = output.quantization
-        is_legal = made is not None and made.scales == LOGISTIC_OF_INT8.scales
+        output_scale = output.quantization
+        is_legal = output_scale is not None and output_scale.scales == LOGISTIC_OF_INT8.scales
         if not is_legal or source.quantization is None:
             return nodes  # and the checks say what is wrong
     nodes[-1] = replace(nodes[-1], op=Tabulated(curve_table(node.op, source, output)))
@@ -293,12 +293,12 @@ def _concatenation(rewriter: _Rewriter, node: Node) -> list[Node]:
     nodes = _plain(rewriter, node)
     joined, inputs = nodes.pop(), []
     quant, output = node.output.type.quantization, joined.output.type
-    for given, own in zip(node.inputs, joined.inputs, strict=True):
-        if given.type.quantization != quant:
+    for operand, own in zip(node.inputs, joined.inputs, strict=True):
+        if operand.type.quantization != quant:
             type_ = replace(output, shape=own.shape)
-            table = rescaling_table(given.type, node.output.type)
+            table = rescaling_table(operand.type, node.output.type)
             nodes.append(rewriter.tabulated(own, type_, table, node))
-        inputs.append(own if given.type.quantization == quant else nodes[-1].output)
+        inputs.append(own if operand.type.quantization == quant else nodes[-1].output)
     return [*nodes, replace(joined, inputs=tuple(inputs))]
 
 

@@ -49,15 +49,15 @@ class Chain:
 
     def moved(self, stored: Tensor, last: Node) -> tuple[Node, ...]:
         """Return what moves the integers of a layer, to be the result of the last node."""
-        made: list[Node] = []
+        nodes: list[Node] = []
         for number, node in enumerate(self.moves, 1):
             result = last.output
             if number < len(self.moves):
                 type_ = replace(result.type, shape=node.output.shape)
                 result = Tensor(f"{node.output.name}_stored", type_)
-            made.append(replace(node, inputs=(stored, *node.inputs[1:]), outputs=(result,)))
+            nodes.append(replace(node, inputs=(stored, *node.inputs[1:]), outputs=(result,)))
             stored = result
-        return tuple(made)
+        return tuple(nodes)
 
 
 def chain_before(last: Node, producer: Callable[[Tensor, Node], Node | None]) -> Chain | None:

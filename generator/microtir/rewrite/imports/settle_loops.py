@@ -128,12 +128,12 @@ def _sources(node: Node, number: int) -> tuple[Tensor, ...]:
 
 def _with_live(node: Node, live: set[Tensor]) -> Node:
     """Return the end of a loop with the values that are needed; any other node as it is."""
-    kept = [number for number, tensor in enumerate(node.outputs) if tensor in live]
-    outputs = tuple(node.outputs[number] for number in kept)
+    live_outputs = [number for number, tensor in enumerate(node.outputs) if tensor in live]
+    outputs = tuple(node.outputs[number] for number in live_outputs)
     if isinstance(node.op, Repeat):
-        return replace(node, inputs=tuple(node.inputs[n] for n in kept), outputs=outputs)
+        return replace(node, inputs=tuple(node.inputs[n] for n in live_outputs), outputs=outputs)
     if isinstance(node.op, EndRepeat):
-        pairs = [turns_of(node)[number] for number in kept]
+        pairs = [turns_of(node)[number] for number in live_outputs]
         flag = node.inputs[: node.op.is_guarded]
         inputs = (*flag, *(turn for turn, _ in pairs), *(new for _, new in pairs))
         return replace(node, inputs=inputs, outputs=outputs)

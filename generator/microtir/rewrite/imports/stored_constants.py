@@ -86,9 +86,9 @@ def _long_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) 
     scales = np.array(weights.type.quant.scales, np.float32)
     factors = np.float32(data.type.quant.scale) * scales
     values = np.rint(real / factors)
-    apart = np.abs(values * factors.astype(np.float64) - real)
+    errors = np.abs(values * factors.astype(np.float64) - real)
     lost = np.abs(real) * _LOST
-    if (apart > lost).any() or (lost > _LOST_OF_INT16 * output.quant.scale).any():
+    if (errors > lost).any() or (lost > _LOST_OF_INT16 * output.quant.scale).any():
         return None
     return constant(bias.name, TensorType(values.shape, DType.INT64), values)
 

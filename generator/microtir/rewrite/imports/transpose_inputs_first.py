@@ -22,11 +22,12 @@ class TransposeInputsFirst:
     name: ClassVar[str] = "transpose_inputs_first"
 
     def __call__(self, graph: Graph) -> Graph:
-        made = {node.output: node for node in graph.nodes if len(node.outputs) == 1}
+        producers = {node.output: node for node in graph.nodes if len(node.outputs) == 1}
         behind = {
-            made[node.inputs[0]].name: node
+            producers[node.inputs[0]].name: node
             for node in graph.nodes
-            if isinstance(node.op, Transpose) and _is_converted_input(graph, made, node.inputs[0])
+            if isinstance(node.op, Transpose)
+            and _is_converted_input(graph, producers, node.inputs[0])
         }
         moved = {node.name for node in behind.values()}
         nodes: list[Node] = []
@@ -38,9 +39,9 @@ class TransposeInputsFirst:
         return replace(graph, nodes=tuple(nodes))
 
 
-def _is_converted_input(graph: Graph, made: dict[Tensor, Node], tensor: Tensor) -> bool:
+def _is_converted_input(graph: Graph, producers: dict[Tensor, Node], tensor: Tensor) -> bool:
     """Return whether integers of one reader are made of an input of the graph."""
-    node = made.get(tensor)
+    node = producers.get(tensor)
     if node is None or not isinstance(node.op, Quantize) or tensor in graph.outputs:
         return False
     return node.inputs[0] in graph.inputs and len(graph.consumers()[tensor]) == 1
@@ -48,10 +49,10 @@ def _is_converted_input(graph: Graph, made: dict[Tensor, Node], tensor: Tensor) 
 
 def _turned(conversion: Node, transpose: Node) -> tuple[Node, Node]:
     """Return both nodes in the other order."""
-    given = conversion.inputs[0]
-    type_ = replace(given.type, shape=transpose.output.shape)
+    source = conversion.inputs[0]
+    type_ = replace(source.type, shape=transpose.output.shape)
     between = Tensor(f"{transpose.output.name}_given", type_)
     return (
-        replace(transpose, inputs=(given,), outputs=(between,)),
+        replace(transpose, inputs=(source,), outputs=(between,)),
         replace(conversion, inputs=(between,), outputs=transpose.outputs),
     )

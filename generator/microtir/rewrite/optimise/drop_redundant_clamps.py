@@ -46,5 +46,5 @@ def _without_redundant_clamp(node: Node, ranges: Mapping[Tensor, ChannelRanges])
         return node
     low, high = activation_range(op.activation, output.type)
     looser = replace(node, op=replace(op, activation=_LOOSER[op.activation]))
-    found = output_range(looser, output, ranges)
-    return looser if low <= found.low.min() and found.high.max() <= high else node
+    wide_range = output_range(looser, output, ranges)
+    return looser if low <= wide_range.low.min() and wide_range.high.max() <= high else node

@@ -106,8 +106,8 @@ def _is_new(value: Carried, tensor: Tensor | None) -> bool:
 
 def _parts(loop: Loop, cell: Carried) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield the arguments of the input, the forget and the cell gate of a new cell."""
-    for kept, added in _operands(loop, cell.new.inputs[0], Add):
-        for forget, old in _operands(loop, kept, Mul):
+    for product, added in _operands(loop, cell.new.inputs[0], Add):
+        for forget, old in _operands(loop, product, Mul):
             keep = _argument(loop, forget, Logistic)
             if keep is None or old is not cell.turn:
                 continue
@@ -141,10 +141,10 @@ def _weights(
 ) -> tuple[Tensor, ...] | None:  # fmt: skip
     """Return the weights of all gates for inputs, for the hidden state, and their biases."""
     units = cell.hidden.turn.shape[-1]
-    found = [gate for gate in gates if gate is not None]
-    if len(found) < len(gates) or any(len(gate.bias) != units for gate in found):
+    present = [gate for gate in gates if gate is not None]
+    if len(present) < len(gates) or any(len(gate.bias) != units for gate in present):
         return None
-    matrices = [gate.matrices.get(v) for v in (x, cell.hidden.turn) for gate in found]
+    matrices = [gate.matrices.get(v) for v in (x, cell.hidden.turn) for gate in present]
     known = [matrix for matrix in matrices if matrix is not None]
     if len(known) < len(matrices) or not all(map(_is_legal, known)):
         return None
@@ -160,7 +160,7 @@ def _weights(
             TensorType((units,), DType.FLOAT32),
             np.ascontiguousarray(gate.bias, np.float32),
         )
-        for gate in found
+        for gate in present
     )
     return (*map(_constant, known), *biases)
 
@@ -176,8 +176,8 @@ def _is_legal(matrix: Matrix) -> bool:
 def _constant(matrix: Matrix) -> Tensor:
     values, quant = np.ascontiguousarray(matrix.values), matrix.like.type.quantization
     if quant is not None and quant.is_per_channel:
-        kept = slice(matrix.first, matrix.first + len(values))
-        quant = replace(quant, scales=quant.scales[kept], zero_points=quant.zero_points[kept])
+        rows = slice(matrix.first, matrix.first + len(values))
+        quant = replace(quant, scales=quant.scales[rows], zero_points=quant.zero_points[rows])
     type_ = TensorType(values.shape, matrix.like.dtype, quant)
     return Tensor(matrix.like.name, type_, values)
 
@@ -201,7 +201,7 @@ def _nodes(
     y = Tensor(f"{cell.hidden.last.name}_steps", TensorType(shape, DType.FLOAT32))
     op = Lstm(time_major=True, last_only=not lists)
     states = cell.hidden.first, cell.cell.first
-    made = [
+    new_nodes = [
         Node(
             op, (source, *states, *weights), (y, cell.hidden.last, cell.cell.last), end.name,
             end.source,
@@ -209,8 +209,10 @@ def _nodes(
     ]  # fmt: skip
     for value in used:
         origin = y if value in lists else cell.hidden.last
-        made.append(Node(Reshape(), (origin,), (value.last,), f"{value.last.name}_of", end.source))
-    return made
+        new_nodes.append(
+            Node(Reshape(), (origin,), (value.last,), f"{value.last.name}_of", end.source)
+        )
+    return new_nodes
 
 
 def _is_used(graph: Graph, tensor: Tensor) -> bool:
@@ -238,7 +240,7 @@ def _is_hidden(tensor: Tensor, loop: Loop, cell: _Cell) -> bool:
     return tensor is cell.new_hidden
 
 
-def _replaced(graph: Graph, loop: Loop, made: list[Node]) -> Graph:
+def _replaced(graph: Graph, loop: Loop, new_nodes: list[Node]) -> Graph:
     """Return the graph with nodes in the place of a loop."""
     before = [node for node in graph.nodes[: loop.start] if node not in loop.begins]
-    return with_nodes(graph, [*before, *made, *graph.nodes[loop.stop + 1 :]])
+    return with_nodes(graph, [*before, *new_nodes, *graph.nodes[loop.stop + 1 :]])

@@ -34,12 +34,12 @@ class LinearForm:
 
     def rows(self, first: int, count: int) -> LinearForm:
         """Return some of the N elements."""
-        kept = slice(first, first + count)
+        rows = slice(first, first + count)
         matrices = {
-            vector: replace(matrix, values=matrix.values[kept], first=matrix.first + first)
+            vector: replace(matrix, values=matrix.values[rows], first=matrix.first + first)
             for vector, matrix in self.matrices.items()
         }
-        return LinearForm(matrices, self.bias[kept])
+        return LinearForm(matrices, self.bias[rows])
 
     def plus(self, other: LinearForm) -> LinearForm | None:
         """Return the sum, if it multiplies no vector twice."""

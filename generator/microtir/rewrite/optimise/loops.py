@@ -82,18 +82,18 @@ def loops_of(graph: Graph) -> Iterator[Loop]:
 
 def _loop(graph: Graph, start: int, stop: int) -> Loop | None:
     producers, (repeat, end) = graph.producers(), (graph.nodes[start], graph.nodes[stop])
-    made = {t: node for node in graph.nodes[start + 1 : stop] for t in node.outputs}
+    inside = {t: node for node in graph.nodes[start + 1 : stop] for t in node.outputs}
     begins = [producers.get(tensor) for tensor in repeat.inputs]
     if not all(node is not None and isinstance(node.op, Assign) for node in begins):
         return None
     assert isinstance(repeat.op, Repeat)
     carried = tuple(
-        Carried(begin.inputs[0], turn, made[new], last)
+        Carried(begin.inputs[0], turn, inside[new], last)
         for begin, (turn, new), last in zip(begins, turns_of(end), end.outputs, strict=True)
-        if begin is not None and new in made
+        if begin is not None and new in inside
     )
     if len(carried) != len(begins):
         return None
     return Loop(
-        start, stop, repeat.op.turns, carried, made, frozenset(n for n in begins if n is not None)
+        start, stop, repeat.op.turns, carried, inside, frozenset(n for n in begins if n is not None)
     )

@@ -25,18 +25,18 @@ class MatmulToDense:
     name: ClassVar[str] = "matmul_to_dense"
 
     def __call__(self, graph: Graph) -> Graph:
-        made: dict[Tensor, Tensor] = {}  # layers may share weights
-        return with_nodes(graph, [_as_dense(node, made) for node in graph.nodes])
+        transposed: dict[Tensor, Tensor] = {}  # layers may share weights
+        return with_nodes(graph, [_as_dense(node, transposed) for node in graph.nodes])
 
 
-def _as_dense(node: Node, made: dict[Tensor, Tensor]) -> Node:
+def _as_dense(node: Node, transposed: dict[Tensor, Tensor]) -> Node:
     op = node.op
     if not isinstance(op, BatchMatmul) or op.adj_x or not _is_weights(node.inputs[1]):
         return node
     x, y = node.inputs
     if x.dtype is not y.dtype:
         return node
-    weights = made.setdefault(y, _weights(y, is_turned=not op.adj_y))
+    weights = transposed.setdefault(y, _weights(y, is_turned=not op.adj_y))
     return replace(node, op=FullyConnected(), inputs=(x, weights))
 
 

@@ -108,13 +108,15 @@ def _pushed(graph: Graph, ring: _Ring) -> Graph:
     """Return the graph with a ring as a state of all rows that are computed with."""
     state, axis, joined = ring.state, ring.axis, ring.join.output
     before, after = Tensor(state.name, joined.type), Tensor(state.after.name, joined.type)
-    kept = Tensor(f"{state.name}_kept", replace(joined.type, shape=_kept_shape(ring)))
+    remembered = Tensor(f"{state.name}_kept", replace(joined.type, shape=_kept_shape(ring)))
     source = ring.join.source
-    keep = Node(KeepRows(axis, ring.first, ring.first), (before,), (kept,), kept.name, source)
+    keep = Node(
+        KeepRows(axis, ring.first, ring.first), (before,), (remembered,), remembered.name, source
+    )
     nodes: list[Node] = [keep]
     for node in graph.nodes:
         if node is ring.join:
-            parts = (kept, *ring.join.inputs[1:])
+            parts = (remembered, *ring.join.inputs[1:])
             nodes.append(Node(JoinRows(axis), parts, (after,), after.name, source))
         elif node not in ring.gone:
             nodes.append(substitute(node, {joined: after}))

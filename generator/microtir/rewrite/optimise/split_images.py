@@ -39,14 +39,14 @@ class SplitImages:
             return graph
         one = {tensor: part for tensor, part in parts.items() if part is not None}
         nodes = [_node_of_one(node, one, images) for node in graph.nodes]
-        kept = tuple(node for node in nodes if node is not None)
-        if len(kept) < len(nodes):
+        remaining = tuple(node for node in nodes if node is not None)
+        if len(remaining) < len(nodes):
             return graph
         return replace(
             graph,
             inputs=tuple(one[tensor] for tensor in graph.inputs),
             outputs=tuple(one[tensor] for tensor in graph.outputs),
-            nodes=kept,
+            nodes=remaining,
             input_ranges=tuple((one[tensor], bounds) for tensor, bounds in graph.input_ranges),
             images=images,
             image_axes=tuple(
@@ -109,5 +109,7 @@ def _node_of_one(node: Node, one: dict[Tensor, Tensor], images: int) -> Node | N
     if op is None:
         return None
     source = replace(node.source, macs=node.source.macs or macs(node), images=images)
-    made = replace(substitute(node, one), op=op, source=source)
-    return made if inferred_shapes(made) == tuple(t.shape for t in made.outputs) else None
+    new_node = replace(substitute(node, one), op=op, source=source)
+    return (
+        new_node if inferred_shapes(new_node) == tuple(t.shape for t in new_node.outputs) else None
+    )

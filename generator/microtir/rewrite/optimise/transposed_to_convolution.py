@@ -26,11 +26,11 @@ class TransposedToConvolution:
     name: ClassVar[str] = "transposed_to_convolution"
 
     def __call__(self, graph: Graph) -> Graph:
-        made: dict[Tensor, Tensor] = {}  # layers may share constants
-        return with_nodes(graph, [_as_convolution(node, made) for node in graph.nodes])
+        flipped: dict[Tensor, Tensor] = {}  # layers may share constants
+        return with_nodes(graph, [_as_convolution(node, flipped) for node in graph.nodes])
 
 
-def _as_convolution(node: Node, made: dict[Tensor, Tensor]) -> Node:
+def _as_convolution(node: Node, flipped: dict[Tensor, Tensor]) -> Node:
     op = node.op
     if not isinstance(op, TransposeConv) or op.strides != (1, 1):
         return node
@@ -39,8 +39,8 @@ def _as_convolution(node: Node, made: dict[Tensor, Tensor]) -> Node:
     padding = _padding(node, op)
     if min(padding.top, padding.bottom, padding.left, padding.right) < 0:
         return node
-    weights = made.setdefault(node.inputs[1], _turned_over(node.inputs[1]))
-    biases = [made.setdefault(bias, _widened(bias)) for bias in node.inputs[2:]]
+    weights = flipped.setdefault(node.inputs[1], _turned_over(node.inputs[1]))
+    biases = [flipped.setdefault(bias, _widened(bias)) for bias in node.inputs[2:]]
     conv = Conv2D(padding=padding, activation=op.activation)
     return replace(node, op=conv, inputs=(node.inputs[0], weights, *biases))
 

@@ -76,8 +76,10 @@ def _with(node: Node, x: Tensor, threshold: Callable[[float], int]) -> Node:
     """Return the trees with features of another type."""
     thresholds = node.inputs[2]
     assert thresholds.data is not None
-    made = np.array([threshold(value) for value in thresholds.data.tolist()], x.dtype.value)
-    constant = Tensor(thresholds.name, TensorType(made.shape, x.dtype), made)
+    new_thresholds = np.array(
+        [threshold(value) for value in thresholds.data.tolist()], x.dtype.value
+    )
+    constant = Tensor(thresholds.name, TensorType(new_thresholds.shape, x.dtype), new_thresholds)
     return replace(node, inputs=(x, node.inputs[1], constant, *node.inputs[3:]))
 
 
@@ -98,7 +100,7 @@ def _of_integers(node: Node, x: Tensor) -> Node:
         return node
     most = {value: _most_below(value, x.dtype) for value in set(_data(node, 2).tolist())}
     never = [most.get(value) is None for value in _data(node, 2).tolist()]
-    made = _with(node, x, lambda value: most.get(value) or 0)
+    new_node = _with(node, x, lambda value: most.get(value) or 0)
     following = _data(node, 3).copy()
     # What no integer is at most is asked of all, and both ways are the second one.
     following[never, 0] = following[never, 1]
@@ -106,7 +108,7 @@ def _of_integers(node: Node, x: Tensor) -> Node:
     following[is_leaf] = _data(node, 3)[is_leaf]
     ways = Tensor(node.inputs[3].name, node.inputs[3].type, following)
     # No integer is no number.
-    return replace(made, inputs=(*made.inputs[:3], ways, *made.inputs[4:7]))
+    return replace(new_node, inputs=(*new_node.inputs[:3], ways, *new_node.inputs[4:7]))
 
 
 def _data(node: Node, position: int) -> Array:

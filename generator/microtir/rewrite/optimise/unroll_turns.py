@@ -52,20 +52,20 @@ def _turns(graph: Graph, loop: Loop) -> Iterator[Node]:
             yield begins[begun]
     assigns = {value.new for value in loop.carried if not isinstance(value.new.op, PutItem)}
     for _ in range(loop.turns):
-        made = dict(now)
+        values = dict(now)
         for node in body:
             if node not in assigns:
-                made.update((tensor, Tensor(tensor.name, tensor.type)) for tensor in node.outputs)
-                yield substitute(node, made)
-        now = {value.turn: _behind(value, made) for value in loop.carried}
+                values.update((tensor, Tensor(tensor.name, tensor.type)) for tensor in node.outputs)
+                yield substitute(node, values)
+        now = {value.turn: _behind(value, values) for value in loop.carried}
     end = graph.nodes[loop.stop]
     for value in loop.carried:
         source, name = now[value.turn], f"{value.last.name}_of"
         yield replace(end, op=Reshape(), inputs=(source,), outputs=(value.last,), name=name)
 
 
-def _behind(value: Carried, made: Mapping[Tensor, Tensor]) -> Tensor:
+def _behind(value: Carried, values: Mapping[Tensor, Tensor]) -> Tensor:
     """Return what a value is behind a turn."""
     is_list = isinstance(value.new.op, PutItem)
     tensor = value.new.output if is_list else value.new.inputs[0]
-    return made.get(tensor, tensor)
+    return values.get(tensor, tensor)

@@ -52,10 +52,10 @@ def _without_copy(graph: Graph, state: State) -> Graph | None:
     is_put = _is_put(graph, maker, state)
     if not (is_put or _is_in_time(graph, maker, state) or _keeps(graph, value, state)):
         return None
-    kept = [node for node in graph.nodes if node is not assign]
+    others = [node for node in graph.nodes if node is not assign]
     if is_put:
-        kept = [replace(node, op=PutSlice()) if node is maker else node for node in kept]
-    changed = replace(graph, nodes=tuple(substitute(node, {value: state.after}) for node in kept))
+        others = [replace(node, op=PutSlice()) if node is maker else node for node in others]
+    changed = replace(graph, nodes=tuple(substitute(node, {value: state.after}) for node in others))
     nodes = in_order(changed)
     return None if nodes is None else with_nodes(changed, nodes)
 

@@ -42,9 +42,9 @@ def _check_declared(node: Node, outputs: tuple[Array, ...]) -> None:
     """Check what the numpy function of a user gave."""
     declared = [(tensor.dtype.value, tensor.shape) for tensor in node.outputs]
     if [(array.dtype.name, array.shape) for array in outputs] != declared:
-        given = ", ".join(f"{array.dtype} {array.shape}" for array in outputs)
+        computed = ", ".join(f"{array.dtype} {array.shape}" for array in outputs)
         raise GraphError(
-            f"the numpy function of '{record_of(node.op).name}' gave {given}",
+            f"the numpy function of '{record_of(node.op).name}' gave {computed}",
             where=f"{node.source} ('{node.name}')",
             legal=", ".join(f"{dtype} {shape}" for dtype, shape in declared),
             fix="correct the function, or the types of the node's outputs",
@@ -68,10 +68,10 @@ def execute(
     Raises:
         UsageError: an input is missing, unknown, or of another shape or type.
     """
-    given = _checked_inputs(graph, inputs)
+    checked = _checked_inputs(graph, inputs)
     if graph.images > 1:
-        return image_by_image(graph, given, lambda one, image: execute(one, image, observe))
-    values: dict[Tensor, Array] = {tensor: given[tensor.name] for tensor in graph.inputs}
+        return image_by_image(graph, checked, lambda one, image: execute(one, image, observe))
+    values: dict[Tensor, Array] = {tensor: checked[tensor.name] for tensor in graph.inputs}
     for node in in_order(graph, values):
         operands = [value_of(tensor, values) for tensor in node.inputs]
         outputs = evaluate(node, operands)
@@ -94,11 +94,11 @@ def execute_steps(graph: Graph, steps: Iterable[Mapping[str, Array]]) -> Iterato
     Raises:
         UsageError: an input is missing, unknown, or of another shape or type.
     """
-    kept = {state: [state.initial] * state.turns for state in graph.states}
+    stored = {state: [state.initial] * state.turns for state in graph.states}
     for number, inputs in enumerate(steps):
-        before = {s.before.name: values[number % s.turns] for s, values in kept.items()}
+        before = {s.before.name: values[number % s.turns] for s, values in stored.items()}
         outputs = execute(graph, {**inputs, **before})
-        for state, values in kept.items():
+        for state, values in stored.items():
             values[number % state.turns] = outputs[state.after.name]
         yield {tensor.name: outputs[tensor.name] for tensor in graph.results}
 
@@ -114,8 +114,8 @@ def known_inputs(node: Node, known: Mapping[Tensor, Array]) -> list[Array] | Non
         zeros = (np.zeros((), tensor.dtype.value) for tensor in node.inputs)
         return [np.broadcast_to(z, t.shape) for z, t in zip(zeros, node.inputs, strict=True)]
     values = [known.get(tensor, tensor.data) for tensor in node.inputs]
-    given = [value for value in values if value is not None]
-    return given if len(given) == len(values) else None
+    known_values = [value for value in values if value is not None]
+    return known_values if len(known_values) == len(values) else None
 
 
 def known_values(graph: Graph) -> dict[Tensor, Array]:

@@ -30,8 +30,8 @@ def execute_exactly(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Arra
     """
     if graph.images > 1:
         return image_by_image(graph, inputs, execute_exactly)
-    given = {**initial_states(graph), **inputs}
-    values: dict[Tensor, Array] = {tensor: given[tensor.name] for tensor in graph.inputs}
+    all_inputs = {**initial_states(graph), **inputs}
+    values: dict[Tensor, Array] = {tensor: all_inputs[tensor.name] for tensor in graph.inputs}
     for node in in_order(graph, values):
         operands = [value_of(tensor, values) for tensor in node.inputs]
         values.update(zip(node.outputs, evaluate_exactly(node, operands), strict=True))
@@ -48,8 +48,8 @@ def evaluate_exactly(node: Node, inputs: Sequence[Array]) -> tuple[Array, ...]:
         inputs: one array per input, float32 or float64 where the tensor is float32.
     """
     if isinstance(node.op, UserOperator):
-        given = zip(node.inputs, inputs, strict=True)
-        own = [np.asarray(array, tensor.dtype.value) for tensor, array in given]
+        pairs = zip(node.inputs, inputs, strict=True)
+        own = [np.asarray(array, tensor.dtype.value) for tensor, array in pairs]
         return tuple(map(_wide_array, evaluate(node, own)))
     wide = replace(
         node,

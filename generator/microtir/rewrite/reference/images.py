@@ -25,7 +25,7 @@ def image_by_image(
 ) -> dict[str, Array]:
     """Return the outputs of all images, given the inputs of all and what runs a graph on one."""
     one = replace(graph, images=1, image_axes=())
-    results = [run(one, given) for given in one_by_one(graph, inputs)]
+    results = [run(one, image) for image in one_by_one(graph, inputs)]
     return {
         t.name: np.stack([r[t.name] for r in results]).reshape(graph.type_of_all(t).shape)
         for t in graph.outputs

@@ -28,8 +28,8 @@ def in_order(graph: Graph, values: MutableMapping[Tensor, Array]) -> Iterator[No
         elif isinstance(node.op, EndRepeat):
             start, left = loops.pop()
             if left > 1 and (not node.op.is_guarded or values[node.inputs[0]].all()):
-                kept = [(value, values[new]) for value, new in turns_of(node) if new in values]
-                values.update(kept)
+                pairs = [(value, values[new]) for value, new in turns_of(node) if new in values]
+                values.update(pairs)
                 loops.append((start, left - 1))
                 position = start
         position += 1

@@ -71,7 +71,7 @@ def _bound(
     pairs: Sequence[StatePair], inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
 ) -> list[tuple[Tensor, Tensor]]:
     """Return the inputs that are kept, each with its output."""
-    named = [(pair, found) for pair in pairs for found in pair.bound(tuple(inputs))]
+    named = [(pair, bound) for pair in pairs for bound in pair.bound(tuple(inputs))]
     for pair in pairs:
         if all(pair is not known for known, _ in named):
             raise _unknown("input", pair.input, inputs)

@@ -69,7 +69,7 @@ class ChooseNumerics:
         if self.numerics in _REFUSED_BY:
             _check_scales(graph, self.numerics)
         if rescales_as_onnx(graph):
-            nodes = [made for node in graph.nodes for made in _in_fixed_point(node)]
+            nodes = [lowered for node in graph.nodes for lowered in _in_fixed_point(node)]
             graph = named_apart(with_nodes(graph, nodes))
         if self.numerics is not Numerics.TFLITE_REF:
             return graph
@@ -156,13 +156,13 @@ def _check_scales(graph: Graph, numerics: Numerics) -> None:
     for node in graph.nodes:
         scales = _refused_scales(node, numerics)
         if scales is not None:
-            given, made = map(quantization_text, scales)
+            expected, actual = map(quantization_text, scales)
             rescales = isinstance(node.op, Relabel) and (
                 UnlikeScales.RESCALES in (node.op.by_micro, node.op.by_litert)
             )
             does = "rescales" if rescales else "copies integers"
             raise UnsupportedModelError(
-                f"its integers are stored with {given}, and its output has {made}, which {who}"
+                f"its integers are stored with {expected}, and its output has {actual}, which {who}"
                 " refuses",
                 where=f"{node.source} ({brief(name_in_model(node))!r})",
                 legal="one scale and zero point",
@@ -183,9 +183,9 @@ def _refused_scales(
         scales = node.inputs[0].type.quantization, node.output.type.quantization
         return scales if does is UnlikeScales.REFUSES else None
     if isinstance(op, L2Normalize) and numerics is Numerics.TFLITE_REF:
-        given = node.output.type.quantization
-        if node.output.dtype is DType.INT8 and given != NORMALIZED_OF_INT8:
-            return NORMALIZED_OF_INT8, given
+        output_scale = node.output.type.quantization
+        if node.output.dtype is DType.INT8 and output_scale != NORMALIZED_OF_INT8:
+            return NORMALIZED_OF_INT8, output_scale
     return None
 
 

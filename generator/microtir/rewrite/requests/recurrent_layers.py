@@ -157,21 +157,21 @@ def layers_of_svdf(node: Node) -> list[Node]:
     y, after = node.outputs
     dense = FullyConnected(asymmetric=op.asymmetric)
     newest = emit.of("newest", dense, x, features, shape=(batch, filters))
-    kept = emit.of("last", movement.Reshape(), newest, shape=(batch, filters, 1))
+    newest_rows = emit.of("last", movement.Reshape(), newest, shape=(batch, filters, 1))
     if length > 1:
         held = emit.of("held", movement.Reshape(), memory, shape=(batch, filters, length))
         shape = (batch, filters, length - 1)
         older = emit.of(
             "older", movement.StridedSlice((0, 0, 1), (1, 1, 1), shape), held, shape=shape
         )
-        kept = emit.of(
-            "kept", movement.Concatenation(2), older, kept, shape=(batch, filters, length)
+        newest_rows = emit.of(
+            "kept", movement.Concatenation(2), older, newest_rows, shape=(batch, filters, length)
         )
-    emit.add(movement.Reshape(), (kept,), (after,))
+    emit.add(movement.Reshape(), (newest_rows,), (after,))
     factors = data_of(time).astype(np.float32)
     if time.dtype is DType.INT8:
         factors *= np.float32(time.type.quant.scale)
-    product = emit.of("products", Mul(), kept, emit.constant("time", factors[np.newaxis]))
+    product = emit.of("products", Mul(), newest_rows, emit.constant("time", factors[np.newaxis]))
     rows = emit.of("rows", movement.Reshape(), product, shape=(batch, units, op.rank * length))
     total = emit.of("sums", Sum((2,)), rows, shape=(batch, units))
     start = bias[0] if bias else emit.constant("bias", np.zeros(units, np.float32))

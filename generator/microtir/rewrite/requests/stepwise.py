@@ -53,10 +53,10 @@ class OneStep:
         if not choices:
             raise _refused(f"no input has an axis of {steps} steps", "an input of a sequence")
         tried = [_tried(graph, steps, tensor, axis) for tensor, axis in choices]
-        made = next((result for result in tried if isinstance(result, Graph)), tried[0])
-        if isinstance(made, ConfigError):
-            raise made
-        return made
+        first_graph = next((result for result in tried if isinstance(result, Graph)), tried[0])
+        if isinstance(first_graph, ConfigError):
+            raise first_graph
+        return first_graph
 
 
 def _tried(graph: Graph, steps: int, tensor: Tensor, axis: int) -> Graph | ConfigError:
@@ -269,8 +269,8 @@ class _Steps:
             if place is None:
                 raise self._looks_around(node)
             self._shorten(node.output, place)
-        made = replace(op, begin=tuple(starts), extent=tuple(counts))
-        return replace(self._with_tensors(node), op=made)
+        new_op = replace(op, begin=tuple(starts), extent=tuple(counts))
+        return replace(self._with_tensors(node), op=new_op)
 
     def _layer(self, node: Node) -> Node:
         """Return a recurrent layer of one step, which keeps its states."""
@@ -285,8 +285,8 @@ class _Steps:
             self._kept(node, before, after)
             for before, after in zip((hidden, cell), node.outputs[1:], strict=True)
         ]
-        made = self._with_tensors(node)
-        return replace(made, inputs=(made.inputs[0], *states, *made.inputs[3:]))
+        new_node = self._with_tensors(node)
+        return replace(new_node, inputs=(new_node.inputs[0], *states, *new_node.inputs[3:]))
 
     def _turn(self, loop: Loop) -> Iterator[Node]:
         """Yield a turn of a loop over the steps: what goes from turn to turn is a state."""
@@ -326,9 +326,9 @@ class _Steps:
         return node.op == Gather() and self.axes.get(node.inputs[0]) == 0
 
     def _reshaped(self, node: Node, source: Tensor, result: Tensor) -> Node:
-        given, made = (self.made.get(tensor, tensor) for tensor in (source, result))
+        old, new = (self.made.get(tensor, tensor) for tensor in (source, result))
         name = f"{result.name}_of_step"
-        return replace(node, op=movement.Reshape(), inputs=(given,), outputs=(made,), name=name)
+        return replace(node, op=movement.Reshape(), inputs=(old,), outputs=(new,), name=name)
 
     def _kept(self, node: Node, before: Tensor, after: Tensor) -> Tensor:
         """Return what a layer begins with: what it has left in the run before."""
@@ -336,9 +336,9 @@ class _Steps:
             return before
         if before.data is None:
             raise _refused(f"a state of '{node.name}' is computed by the model", "constants")
-        kept = Tensor(f"{after.name}_kept", after.type)
+        remembered = Tensor(f"{after.name}_kept", after.type)
         left = Tensor(f"{after.name}_left", after.type)
-        self.states.append(State(kept, left, before.data.reshape(after.shape)))
+        self.states.append(State(remembered, left, before.data.reshape(after.shape)))
         name = f"{node.name}_keeps_{len(self.states)}"
         self.assigns.append(replace(node, op=Assign(), inputs=(after,), outputs=(left,), name=name))
-        return kept
+        return remembered

@@ -73,8 +73,8 @@ def _found(node: Node) -> Iterator[tuple[str, Fix]]:
     if other is not None:
         what = f"it takes stored integers of {_named(data[0])} for those of {_named(other)}"
         if isinstance(node.op, Relabel):
-            given, taken = (quantization_text(_quantised(t)) for t in (data[0], other))
-            what = f"it copies integers stored with {given} as such with {taken}"
+            first_scale, taken = (quantization_text(_quantised(t)) for t in (data[0], other))
+            what = f"it copies integers stored with {first_scale} as such with {taken}"
         yield what, _fix(node)
 
 

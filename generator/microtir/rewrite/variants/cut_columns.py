@@ -92,8 +92,8 @@ class _Band:
                     band_nodes += self.slice(tensor, needed, node, is_inside=tensor in inside)
                     tensor = self.sources[tensor, needed]
                 inputs.append(tensor)
-            given = window.needed(columns, width_of(node.inputs[0]))
-            op = _padded(node.op, window.padding(columns, given))
+            input_columns = window.needed(columns, width_of(node.inputs[0]))
+            op = _padded(node.op, window.padding(columns, input_columns))
             band_nodes.append(self.banded(node, op, tuple(inputs), columns))
         return band_nodes
 

@@ -21,11 +21,11 @@ class Comparison:
 
     def run(self, emit: Emit) -> None:
         """Tell figures, layers and options that differ."""
-        found = []
+        plans = []
         for plan in (self.before, self.after):
             emit(progress(f"compiling {plan.title}"))
-            found.append(driver.build(plan.module(), best_effort=True).metadata)
-        changes = difference(*found)
+            plans.append(driver.build(plan.module(), best_effort=True).metadata)
+        changes = difference(*plans)
         tables = {
             "figures": figure_table(changes),
             "layers": layer_table(changes),

@@ -85,8 +85,8 @@ class Download:
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():
             archive.writestr(zipfile.ZipInfo(path, _FIRST_DAY), content, zipfile.ZIP_DEFLATED)
-    return made.getvalue()
+    return buffer.getvalue()

@@ -32,20 +32,20 @@ class FrontierSearch:
         def tell(text: str) -> None:
             emit(progress(text))
 
-        found = pareto(module, config, estimated_cost, _POINTS, tell)
-        columns = frontier_columns(found)
+        frontier = pareto(module, config, estimated_cost, _POINTS, tell)
+        columns = frontier_columns(frontier)
         rows = tuple(
             tuple("" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
                   for cell in row)
-            for row in frontier_rows(found)
+            for row in frontier_rows(frontier)
         )  # fmt: skip
-        right = frozenset(frontier_right(found))
+        right = frozenset(frontier_right(frontier))
         where = plan.board or plan.target
         emit({
             "event": "frontier",
-            "chart": to_svg(found, f"{plan.model.label} for {where}, by estimates of planning"),
+            "chart": to_svg(frontier, f"{plan.model.label} for {where}, by estimates of planning"),
             "table": to_grid(TextTable(columns, rows, right), "frontier"),
-            "trials": [_trial(trial) for trial in found.trials],
+            "trials": [_trial(trial) for trial in frontier.trials],
         })  # fmt: skip
 
 

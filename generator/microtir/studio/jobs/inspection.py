@@ -18,14 +18,14 @@ class Inspection:
 
     def run(self, emit: Emit) -> None:
         """Tell sizes, inputs and outputs."""
-        found = inspect(self.model.read())
+        inspection = inspect(self.model.read())
         facts = [
-            f"{found.source_bytes:,} bytes",
-            f"{len(found.layers):,} layers",
-            f"{found.parameters:,} parameters",
-            f"{found.macs:,} multiply-accumulates",
-            *(f"input {_text(tensor)}" for tensor in found.inputs),
-            *(f"output {_text(tensor)}" for tensor in found.outputs),
+            f"{inspection.source_bytes:,} bytes",
+            f"{len(inspection.layers):,} layers",
+            f"{inspection.parameters:,} parameters",
+            f"{inspection.macs:,} multiply-accumulates",
+            *(f"input {_text(tensor)}" for tensor in inspection.inputs),
+            *(f"output {_text(tensor)}" for tensor in inspection.outputs),
         ]
         emit({"event": "model", "facts": facts})
 

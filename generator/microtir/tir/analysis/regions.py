@@ -26,10 +26,10 @@ def regions(
             tuple(region for region in whole if region.buffer in function.writes),
             tuple(region for region in whole if region.buffer in function.reads),
         )
-    given = dict(zip(params, s.args, strict=True))
+    arguments = dict(zip(params, s.args, strict=True))
     for is_write, some in zip((True, False), touched, strict=True):
         for region in some:
-            argument = given[region.buffer]
+            argument = arguments[region.buffer]
             if isinstance(argument, ir.BufferArgument):
                 yield argument, region, is_write
 
@@ -40,17 +40,17 @@ def _whole(buffer: ir.Buffer) -> ir.Region:
 
 
 def reach(
-    region: ir.Region, given: Mapping[ir.Param, ir.BufferArgument | ir.Expr]
+    region: ir.Region, arguments: Mapping[ir.Param, ir.BufferArgument | ir.Expr]
 ) -> tuple[int, int]:
     """Return elements [first, stop) of a kernel's parameter that a region lies in.
 
     Args:
         region: of the parameter.
-        given: arguments of the call; extents that are parameters are numbers there.
+        arguments: arguments of the call; extents that are parameters are numbers there.
     """
     first = last = 0
     for start, extent, dim in zip(region.start, region.extent, region.buffer.shape, strict=True):
-        size = ir.IntImm(dim) if isinstance(dim, int) else given[dim]
+        size = ir.IntImm(dim) if isinstance(dim, int) else arguments[dim]
         assert isinstance(size, ir.IntImm), "kernels of layers are given constant shapes"
         low, high = 0, size.value - extent
         if all(not isinstance(node, ir.Var) for node in walk(start)):

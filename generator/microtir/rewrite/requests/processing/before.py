@@ -41,13 +41,13 @@ class Prepend:
             inside = replace(wanted, name=f"{wanted.name}/prepended")
             chain = _chain(graph, wanted, processing)
             nodes = [substitute(node, {wanted: inside}) for node in graph.nodes]
-            made = _named(chain.nodes, inside)
-            given = chain.nodes[0].inputs[0]
+            steps = _named(chain.nodes, inside)
+            first_input = chain.nodes[0].inputs[0]
             graph = replace(
                 graph,
-                inputs=tuple(given if t is wanted else t for t in graph.inputs),
+                inputs=tuple(first_input if t is wanted else t for t in graph.inputs),
                 outputs=tuple(inside if t is wanted else t for t in graph.outputs),
-                nodes=(*made, *nodes),
+                nodes=(*steps, *nodes),
             )
         return named_apart(graph) if self.asked else graph
 
@@ -60,14 +60,14 @@ def _named(nodes: Sequence[Node], last: Tensor) -> tuple[Node, ...]:
 def _chain(graph: Graph, wanted: Tensor, processing: Processing) -> Chain:
     """Return the nodes that make what a model takes of what a sensor gives."""
     steps = list(processing.steps)
-    given = steps.pop(0).kind if steps[0].kind in GIVEN else None
+    first_kind = steps.pop(0).kind if steps[0].kind in GIVEN else None
     is_nhwc = bool(steps) and steps[-1].kind is StepKind.NHWC
     shape = _turned(wanted) if is_nhwc else wanted.shape
-    dtype = DType(given.value) if given else DType.FLOAT32
-    sensor = Tensor(wanted.name, TensorType(_sensed(shape, steps), dtype, _stored(given)))
+    dtype = DType(first_kind.value) if first_kind else DType.FLOAT32
+    sensor = Tensor(wanted.name, TensorType(_sensed(shape, steps), dtype, _stored(first_kind)))
     chain = Chain(_WHERE, file_of(graph), f"{wanted.name}_prepended", sensor)
     # Pixels of uint8 become int8 that stand for the same numbers: kernels have these.
-    if given is StepKind.UINT8:
+    if first_kind is StepKind.UINT8:
         chain.emit(Quantize(), "uint8", TensorType(sensor.shape, DType.INT8, PIXELS))
     begin = len(chain.nodes)
     for step in steps:
@@ -101,9 +101,9 @@ def _step(chain: Chain, step: ProcessingStep, shape: tuple[int, ...]) -> None:
         chain.elementwise(step)
 
 
-def _stored(given: StepKind | None) -> Quantization | None:
+def _stored(kind: StepKind | None) -> Quantization | None:
     """Return what the integers of a sensor stand for: themselves."""
-    return None if given is None else Quantization((1.0,), (0,))
+    return None if kind is None else Quantization((1.0,), (0,))
 
 
 def _turned(wanted: Tensor) -> tuple[int, ...]:

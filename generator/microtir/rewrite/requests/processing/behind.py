@@ -52,40 +52,40 @@ class Append:
         pairs = list(each_processing(self.asked, graph.results, _WHERE))
         # Scores may have steps of their own, which come before boxes are chosen by them.
         pairs.sort(key=lambda pair: _suppression(pair[1]) is not None)
-        for given, processing in pairs:
-            graph = _with_steps(graph, given, processing)
+        for output, processing in pairs:
+            graph = _with_steps(graph, output, processing)
         return named_apart(graph) if self.asked else graph
 
 
-def _with_steps(graph: Graph, given: Tensor, processing: Processing) -> Graph:
+def _with_steps(graph: Graph, output: Tensor, processing: Processing) -> Graph:
     """Return the graph with steps behind one output, or behind boxes and their scores."""
-    _check_rows(graph, given, processing)
-    chain = _chain(graph, given)
-    inside = {given: chain.value}
+    _check_rows(graph, output, processing)
+    chain = _chain(graph, output)
+    inside = {output: chain.value}
     if _suppression(processing) is not None:
-        return _with_best_boxes(graph, given, processing, chain)
+        return _with_best_boxes(graph, output, processing, chain)
     results: tuple[Tensor, ...] = ()
     for step in processing.steps:
         results = _step(chain, step)
-    names = (given.name, f"{given.name}_places")[: len(results)]
+    names = (output.name, f"{output.name}_places")[: len(results)]
     named = _named(results, names)
-    return _joined(graph, chain, inside, named, {given: results})
+    return _joined(graph, chain, inside, named, {output: results})
 
 
-def _with_best_boxes(graph: Graph, given: Tensor, processing: Processing, chain: Chain) -> Graph:
+def _with_best_boxes(graph: Graph, output: Tensor, processing: Processing, chain: Chain) -> Graph:
     """Return the graph with boxes in the place of all boxes, and their scores in that of scores."""
     *steps, last = processing.steps
     assert last.suppression is not None, "asked for before"
-    scores = scores_of(graph, given, last.suppression, _WHERE)
+    scores = scores_of(graph, output, last.suppression, _WHERE)
     _check_rows(graph, scores, processing)
     of_scores = _chain(graph, scores)
-    inside = {given: chain.value, scores: of_scores.value}
+    inside = {output: chain.value, scores: of_scores.value}
     for step in steps:
         _step(chain, step)
     results = suppressed(chain, of_scores, last)
-    names = (given.name, scores.name, f"{given.name}_classes", f"{given.name}_count")
-    boxes, kept, classes, count = results
-    instead = {given: (boxes, classes, count), scores: (kept,)}
+    names = (output.name, scores.name, f"{output.name}_classes", f"{output.name}_count")
+    boxes, chosen, classes, count = results
+    instead = {output: (boxes, classes, count), scores: (chosen,)}
     joined = _joined(graph, chain, inside, _named(results, names), instead)
     counted = tuple(CountedResult(name, 0, names[-1]) for name in names[:-1])
     return replace(joined, counted=(*graph.counted, *counted))
@@ -123,10 +123,10 @@ def _joined(
     )
 
 
-def _chain(graph: Graph, given: Tensor) -> Chain:
+def _chain(graph: Graph, output: Tensor) -> Chain:
     """Return an output, with a name of its own, to which steps are added."""
-    inside = replace(given, name=f"{given.name}/appended")
-    return Chain(_WHERE, file_of(graph), f"{given.name}_appended", inside)
+    inside = replace(output, name=f"{output.name}/appended")
+    return Chain(_WHERE, file_of(graph), f"{output.name}_appended", inside)
 
 
 def _suppression(processing: Processing) -> Suppression | None:
@@ -134,15 +134,15 @@ def _suppression(processing: Processing) -> Suppression | None:
     return processing.steps[-1].suppression
 
 
-def _check_rows(graph: Graph, given: Tensor, processing: Processing) -> None:
+def _check_rows(graph: Graph, output: Tensor, processing: Processing) -> None:
     """Refuse steps that would take rows which are not in use for results."""
-    if given.name not in {counted.name for counted in graph.counted}:
+    if output.name not in {counted.name for counted in graph.counted}:
         return
     legal = (*ELEMENTWISE, StepKind.DEQUANTIZE)
     for step in processing.steps:
         if step.kind not in legal:
             raise ConfigError(
-                f"the step '{step}' cannot be computed: data say how many rows of '{given.name}'"
+                f"the step '{step}' cannot be computed: data say how many rows of '{output.name}'"
                 " are in use",
                 where=_WHERE,
                 legal=", ".join(kind.value for kind in legal),

@@ -78,15 +78,15 @@ class Chain:
             Tensor(f"{name}_{op.name}{n or ''}", TensorType(shape, t.dtype, t.quantization))
             for n, (shape, t) in enumerate(zip(shapes, types, strict=True))
         )
-        made = Node(op, inputs, outputs, name, source)
+        new_node = Node(op, inputs, outputs, name, source)
         for rule in (rules.arity, rules.output_shapes, rules.scalar_types, rules.quantization):
-            for problem in rule(made):
+            for problem in rule(new_node):
                 raise ConfigError(
                     f"the step '{step}' cannot be computed: {problem.what}",
                     where=self.where,
                     legal=problem.legal,
                 )
-        self.nodes.append(made)
+        self.nodes.append(new_node)
         self.value = outputs[0]
         return outputs
 
@@ -142,12 +142,12 @@ class Chain:
             type_: int8, of their result.
             step: for errors and comments.
         """
-        kept, replaced = self.nodes[:-count], self.nodes[-count:]
+        earlier, replaced = self.nodes[:-count], self.nodes[-count:]
         value: Array = np.arange(-128, 128).astype(np.int8)
         for node in replaced:
             constants = [t.data for t in node.inputs[1:] if t.data is not None]
             (value,) = evaluate(_of_all(node), (value, *constants))
-        self.nodes, self.value = kept, replaced[0].inputs[0]
+        self.nodes, self.value = earlier, replaced[0].inputs[0]
         if np.array_equal(value, np.arange(-128, 128)):
             self._relabel(type_)
             return
@@ -159,9 +159,9 @@ class Chain:
             return
         quant, sensor = type_.quant, self.nodes[0].inputs[0]
         shift = PIXELS.zero_point if sensor.dtype is DType.UINT8 else 0
-        given = Quantization(quant.scales, (quant.zero_point - shift,))
+        shifted = Quantization(quant.scales, (quant.zero_point - shift,))
         renamed = {node.output: _as(node.output, quant) for node in self.nodes}
-        renamed[sensor] = _as(sensor, given)
+        renamed[sensor] = _as(sensor, shifted)
         self.nodes = [substitute(node, renamed) for node in self.nodes]
         self.value = renamed[self.value]
 

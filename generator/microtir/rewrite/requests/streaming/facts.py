@@ -23,20 +23,20 @@ def layers_of(
     graph: Graph, lines: Timelines, shares: Mapping[Tensor, Share]
 ) -> tuple[StreamedLayer, ...]:
     """Return the layers of a window's graph that multiply, and what a push computes of them."""
-    found = []
+    layers = []
     for node in graph.nodes:
         work = macs(node)
         if not work:
             continue
         follow = lines.follows.get(node)
         if follow is None:
-            found.append(StreamedLayer(node, 1, 1, work, work, is_padded=False))
+            layers.append(StreamedLayer(node, 1, 1, work, work, is_padded=False))
             continue
         rows, runs = node.output.shape[follow.axis], shares[node.output].computed
         computed, steady = sum(run.count for run in runs), lines.of[node.output].steady
         is_anew = pads(node, follow) and not all(map(steady.holds, runs))
-        found.append(StreamedLayer(node, rows, computed, work, work // rows * computed, is_anew))
-    return tuple(found)
+        layers.append(StreamedLayer(node, rows, computed, work, work // rows * computed, is_anew))
+    return tuple(layers)
 
 
 def windows(x: Tensor, axis: int, pushes: Sequence[Array]) -> Iterator[Array]:
@@ -73,9 +73,9 @@ def check_push(push: Graph) -> None:
     count = _PUSHES * max(state.turns for state in push.states)
     pushes = [_random(generator, frames) for _ in range(count)]
     others = {t.name: _random(generator, t) for t in push.arguments if t is not frames}
-    given = [{**others, frames.name: values} for values in pushes]
+    inputs = [{**others, frames.name: values} for values in pushes]
     whole = windows(stream.input, stream.axis, pushes)
-    for number, (window, got) in enumerate(zip(whole, execute_steps(push, given), strict=True)):
+    for number, (window, got) in enumerate(zip(whole, execute_steps(push, inputs), strict=True)):
         expected = execute(stream.whole, {**others, stream.input.name: window})
         for name, value in expected.items():
             if got[name].tobytes() != value.tobytes():

@@ -54,11 +54,11 @@ def follow(node: Node, axes: Mapping[Tensor, int]) -> Follow | None:
     first = node.inputs[0]
     if any(t not in axes for t in node.activations) or first not in axes:
         return None
-    found = _found(node, axes)
-    if found is None:
+    follows = _found(node, axes)
+    if follows is None:
         return None
-    outer = {math.prod(t.shape[: found.axis]) for t in node.outputs}
-    return found if outer == {1} else None
+    outer = {math.prod(t.shape[: follows.axis]) for t in node.outputs}
+    return follows if outer == {1} else None
 
 
 def _found(node: Node, axes: Mapping[Tensor, int]) -> Follow | None:
@@ -66,8 +66,8 @@ def _found(node: Node, axes: Mapping[Tensor, int]) -> Follow | None:
     if record.definition.window is not None:
         return _image(node, axis)
     if record.has(Trait.ELEMENTWISE):
-        found = axis_of_elements(node, axes)
-        return None if found is None else Follow(found)
+        elements_axis = axis_of_elements(node, axes)
+        return None if elements_axis is None else Follow(elements_axis)
     match node.op:
         case movement.Reshape() | FullyConnected():
             return _reshaped(node, axis)
@@ -127,33 +127,33 @@ def _slice(node: Node, axis: int) -> Follow | None:
     return Follow(axis, window, is_view=whole and op.strides[axis] == 1)
 
 
-def cut(node: Node, found: Follow, output: Rows, given: Rows) -> Operator:
+def cut(node: Node, follow: Follow, output: Rows, available: Rows) -> Operator:
     """Return the operator for some rows of the output.
 
     Args:
         node: that computes all of them.
-        found: how it carries rows.
+        follow: how it carries rows.
         output: the rows that are computed.
-        given: the rows of the inputs that it reads.
+        available: the rows of the inputs that it reads.
     """
-    op, read = node.op, reach(found.window, output)
-    before, after = given.first - read.first, read.stop - given.stop
+    op, read = node.op, reach(follow.window, output)
+    before, after = available.first - read.first, read.stop - available.stop
     match op:
         case Conv2D() | DepthwiseConv2D() | Pool2D():
-            names = ("top", "bottom") if found.axis == _ROWS else ("left", "right")
+            names = ("top", "bottom") if follow.axis == _ROWS else ("left", "right")
             sides = dict(zip(names, (before, after), strict=True))
             return replace(op, padding=replace(op.padding, **sides))
         case movement.Pad():
             return replace(
                 op,
-                before=_with(op.before, found.axis, before),
-                after=_with(op.after, found.axis, after),
+                before=_with(op.before, follow.axis, before),
+                after=_with(op.after, follow.axis, after),
             )
         case movement.StridedSlice():
             return replace(
                 op,
-                begin=_with(op.begin, found.axis, 0),
-                extent=_with(op.extent, found.axis, output.count),
+                begin=_with(op.begin, follow.axis, 0),
+                extent=_with(op.extent, follow.axis, output.count),
             )
         case _:
             return op
@@ -163,8 +163,8 @@ def _with(items: tuple[int, ...], axis: int, item: int) -> tuple[int, ...]:
     return (*items[:axis], item, *items[axis + 1 :])
 
 
-def pads(node: Node, found: Follow) -> bool:
+def pads(node: Node, follow: Follow) -> bool:
     """Return whether an operator meets padding along time."""
-    rows = node.output.shape[found.axis]
-    read = reach(found.window, Rows(0, rows))
-    return read.first < 0 or read.stop > node.inputs[0].shape[found.axis]
+    rows = node.output.shape[follow.axis]
+    read = reach(follow.window, Rows(0, rows))
+    return read.first < 0 or read.stop > node.inputs[0].shape[follow.axis]

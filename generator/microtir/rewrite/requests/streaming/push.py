@@ -77,10 +77,10 @@ class _Writer:
         last = self.lines.of[self.x].rows
         self.finish(self.x, [(Rows(last - self.hop, last), frames)], self.source("ASSIGN"))
         for node in self.graph.nodes:
-            found = self.lines.follows.get(node)
-            if found is None:
+            follows = self.lines.follows.get(node)
+            if follows is None:
                 self.nodes.append(substitute(node, self.wholes(node.inputs)))
-            elif not found.is_view:
+            elif not follows.is_view:
                 self.follow(node)
         for tensor in self.graph.outputs:
             self.result(tensor)
@@ -97,30 +97,30 @@ class _Writer:
 
     def follow(self, node: Node) -> None:
         """Compute the rows of a node's outputs that a push computes."""
-        found = self.lines.follows[node]
-        made: dict[Tensor, list[tuple[Rows, Tensor]]] = {t: [] for t in node.outputs}
+        follows = self.lines.follows[node]
+        parts_of: dict[Tensor, list[tuple[Rows, Tensor]]] = {t: [] for t in node.outputs}
         for run in self.shares[node.outputs[0]].computed:
             inputs = self.inputs(node, run)
             outputs = tuple(self.part(t, run) for t in node.outputs)
             for tensor, part in zip(node.outputs, outputs, strict=True):
-                made[tensor].append((run, part))
+                parts_of[tensor].append((run, part))
             if inputs is not None:
                 timed = next(t for t in node.inputs if t in self.lines.of)
-                read = given(found, run, self.lines.of[timed].rows)
-                op = cut(node, found, run, read)
+                read = given(follows, run, self.lines.of[timed].rows)
+                op = cut(node, follows, run, read)
                 name = node.name if outputs == node.outputs else f"{node.name}, rows {run}"
                 self.nodes.append(replace(node, op=op, inputs=inputs, outputs=outputs, name=name))
-        for tensor, parts in made.items():
+        for tensor, parts in parts_of.items():
             self.finish(tensor, parts, node.source)
 
     def inputs(self, node: Node, run: Rows) -> tuple[Tensor, ...] | None:
         """Return what rows of a node's outputs read; None where that is padding alone."""
-        found = self.lines.follows[node]
+        follows = self.lines.follows[node]
         inputs: list[Tensor] = []
         for tensor in node.inputs:
             line = self.lines.of.get(tensor)
             if line is not None:
-                read = given(found, run, line.rows)
+                read = given(follows, run, line.rows)
                 if not read.count:
                     return None
                 tensor = self.rows(tensor, read)
@@ -143,21 +143,21 @@ class _Writer:
     ) -> None:
         """Note the rows of a tensor that are there, those that are kept among them."""
         share = self.shares[tensor]
-        kept = share.kept
-        if not kept.count:
+        kept_rows = share.kept
+        if not kept_rows.count:
             self.pieces[tensor] = parts
             return
-        before = [(rows, part) for rows, part in parts if rows.stop == kept.first]
-        behind = [(rows, part) for rows, part in parts if rows.first == kept.stop]
-        whole = Rows(before[0][0].first if before else kept.first, behind[0][0].stop)
+        before = [(rows, part) for rows, part in parts if rows.stop == kept_rows.first]
+        behind = [(rows, part) for rows, part in parts if rows.first == kept_rows.stop]
+        whole = Rows(before[0][0].first if before else kept_rows.first, behind[0][0].stop)
         state = self.state(tensor, whole)
         axis = self.lines.of[tensor].axis
-        stay = self.tensor(tensor, kept, f"{state.name}_kept")
-        first = kept.first - whole.first + share.shift
+        stay = self.tensor(tensor, kept_rows, f"{state.name}_kept")
+        first = kept_rows.first - whole.first + share.shift
         self.head.append(
             Node(KeepRows(axis, first, share.shift), (state.before,), (stay,), stay.name, source)
         )
-        joined = tuple(part for _, part in (*before, (kept, stay), *behind))
+        joined = tuple(part for _, part in (*before, (kept_rows, stay), *behind))
         self.nodes.append(Node(JoinRows(axis), joined, (state.after,), state.name, source))
         others = [piece for piece in parts if piece not in (*before, *behind)]
         self.pieces[tensor] = [*others, (whole, state.after)]
@@ -169,8 +169,8 @@ class _Writer:
         before, after = self.tensor(tensor, rows, name), self.tensor(tensor, rows, f"{name}_after")
         share = self.shares[tensor]
         # Steady rows are alike where all frames are; all others are computed before they are read.
-        alike = self.at_rest[tensor].take([share.kept.first], line.axis)
-        initial = np.repeat(alike, rows.count, line.axis)
+        constant_rows = self.at_rest[tensor].take([share.kept.first], line.axis)
+        initial = np.repeat(constant_rows, rows.count, line.axis)
         self.states.append(State(before, after, initial, share.turns))
         return self.states[-1]
 
@@ -193,9 +193,9 @@ class _Writer:
         if tensor in self.pieces:
             return self.taken(tensor, rows)
         node = self.graph.producers()[tensor]
-        found = self.lines.follows[node]
+        follows = self.lines.follows[node]
         (source,) = node.inputs
-        read = self.rows(source, given(found, rows, self.lines.of[source].rows))
+        read = self.rows(source, given(follows, rows, self.lines.of[source].rows))
         if not isinstance(node.op, Reshape):
             return read
         is_all = rows.count == self.lines.of[tensor].rows

@@ -38,13 +38,13 @@ class Rows:
 
 def runs(rows: Iterable[int]) -> tuple[Rows, ...]:
     """Return rows as runs without gaps, in ascending order."""
-    found: list[Rows] = []
+    ranges: list[Rows] = []
     for row in sorted(rows):
-        if found and found[-1].stop == row:
-            found[-1] = Rows(found[-1].first, row + 1)
+        if ranges and ranges[-1].stop == row:
+            ranges[-1] = Rows(ranges[-1].first, row + 1)
         else:
-            found.append(Rows(row, row + 1))
-    return tuple(found)
+            ranges.append(Rows(row, row + 1))
+    return tuple(ranges)
 
 
 def reach(window: RowWindow, output: Rows) -> Rows:
@@ -53,8 +53,8 @@ def reach(window: RowWindow, output: Rows) -> Rows:
     return Rows(first, (output.stop - 1) * window.stride + window.offset + window.extent)
 
 
-def within(window: RowWindow, given: Rows, count: int) -> Rows:
+def within(window: RowWindow, available: Rows, count: int) -> Rows:
     """Return the rows of an output of `count` rows that read nothing but rows `given`."""
-    first = -((window.offset - given.first) // window.stride)
-    stop = (given.stop - window.extent - window.offset) // window.stride + 1
+    first = -((window.offset - available.first) // window.stride)
+    stop = (available.stop - window.extent - window.offset) // window.stride + 1
     return Rows(first, max(stop, first)).common(Rows(0, count))

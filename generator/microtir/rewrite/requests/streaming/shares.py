@@ -47,31 +47,31 @@ def shares_of(graph: Graph, lines: Timelines, hop: int) -> Mapping[Tensor, Share
             needed[tensor].update(range(lines.of[tensor].rows))
     shares: dict[Tensor, Share] = {}
     for node in reversed(graph.nodes):
-        found = lines.follows.get(node)
-        if found is None:
+        follows = lines.follows.get(node)
+        if follows is None:
             for tensor in node.inputs:
                 if tensor in needed:
                     needed[tensor].update(range(lines.of[tensor].rows))
             continue
-        if found.is_view:
+        if follows.is_view:
             asked = runs(needed[node.output])
         else:
-            made = _shares(node.outputs, needed, lines.of, hop)
-            shares.update(made)
-            asked = made[node.outputs[0]].computed
+            own_shares = _shares(node.outputs, needed, lines.of, hop)
+            shares.update(own_shares)
+            asked = own_shares[node.outputs[0]].computed
         for run in asked:
             for tensor in node.inputs:
                 if tensor in needed:
-                    rows = given(found, run, lines.of[tensor].rows)
+                    rows = given(follows, run, lines.of[tensor].rows)
                     needed[tensor].update(range(rows.first, rows.stop))
     (x,) = (tensor for tensor in graph.arguments if tensor in lines.of)
     shares.update(_shares((x,), needed, lines.of, hop))
     return shares
 
 
-def given(found: Follow, output: Rows, count: int) -> Rows:
+def given(follow: Follow, output: Rows, count: int) -> Rows:
     """Return the rows of an input of `count` rows that some rows of an output read."""
-    return reach(found.window, output).common(Rows(0, count))
+    return reach(follow.window, output).common(Rows(0, count))
 
 
 def _shares(
@@ -81,16 +81,16 @@ def _shares(
     hop: int,
 ) -> dict[Tensor, Share]:
     """Return the shares of tensors that are computed together."""
-    kept = {t: _kept(needed[t], lines[t], hop) for t in tensors}
+    remembered = {t: _kept(needed[t], lines[t], hop) for t in tensors}
     computed: set[int] = set()
-    for tensor, rows in kept.items():
+    for tensor, rows in remembered.items():
         line = lines[tensor]
         computed |= needed[tensor].difference(range(rows.first, rows.stop))
         if rows.count:
             computed.update(range(rows.stop, line.steady.stop))
     return {
         t: Share(rows, runs(computed), lines[t].shift(hop), lines[t].turns(hop))
-        for t, rows in kept.items()
+        for t, rows in remembered.items()
     }
 
 

@@ -55,16 +55,16 @@ def timelines(graph: Graph, x: Tensor, axis: int) -> Timelines:
     follows: dict[Node, Follow] = {}
     for node in graph.nodes:
         # A single row is nothing that moves: who reads it reads all there is.
-        given = [lines[t] for t in node.inputs if t in lines and lines[t].rows > 1]
+        moving = [lines[t] for t in node.inputs if t in lines and lines[t].rows > 1]
         axes = {t: lines[t].axis for t in node.inputs if t in lines and lines[t].rows > 1}
-        found = follow(node, axes) if given else None
-        if found is None or len({line.stride for line in given}) > 1:
+        followed = follow(node, axes) if moving else None
+        if followed is None or len({line.stride for line in moving}) > 1:
             continue
-        follows[node] = found
-        count = node.outputs[0].shape[found.axis]
+        follows[node] = followed
+        count = node.outputs[0].shape[followed.axis]
         steady = Rows(0, count)
-        for line in given:
-            steady = steady.common(within(found.window, line.steady, count))
-        stride = given[0].stride * found.window.stride
-        lines.update({t: Timeline(found.axis, count, stride, steady) for t in node.outputs})
+        for line in moving:
+            steady = steady.common(within(followed.window, line.steady, count))
+        stride = moving[0].stride * followed.window.stride
+        lines.update({t: Timeline(followed.axis, count, stride, steady) for t in node.outputs})
     return Timelines(lines, follows)
