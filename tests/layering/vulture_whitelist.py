@@ -20,5 +20,6 @@ WHITELIST: dict[str, str] = {
     "has_sequences": "a template: the test of a crate",
     "__getattr__": "Python, when a public name of the package is first used",
     "__dir__": "Python's interactive shell",
+    "__init_subclass__": "Python, when a class of an operator is made",
     "_repr_html_": "a notebook, when a cell ends with the object",
 }

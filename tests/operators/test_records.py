@@ -9,6 +9,7 @@ import pytest
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, SourceLocation, Tensor, TensorType
+from microtir.graph.operator import Operator
 from microtir.operators import OPERATORS, OperatorRecord, record_of
 from microtir.operators.activations.definition import HardSwish, Tanh
 from microtir.operators.conversion.definition import CastTo
@@ -41,6 +42,24 @@ def test_every_operator_has_one_record() -> None:
     assert len({record.op for record in OPERATORS}) == len(OPERATORS)
     assert len({record.name for record in OPERATORS}) == len(OPERATORS)
     assert all(record_of(record.op()) is record for record in OPERATORS)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("Relu", "relu"),
+        ("AddN", "add_n"),
+        ("Atan2", "atan2"),
+        ("DepthwiseConv2D", "depthwise_conv_2d"),
+        ("L2Pool2D", "l2_pool_2d"),
+    ],
+)
+def test_an_operator_is_called_as_its_class(words: str, name: str) -> None:
+    """The name is that of the class in snake_case, unless the class has one."""
+    derived: type[Operator] = type(words, (Operator,), {})
+    assert derived.name == name
+    own: type[Operator] = type(words, (derived,), {"name": "mine"})
+    assert own.name == "mine"
 
 
 @pytest.mark.parametrize("record", [r for r in OPERATORS if r.has(Trait.TABULATED)], ids=repr)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -30,8 +29,6 @@ from tests.support.graphs import graph, node, quant, tensor
 @dataclass(frozen=True, slots=True)
 class Cube(UserOperator):
     """x^3."""
-
-    name: ClassVar[str] = "cube"
 
     def own_record(self) -> OperatorRecord:
         """Return its row."""

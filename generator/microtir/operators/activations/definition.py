@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -34,7 +33,6 @@ class Relu(Operator):
     LiteRT rounds the ratio of scales to float32, tflite-micro has it as a double.
     """
 
-    name: ClassVar[str] = "relu"
     kind: attributes.Activation = attributes.Activation.RELU
     float32_ratio: bool = False
 
@@ -43,7 +41,6 @@ class Relu(Operator):
 class LeakyRelu(Operator):
     """x from 0 on, else alpha times x; with ratios of scales in float32 as LiteRT has it."""
 
-    name: ClassVar[str] = "leaky_relu"
     alpha: float = 0.0  # a float32 value
     float32_ratio: bool = False
 
@@ -55,7 +52,6 @@ class Prelu(Operator):
     LiteRT computes both factors in float32.
     """
 
-    name: ClassVar[str] = "prelu"
     float32_ratio: bool = False
 
 
@@ -63,29 +59,26 @@ class Prelu(Operator):
 class Elu(Operator):
     """x from 0 on, else exp(x) - 1."""
 
-    name: ClassVar[str] = "elu"
-
 
 @dataclass(frozen=True, slots=True)
 class HardSwish(Operator):
-    name: ClassVar[str] = "hard_swish"
+    """x times RELU6 of x + 3, divided by 6."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logistic(Operator):
-    name: ClassVar[str] = "logistic"
+    """1 / (1 + exp(-x))."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tanh(Operator):
-    name: ClassVar[str] = "tanh"
+    """The hyperbolic tangent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gelu(Operator):
     """x times the normal distribution function of x, or its approximation by a tanh."""
 
-    name: ClassVar[str] = "gelu"
     approximate: bool = False
 
 

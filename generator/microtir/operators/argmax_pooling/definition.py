@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -20,7 +19,6 @@ class MaxPoolWithPlaces(Operator):
     cutting them off gives the number.  The first of equal values counts.
     """
 
-    name: ClassVar[str] = "max_pool_with_places"
     window: tuple[int, int] = (1, 1)
     strides: tuple[int, int] = (1, 1)
     padding: attributes.Padding2D = attributes.Padding2D()
@@ -35,7 +33,6 @@ class MaxUnpool(Operator):
     counts; a tap outside of the window, or a place outside of the output, takes nothing.
     """
 
-    name: ClassVar[str] = "max_unpool"
     window: tuple[int, int] = (1, 1)
     strides: tuple[int, int] = (1, 1)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 
@@ -39,19 +38,18 @@ class BinaryArithmetic(RescaledOperator):
 
 @dataclass(frozen=True, slots=True)
 class Add(BinaryArithmetic):
-    name: ClassVar[str] = "add"
+    """The sum of both inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sub(BinaryArithmetic):
-    name: ClassVar[str] = "sub"
+    """Input 0 less input 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mul(BinaryArithmetic):
     """Multiplies; LiteRT computes the factor of its products in float32."""
 
-    name: ClassVar[str] = "mul"
     float32_ratio: bool = field(default=False, kw_only=True)
 
 
@@ -59,38 +57,30 @@ class Mul(BinaryArithmetic):
 class Minimum(Operator):
     """Compares stored values, whatever their scales are."""
 
-    name: ClassVar[str] = "minimum"
-
 
 @dataclass(frozen=True, slots=True)
 class Maximum(Operator):
     """Compares stored values, whatever their scales are."""
 
-    name: ClassVar[str] = "maximum"
-
 
 @dataclass(frozen=True, slots=True)
 class SquaredDifference(Operator):
-    name: ClassVar[str] = "squared_difference"
+    """The square of input 0 less input 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddN(Operator):
     """Adds two inputs or more, of one shape and one quantisation."""
 
-    name: ClassVar[str] = "add_n"
-
 
 @dataclass(frozen=True, slots=True)
 class Pow(Operator):
-    name: ClassVar[str] = "pow"
+    """Input 0 to the power of input 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atan2(Operator):
     """Gives the angle of the point (input 1, input 0)."""
-
-    name: ClassVar[str] = "atan2"
 
 
 ADD_LEFT_SHIFTS: Mapping[DType, int] = MappingProxyType({DType.INT8: 20, DType.INT16: 15})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -28,7 +28,6 @@ class RotaryPositions(Operator):
     head are turned: element i with element i + R or, `interleaved`, element 2 i with the next.
     """
 
-    name: ClassVar[str] = "rotary_positions"
     heads: int = 1
     interleaved: bool = False
 
@@ -44,7 +43,6 @@ class CachedAttention(Operator):
     and of these only the last `window` if that is not 0.  `softcap` above 0 bounds products.
     """
 
-    name: ClassVar[str] = "cached_attention"
     heads: int = 1
     scale: float = 1.0
     softcap: float = 0.0

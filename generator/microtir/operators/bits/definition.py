@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
 class BitwiseAnd(Operator):
-    name: ClassVar[str] = "bitwise_and"
+    """The bits that both inputs have."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitwiseOr(Operator):
-    name: ClassVar[str] = "bitwise_or"
+    """The bits that one of the inputs has, or both."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitwiseXor(Operator):
-    name: ClassVar[str] = "bitwise_xor"
+    """The bits in which the inputs differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitCast(Operator):
     """The bits of a float32 as an int32, or those of an int32 as a float32."""
-
-    name: ClassVar[str] = "bit_cast"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +33,3 @@ class OrderedBits(Operator):
 
     Those of 0 and -0 are 0 and -1, with nothing between; what is no number is above all others.
     """
-
-    name: ClassVar[str] = "ordered_bits"

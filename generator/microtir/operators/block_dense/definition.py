@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
@@ -24,7 +24,6 @@ class BlockDense(Operator):
     packed as the weights are along the blocks of a row.
     """
 
-    name: ClassVar[str] = "block_dense"
     bits: int = 4
     block: int = 32
     has_zero_points: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -20,8 +19,6 @@ class CircularBuffer(Operator):
     Inputs: the ring (1, slots, W, C), the newest slot (1, 1, W, C).
     """
 
-    name: ClassVar[str] = "circular_buffer"
-
 
 @dataclass(frozen=True, slots=True)
 class Countdown(Operator):
@@ -31,7 +28,6 @@ class Countdown(Operator):
     them, and those left for the next.
     """
 
-    name: ClassVar[str] = "countdown"
     period: int = 1
 
 

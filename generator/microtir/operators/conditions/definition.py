@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
@@ -21,47 +20,47 @@ class Comparison(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Equal(Comparison):
-    name: ClassVar[str] = "equal"
+    """Whether both inputs are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotEqual(Comparison):
-    name: ClassVar[str] = "not_equal"
+    """Whether the inputs differ; a NaN differs from itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Greater(Comparison):
-    name: ClassVar[str] = "greater"
+    """Whether input 0 is greater than input 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class GreaterEqual(Comparison):
-    name: ClassVar[str] = "greater_equal"
+    """Whether input 0 is greater than input 1 or equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Less(Comparison):
-    name: ClassVar[str] = "less"
+    """Whether input 0 is less than input 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class LessEqual(Comparison):
-    name: ClassVar[str] = "less_equal"
+    """Whether input 0 is less than input 1 or equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalAnd(Operator):
-    name: ClassVar[str] = "logical_and"
+    """Whether both inputs are true."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalOr(Operator):
-    name: ClassVar[str] = "logical_or"
+    """Whether one of the inputs is true, or both."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalNot(Operator):
-    name: ClassVar[str] = "logical_not"
+    """Whether the input is false."""
 
 
 LEFT_SHIFT = 8

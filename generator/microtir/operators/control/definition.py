@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
@@ -38,7 +38,6 @@ Aliases: TypeAlias = "tuple[Tensor, ...]"
 class Repeat(Operator):
     """Begins a loop: gives each turn what the one before has left; at first its inputs."""
 
-    name: ClassVar[str] = "repeat"
     turns: int = 1  # or fewer, where a Guard ends it
 
 
@@ -49,8 +48,6 @@ class Guard(Operator):
     The output stands for the input, for the EndRepeat of the loop.
     """
 
-    name: ClassVar[str] = "guard"
-
 
 @dataclass(frozen=True, slots=True)
 class EndRepeat(Operator):
@@ -60,7 +57,6 @@ class EndRepeat(Operator):
     each; outputs are what they are in the end.
     """
 
-    name: ClassVar[str] = "end_repeat"
     is_guarded: bool = False
 
 
@@ -68,21 +64,15 @@ class EndRepeat(Operator):
 class Then(Operator):
     """Begins what runs if its input is true; the output stands for it."""
 
-    name: ClassVar[str] = "then"
-
 
 @dataclass(frozen=True, slots=True)
 class Otherwise(Operator):
     """Begins what runs if its input, the output of a Then, is false; the output stands for it."""
 
-    name: ClassVar[str] = "otherwise"
-
 
 @dataclass(frozen=True, slots=True)
 class EndIf(Operator):
     """Ends a branch: inputs are the output of the Otherwise, then the results of both branches."""
-
-    name: ClassVar[str] = "end_if"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +81,6 @@ class PutItem(Operator):
 
     The output is the list in the same memory. A number that no item has changes nothing.
     """
-
-    name: ClassVar[str] = "put_item"
 
 
 Control: TypeAlias = Repeat | Guard | EndRepeat | Then | Otherwise | EndIf

@@ -28,7 +28,6 @@ class Quantize(attributes.RescaledOperator):
     one, as ONNX's.  Integers that are rescaled in float32 become reals and these integers again.
     """
 
-    name: ClassVar[str] = "quantize"
     ties_to_even: bool = False
     rescaling: attributes.Rescaling = field(default=attributes.Rescaling.FIXED_POINT, kw_only=True)
 
@@ -36,8 +35,6 @@ class Quantize(attributes.RescaledOperator):
 @dataclass(frozen=True, slots=True)
 class Dequantize(Operator):
     """Stored integers to real numbers; real ones, once of float16, stay as they are."""
-
-    name: ClassVar[str] = "dequantize"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,6 @@ class Tabulated(Operator):
     Frontends make it of functions of one element that have no operator of their own.
     """
 
-    name: ClassVar[str] = "tabulated"
     table: bytes = np.arange(-128, 128).astype(np.int8).tobytes()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +26,6 @@ class Conv2D(linear.WeightedOperator):
     activations (hybrid).
     """
 
-    name: ClassVar[str] = "conv_2d"
     strides: tuple[int, int] = (1, 1)  # rows, columns
     dilations: tuple[int, int] = (1, 1)
     padding: Padding2D = Padding2D()
@@ -41,7 +39,6 @@ class DepthwiseConv2D(linear.WeightedOperator):
     Output channel c reads input channel c // depth_multiplier.
     """
 
-    name: ClassVar[str] = "depthwise_conv_2d"
     strides: tuple[int, int] = (1, 1)
     dilations: tuple[int, int] = (1, 1)
     padding: Padding2D = Padding2D()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -23,7 +23,6 @@ class Conv3D(Operator):
     Output (N, OD, OH, OW, O).  Padding counts as 0.
     """
 
-    name: ClassVar[str] = "conv_3d"
     strides: Triple = (1, 1, 1)  # of depth, rows, columns
     dilations: Triple = (1, 1, 1)
     before: Triple = (0, 0, 0)  # padding

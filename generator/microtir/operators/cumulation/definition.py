@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
@@ -22,7 +21,6 @@ class Cumsum(Operator):
     An exclusive sum leaves the element itself out; a reverse one begins at the end.
     """
 
-    name: ClassVar[str] = "cumsum"
     axis: int = 0
     exclusive: bool = False
     reverse: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.operators.record import OperatorRecord, UserOperator
 
@@ -12,7 +11,6 @@ from microtir.operators.record import OperatorRecord, UserOperator
 class Custom(UserOperator):
     """An operator of the user: a function, and the options that a model file has for it."""
 
-    name: ClassVar[str] = "custom"
     function: OperatorRecord
     options: bytes = b""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Node, TensorType
 from microtir.operators.common import attributes, linear, shapes
@@ -20,7 +19,6 @@ class FullyConnected(linear.WeightedOperator):
     they are.
     """
 
-    name: ClassVar[str] = "fully_connected"
     activation: attributes.Activation = attributes.Activation.NONE
     asymmetric: bool = False
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -27,7 +26,6 @@ class NonMaxSuppression(Operator):
     least `iou_threshold`, and with a `sigma` above 0 it lowers the scores of the others.
     """
 
-    name: ClassVar[str] = "non_max_suppression"
     count: int = 1
     iou_threshold: float = 0.5
     score_threshold: float = 0.0
@@ -53,7 +51,6 @@ class ClassNonMaxSuppression(Operator):
     first one.  A score that is NaN is not looked at.
     """
 
-    name: ClassVar[str] = "class_non_max_suppression"
     count: int = 1  # of each class, at most
     form: BoxForm = BoxForm.CORNERS
 
@@ -69,7 +66,6 @@ class BestBoxes(Operator):
     to be above `score_threshold`.  Of equal scores the first class and box goes first.
     """
 
-    name: ClassVar[str] = "best_boxes"
     count: int = 1
     iou_threshold: float = 0.5
     score_threshold: float = 0.0
@@ -90,7 +86,6 @@ class DetectionPostProcess(Operator):
     background and is not looked at.
     """
 
-    name: ClassVar[str] = "detection_post_process"
     count: int = 1
     classes: int = 1
     per_class: int = 0

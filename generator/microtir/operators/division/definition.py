@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +37,6 @@ class Div(BinaryArithmetic):
     LiteRT computes the factor of quotients in float32.
     """
 
-    name: ClassVar[str] = "div"
     float32_ratio: bool = field(default=False, kw_only=True)
 
 
@@ -46,14 +44,10 @@ class Div(BinaryArithmetic):
 class FloorDiv(Operator):
     """Divides and rounds to minus infinity."""
 
-    name: ClassVar[str] = "floor_div"
-
 
 @dataclass(frozen=True, slots=True)
 class FloorMod(Operator):
     """Gives the remainder of FloorDiv, which has the sign of the divisor."""
-
-    name: ClassVar[str] = "floor_mod"
 
 
 _MOST_SHIFTS: Mapping[DType, int] = MappingProxyType({DType.INT8: 23, DType.INT16: 15})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -27,7 +27,6 @@ Inner: TypeAlias = convolution.Conv2D | convolution.DepthwiseConv2D | dense.Full
 class Bounds(Operator):
     """The least and the greatest value of each of `parts` equal parts of a tensor."""
 
-    name: ClassVar[str] = "bounds"
     parts: int = 1
 
 
@@ -35,7 +34,6 @@ class Bounds(Operator):
 class DynamicQuantize(Operator):
     """Inputs: a tensor, and the bounds of its parts. Output: its elements as int8."""
 
-    name: ClassVar[str] = "dynamic_quantize"
     asymmetric: bool = False
 
 
@@ -48,7 +46,6 @@ class Hybrid(Operator):
     channel and then by that of its part; else it is multiplied by the product of both.
     """
 
-    name: ClassVar[str] = "hybrid"
     layer: Inner = dense.FullyConnected()
     asymmetric: bool = False
     by_channel_first: bool = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -30,7 +29,6 @@ class Gather(Operator):
     The first `batch_dims` axes of data and indices go together.
     """
 
-    name: ClassVar[str] = "gather"
     axis: int = 0
     batch_dims: int = 0
 
@@ -38,8 +36,6 @@ class Gather(Operator):
 @dataclass(frozen=True, slots=True)
 class GatherNd(Operator):
     """GATHER_ND: data, indices; the last axis of these has one for each of data's first axes."""
-
-    name: ClassVar[str] = "gather_nd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,6 @@ class ScatterNd(Operator):
     With `keeps_last` the last update of a place is what is there, as ONNX has it.
     """
 
-    name: ClassVar[str] = "scatter_nd"
     shape: tuple[int, ...] = ()
     keeps_last: bool = False
 
@@ -58,21 +53,15 @@ class ScatterNd(Operator):
 class TruePlaces(Operator):
     """Places of what is true in a line of booleans, zeros behind them; and how many there are."""
 
-    name: ClassVar[str] = "true_places"
-
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingLookup(Operator):
     """EMBEDDING_LOOKUP: rows, indices. Rows of int8 may become float32."""
 
-    name: ClassVar[str] = "embedding_lookup"
-
 
 @dataclass(frozen=True, slots=True)
 class DynamicUpdateSlice(Operator):
     """DYNAMIC_UPDATE_SLICE: data, update, the place in data that it takes, as near as it fits."""
-
-    name: ClassVar[str] = "dynamic_update_slice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +70,6 @@ class PutSlice(Operator):
 
     The output lies in the memory of the data, which is what a pass has made sure of.
     """
-
-    name: ClassVar[str] = "put_slice"
 
 
 def _gather_shape(node: Node) -> tuple[Shape, ...]:

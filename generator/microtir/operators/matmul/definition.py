@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
@@ -22,7 +21,6 @@ class BatchMatmul(Operator):
     With `adj_x` the first lie as (..., K, M), with `adj_y` the second as (..., N, K).
     """
 
-    name: ClassVar[str] = "batch_matmul"
     adj_x: bool = False
     adj_y: bool = False
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -22,7 +21,6 @@ class Pad(Operator):
     A second input, of one element, takes the place of `value`.
     """
 
-    name: ClassVar[str] = "pad"
     before: tuple[int, ...] = ()  # per axis
     after: tuple[int, ...] = ()
     value: float = 0.0  # an integral number for integer tensors
@@ -32,15 +30,12 @@ class Pad(Operator):
 class Concatenation(Operator):
     """Concatenation along `axis` (non-negative); it never rescales."""
 
-    name: ClassVar[str] = "concatenation"
     axis: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Reshape(Operator):
     """RESHAPE, SQUEEZE and EXPAND_DIMS: same elements, the shape of the output tensor."""
-
-    name: ClassVar[str] = "reshape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,6 @@ class Relabel(Operator):
         named: the operator of the model that it is a part of, or the tensor of a subgraph.
     """
 
-    name: ClassVar[str] = "relabel"
     by_micro: unlike_scales.UnlikeScales = unlike_scales.UnlikeScales.COPIES
     by_litert: unlike_scales.UnlikeScales = unlike_scales.UnlikeScales.COPIES
     named: str = field(default="", compare=False)
@@ -70,7 +64,6 @@ SAME_BYTES = (Reshape, Relabel)
 class Transpose(Operator):
     """Axis i of the output is axis `permutation[i]` of the input."""
 
-    name: ClassVar[str] = "transpose"
     permutation: tuple[int, ...] = ()
 
 
@@ -78,7 +71,6 @@ class Transpose(Operator):
 class Pack(Operator):
     """PACK: inputs of one shape beside each other along a new `axis` (non-negative)."""
 
-    name: ClassVar[str] = "pack"
     axis: int = 0
 
 
@@ -89,7 +81,6 @@ class Split(Operator):
     `sizes` are their extents along the axis; without them the parts are equal.
     """
 
-    name: ClassVar[str] = "split"
     axis: int = 0
     sizes: tuple[int, ...] = ()
 
@@ -98,7 +89,6 @@ class Split(Operator):
 class Unpack(Operator):
     """UNPACK: each index of `axis` (non-negative) is an output, which lacks the axis."""
 
-    name: ClassVar[str] = "unpack"
     axis: int = 0
 
 
@@ -111,7 +101,6 @@ class StridedSlice(Operator):
     as near as it fits. Numbers below 0 in it may count from the end of an axis.
     """
 
-    name: ClassVar[str] = "strided_slice"
     begin: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # may be negative
     extent: tuple[int, ...] = ()  # elements taken per input axis

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, SumRange
@@ -22,8 +21,6 @@ class L2Normalize(Operator):
     An int8 result has scale 1/128 and zero point 0, whatever its tensor says, as tflite-micro has
     it; a uint8 one must have the zero point 128.
     """
-
-    name: ClassVar[str] = "l2_normalize"
 
 
 EPSILON = 1e-6

@@ -7,7 +7,6 @@ which the NPU finds its inputs and leaves its outputs, each at the byte that Vel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
@@ -32,7 +31,6 @@ class EthosU(Operator):
         results: the byte at which each output lies.
     """
 
-    name: ClassVar[str] = "ethos_u"
     scratch: int = 0
     fast_scratch: int = 0
     has_weights: bool = False

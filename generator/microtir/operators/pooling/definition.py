@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
@@ -30,7 +29,6 @@ class Pool2D(Operator):
 class AveragePool2D(Pool2D, attributes.RescaledOperator):
     """Mean over the part of the window inside the image."""
 
-    name: ClassVar[str] = "average_pool_2d"
     rescaling: attributes.Rescaling = field(default=attributes.Rescaling.FIXED_POINT, kw_only=True)
 
 
@@ -38,14 +36,10 @@ class AveragePool2D(Pool2D, attributes.RescaledOperator):
 class MaxPool2D(Pool2D):
     """Maximum over the part of the window inside the image; never rescales."""
 
-    name: ClassVar[str] = "max_pool_2d"
-
 
 @dataclass(frozen=True, slots=True)
 class L2Pool2D(Pool2D):
     """Root of the mean square over the part of the window inside the image."""
-
-    name: ClassVar[str] = "l2_pool_2d"
 
 
 @dataclass(frozen=True, slots=True)

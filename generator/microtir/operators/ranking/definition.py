@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -20,7 +19,6 @@ class TopK(Operator):
     Of equal values the first one comes first.
     """
 
-    name: ClassVar[str] = "top_k"
     count: int = 1
 
 

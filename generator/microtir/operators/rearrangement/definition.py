@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
@@ -17,7 +16,6 @@ from microtir.operators.definition import moving
 class DepthToSpace(Operator):
     """DEPTH_TO_SPACE: the channels of a pixel become a block of `block` by `block` pixels."""
 
-    name: ClassVar[str] = "depth_to_space"
     block: int = 1
 
 
@@ -25,7 +23,6 @@ class DepthToSpace(Operator):
 class SpaceToDepth(Operator):
     """SPACE_TO_DEPTH: a block of `block` by `block` pixels becomes the channels of one."""
 
-    name: ClassVar[str] = "space_to_depth"
     block: int = 1
 
 
@@ -37,7 +34,6 @@ class SpaceToBatch(Operator):
     stored.
     """
 
-    name: ClassVar[str] = "space_to_batch"
     block: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
@@ -51,7 +47,6 @@ class BatchToSpace(Operator):
     `before` and `after` are what is left out along axes 1, 2, ....
     """
 
-    name: ClassVar[str] = "batch_to_space"
     block: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()

@@ -39,7 +39,6 @@ class Svdf(Operator):
     inputs are quantised, if they are.
     """
 
-    name: ClassVar[str] = "svdf"
     rank: int = 1
     activation: attributes.Activation = attributes.Activation.NONE  # of floats
     asymmetric: bool = False

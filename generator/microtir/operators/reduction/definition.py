@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
@@ -32,7 +31,6 @@ class Reduction(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Reduction, RescaledOperator):
-    name: ClassVar[str] = "mean"
     rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
@@ -40,7 +38,6 @@ class Mean(Reduction, RescaledOperator):
 class Sum(Reduction, RescaledOperator):
     """The sum; of integers that are not quantised modulo their type's range."""
 
-    name: ClassVar[str] = "sum"
     rescaling: Rescaling = field(default=Rescaling.FIXED_POINT, kw_only=True)
 
 
@@ -51,7 +48,6 @@ class ReduceMax(Reduction):
     TFLite gives at least the lowest finite float; with `infinite` minus infinity is a value, too.
     """
 
-    name: ClassVar[str] = "reduce_max"
     infinite: bool = False
 
 
@@ -59,7 +55,6 @@ class ReduceMax(Reduction):
 class ReduceMin(Reduction):
     """The smallest stored value; see ReduceMax."""
 
-    name: ClassVar[str] = "reduce_min"
     infinite: bool = False
 
 
@@ -67,17 +62,15 @@ class ReduceMin(Reduction):
 class ReduceProd(Reduction):
     """The product; of integers modulo their type's range."""
 
-    name: ClassVar[str] = "reduce_prod"
-
 
 @dataclass(frozen=True, slots=True)
 class ReduceAll(Reduction):
-    name: ClassVar[str] = "reduce_all"
+    """Whether all elements are true."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReduceAny(Reduction):
-    name: ClassVar[str] = "reduce_any"
+    """Whether an element is true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +85,12 @@ class ArgExtremum(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ArgMax(ArgExtremum):
-    name: ClassVar[str] = "arg_max"
+    """The place of the largest element."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArgMin(ArgExtremum):
-    name: ClassVar[str] = "arg_min"
+    """The place of the smallest element."""
 
 
 def reduced_elements(node: Node) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
@@ -19,7 +18,6 @@ class Tile(Operator):
     Axes are counted from the last; an input of fewer axes has one element along the others.
     """
 
-    name: ClassVar[str] = "tile"
     multiples: tuple[int, ...] = ()
 
 
@@ -30,7 +28,6 @@ class MirrorPad(Operator):
     With `edge` the element at the edge is mirrored, too (SYMMETRIC), else it is not (REFLECT).
     """
 
-    name: ClassVar[str] = "mirror_pad"
     before: tuple[int, ...] = ()  # per axis
     after: tuple[int, ...] = ()
     edge: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,12 +25,12 @@ class Resize(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ResizeNearestNeighbor(Resize):
-    name: ClassVar[str] = "resize_nearest_neighbor"
+    """The nearest element of the image at each place."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeBilinear(Resize):
-    name: ClassVar[str] = "resize_bilinear"
+    """The four nearest elements of the image, weighed by their distances."""
 
 
 BILINEAR_BITS = 10

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -19,15 +18,12 @@ class Select(Operator):
     Where `by_rows` is set, the condition has one axis, which is the first one of the others.
     """
 
-    name: ClassVar[str] = "select"
     by_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Where(Operator):
     """Gives the places at which a constant is true or not zero, a row of coordinates for each."""
-
-    name: ClassVar[str] = "where"
 
 
 def condition_shape(node: Node) -> Shape:

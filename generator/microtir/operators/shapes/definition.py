@@ -33,14 +33,11 @@ class RankOf(Operator):
 class BroadcastArgs(Operator):
     """BROADCAST_ARGS: the shape that two shapes become; of extents that differ, the first's."""
 
-    name: ClassVar[str] = "broadcast_args"
-
 
 @dataclass(frozen=True, slots=True)
 class Range(Operator):
     """RANGE: `count` numbers; inputs are the first one, and what is added for each further one."""
 
-    name: ClassVar[str] = "range"
     count: int = 1
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -40,7 +39,6 @@ class Softmax(attributes.RescaledOperator):
     floats to the nearest integer, of two the even one.
     """
 
-    name: ClassVar[str] = "softmax"
     beta: float = 1.0  # a float32 value
     rescaling: attributes.Rescaling = field(default=attributes.Rescaling.FIXED_POINT, kw_only=True)
 
@@ -48,8 +46,6 @@ class Softmax(attributes.RescaledOperator):
 @dataclass(frozen=True, slots=True)
 class LogSoftmax(Operator):
     """Logarithm of softmax over the last axis."""
-
-    name: ClassVar[str] = "log_softmax"
 
 
 DIFFERENCE_INTEGER_BITS = 5

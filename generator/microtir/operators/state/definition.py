@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
@@ -24,8 +23,6 @@ class Assign(Operator):
     It comes once nothing needs the old one any more.
     """
 
-    name: ClassVar[str] = "assign"
-
 
 @dataclass(frozen=True, slots=True)
 class KeepRows(Operator):
@@ -35,7 +32,6 @@ class KeepRows(Operator):
     takes its place.
     """
 
-    name: ClassVar[str] = "keep_rows"
     axis: int = 0
     first: int = 0  # row of the old value
     by: int = 1  # rows, by which they move
@@ -45,7 +41,6 @@ class KeepRows(Operator):
 class TakeRows(Operator):
     """Rows of a tensor along an axis, from `first` on. No code: they lie in its memory."""
 
-    name: ClassVar[str] = "take_rows"
     axis: int = 0
     first: int = 0
 
@@ -57,7 +52,6 @@ class JoinRows(Operator):
     No code where every input can lie where it has to.
     """
 
-    name: ClassVar[str] = "join_rows"
     axis: int = 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
@@ -19,7 +18,6 @@ class PlaceColumns(Operator):
     The elements stay as they are; where they lie is the joined image's memory.
     """
 
-    name: ClassVar[str] = "place_columns"
     column: int = 0  # of the joined image, where the first of the input goes
     width: int = 0  # of the joined image
 
@@ -31,21 +29,15 @@ class JoinColumns(Operator):
     No code: every input lies where it has to.
     """
 
-    name: ClassVar[str] = "join_columns"
-
 
 @dataclass(frozen=True, slots=True)
 class ReadRows(Operator):
     """Takes the rows of an input from the application one by one; of no model file."""
 
-    name: ClassVar[str] = "read_rows"
-
 
 @dataclass(frozen=True, slots=True)
 class WriteRows(Operator):
     """Gives the rows of an output to the application one by one; of no model file."""
-
-    name: ClassVar[str] = "write_rows"
 
 
 def _placed_shape(node: Node) -> tuple[Shape, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -21,8 +20,6 @@ class SquaredDistances(Operator):
     as a subtraction, a square and a sum they would need N V F numbers of RAM on the way.
     """
 
-    name: ClassVar[str] = "squared_distances"
-
 
 @dataclass(frozen=True, slots=True)
 class PairwiseCoupling(Operator):
@@ -34,7 +31,6 @@ class PairwiseCoupling(Operator):
     at most `MOST_TURNS` turns.
     """
 
-    name: ClassVar[str] = "pairwise_coupling"
     classes: int = 2
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
@@ -23,7 +22,6 @@ class TransposeConv(Operator):
     lost; where no window reaches, the bias alone is left.
     """
 
-    name: ClassVar[str] = "transpose_conv"
     strides: tuple[int, int] = (1, 1)  # rows, columns
     before: tuple[int, int] = (0, 0)
     activation: attributes.Activation = attributes.Activation.NONE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -41,7 +40,6 @@ class TreeEnsemble(Operator):
             the trees, in float32.
     """
 
-    name: ClassVar[str] = "tree_ensemble"
     targets: int = 1
     depth: int = 0
     aggregate: Aggregate = Aggregate.SUM

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from microtir.tir.ir import Array
 class Abs(Operator):
     """The magnitude; LiteRT rounds the ratio of scales to float32."""
 
-    name: ClassVar[str] = "abs"
     float32_ratio: bool = False
 
 
@@ -36,82 +34,70 @@ class Abs(Operator):
 class Neg(Operator):
     """Negation of stored values: quantisation plays no part."""
 
-    name: ClassVar[str] = "neg"
-
 
 @dataclass(frozen=True, slots=True)
 class Sign(Operator):
     """-1, 0 or 1."""
 
-    name: ClassVar[str] = "sign"
-
 
 @dataclass(frozen=True, slots=True)
 class Square(Operator):
-    name: ClassVar[str] = "square"
+    """x times x."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sqrt(Operator):
-    name: ClassVar[str] = "sqrt"
+    """The square root."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rsqrt(Operator):
     """1 / sqrt(x)."""
 
-    name: ClassVar[str] = "rsqrt"
-
 
 @dataclass(frozen=True, slots=True)
 class Exp(Operator):
-    name: ClassVar[str] = "exp"
+    """The exponential function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log(Operator):
-    name: ClassVar[str] = "log"
+    """The natural logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Erf(Operator):
     """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
 
-    name: ClassVar[str] = "erf"
-
 
 @dataclass(frozen=True, slots=True)
 class Sin(Operator):
-    name: ClassVar[str] = "sin"
+    """The sine of an angle in radians."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cos(Operator):
-    name: ClassVar[str] = "cos"
+    """The cosine of an angle in radians."""
 
 
 @dataclass(frozen=True, slots=True)
 class Floor(Operator):
-    name: ClassVar[str] = "floor"
+    """The largest whole number that is not above x."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceil(Operator):
-    name: ClassVar[str] = "ceil"
+    """The smallest whole number that is not below x."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round(Operator):
     """Rounding to the nearest whole number, of two the even one."""
 
-    name: ClassVar[str] = "round"
-
 
 @dataclass(frozen=True, slots=True)
 class ZerosLike(Operator):
     """Zeros in the shape and type of the input."""
-
-    name: ClassVar[str] = "zeros_like"
 
 
 @dataclass(frozen=True, slots=True)
