@@ -13,14 +13,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from microtir.cli import model
 from microtir.cli.archive import check_flags, is_archive
-from microtir.cli.model import (
-    model_problems,
-    module_name,
-    read_model,
-    with_batch_count,
-    with_reading,
-)
 from microtir.cli.output import write, write_error
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
@@ -74,7 +68,7 @@ def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb
     def command(**arguments: Any) -> ExitCode:
         flags = {flag.dest: arguments.pop(flag.dest) for flag in (*FLAGS, *TVMC_FLAGS)}
         check_flags(arguments["model"], flags)
-        arguments["model"] = with_reading(
+        arguments["model"] = model.with_reading(
             arguments["model"],
             arguments.pop("signature"),
             arguments.pop("dim") or (),
@@ -118,7 +112,7 @@ def configuration(
         ConfigError: as `config_from_flags`; an unknown board.
     """
     base = microcontroller()
-    name = UNNAMED if is_tvmc else module_name(models[0])
+    name = UNNAMED if is_tvmc else model.module_name(models[0])
     if board is not None:
         from microtir.boards.search import load_board
 
@@ -129,7 +123,7 @@ def configuration(
         base = base.with_(executor="graph", compatibility="microtvm")
         named = with_tvmc_defaults(named)
     config = config_from_flags(named, base.with_(module_name=name))
-    config = with_batch_count(config, models)
+    config = model.with_batch_count(config, models)
     if not board_budgets:
         return config
     limits = _limits_of_board(board_budgets, board, config, models)
@@ -195,7 +189,7 @@ def _io_bytes(models: Sequence[str], config: CompilationConfig) -> int:
     from microtir.lowering.ports import io_bytes
     from microtir.rewrite.requests.requested import requested_graph
 
-    graphs = (read_model(m, config).graph for m in models if not model_problems(m))
+    graphs = (model.read_model(m, config).graph for m in models if not model.model_problems(m))
     read = (requested_graph(graph, config) for graph in graphs if graph is not None)
     return max((io_bytes(graph, config) for graph in read), default=0)
 

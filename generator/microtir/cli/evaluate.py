@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.board_options import (
-    MaybeBoard,
-    Port,
-    Timeout,
-    board_runner,
-    check_board_options,
-)
+from microtir.cli import board_options
 from microtir.cli.building import Built, build_model
 from microtir.cli.model import Model, golden_path
 from microtir.cli.output import write, write_json, write_table
@@ -58,9 +52,9 @@ def evaluate(
         Path | None,
         typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
     ] = None,
-    board: MaybeBoard = None,
-    port: Port = None,
-    timeout: Timeout = 300.0,
+    board: board_options.MaybeBoard = None,
+    port: board_options.Port = None,
+    timeout: board_options.Timeout = 300.0,
 ) -> ExitCode:
     """Counts how often the C of a classifier is right, class by class.
 
@@ -68,13 +62,13 @@ def evaluate(
     --min-accuracy.
     """
     where = "microtir evaluate"
-    check_board_options(where, board, port)
+    board_options.check_board_options(where, board, port)
     path = dataset or golden_path(model)
     if path is None:
         raise UsageError("a dataset is missing", where=where, legal="--dataset FILE.npz|DIR")
     with Progress() as progress:
         built = build_model(model, config, progress, board)
-        run = board_runner(built.artifact, board, port, timeout)
+        run = board_options.board_runner(built.artifact, board, port, timeout)
         actual, wanted, data = _decided(built, path, output, run, progress)
     is_enough = min_accuracy is None or actual.accuracy >= min_accuracy
     if json is not None:

@@ -7,33 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from microtir.cli import project_options, projects
 from microtir.cli.board_options import Timeout
 from microtir.cli.model import ModelOrArchive
 from microtir.cli.output import write
 from microtir.cli.progress import Progress
-from microtir.cli.project_options import (
-    BUILD_OPTIONS,
-    CREATE_OPTIONS,
-    SERIAL_OPTIONS,
-    ProjectFacts,
-    ProjectOption,
-    build_arguments,
-    check_platform,
-    list_options,
-    project_request,
-    serial_port,
-)
-from microtir.cli.projects import (
-    DEFAULT_SAMPLES,
-    DebugChecks,
-    GoldenSamples,
-    ProjectTypeName,
-    SampleCount,
-    TemplateDir,
-    TogetherNames,
-    create_project,
-    print_project,
-)
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
@@ -77,36 +55,36 @@ def create(
         ),
     ] = None,
     board: ProjectBoard = None,
-    project_type: ProjectTypeName = None,
+    project_type: projects.ProjectTypeName = None,
     force: Annotated[
         bool,
         typer.Option(
             "--force", "-f", help="Replaces a folder that is there; what it holds is lost."
         ),
     ] = False,
-    template_dir: TemplateDir = None,
-    golden: GoldenSamples = None,
-    samples: SampleCount = DEFAULT_SAMPLES,
+    template_dir: projects.TemplateDir = None,
+    golden: projects.GoldenSamples = None,
+    samples: projects.SampleCount = projects.DEFAULT_SAMPLES,
     stack: Annotated[
         int | None,
         typer.Option("--stack", metavar="BYTES", help="Bytes for the stack. Default: the board's."),
     ] = None,
-    together: TogetherNames = None,
-    debug_checks: DebugChecks = False,
-    project_option: ProjectOption = None,
-    listing: Annotated[bool, list_options(CREATE_OPTIONS)] = False,
+    together: projects.TogetherNames = None,
+    debug_checks: projects.DebugChecks = False,
+    project_option: project_options.ProjectOption = None,
+    listing: Annotated[bool, project_options.list_options(project_options.CREATE_OPTIONS)] = False,
 ) -> ExitCode:
     """Writes a project: models, an application that runs them on samples, a README."""
     assert not listing  # the option ends the program
     models = [model, *(more or [])]
     if output is None:
-        print_project(_as_tvmc(models, config, project_option or [], force=force))
+        projects.print_project(_as_tvmc(models, config, project_option or [], force=force))
         return ExitCode.DONE
     _check_own_form(board, project_option)
     assert board is not None
     if golden is not None and len(models) > 1:
         raise UsageError("--golden is for one model, and there are several", where="--golden")
-    project = create_project(
+    project = projects.create_project(
         models,
         config,
         output,
@@ -120,7 +98,7 @@ def create(
         together=together or (),
         debug_checks=debug_checks,
     )
-    print_project(project)
+    projects.print_project(project)
     return ExitCode.DONE
 
 
@@ -128,8 +106,8 @@ def _as_tvmc(
     words: list[str], config: CompilationConfig, options: list[str], *, force: bool
 ) -> Project:
     """Return the project that tvmc's command line asks for: DIR ARCHIVE PLATFORM, options."""
-    request = project_request(words, options)
-    return create_project(
+    request = project_options.project_request(words, options)
+    return projects.create_project(
         [request.archive],
         config,
         request.folder,
@@ -169,8 +147,8 @@ def build_project(
             "--force", "-f", help="As tvmc has it: a build that is there is renewed in any case."
         ),
     ] = False,
-    project_option: ProjectFacts = None,
-    listing: Annotated[bool, list_options(BUILD_OPTIONS)] = False,
+    project_option: project_options.ProjectFacts = None,
+    listing: Annotated[bool, project_options.list_options(project_options.BUILD_OPTIONS)] = False,
 ) -> ExitCode:
     """Builds a project with the board's own tools."""
     assert not listing
@@ -178,7 +156,7 @@ def build_project(
     from microtir.projects import load_project
 
     project = load_project(folder)
-    own_options = build_arguments(arguments or (), project_option or (), project)
+    own_options = project_options.build_arguments(arguments or (), project_option or (), project)
     with Progress() as progress:
         progress.show(f"building {folder}")
         program = project.build(own_options)
@@ -190,16 +168,16 @@ def flash(
     folder: Folder,
     platform: Platform = None,
     port: SerialPort = None,
-    project_option: ProjectFacts = None,
-    listing: Annotated[bool, list_options(SERIAL_OPTIONS)] = False,
+    project_option: project_options.ProjectFacts = None,
+    listing: Annotated[bool, project_options.list_options(project_options.SERIAL_OPTIONS)] = False,
 ) -> ExitCode:
     """Writes a program that was built to its board."""
     assert not listing
     from microtir.projects import load_project
 
     project = load_project(folder)
-    check_platform([platform] if platform else [], project.type.value)
-    port = serial_port(project_option, project) or port
+    project_options.check_platform([platform] if platform else [], project.type.value)
+    port = project_options.serial_port(project_option, project) or port
     if not project.flash_command and project.board.emulator is not None:
         write(
             f"nothing to flash for {project.board.title}: microtir micro run {folder} "

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from microtir.cli import board_options, run_project
 from microtir.cli.archive import one_program
-from microtir.cli.board_options import (
-    MaybeBoard,
-    Port,
-    Timeout,
-    board_runner,
-    check_board_options,
-)
 from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import ModelOrArchive
 from microtir.cli.models import AsJson
@@ -32,22 +26,6 @@ from microtir.cli.nodes import (
 from microtir.cli.output import shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.project_options import SERIAL_OPTIONS, list_options, serial_port
-from microtir.cli.run_project import (
-    CPU,
-    MICRO,
-    Device,
-    Number,
-    PortOption,
-    PrintTime,
-    Profile,
-    Repeat,
-    Times,
-    is_debugged,
-    processors_of,
-    run_served,
-    served_model,
-    served_project,
-)
 from microtir.cli.verify import Sanitize, Seed, Steps, made_up_steps
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors, run_here
@@ -105,34 +83,34 @@ def run(
     seed: Seed = 0,
     sanitize: Sanitize = False,
     as_json: AsJson = False,
-    board: MaybeBoard = None,
-    port: Port = None,
-    timeout: Timeout = 300.0,
-    device: Device = CPU,
+    board: board_options.MaybeBoard = None,
+    port: board_options.Port = None,
+    timeout: board_options.Timeout = 300.0,
+    device: run_project.Device = run_project.CPU,
     dump_tensors: DumpTensors = None,
-    profile: Profile = False,
-    print_time: PrintTime = False,
-    repeat: Repeat = 1,
-    number: Number = 1,
-    project_option: PortOption = None,
+    profile: run_project.Profile = False,
+    print_time: run_project.PrintTime = False,
+    repeat: run_project.Repeat = 1,
+    number: run_project.Number = 1,
+    project_option: run_project.PortOption = None,
     listing: Annotated[bool, list_options(SERIAL_OPTIONS)] = False,
 ) -> ExitCode:
     """Runs the C of a model, on this machine or on a board."""
     assert not listing  # the option ends the program
     _check(inputs, fill_mode, steps, device)
-    times = Times(profile, print_time, repeat, number)
-    if device == MICRO:
+    times = run_project.Times(profile, print_time, repeat, number)
+    if device == run_project.MICRO:
         _refuse_board(board, sanitize)
-        project = served_project(model)
+        project = run_project.served_project(model)
         port = serial_port(project_option, project) or port
-        info = served_model(project)
-        where = f"{processors_of(project)} on {project.board.name}"
+        info = run_project.served_model(project)
+        where = f"{run_project.processors_of(project)} on {project.board.name}"
         samples = _samples(info, inputs, fill_mode, seed, steps)
-        wants_nodes = profile or dump_tensors is not None or is_debugged(project)
+        wants_nodes = profile or dump_tensors is not None or run_project.is_debugged(project)
         runs = _on_project(project, info, samples, port, timeout, times, wants_nodes)
     else:
         times.refuse(project_option)
-        check_board_options("microtir run", board, port, sanitize=sanitize)
+        board_options.check_board_options("microtir run", board, port, sanitize=sanitize)
         with Progress() as progress:
             artifact = one_program(model, config, progress, board)
             info = _model(artifact)
@@ -142,14 +120,14 @@ def run(
             if has_nodes(artifact, sanitize, dump_tensors):
                 runs = _Runs(*run_nodes(artifact, samples, board, port, timeout))
             else:
-                run_there = board_runner(artifact, board, port, timeout)
+                run_there = board_options.board_runner(artifact, board, port, timeout)
                 runs = _Runs(_results(artifact, samples, run_there, sanitize))
     _save_all(runs, samples, outputs, dump_tensors)
     if as_json:
         write_json(_json(runs, samples, print_top))
     else:
         write(f"{info.source_file or info.name} {where}")
-        unit = "ticks" if device == MICRO or board else "nanoseconds"
+        unit = "ticks" if device == run_project.MICRO or board else "nanoseconds"
         _print_runs(info, runs, samples, print_top, unit, print_time=print_time)
     return ExitCode.DONE
 
@@ -175,13 +153,15 @@ def _on_project(
     samples: SampleBatch,
     port: str | None,
     timeout: float,
-    times: Times,
+    times: run_project.Times,
     wants_nodes: bool,
 ) -> _Runs:
     """Run samples on a program that serves them."""
     with Progress() as progress:
         progress.show(f"running on {project.board.title}")
-        runs = run_served(project, info, samples, port, timeout, times, wants_nodes=wants_nodes)
+        runs = run_project.run_served(
+            project, info, samples, port, timeout, times, wants_nodes=wants_nodes
+        )
     return _Runs(
         [run.outputs for run in runs],
         [run.nodes for run in runs if run.nodes],
@@ -238,7 +218,7 @@ def _results(
 
 
 def _check(inputs: Path | None, fill_mode: str | None, steps: int | None, device: str) -> None:
-    check_choice("device", device, (CPU, MICRO), "--device")
+    check_choice("device", device, (run_project.CPU, run_project.MICRO), "--device")
     check_exclusive("sources of inputs", "microtir run", inputs=inputs, fill_mode=fill_mode)
     check_exclusive("sources of inputs", "microtir run", inputs=inputs, steps=steps)
     if fill_mode is not None:

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.board_options import (
-    MaybeBoard,
-    Port,
-    Timeout,
-    board_runner,
-    check_board_options,
-)
+from microtir.cli import board_options
 from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model, golden_path, model_path, reading_of
@@ -123,9 +117,9 @@ def verify(
     sanitize: Sanitize = False,
     every_layer: EveryLayer = False,
     json: JsonFile = None,
-    board: MaybeBoard = None,
-    port: Port = None,
-    timeout: Timeout = 300.0,
+    board: board_options.MaybeBoard = None,
+    port: board_options.Port = None,
+    timeout: board_options.Timeout = 300.0,
 ) -> ExitCode:
     """Runs the C of a model and compares every output of every run.
 
@@ -134,7 +128,7 @@ def verify(
     """
     source = _Source.of(model, golden, samples, oracle, seed, steps, oracle_timeout)
     _check_rtol(rtol)
-    check_board_options("microtir verify", board, port, sanitize=sanitize)
+    board_options.check_board_options("microtir verify", board, port, sanitize=sanitize)
     source.check_has_outputs(config)
     from microtir.host.tolerance import tolerance_of
     from microtir.host.verify import HOST
@@ -155,7 +149,7 @@ def verify(
             sanitize=sanitize,
             every_layer=every_layer,
             board=board or HOST,
-            run=board_runner(built.artifact, board, port, timeout),
+            run=board_options.board_runner(built.artifact, board, port, timeout),
         )
     if json is not None:
         write_json({**verdict.to_dict(), "compared_with": source.text}, json)

@@ -7,17 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import PurePath
 from typing import Any
 
-from microtir.config import serial
+from microtir.config import enums, serial
 from microtir.config.budget import Budget
-from microtir.config.enums import (
-    CallingConvention,
-    Compatibility,
-    ExecutorKind,
-    Measure,
-    Numerics,
-    Optimize,
-    RuntimeKind,
-)
 from microtir.config.executor import Executor
 from microtir.config.explain import explain
 from microtir.config.external import External, externals
@@ -89,15 +80,15 @@ class CompilationConfig(ConfigFields):
         *,
         targets: TargetsLike,
         target_host: TargetLike | None = None,
-        executor: Executor | ExecutorKind | str = "aot",
-        runtime: Runtime | RuntimeKind | str = "crt",
+        executor: Executor | enums.ExecutorKind | str = "aot",
+        runtime: Runtime | enums.RuntimeKind | str = "crt",
         workspace_pools: Iterable[WorkspacePoolInfo | str | Mapping[str, object]] | None = None,
         constant_pools: Iterable[ConstantPoolInfo | str | Mapping[str, object]] | None = None,
         module_name: str = "",
-        numerics: Numerics | str = Numerics.MODEL,
-        optimize: Optimize | str = Optimize.BALANCED,
-        measure: Measure | str = Measure.INSTRUCTIONS,
-        compatibility: Compatibility | str = Compatibility.NONE,
+        numerics: enums.Numerics | str = enums.Numerics.MODEL,
+        optimize: enums.Optimize | str = enums.Optimize.BALANCED,
+        measure: enums.Measure | str = enums.Measure.INSTRUCTIONS,
+        compatibility: enums.Compatibility | str = enums.Compatibility.NONE,
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
         stateful: bool = False,
@@ -120,10 +111,10 @@ class CompilationConfig(ConfigFields):
             workspace_pools=_workspace_pools(workspace_pools, alone),
             constant_pools=_constant_pools(constant_pools, alone),
             module_name=_option("module_name", module_name),
-            numerics=Numerics(_option("numerics", numerics)),
-            optimize=Optimize(_option("optimize", optimize)),
-            measure=Measure(_option("measure", measure)),
-            compatibility=Compatibility(_option("compatibility", compatibility)),
+            numerics=enums.Numerics(_option("numerics", numerics)),
+            optimize=enums.Optimize(_option("optimize", optimize)),
+            measure=enums.Measure(_option("measure", measure)),
+            compatibility=enums.Compatibility(_option("compatibility", compatibility)),
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
             stateful=find(Section.CONFIG, "stateful").check(stateful),
@@ -154,7 +145,7 @@ class CompilationConfig(ConfigFields):
         check_pool_use(self)
 
     def _check_workspace_io(self) -> None:
-        packed = self.entry_calling_convention() is CallingConvention.PACKED
+        packed = self.entry_calling_convention() is enums.CallingConvention.PACKED
         if not self.pass_config.use_workspace_io or not (packed or self.needs_packed_wrapper()):
             return
         interface = "interface-api 'packed'" if packed else "'system-lib' = True"
@@ -167,7 +158,7 @@ class CompilationConfig(ConfigFields):
         )
 
     def _check_compatibility(self) -> None:
-        if self.compatibility is Compatibility.NONE:
+        if self.compatibility is enums.Compatibility.NONE:
             return
         conflict, fix = "", ""
         if self.is_graph() and self.declares_workspace():
@@ -176,7 +167,7 @@ class CompilationConfig(ConfigFields):
         elif not self.is_graph() and not self.should_link_params():
             conflict = "'link-params' = False with executor 'aot'"
             fix = Fix("use link-params True", "use --executor-aot-link-params 1")
-        elif self.entry_calling_convention() is CallingConvention.PACKED and (
+        elif self.entry_calling_convention() is enums.CallingConvention.PACKED and (
             self.declares_workspace()
         ):
             conflict = "a declared workspace pool with interface-api 'packed'"
@@ -198,7 +189,7 @@ class CompilationConfig(ConfigFields):
 
     def _check_measure(self) -> None:
         target = self.primary_target()
-        if self.measure is Measure.INSTRUCTIONS or not target.has(Feature.BIT64):
+        if self.measure is enums.Measure.INSTRUCTIONS or not target.has(Feature.BIT64):
             return
         raise ConfigError(
             f"CompilationConfig field 'measure' got 'cycles', which are not known of '{target}': "
@@ -211,7 +202,7 @@ class CompilationConfig(ConfigFields):
     def _check_steps(self) -> None:
         if not self.executor.steps:
             return
-        if self.entry_calling_convention() is not CallingConvention.PACKED:
+        if self.entry_calling_convention() is not enums.CallingConvention.PACKED:
             return
         raise ConfigError(
             "Executor('aot') option 'steps' got True, which contradicts interface-api 'packed': "

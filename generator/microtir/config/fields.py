@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.config import enums
 from microtir.config.budget import Budget
-from microtir.config.enums import (
-    CallingConvention,
-    Compatibility,
-    ExecutorKind,
-    InterfaceApi,
-    Measure,
-    Numerics,
-    Optimize,
-)
 from microtir.config.executor import Executor
 from microtir.config.external import External
 from microtir.config.passes import PassConfig
@@ -34,10 +26,10 @@ class ConfigFields:
     workspace_pools: tuple[WorkspacePoolInfo, ...]
     constant_pools: tuple[ConstantPoolInfo, ...]
     module_name: str
-    numerics: Numerics
-    optimize: Optimize
-    measure: Measure
-    compatibility: Compatibility
+    numerics: enums.Numerics
+    optimize: enums.Optimize
+    measure: enums.Measure
+    compatibility: enums.Compatibility
     external: tuple[External, ...]
     tuning_records: str
     stateful: bool
@@ -57,10 +49,10 @@ class ConfigFields:
         """Return whether weights are part of the generated code."""
         return self.executor.link_params
 
-    def entry_calling_convention(self) -> CallingConvention:
+    def entry_calling_convention(self) -> enums.CallingConvention:
         """Return how the entry function takes its arguments."""
-        c_api = self.executor.interface_api is InterfaceApi.C
-        return CallingConvention.UNPACKED if c_api else CallingConvention.PACKED
+        c_api = self.executor.interface_api is enums.InterfaceApi.C
+        return enums.CallingConvention.UNPACKED if c_api else enums.CallingConvention.PACKED
 
     def needs_packed_wrapper(self) -> bool:
         """Return whether a packed function that calls the entry function must be generated.
@@ -69,16 +61,16 @@ class ConfigFields:
         packed, registering it under a packed prototype is what microTVM did: the C did not
         compile.
         """
-        unpacked = self.entry_calling_convention() is CallingConvention.UNPACKED
+        unpacked = self.entry_calling_convention() is enums.CallingConvention.UNPACKED
         return self.runtime.system_lib and unpacked
 
     def is_graph(self) -> bool:
         """Return whether a model is printed as a table of calls; others have no executor."""
-        return self.executor.kind is not ExecutorKind.AOT
+        return self.executor.kind is not enums.ExecutorKind.AOT
 
     def runs_observed(self) -> bool:
         """Return whether a run can tell of each node: names, times and checksums are generated."""
-        return self.executor.kind is ExecutorKind.DEBUG
+        return self.executor.kind is enums.ExecutorKind.DEBUG
 
     def keeps_layouts(self) -> bool:
         """Return whether all tensors lie in memory as in the model.

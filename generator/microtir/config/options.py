@@ -10,28 +10,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from microtir.config import enums, pool_options
 from microtir.config.domains import Choice, Flag, Integer, Structure, Word
-from microtir.config.enums import (
-    Compatibility,
-    EthosUInvoke,
-    ExecutorKind,
-    FastScratch,
-    InterfaceApi,
-    Measure,
-    Numerics,
-    Optimize,
-    Placement,
-    RuntimeKind,
-)
 from microtir.config.input_ranges import input_ranges_problem
 from microtir.config.legacy_options import LEGACY
 from microtir.config.more_outputs import more_outputs_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending
-from microtir.config.pool_options import (
-    MAX_ALIGNMENT,
-    MAX_BYTES,
-    POOL_OPTIONS,
-)
 from microtir.config.processing import (
     append_problem,
     legal_steps,
@@ -43,8 +27,8 @@ from microtir.config.target_options import TARGET_OPTIONS
 from microtir.errors import nearest
 from microtir.support.names import pool_name_problem, wanted_name_problem
 
-_ALIGNMENT = Integer(1, MAX_ALIGNMENT, power=True)
-_BYTES = Integer(1, MAX_BYTES)
+_ALIGNMENT = Integer(1, pool_options.MAX_ALIGNMENT, power=True)
+_BYTES = Integer(1, pool_options.MAX_BYTES)
 DEFAULT_TARGET = "c -mcpu=cortex-m4"
 """Target of a command line that names neither a target nor a board."""
 
@@ -84,7 +68,7 @@ _CONFIG = (
     Option(
         Section.CONFIG,
         "executor",
-        Choice(ExecutorKind),
+        Choice(enums.ExecutorKind),
         "aot",
         "Chooses how operators are called: aot writes one C function that calls them in turn, "
         "graph a table of calls that the runtime walks, debug the same with names, times and "
@@ -93,7 +77,7 @@ _CONFIG = (
     Option(
         Section.CONFIG,
         "runtime",
-        Choice(RuntimeKind),
+        Choice(enums.RuntimeKind),
         "crt",
         "Chooses the C runtime that the generated code belongs to.",
     ),
@@ -133,7 +117,7 @@ _CONFIG = (
     Option(
         Section.CONFIG,
         "numerics",
-        Choice(Numerics),
+        Choice(enums.Numerics),
         "model",
         "Names the reference whose results the code reproduces: tflm is bit-exact with the "
         "reference kernels of tflite-micro for int8, and onnxruntime with the definition of ONNX's "
@@ -147,7 +131,7 @@ _CONFIG = (
     Option(
         Section.CONFIG,
         "optimize",
-        Choice(Optimize),
+        Choice(enums.Optimize),
         "balanced",
         "Chooses what a plan keeps small: speed estimated instructions, flash code and weights, "
         "ram the workspace (1 % of it for 20 % of the instructions at most), ram-least at any "
@@ -156,7 +140,7 @@ _CONFIG = (
     Option(
         Section.CONFIG,
         "measure",
-        Choice(Measure),
+        Choice(enums.Measure),
         "instructions",
         "Chooses what kernels are priced in: executed instructions, which an emulator counts "
         "exactly, or estimated cycles of a microcontroller, where a kernel may take more "
@@ -165,7 +149,7 @@ _CONFIG = (
     Option(
         Section.CONFIG,
         "compatibility",
-        Choice(Compatibility),
+        Choice(enums.Compatibility),
         "none",
         "Generates another tool's C interface beside microtir's own: microtvm writes "
         "tvmgen_<module>.h with the names that applications for microTVM use.",
@@ -292,7 +276,7 @@ _AOT = (
     Option(
         Section.EXECUTOR_AOT,
         "interface-api",
-        Choice(InterfaceApi),
+        Choice(enums.InterfaceApi),
         "c",
         "Chooses the interface of the entry function: c takes typed structs of inputs and outputs, "
         "packed an array of tensors whose types it checks.",
@@ -502,7 +486,7 @@ _PASS = (
     Option(
         Section.PASS,
         "memory.placement",
-        Choice(Placement),
+        Choice(enums.Placement),
         "greedy",
         "Chooses how buffers are placed in the workspace: greedy shortens the best of a few "
         "orders, exact searches all orders, up to a fixed effort, optimal asks the solver of "
@@ -549,7 +533,7 @@ _PASS = (
     Option(
         Section.PASS,
         "ethos_u.invoke",
-        Choice(EthosUInvoke),
+        Choice(enums.EthosUInvoke),
         "ethosu_invoke_v3",
         "Names the function of Arm's driver that runs what Vela made for an Ethos-U: drivers from "
         "22.02 on have ethosu_invoke_v3, older ones ethosu_invoke or ethosu_invoke_v2.",
@@ -557,7 +541,7 @@ _PASS = (
     Option(
         Section.PASS,
         "ethos_u.fast_scratch",
-        Choice(FastScratch),
+        Choice(enums.FastScratch),
         "workspace",
         "Chooses where the fast scratch of an Ethos-U with a memory of its own lies: in the "
         "workspace, or in the memory that the application gave to ethosu_init().",
@@ -587,7 +571,7 @@ OPTIONS: tuple[Option, ...] = (
     *_graph_options(Section.EXECUTOR_DEBUG),
     *_CRT,
     *_BUDGET,
-    *POOL_OPTIONS,
+    *pool_options.POOL_OPTIONS,
     *_PASS,
 )
 

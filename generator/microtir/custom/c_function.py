@@ -17,17 +17,7 @@ from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.custom import Reference, custom_record
 from microtir.support.arguments import checked_arguments
 from microtir.support.names import is_identifier
-from microtir.tir.ir import (
-    Buffer,
-    BufferArgument,
-    ExternCall,
-    ExternFunction,
-    ExternSource,
-    IntImm,
-    PrimFunc,
-    SourceKind,
-    Var,
-)
+from microtir.tir import ir as tir
 
 
 @checked_arguments
@@ -70,14 +60,14 @@ def from_c(
         raise UsageError(f"'{function}' is no C identifier", where="from_c(function)")
     sources = tuple(map(_read, files))
     if code is not None:
-        sources = (ExternSource(f"{function}.c", code, SourceKind.DEFINITION), *sources)
+        sources = (tir.ExternSource(f"{function}.c", code, tir.SourceKind.DEFINITION), *sources)
 
-    def build(node: Node, function_name: str) -> PrimFunc:
+    def build(node: Node, function_name: str) -> tir.PrimFunc:
         numbers, size = tuple(scalars(node)), scratch_bytes(node)
-        scratch = Buffer("scratch", (size,), DType.UINT8, alignment=8) if size else None
+        scratch = tir.Buffer("scratch", (size,), DType.UINT8, alignment=8) if size else None
         operands = _Operands(node, scratch)
-        limits = [Var(f"n{i}", low=n, high=n) for i, n in enumerate(numbers)]
-        extern = ExternFunction(
+        limits = [tir.Var(f"n{i}", low=n, high=n) for i, n in enumerate(numbers)]
+        extern = tir.ExternFunction(
             function,
             (*operands.params, *limits),
             reads=operands.params[: len(node.inputs)],
@@ -87,8 +77,8 @@ def from_c(
             stack_bytes=stack_bytes,
             sources=sources,
         )
-        call = ExternCall(extern, (*operands.arguments, *map(IntImm, numbers)))
-        return PrimFunc(function_name, operands.outer, call, scratch=scratch)
+        call = tir.ExternCall(extern, (*operands.arguments, *map(tir.IntImm, numbers)))
+        return tir.PrimFunc(function_name, operands.outer, call, scratch=scratch)
 
     return custom_record(name, reference, WrittenFunction(build, scratch_bytes))
 
@@ -96,7 +86,7 @@ def from_c(
 class _Operands:
     """The buffers of a node: those of the C function, and those of the layer that calls it."""
 
-    def __init__(self, node: Node, scratch: Buffer | None) -> None:
+    def __init__(self, node: Node, scratch: tir.Buffer | None) -> None:
         tensors = (*activations(node), *node.outputs)
         inside = {tensor: _flat(f"t{i}", tensor) for i, tensor in enumerate(tensors)}
         parameters = [
@@ -109,14 +99,16 @@ class _Operands:
         named = zip(names, (*node.inputs, *node.outputs), strict=True)
         self.params = (
             *(_flat(name, tensor) for name, tensor in named),
-            *(Buffer(b.name, b.shape, b.dtype) for b in extra),
+            *(tir.Buffer(b.name, b.shape, b.dtype) for b in extra),
         )
         self.outer = (*inside.values(), *extra)
-        self.arguments = tuple(BufferArgument(b, (IntImm(0),)) for b in (*parameters, *extra))
+        self.arguments = tuple(
+            tir.BufferArgument(b, (tir.IntImm(0),)) for b in (*parameters, *extra)
+        )
 
 
-def _flat(name: str, tensor: Tensor) -> Buffer:
-    return Buffer(name, (tensor.type.elements,), tensor.dtype)
+def _flat(name: str, tensor: Tensor) -> tir.Buffer:
+    return tir.Buffer(name, (tensor.type.elements,), tensor.dtype)
 
 
 def _meaning(node: Node, reference: Reference) -> Callable[..., None]:
@@ -135,10 +127,10 @@ def _meaning(node: Node, reference: Reference) -> Callable[..., None]:
     return run
 
 
-def _read(file: str | os.PathLike[str]) -> ExternSource:
+def _read(file: str | os.PathLike[str]) -> tir.ExternSource:
     path = Path(file)
     try:
-        return ExternSource(path.name, path.read_text(encoding="utf-8"))
+        return tir.ExternSource(path.name, path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot be read: {reason}", where=str(path)) from None

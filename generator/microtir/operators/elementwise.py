@@ -12,12 +12,11 @@ from dataclasses import replace
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common import arrays, problem, tflite_operands, tflite_schema
+from microtir.operators.common import arrays, problem, tflite_operands, tflite_schema, unlike_scales
 from microtir.operators.common import formula as common_formula
 from microtir.operators.common.quantization import UNUSED, QuantizationRule
 from microtir.operators.common.shapes import Shape, broadcast_shape, same_shape
 from microtir.operators.common.types import TypeRule, equal_types
-from microtir.operators.common.unlike_scales import FixedResult
 from microtir.operators.definition import Definition, SumsRule, Trait
 from microtir.operators.record import OperatorRecord
 
@@ -40,7 +39,7 @@ def row(
     tflite: tflite_schema.BuiltinOperator | tuple[tflite_operands.TfliteReader, ...] = (),
     options: type[tflite_schema.Options] = tflite_schema.Options,
     read: Callable[[tflite_operands.Operands], tflite_operands.Converted] | None = None,
-    fixed: tuple[FixedResult, ...] = (),
+    fixed: tuple[unlike_scales.FixedResult, ...] = (),
     onnx: str = "",
 ) -> OperatorRecord:
     """Return the record of an elementwise operator.

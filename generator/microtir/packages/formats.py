@@ -13,16 +13,9 @@ from microtir.errors import TemplateFileError, UsageError, nearest
 from microtir.instruction_sets.core import Family
 from microtir.packages.traits import ModelTrait
 from microtir.projects.model_files import ModelFolders
-from microtir.support import resources
+from microtir.support import resources, template_files
 from microtir.support.names import MAX_MODULE_NAME
 from microtir.support.spelled import Spelled
-from microtir.support.template_files import (
-    MANIFEST,
-    Part,
-    TemplateFiles,
-    checked_folder,
-    read_part,
-)
 from microtir.support.texts import LINE, WORD, WORDS
 from microtir.support.toml_table import TomlTable
 
@@ -82,10 +75,10 @@ class FormatTemplate:
     reserved: frozenset[str]
     families: tuple[Family, ...]
     chips: Mapping[str, str]
-    parts: tuple[Part, ...]
+    parts: tuple[template_files.Part, ...]
 
 
-class PackageTemplates(TemplateFiles):
+class PackageTemplates(template_files.TemplateFiles):
     """The templates of packages, and those of projects that packages use, too.
 
     Raises:
@@ -94,7 +87,9 @@ class PackageTemplates(TemplateFiles):
 
     def __init__(self, template_dir: str | os.PathLike[str] | None = None) -> None:
         own = resources.templates()
-        super().__init__([*checked_folder(template_dir), own / "packages", own / "projects"])
+        super().__init__(
+            [*template_files.checked_folder(template_dir), own / "packages", own / "projects"]
+        )
 
     def manifest(self, chosen: PackageFormat) -> FormatTemplate:
         """Return the checked manifest of a format.
@@ -102,7 +97,7 @@ class PackageTemplates(TemplateFiles):
         Raises:
             TemplateFileError: there is none, or a field of it is wrong.
         """
-        name = f"{chosen}/{MANIFEST}"
+        name = f"{chosen}/{template_files.MANIFEST}"
         path = self.find(name)
         if path is None:
             raise TemplateFileError(f"there are no templates for '{chosen}'", where=name)
@@ -135,7 +130,7 @@ def _read(path: Path, chosen: PackageFormat) -> FormatTemplate:
         reserved=frozenset(" ".join(top.texts("reserved", WORDS)).split()),
         families=top.choices("families", Family),
         chips=MappingProxyType({} if chips is None else chips.named_texts(WORD)),
-        parts=tuple(map(read_part, top.tables("part"))),
+        parts=tuple(map(template_files.read_part, top.tables("part"))),
     )
     top.done()
     return result

@@ -8,12 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from microtir.artifact import Artifact
 from microtir.errors import Fix, OutputError, UsageError, instead_of_replacing
-from microtir.packages.formats import (
-    FormatTemplate,
-    PackageFormat,
-    PackageTemplates,
-    checked_format,
-)
+from microtir.packages import formats
 from microtir.packages.manifest import PackageManifest, describe_package, vendor_of
 from microtir.packages.options import PackageOptions
 from microtir.packages.traits import refuse
@@ -31,7 +26,7 @@ ARCHIVES = (".zip", ".pack")
 
 def generate(
     artifacts: Artifact | Sequence[Artifact],
-    format: PackageFormat | str,  # noqa: A002 - name of the public API
+    format: formats.PackageFormat | str,  # noqa: A002 - name of the public API
     target: str | os.PathLike[str],
     *,
     force: bool = False,
@@ -60,8 +55,8 @@ def generate(
     """
     options = options or PackageOptions()
     several = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
-    templates = PackageTemplates(template_dir)
-    template = templates.manifest(checked_format(format))
+    templates = formats.PackageTemplates(template_dir)
+    template = templates.manifest(formats.checked_format(format))
     models = _described(several, template, options)
     manifest, files = _files(several, templates, template, models, options)
     _write(Path(target), files, template, manifest, force=force)
@@ -69,7 +64,7 @@ def generate(
 
 
 def _described(
-    artifacts: Sequence[Artifact], template: FormatTemplate, options: PackageOptions
+    artifacts: Sequence[Artifact], template: formats.FormatTemplate, options: PackageOptions
 ) -> Models:
     """Return the models as templates see them, if the format has a place for each."""
     if not artifacts:
@@ -87,8 +82,8 @@ def _described(
 
 def _files(
     artifacts: Sequence[Artifact],
-    templates: PackageTemplates,
-    template: FormatTemplate,
+    templates: formats.PackageTemplates,
+    template: formats.FormatTemplate,
     models: Models,
     options: PackageOptions,
 ) -> tuple[PackageManifest, dict[str, bytes]]:
@@ -106,11 +101,11 @@ def _files(
     return manifest, (library | rendered if template.writes_library else rendered)
 
 
-def _parts(template: FormatTemplate, name: str) -> list[Part]:
+def _parts(template: formats.FormatTemplate, name: str) -> list[Part]:
     return [Part(part.folder, part.to.replace("{package}", name)) for part in template.parts]
 
 
-def _package_name(models: Models, template: FormatTemplate, options: PackageOptions) -> str:
+def _package_name(models: Models, template: formats.FormatTemplate, options: PackageOptions) -> str:
     """Return the name of a package.
 
     Raises:
@@ -143,7 +138,7 @@ def _package_name(models: Models, template: FormatTemplate, options: PackageOpti
 def _write(
     target: Path,
     files: Mapping[str, bytes],
-    template: FormatTemplate,
+    template: formats.FormatTemplate,
     manifest: PackageManifest,
     *,
     force: bool,

@@ -12,14 +12,7 @@ import numpy.typing as npt
 
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
-from microtir.plan.ir import (
-    ANY_SPEED,
-    IN_ONE_CALL,
-    Calls,
-    Candidate,
-    PlanConstraints,
-    PlannedOperator,
-)
+from microtir.plan import ir as plan
 from microtir.plan.work import image_work
 
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
@@ -35,11 +28,11 @@ PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12, Opti
 # so.  With one price for both, resnet8 had 20 % more RAM.
 PRICE_PER_CONSTANT, PRICE_BEYOND, MOST_TIMES = 30, 160, 3
 
-Price = Callable[[int, Candidate], int]
+Price = Callable[[int, plan.Candidate], int]
 """Price of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
 
 
-def price_of(asked: PlanConstraints, node: Node, goal: Optimize | None = None) -> Price:
+def price_of(asked: plan.PlanConstraints, node: Node, goal: Optimize | None = None) -> Price:
     """Return what a kernel of a node is charged; planning keeps the sum over a plan small.
 
     Args:
@@ -54,19 +47,19 @@ def price_of(asked: PlanConstraints, node: Node, goal: Optimize | None = None) -
     return lambda cost, c: cost if c.kernel in raised else charged(cost, c)
 
 
-def price_of_code(asked: PlanConstraints, goal: Optimize) -> int:
+def price_of_code(asked: plan.PlanConstraints, goal: Optimize) -> int:
     """Return what a goal charges for a byte of code, less in a network too small to bear that."""
     if goal is asked.goal and asked.code_price is not None:
         return asked.code_price
     return PRICE_PER_BYTE[goal]
 
 
-def _charged(asked: PlanConstraints, node: Node, goal: Optimize) -> Price:
+def _charged(asked: plan.PlanConstraints, node: Node, goal: Optimize) -> Price:
     byte_price = asked.byte_price
     constants = constant_bytes(node)
     match goal:
         case Optimize.FLASH:
-            return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
+            return lambda cost, c: cost + plan.ANY_SPEED * c.flash_bytes
         case Optimize.BALANCED | Optimize.RAM | Optimize.RAM_LEAST:
             per_code = price_of_code(asked, goal)
             return lambda cost, c: (
@@ -81,7 +74,7 @@ def constant_bytes(node: Node) -> int:
     return sum(t.type.bytes for t in node.inputs if t.is_constant)
 
 
-def _growth(candidate: Candidate, constants: int, per_code: int) -> int:
+def _growth(candidate: plan.Candidate, constants: int, per_code: int) -> int:
     """Return what is charged for code and constants beyond the node's own constants.
 
     Code may stand for constants, and constants may be more than the node's: transformed weights.
@@ -101,19 +94,19 @@ class RankedCandidates:
     """
 
     node: Node
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[plan.Candidate, ...]
     prices: tuple[int, ...]
-    operator: PlannedOperator = field(init=False)
+    operator: plan.PlannedOperator = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "operator", PlannedOperator(self.node, self.candidates[0]))
+        object.__setattr__(self, "operator", plan.PlannedOperator(self.node, self.candidates[0]))
 
     @property
     def least(self) -> int:
         """Return the bytes of scratch that it cannot do without."""
         return min(c.scratch_bytes for c in self.candidates)
 
-    def within(self, scratch: int) -> Candidate:
+    def within(self, scratch: int) -> plan.Candidate:
         """Return the best candidate with at most so many bytes of scratch, `least` or more."""
         return next(c for c in self.candidates if c.scratch_bytes <= scratch)
 
@@ -144,8 +137,8 @@ class RankedKernels:
     @staticmethod
     def of(
         node: Node,
-        candidates: Sequence[Candidate],
-        asked: PlanConstraints,
+        candidates: Sequence[plan.Candidate],
+        asked: plan.PlanConstraints,
         *,
         streams: bool = True,
     ) -> RankedKernels | None:
@@ -166,29 +159,31 @@ class RankedKernels:
         if not whole:
             return None
 
-        def of(legal: Sequence[Candidate], per_call: int, calls: Calls) -> RankedCandidates | None:
+        def of(
+            legal: Sequence[plan.Candidate], per_call: int, calls: plan.Calls
+        ) -> RankedCandidates | None:
             return _ranked_candidates(node, legal, asked, price, per_call, calls) if legal else None
 
         return RankedKernels(
             whole=_ranked_candidates(node, whole, asked, price, 0, _ALONE[0]),
-            rows=of(rows, 1, IN_ONE_CALL),
-            accumulated=of(accumulated, 1, IN_ONE_CALL),
-            pairs=of(rows, 2, IN_ONE_CALL),
-            accumulated_pairs=of(accumulated, 2, IN_ONE_CALL),
+            rows=of(rows, 1, plan.IN_ONE_CALL),
+            accumulated=of(accumulated, 1, plan.IN_ONE_CALL),
+            pairs=of(rows, 2, plan.IN_ONE_CALL),
+            accumulated_pairs=of(accumulated, 2, plan.IN_ONE_CALL),
             alone=(of(rows, 1, _ALONE[1]), of(rows, 2, _ALONE[2])),
         )
 
 
-_ALONE = tuple(Calls(rows, alone=True) for rows in range(3))
+_ALONE = tuple(plan.Calls(rows, alone=True) for rows in range(3))
 
 
 def _ranked_candidates(
     node: Node,
-    candidates: Sequence[Candidate],
-    asked: PlanConstraints,
+    candidates: Sequence[plan.Candidate],
+    asked: plan.PlanConstraints,
     price: Price,
     rows_per_call: int,
-    calls: Calls,
+    calls: plan.Calls,
 ) -> RankedCandidates:
     """Return the candidates that are worth their scratch, best first.
 
@@ -206,7 +201,7 @@ def _ranked_candidates(
         work = image_work(node, c, asked.measure, rows_per_call=rows_per_call, alone=calls.alone)
         priced.append((price(work, c), scratch, c.weight_bytes, number))
     # What takes no less scratch than a better one is never chosen.
-    useful: list[Candidate] = []
+    useful: list[plan.Candidate] = []
     prices: list[int] = []
     least = 1 << 62
     for charged, scratch, _, number in sorted(priced):

@@ -20,14 +20,7 @@ from microtir.boards.board import (
 from microtir.errors import TemplateFileError
 from microtir.projects.frameworks import Framework, read_framework
 from microtir.projects.model_files import ModelFolders
-from microtir.support import resources
-from microtir.support.template_files import (
-    MANIFEST,
-    Part,
-    TemplateFiles,
-    checked_folder,
-    read_part,
-)
+from microtir.support import resources, template_files
 from microtir.support.texts import COMMAND_WORD, LINE
 from microtir.support.toml_table import TomlTable
 
@@ -78,7 +71,7 @@ class Template:
     honours: tuple[str, ...]
     build: BuildStep | None
     flash: BuildStep | None
-    parts: tuple[Part, ...]
+    parts: tuple[template_files.Part, ...]
 
     @property
     def folders(self) -> ModelFolders:
@@ -102,11 +95,11 @@ class Template:
             runtime_headers=filled(self.runtime_headers),
             runtime_sources=filled(self.runtime_sources),
             library=self.library and filled(self.library),
-            parts=tuple(Part(part.folder, filled(part.to)) for part in self.parts),
+            parts=tuple(template_files.Part(part.folder, filled(part.to)) for part in self.parts),
         )
 
 
-class ProjectTemplates(TemplateFiles):
+class ProjectTemplates(template_files.TemplateFiles):
     """The templates of projects: those of a user, of a board, and those that come with microtir.
 
     Raises:
@@ -118,7 +111,11 @@ class ProjectTemplates(TemplateFiles):
     ) -> None:
         board = () if board_folder is None else (board_folder,)
         super().__init__(
-            [*checked_folder(template_dir), *board, resources.templates() / "projects"]
+            [
+                *template_files.checked_folder(template_dir),
+                *board,
+                resources.templates() / "projects",
+            ]
         )
 
     def manifest(self, project_type: ProjectType) -> Template:
@@ -127,7 +124,7 @@ class ProjectTemplates(TemplateFiles):
         Raises:
             TemplateFileError: there is none, or a field of it is wrong.
         """
-        name = f"{project_type.value}/{MANIFEST}"
+        name = f"{project_type.value}/{template_files.MANIFEST}"
         path = self.find(name)
         if path is None:
             raise TemplateFileError(
@@ -147,7 +144,7 @@ class ProjectTemplates(TemplateFiles):
             honours=top.texts("honours", LINE),
             build=_step(top.table("build")),
             flash=_step(top.table("flash")),
-            parts=tuple(map(read_part, top.tables("part"))),
+            parts=tuple(map(template_files.read_part, top.tables("part"))),
         )
         top.done()
         return result

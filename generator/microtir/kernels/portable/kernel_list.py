@@ -28,7 +28,6 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Relabel, Reshape
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.recurrent.definition import Lstm
-from microtir.operators.reduction.definition import DEFINITIONS as REDUCTIONS
 from microtir.operators.reduction.definition import Reduction
 from microtir.operators.state.definition import JoinRows, TakeRows
 from microtir.operators.streaming.definition import JoinColumns
@@ -185,7 +184,7 @@ class Accumulate(Kernel):
         Conv2D,
         DepthwiseConv2D,
         AveragePool2D,
-        *(d.op for d in REDUCTIONS if issubclass(d.op, Reduction)),
+        *(record.op for record in OPERATORS if issubclass(record.op, Reduction)),
     )
 
     def reject(self, node: Node) -> Refusal | None:

@@ -11,7 +11,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common import attributes, fixed_point, sigmoid_table
+from microtir.operators.common import attributes, fixed_point, problem, sigmoid_table
 from microtir.operators.common.multiplier import (
     MAX_INT16_SHIFT,
     MAX_SHIFT,
@@ -22,7 +22,6 @@ from microtir.operators.common.multiplier import (
     quantize_multiplier,
     quantized_ratio,
 )
-from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import FixedOutput, QuantizationRule, fixed
 
 
@@ -242,7 +241,7 @@ def table_scaling(op: Logistic | Tanh, input_type: TensorType) -> sigmoid_table.
     return sigmoid_table.sigmoid_scaling(input_type.quant.scale, shifts)
 
 
-def table_multipliers(node: Node) -> Iterator[Problem]:
+def table_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
     op, x = node.op, node.inputs[0].type
     assert isinstance(op, Logistic | Tanh)
@@ -255,7 +254,7 @@ def _shift_limit(node: Node) -> int:
     return MAX_SHIFT if node.inputs[0].dtype is DType.INT8 else MAX_INT16_SHIFT
 
 
-def relu_multipliers(node: Node) -> Iterator[Problem]:
+def relu_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
     assert isinstance(node.op, Relu)
     multiplier = relu_params(node.op, node.inputs[0].type, node.output.type).multiplier
@@ -263,7 +262,7 @@ def relu_multipliers(node: Node) -> Iterator[Problem]:
         yield from check_shift(multiplier, _shift_limit(node))
 
 
-def leaky_relu_multipliers(node: Node) -> Iterator[Problem]:
+def leaky_relu_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
     assert isinstance(node.op, LeakyRelu)
     params = leaky_relu_params(node.op, node.inputs[0].type, node.output.type)
@@ -271,7 +270,7 @@ def leaky_relu_multipliers(node: Node) -> Iterator[Problem]:
     yield from check_shift(params.alpha, _shift_limit(node))
 
 
-def prelu_multipliers(node: Node) -> Iterator[Problem]:
+def prelu_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
     x, alpha = (tensor.type for tensor in node.inputs)
     assert isinstance(node.op, Prelu)
@@ -281,7 +280,7 @@ def prelu_multipliers(node: Node) -> Iterator[Problem]:
     yield from check_shift(params.product, DType.INT32.bits - centred_bits - alpha.dtype.bits)
 
 
-def hard_swish_multipliers(node: Node) -> Iterator[Problem]:
+def hard_swish_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
     params = hard_swish_params(node.inputs[0].type, node.output.type)
     yield from check_shift(params.output, 0)

@@ -9,9 +9,8 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.operators.activations import definition as activations
 from microtir.operators.activations.gelu_table import gelu_table_of_int16
-from microtir.operators.common import attributes, erfc_formula
+from microtir.operators.common import attributes, broadcast, erfc_formula
 from microtir.operators.common.arithmetic import activate, centred, requantise, stored, wide
-from microtir.operators.common.broadcast import ScalarFunction
 from microtir.operators.common.elementwise_formula import Scalar
 from microtir.operators.common.lookup_formula import Int16Table
 from microtir.operators.common.sigmoid_table_formula import SigmoidTable
@@ -64,7 +63,7 @@ def leaky_relu_of_int16(node: Node) -> Scalar:
     return function
 
 
-def prelu(node: Node) -> ScalarFunction:
+def prelu(node: Node) -> broadcast.ScalarFunction:
     """Return PRELU of float32 or integers."""
     if node.output.dtype.is_float:
         return lambda x, alpha: te.select(x >= 0.0, x, x * alpha)

@@ -11,7 +11,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.operators.activations import definition as activations
 from microtir.operators.activations import gelu_table
-from microtir.operators.common import fixed_point, lookup_meaning
+from microtir.operators.common import fixed_point, lookup_meaning, sigmoid_table_meaning
 from microtir.operators.common.arrays import Doubles, activate, as_output, stored
 from microtir.operators.common.fixed_point import (
     Ints,
@@ -23,7 +23,6 @@ from microtir.operators.common.fixed_point import (
     wrap,
 )
 from microtir.operators.common.lookup import Affine, Floats, RealFunction, table_of_int8
-from microtir.operators.common.sigmoid_table_meaning import logistic_of_int16, tanh_of_int16
 
 
 def relu(op: activations.Relu, x: Doubles) -> Array:
@@ -156,7 +155,7 @@ def quantized_logistic(
 ) -> Ints:
     """Compute LOGISTIC of stored values; of int8 the output has scale 1/256 and zero point -128."""
     if input_type.dtype is DType.INT16:
-        return logistic_of_int16(x, activations.table_scaling(op, input_type))
+        return sigmoid_table_meaning.logistic_of_int16(x, activations.table_scaling(op, input_type))
     return _saturating_sigmoid(
         x,
         input_type,
@@ -172,7 +171,7 @@ def quantized_tanh(
 ) -> Ints:
     """Compute TANH of stored values; of int8 the output has scale 1/128 and zero point 0."""
     if input_type.dtype is DType.INT16:
-        return tanh_of_int16(x, activations.table_scaling(op, input_type))
+        return sigmoid_table_meaning.tanh_of_int16(x, activations.table_scaling(op, input_type))
     return _saturating_sigmoid(
         x,
         input_type,

@@ -9,10 +9,9 @@ from microtir.graph.ir import Tensor
 from microtir.operators.activations import RECORDS
 from microtir.operators.activations import definition as activations
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
-from microtir.operators.common import attributes, onnx_types
+from microtir.operators.common import attributes, onnx_rows, onnx_types
 from microtir.operators.common.onnx_operands import MICROSOFT, OnnxNode, OnnxReader, plain
 from microtir.operators.common.onnx_quantized import between_integers
-from microtir.operators.common.onnx_rows import readers_of
 from microtir.operators.conditions.definition import Greater
 from microtir.operators.division.definition import Div
 from microtir.operators.selection.definition import Select
@@ -207,7 +206,7 @@ def scaled_tanh(node: OnnxNode) -> Tensor:
 
 
 ONNX_READERS = (
-    *readers_of(RECORDS),
+    *onnx_rows.readers_of(RECORDS),
     OnnxReader("Relu", relu),
     OnnxReader("Clip", clip, (1, 3), ("max", "min")),
     OnnxReader("LeakyRelu", leaky_relu, attributes=("alpha",)),

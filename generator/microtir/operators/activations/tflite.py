@@ -7,28 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir.dtype import DType
-from microtir.operators.activations.definition import (
-    LOGISTIC_OF_INT8,
-    TANH_OF_INT8,
-    Gelu,
-    LeakyRelu,
-    Prelu,
-    Relu,
-)
-from microtir.operators.common.attributes import Activation as FusedActivation
+from microtir.operators.activations import definition as activations
+from microtir.operators.common import attributes, tflite_schema
 from microtir.operators.common.tflite_operands import Converted, Operands
-from microtir.operators.common.tflite_schema import Options
 from microtir.operators.common.unlike_scales import FixedResult, Moved
 
 
 @dataclass(frozen=True, slots=True)
-class LeakyReluOptions(Options):
+class LeakyReluOptions(tflite_schema.Options):
     """Options of LEAKY_RELU."""
 
     alpha: float = 0.2
 
 
-def relu(kind: FusedActivation) -> Callable[[Operands], Converted]:
+def relu(kind: attributes.Activation) -> Callable[[Operands], Converted]:
     """Return what reads RELU, RELU6 or RELU_N1_TO_1.
 
     tflite-micro has none of uint8 and no RELU_N1_TO_1: LiteRT's count.
@@ -36,8 +28,10 @@ def relu(kind: FusedActivation) -> Callable[[Operands], Converted]:
 
     def read(operands: Operands) -> Converted:
         x = operands.input(0)
-        is_other = kind is FusedActivation.RELU_N1_TO_1 and x.dtype.is_int
-        return Converted(Relu(kind, float32_ratio=is_other or x.dtype is DType.UINT8), (x,))
+        is_other = kind is attributes.Activation.RELU_N1_TO_1 and x.dtype.is_int
+        return Converted(
+            activations.Relu(kind, float32_ratio=is_other or x.dtype is DType.UINT8), (x,)
+        )
 
     return read
 
@@ -48,17 +42,17 @@ def leaky_relu(operands: Operands) -> Converted:
     if not math.isfinite(alpha):
         raise operands.malformed(f"alpha is {alpha}", "a finite number")
     x = operands.input(0)
-    return Converted(LeakyRelu(alpha, float32_ratio=x.dtype is DType.UINT8), (x,))
+    return Converted(activations.LeakyRelu(alpha, float32_ratio=x.dtype is DType.UINT8), (x,))
 
 
 def prelu(operands: Operands) -> Converted:
     """Read PRELU."""
     is_of_litert = operands.input(0).dtype is DType.UINT8
-    return Converted(Prelu(float32_ratio=is_of_litert), operands.present)
+    return Converted(activations.Prelu(float32_ratio=is_of_litert), operands.present)
 
 
 @dataclass(frozen=True, slots=True)
-class GeluOptions(Options):
+class GeluOptions(tflite_schema.Options):
     """Options of GELU."""
 
     approximate: bool = False
@@ -66,7 +60,9 @@ class GeluOptions(Options):
 
 def gelu(operands: Operands) -> Converted:
     """Read GELU."""
-    return Converted(Gelu(operands.table(GeluOptions).approximate), (operands.input(0),))
+    return Converted(
+        activations.Gelu(operands.table(GeluOptions).approximate), (operands.input(0),)
+    )
 
 
 RELU6 = Moved(types=frozenset({DType.INT8, DType.INT16}), litert_rescales=True, in_input_scale=True)
@@ -75,10 +71,10 @@ RELU6 = Moved(types=frozenset({DType.INT8, DType.INT16}), litert_rescales=True, 
 LOGISTIC = FixedResult(
     DType.INT8,
     DType.INT8,
-    LOGISTIC_OF_INT8,
+    activations.LOGISTIC_OF_INT8,
     zero_by_micro=True,
     scale_by_litert=True,
     litert_rescales=True,
 )
-TANH = FixedResult(DType.INT8, DType.INT8, TANH_OF_INT8, litert_rescales=True)
+TANH = FixedResult(DType.INT8, DType.INT8, activations.TANH_OF_INT8, litert_rescales=True)
 """Behaviour of references where the output has another quantisation than its results."""

@@ -11,7 +11,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common import fixed_point
+from microtir.operators.common import fixed_point, problem, sums, types
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
@@ -19,10 +19,7 @@ from microtir.operators.common.multiplier import (
     check_shift,
     quantize_multiplier,
 )
-from microtir.operators.common.problem import Problem
 from microtir.operators.common.shapes import Shape, require, same_shape
-from microtir.operators.common.sums import Interval, joined
-from microtir.operators.common.types import QUANTISED
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +189,11 @@ def whole_range(op: BinaryArithmetic, dtype: DType) -> tuple[int, int]:
     return int(max(minimum, low)), int(min(maximum, high))
 
 
-def _check_sum(node: Node, factor: QuantizedMultiplier, exponent: int) -> Iterator[Problem]:
+def _check_sum(node: Node, factor: QuantizedMultiplier, exponent: int) -> Iterator[problem.Problem]:
     """Find a factor of 1 or more, at which tflite-micro and LiteRT end the process."""
     if factor.shift > 0:
         largest = max(tensor.type.quant.scale for tensor in node.inputs)
-        yield Problem(
+        yield problem.Problem(
             f"it has the scale {node.output.type.quant.scale:.9g}, for which tflite-micro and"
             " LiteRT end the process",
             f"more than 2^{exponent} of {largest:.9g}, the largest scale of its inputs",
@@ -204,28 +201,28 @@ def _check_sum(node: Node, factor: QuantizedMultiplier, exponent: int) -> Iterat
         )
 
 
-def add_multipliers(node: Node) -> Iterator[Problem]:
+def add_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find an output scale for which references end the process."""
     assert isinstance(node.op, Add | Sub)
-    if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+    if node.output.dtype not in types.QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
         return
     first, second = node.inputs[0].type, node.inputs[1].type
     params = add_params(node.op, first, second, node.output.type)
     yield from _check_sum(node, params.output, 1 - params.left_shift)
 
 
-def mul_multipliers(node: Node) -> Iterator[Problem]:
+def mul_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find a factor of products that has no fixed-point form."""
     assert isinstance(node.op, Mul)
-    if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+    if node.output.dtype not in types.QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
         return
     first, second = node.inputs[0].type, node.inputs[1].type
     yield from check_shift(mul_params(node.op, first, second, node.output.type).multiplier)
 
 
-def difference_multipliers(node: Node) -> Iterator[Problem]:
+def difference_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find a factor of squares that has no fixed-point form."""
-    if node.output.dtype in QUANTISED:
+    if node.output.dtype in types.QUANTISED:
         first, second = node.inputs[0].type, node.inputs[1].type
         yield from check_shift(difference_params(first, second, node.output.type).output)
 
@@ -240,9 +237,9 @@ MOST_ADDED = 14
 """Most rescaled int8 operands whose sum with a zero point stays below 2^31."""
 
 
-def add_n_multipliers(node: Node) -> Iterator[Problem]:
+def add_n_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find an output scale for which references end the process."""
-    if node.output.dtype in QUANTISED:
+    if node.output.dtype in types.QUANTISED:
         params = add_n_params(node)
         yield from _check_sum(node, params.output, 1 - params.left_shift)
 
@@ -254,11 +251,11 @@ def add_n_shape(node: Node) -> tuple[Shape, ...]:
     return same_shape(node)
 
 
-def add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
+def add_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
     """Bound the widened operands, rescaled and not, and their sum or difference."""
     op = node.op
     assert isinstance(op, Add | Sub)
-    if node.output.dtype not in QUANTISED or op.rescaling is Rescaling.FLOAT32:
+    if node.output.dtype not in types.QUANTISED or op.rescaling is Rescaling.FLOAT32:
         return None
     params = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     zero_points = params.input1_zero_point, params.input2_zero_point
@@ -273,13 +270,13 @@ def add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     if isinstance(op, Sub):
         second = SumRange(-second.high, -second.low)
     total = SumRange(first.low + second.low, first.high + second.high)
-    return joined(*ranges, total, SumRange(0, 0))
+    return sums.joined(*ranges, total, SumRange(0, 0))
 
 
-def mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
+def mul_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
     """Bound one product of two centred operands."""
     assert isinstance(node.op, Mul)
-    if node.output.dtype not in QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+    if node.output.dtype not in types.QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
         return None
     ends = [
         (int(low.min()) - t.type.quant.zero_point, int(high.max()) - t.type.quant.zero_point)

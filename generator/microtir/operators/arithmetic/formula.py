@@ -11,7 +11,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.arithmetic import float_formula
-from microtir.operators.common import attributes, fixed_point, linear, types
+from microtir.operators.common import attributes, elementwise_formula, fixed_point, linear, types
 from microtir.operators.common.arithmetic import (
     activate,
     centred,
@@ -21,7 +21,6 @@ from microtir.operators.common.arithmetic import (
     wrapped_int32,
 )
 from microtir.operators.common.broadcast import ScalarFunction
-from microtir.operators.common.elementwise_formula import by_node
 from microtir.operators.common.formula import Formula
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
@@ -63,7 +62,7 @@ def of_two(
             return function
         return lambda a, b: activate(function(a, b), op.activation)
 
-    return by_node(of_node, cost)
+    return elementwise_formula.by_node(of_node, cost)
 
 
 def _whole(

@@ -11,10 +11,9 @@ from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
 from microtir.operators import arithmetic
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Pow
+from microtir.operators.common import onnx_rows, onnx_types
 from microtir.operators.common.onnx_operands import MANY, MICROSOFT, OnnxNode, OnnxReader, plain
 from microtir.operators.common.onnx_quantized import between_integers
-from microtir.operators.common.onnx_rows import readers_of
-from microtir.operators.common.onnx_types import cast, emit_wide, low_bits, widened
 from microtir.operators.selection.definition import Select
 from microtir.operators.unary.definition import Sqrt, Square
 
@@ -25,7 +24,7 @@ def _in_turn(op: Operator) -> Callable[[OnnxNode], Tensor]:
     def read(node: OnnxNode) -> Tensor:
         first, *others = node.present
         for other in others:
-            first = emit_wide(node, op, first, other)
+            first = onnx_types.emit_wide(node, op, first, other)
         return first
 
     return read
@@ -48,7 +47,7 @@ def power(node: OnnxNode) -> Tensor:
         plain_one = {2.0: Square(), 0.5: Sqrt()}.get(value)
         if plain_one is not None and len(exponent.shape) <= len(base.shape):
             return node.emit(plain_one, base)
-    return node.emit(Pow(), base, cast(node, exponent, base.dtype))
+    return node.emit(Pow(), base, onnx_types.cast(node, exponent, base.dtype))
 
 
 def _integer_power(node: OnnxNode, base: Tensor) -> Tensor:
@@ -62,7 +61,7 @@ def _integer_power(node: OnnxNode, base: Tensor) -> Tensor:
         )
     left = exponents.astype(np.int64)
     is_long = base.dtype is DType.UINT64
-    factor = low_bits(node, base) if is_long else widened(node, base)
+    factor = onnx_types.low_bits(node, base) if is_long else onnx_types.widened(node, base)
     result = node.constant(np.ones((), factor.dtype.value))
     while True:
         odd = node.constant((left & 1).astype(np.bool_))
@@ -71,7 +70,7 @@ def _integer_power(node: OnnxNode, base: Tensor) -> Tensor:
         result = node.emit(Mul(), chosen, result)
         left = left >> 1
         if not left.any():
-            return cast(node, result, base.dtype)
+            return onnx_types.cast(node, result, base.dtype)
         factor = node.emit(Mul(), factor, factor)
 
 
@@ -97,7 +96,7 @@ def image_scaler(node: OnnxNode) -> Tensor:
 
 
 ONNX_READERS = (
-    *readers_of(arithmetic.RECORDS),
+    *onnx_rows.readers_of(arithmetic.RECORDS),
     OnnxReader("Pow", power, (2, 2)),
     OnnxReader("Min", _in_turn(Minimum()), (1, MANY)),
     OnnxReader("Max", _in_turn(Maximum()), (1, MANY)),

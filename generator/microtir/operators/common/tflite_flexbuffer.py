@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from microtir.dtype import DType
-from microtir.operators.common.tflite_operands import Operands
-from microtir.operators.common.tflite_schema import TfliteType
+from microtir.operators.common import tflite_operands, tflite_schema
 
 _DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, struct.error, RecursionError)
 """Exceptions that reading damaged bytes can end in."""
@@ -19,11 +18,11 @@ _DAMAGE = (ValueError, TypeError, LookupError, ArithmeticError, struct.error, Re
 class CustomOptions:
     """The map of a custom operator.  Only values that are asked for are looked at."""
 
-    operands: Operands
+    operands: tflite_operands.Operands
     values: Any  # what gives a value of a name
 
     @classmethod
-    def of(cls, operands: Operands) -> CustomOptions:
+    def of(cls, operands: tflite_operands.Operands) -> CustomOptions:
         """Return the options of an operator.
 
         Raises:
@@ -63,7 +62,7 @@ class CustomOptions:
     def check_type(self) -> None:
         """Check that the option T, which chooses a kernel, names the type of the first input."""
         dtype, given = self.operands.input(0).dtype, self.integer("T")
-        expected = TfliteType[dtype.value.upper()]
+        expected = tflite_schema.TfliteType[dtype.value.upper()]
         if given != expected:
             legal = f"{expected.value}, for {dtype.value}"
             raise self.operands.malformed(f"its option T is {given}", legal)

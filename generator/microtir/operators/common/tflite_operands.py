@@ -10,23 +10,21 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.graph import names, operator
 from microtir.graph.ir import Array, Tensor, TensorType
-from microtir.graph.names import brief
-from microtir.graph.operator import Operator
-from microtir.operators.common.attributes import Activation
+from microtir.operators.common import attributes, unlike_scales
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
-from microtir.operators.common.unlike_scales import FixedResult, Moved
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
 _MAX_ATTRIBUTE = 64  # numbers in an input that is an attribute; a few per dimension
 
 _ACTIVATIONS = {
-    FileActivation.NONE: Activation.NONE,
-    FileActivation.RELU: Activation.RELU,
-    FileActivation.RELU6: Activation.RELU6,
-    FileActivation.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
+    FileActivation.NONE: attributes.Activation.NONE,
+    FileActivation.RELU: attributes.Activation.RELU,
+    FileActivation.RELU6: attributes.Activation.RELU6,
+    FileActivation.RELU_N1_TO_1: attributes.Activation.RELU_N1_TO_1,
 }
 
 
@@ -58,7 +56,7 @@ class Converted:
     of the file behind it run in every run of that number only.
     """
 
-    op: Operator
+    op: operator.Operator
     inputs: tuple[Tensor, ...]
     shape: tuple[int, ...] | None = None
     free: tuple[int, ...] | None = None
@@ -99,7 +97,7 @@ class Operands:
         tensor = self.input(index)
         if index not in self.variables:
             raise self.malformed(
-                f"input {index} {brief(tensor.name)!r} does not keep its value",
+                f"input {index} {names.brief(tensor.name)!r} does not keep its value",
                 "a variable tensor that no caller gives",
             )
         return tensor
@@ -134,7 +132,7 @@ class Operands:
         """Return the error for an operator that is legal but not done here."""
         return UnsupportedModelError(what, where=self.where, legal=legal, fix=fix)
 
-    def activation(self, value: FileActivation) -> Activation:
+    def activation(self, value: FileActivation) -> attributes.Activation:
         """Return a fused activation of the graph."""
         try:
             return _ACTIVATIONS[value]
@@ -157,7 +155,7 @@ class Operands:
         tensor = self.input(index)
         if len(tensor.shape) != 4:
             raise self.malformed(
-                f"input {index} {brief(tensor.name)!r} has the shape {tensor.shape}",
+                f"input {index} {names.brief(tensor.name)!r} has the shape {tensor.shape}",
                 "four dimensions",
             )
         first, second, third, fourth = tensor.shape
@@ -173,11 +171,11 @@ class Operands:
         tensor = self.input(index)
         if tensor.data is None:
             raise self.unsupported(
-                f"the model computes {what} (input {index} {brief(tensor.name)!r})",
+                f"the model computes {what} (input {index} {names.brief(tensor.name)!r})",
                 "a constant",
                 "convert the model with fixed input shapes, including a batch of 1",
             )
-        self._check_attribute(tensor, f"{what} (input {index} {brief(tensor.name)!r})")
+        self._check_attribute(tensor, f"{what} (input {index} {names.brief(tensor.name)!r})")
         return tuple(int(number) for number in tensor.data.reshape(-1).tolist())
 
     def _check_attribute(self, tensor: Tensor, what: str) -> None:
@@ -203,7 +201,7 @@ class Operands:
         tensor = self.input(index)
         if tensor.data is None:
             raise self.unsupported(
-                f"the model computes {what} (input {index} {brief(tensor.name)!r})",
+                f"the model computes {what} (input {index} {names.brief(tensor.name)!r})",
                 "a constant",
                 "convert the model with fixed input shapes, including a batch of 1",
             )
@@ -231,7 +229,7 @@ class Operands:
         tensor = self.input(index)
         if not self.is_computable(tensor):
             raise self.unsupported(
-                f"the model computes {what} (input {index} {brief(tensor.name)!r})",
+                f"the model computes {what} (input {index} {names.brief(tensor.name)!r})",
                 "a constant",
                 "use a layer with trained weights instead of a product of two activations",
             )
@@ -278,18 +276,18 @@ class TfliteReader:
         fixed: what they do where the output has another quantisation than its results.
     """
 
-    op: type[Operator]
+    op: type[operator.Operator]
     code: BuiltinOperator | str
     read: Callable[[Operands], Converted]
     options: type[Options] = Options
     inputs: tuple[int, int] = (1, 1)
     outputs: int = 1
     updates: bool = False
-    moved: Moved | None = None
-    fixed: tuple[FixedResult, ...] = ()
+    moved: unlike_scales.Moved | None = None
+    fixed: tuple[unlike_scales.FixedResult, ...] = ()
 
 
-def without_attributes(op: Operator) -> Callable[[Operands], Converted]:
+def without_attributes(op: operator.Operator) -> Callable[[Operands], Converted]:
     """Return what reads an operator that the file has no attributes for: its inputs are all."""
     return lambda operands: Converted(op, operands.present)
 

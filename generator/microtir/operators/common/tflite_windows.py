@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from microtir.operators.common.attributes import Padding2D
-from microtir.operators.common.tflite_operands import Operands
-from microtir.operators.common.tflite_schema import Padding
+from microtir.operators.common import attributes, tflite_operands, tflite_schema
 
 _MAX_WINDOW = 65_535  # keeps every index of a window within 32 bits
 
 
 def explicit_padding(
-    operands: Operands,
+    operands: tflite_operands.Operands,
     window: tuple[int, int],
     strides: tuple[int, int],
     dilations: tuple[int, int],
-    padding: Padding,
-) -> Padding2D:
+    padding: tflite_schema.Padding,
+) -> attributes.Padding2D:
     """Return the explicit padding of a windowed operator."""
     _, height, width, _ = operands.image(0)
     check_window(operands, window, strides, dilations)
-    if padding is Padding.VALID:
-        return Padding2D()
+    if padding is tflite_schema.Padding.VALID:
+        return attributes.Padding2D()
     top, bottom = same_padding(height, window[0], strides[0], dilations[0])
     left, right = same_padding(width, window[1], strides[1], dilations[1])
-    return Padding2D(top, bottom, left, right)
+    return attributes.Padding2D(top, bottom, left, right)
 
 
 def check_window(
-    operands: Operands,
+    operands: tflite_operands.Operands,
     window: tuple[int, ...],
     strides: tuple[int, ...],
     dilations: tuple[int, ...] = (1,),

@@ -20,47 +20,47 @@ class Comparison(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Equal(Comparison):
-    """Whether both inputs are equal."""
+    """True where both inputs are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotEqual(Comparison):
-    """Whether the inputs differ; a NaN differs from itself."""
+    """True where the inputs differ; a NaN differs from itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Greater(Comparison):
-    """Whether input 0 is greater than input 1."""
+    """True where input 0 is greater than input 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class GreaterEqual(Comparison):
-    """Whether input 0 is greater than input 1 or equal."""
+    """True where input 0 is greater than input 1 or equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Less(Comparison):
-    """Whether input 0 is less than input 1."""
+    """True where input 0 is less than input 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class LessEqual(Comparison):
-    """Whether input 0 is less than input 1 or equal."""
+    """True where input 0 is less than input 1 or equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalAnd(Operator):
-    """Whether both inputs are true."""
+    """True where both inputs are true."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalOr(Operator):
-    """Whether one of the inputs is true, or both."""
+    """True where one of the inputs is true, or both."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalNot(Operator):
-    """Whether the input is false."""
+    """True where the input is false."""
 
 
 LEFT_SHIFT = 8

@@ -4,41 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.operators.common.attributes import Padding2D
+from microtir.operators.common import attributes, tflite_schema
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    Padding,
-    TfliteActivation,
-    TfliteType,
-)
 from microtir.operators.common.tflite_windows import explicit_padding
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 
 
 @dataclass(frozen=True, slots=True)
-class Conv2DOptions(Options):
+class Conv2DOptions(tflite_schema.Options):
     """Options of CONV_2D."""
 
-    padding: Padding = Padding.SAME
+    padding: tflite_schema.Padding = tflite_schema.Padding.SAME
     stride_w: int = 1
     stride_h: int = 1
-    activation: TfliteActivation = TfliteActivation.NONE
+    activation: tflite_schema.TfliteActivation = tflite_schema.TfliteActivation.NONE
     dilation_w: int = 1
     dilation_h: int = 1
-    quantized_bias_type: TfliteType = TfliteType.FLOAT32
+    quantized_bias_type: tflite_schema.TfliteType = tflite_schema.TfliteType.FLOAT32
 
 
 @dataclass(frozen=True, slots=True)
-class DepthwiseConv2DOptions(Options):
+class DepthwiseConv2DOptions(tflite_schema.Options):
     """Options of DEPTHWISE_CONV_2D."""
 
-    padding: Padding = Padding.SAME
+    padding: tflite_schema.Padding = tflite_schema.Padding.SAME
     stride_w: int = 1
     stride_h: int = 1
     depth_multiplier: int = 1
-    activation: TfliteActivation = TfliteActivation.NONE
+    activation: tflite_schema.TfliteActivation = tflite_schema.TfliteActivation.NONE
     dilation_w: int = 1
     dilation_h: int = 1
 
@@ -64,7 +57,7 @@ def depthwise_conv_2d(operands: Operands) -> Converted:
 
 def _window(
     operands: Operands, options: Conv2DOptions | DepthwiseConv2DOptions
-) -> tuple[tuple[int, int], tuple[int, int], Padding2D]:
+) -> tuple[tuple[int, int], tuple[int, int], attributes.Padding2D]:
     """Return strides and dilations, rows before columns, and the padding."""
     _, height, width, _ = operands.image(1)
     strides = (options.stride_h, options.stride_w)
@@ -74,10 +67,10 @@ def _window(
 
 
 READERS = (
-    TfliteReader(Conv2D, BuiltinOperator.CONV_2D, conv_2d, Conv2DOptions, (2, 3)),
+    TfliteReader(Conv2D, tflite_schema.BuiltinOperator.CONV_2D, conv_2d, Conv2DOptions, (2, 3)),
     TfliteReader(
         DepthwiseConv2D,
-        BuiltinOperator.DEPTHWISE_CONV_2D,
+        tflite_schema.BuiltinOperator.DEPTHWISE_CONV_2D,
         depthwise_conv_2d,
         DepthwiseConv2DOptions,
         (2, 3),

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.operators.common import tflite_schema, tflite_windows
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    Padding,
-    TfliteActivation,
-)
-from microtir.operators.common.tflite_windows import check_window, same_padding
 from microtir.operators.convolution_3d.definition import Conv3D, Triple
 
 
 @dataclass(frozen=True, slots=True)
-class Conv3DOptions(Options):
+class Conv3DOptions(tflite_schema.Options):
     """Options of CONV_3D."""
 
-    padding: Padding = Padding.SAME
+    padding: tflite_schema.Padding = tflite_schema.Padding.SAME
     stride_d: int = 1
     stride_w: int = 1
     stride_h: int = 1
-    activation: TfliteActivation = TfliteActivation.NONE
+    activation: tflite_schema.TfliteActivation = tflite_schema.TfliteActivation.NONE
     dilation_d: int = 1
     dilation_w: int = 1
     dilation_h: int = 1
@@ -38,16 +32,18 @@ def conv_3d(operands: Operands) -> Converted:
     strides = options.stride_d, options.stride_h, options.stride_w
     dilations = options.dilation_d, options.dilation_h, options.dilation_w
     window = taps[0], taps[1], taps[2]
-    check_window(operands, window, strides, dilations)
+    tflite_windows.check_window(operands, window, strides, dilations)
     before: Triple = (0, 0, 0)
     after: Triple = (0, 0, 0)
-    if options.padding is Padding.SAME:
+    if options.padding is tflite_schema.Padding.SAME:
         axes = zip(volume[1:4], window, strides, dilations, strict=True)
-        (d0, d1), (h0, h1), (w0, w1) = (same_padding(*axis) for axis in axes)
+        (d0, d1), (h0, h1), (w0, w1) = (tflite_windows.same_padding(*axis) for axis in axes)
         before, after = (d0, h0, w0), (d1, h1, w1)
     activation = operands.activation(options.activation)
     op = Conv3D(strides, dilations, before, after, activation)
     return Converted(op, operands.with_weights())
 
 
-READERS = (TfliteReader(Conv3D, BuiltinOperator.CONV_3D, conv_3d, Conv3DOptions, (2, 3)),)
+READERS = (
+    TfliteReader(Conv3D, tflite_schema.BuiltinOperator.CONV_3D, conv_3d, Conv3DOptions, (2, 3)),
+)

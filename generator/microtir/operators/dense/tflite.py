@@ -5,35 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir.dtype import DType
-from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    TfliteActivation,
-    TfliteType,
-    WeightsFormat,
-)
+from microtir.operators.common import tflite_operands, tflite_schema
 from microtir.operators.dense.definition import FullyConnected
 
 
 @dataclass(frozen=True, slots=True)
-class FullyConnectedOptions(Options):
+class FullyConnectedOptions(tflite_schema.Options):
     """Options of FULLY_CONNECTED."""
 
-    activation: TfliteActivation = TfliteActivation.NONE
-    weights_format: WeightsFormat = WeightsFormat.DEFAULT
+    activation: tflite_schema.TfliteActivation = tflite_schema.TfliteActivation.NONE
+    weights_format: tflite_schema.WeightsFormat = tflite_schema.WeightsFormat.DEFAULT
     keep_num_dims: bool = False
     asymmetric_quantize_inputs: bool = False
-    quantized_bias_type: TfliteType = TfliteType.FLOAT32
+    quantized_bias_type: tflite_schema.TfliteType = tflite_schema.TfliteType.FLOAT32
 
 
-def fully_connected(operands: Operands) -> Converted:
+def fully_connected(operands: tflite_operands.Operands) -> tflite_operands.Converted:
     """Read FULLY_CONNECTED: data of any rank read as (rows, I), weights (O, I), optional bias."""
     options = operands.table(FullyConnectedOptions)
-    if options.weights_format is not WeightsFormat.DEFAULT:
+    if options.weights_format is not tflite_schema.WeightsFormat.DEFAULT:
         raise operands.unsupported(
             f"its weights are stored as {options.weights_format.name}",
-            WeightsFormat.DEFAULT.name,
+            tflite_schema.WeightsFormat.DEFAULT.name,
             "convert the model without shuffled weights",
         )
     inputs = operands.with_weights(options.quantized_bias_type)
@@ -41,13 +34,13 @@ def fully_connected(operands: Operands) -> Converted:
     asymmetric = is_hybrid and options.asymmetric_quantize_inputs
     op = FullyConnected(operands.activation(options.activation), asymmetric)
     free = (*inputs[0].shape[:-1], *inputs[1].shape[:1]) if options.keep_num_dims else None
-    return Converted(op, inputs, free=free)
+    return tflite_operands.Converted(op, inputs, free=free)
 
 
 READERS = (
-    TfliteReader(
+    tflite_operands.TfliteReader(
         FullyConnected,
-        BuiltinOperator.FULLY_CONNECTED,
+        tflite_schema.BuiltinOperator.FULLY_CONNECTED,
         fully_connected,
         FullyConnectedOptions,
         (2, 3),

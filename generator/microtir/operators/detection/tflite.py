@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from microtir.operators.common.tflite_flexbuffer import CustomOptions
+from microtir.operators.common import tflite_flexbuffer, tflite_schema
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.detection.definition import DetectionPostProcess, NonMaxSuppression
 
 
@@ -34,7 +33,7 @@ def detection_post_process(operands: Operands) -> Converted:
 
     tflite-micro writes outside of its outputs where boxes have several classes at once.
     """
-    options = CustomOptions.of(operands)
+    options = tflite_flexbuffer.CustomOptions.of(operands)
     classes = options.integer("num_classes")
     is_regular = bool(options.integer("use_regular_nms", 0))
     at_once = min(options.integer("max_classes_per_detection"), classes)
@@ -64,14 +63,14 @@ def detection_post_process(operands: Operands) -> Converted:
 READERS = (
     TfliteReader(
         NonMaxSuppression,
-        BuiltinOperator.NON_MAX_SUPPRESSION_V4,
+        tflite_schema.BuiltinOperator.NON_MAX_SUPPRESSION_V4,
         non_max_suppression,
         inputs=(5, 5),
         outputs=2,
     ),
     TfliteReader(
         NonMaxSuppression,
-        BuiltinOperator.NON_MAX_SUPPRESSION_V5,
+        tflite_schema.BuiltinOperator.NON_MAX_SUPPRESSION_V5,
         non_max_suppression,
         inputs=(6, 6),
         outputs=3,

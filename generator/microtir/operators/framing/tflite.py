@@ -10,17 +10,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import TensorType
 from microtir.operators.common.tflite_flexbuffer import CustomOptions
 from microtir.operators.common.tflite_operands import Converted, Memory, Operands, TfliteReader
-from microtir.operators.framing.definition import (
-    Delay,
-    Framer,
-    OverlapAdd,
-    Stacker,
-    Window,
-    delay_extents,
-    framer_extents,
-    overlap_extents,
-    stacker_extents,
-)
+from microtir.operators.framing import definition as framing
 
 _MOST_DELAYED = 1 << 24
 
@@ -53,13 +43,13 @@ def _number(label: str, value: int) -> Memory:
 
 def window(operands: Operands) -> Converted:
     """Read samples and weights."""
-    return Converted(Window(CustomOptions.of(operands).integer("shift")), operands.present)
+    return Converted(framing.Window(CustomOptions.of(operands).integer("shift")), operands.present)
 
 
 def framer(operands: Operands) -> Converted:
     """Read samples; the history begins with zeros, which are valid with prefill only."""
     options = CustomOptions.of(operands)
-    op = Framer(
+    op = framing.Framer(
         options.positive("frame_size"),
         options.positive("frame_step"),
         bool(options.integer("prefill", 0)),
@@ -68,7 +58,7 @@ def framer(operands: Operands) -> Converted:
     _check_output(operands, (*shape[:-1], shape[-1] // op.step, op.size))
     if op.prefill and op.step > op.size:
         raise operands.malformed(f"its step is {op.step}", f"at most {op.size}, with prefill")
-    extents, memory = framer_extents(op, shape), []
+    extents, memory = framing.framer_extents(op, shape), []
     if extents.held:
         memory.append(_zeros(operands, "history", (extents.rows, extents.held)))
     if extents.warm_up:
@@ -82,13 +72,13 @@ def stacker(operands: Operands) -> Converted:
     channels = options.positive("num_channels")
     if shape != (channels,):
         raise operands.malformed(f"its input has the shape {shape}", f"({channels},)")
-    op = Stacker(
+    op = framing.Stacker(
         options.natural("stacker_left_context"),
         options.natural("stacker_right_context"),
         options.positive("stacker_step"),
     )
     _check_output(operands, (channels * (op.left + 1 + op.right),))
-    held = stacker_extents(op, shape).held
+    held = framing.stacker_extents(op, shape).held
     memory = (_zeros(operands, "history", (held,)), _number("due", -1 - op.right)) if held else ()
     return Converted(op, operands.present, memory=memory)
 
@@ -97,30 +87,30 @@ def overlap_add(operands: Operands) -> Converted:
     """Read frames; sums begin with zeros."""
     options, shape = CustomOptions.of(operands), _samples(operands, 2)
     options.check_type()
-    op = OverlapAdd(options.positive("frame_step"))
+    op = framing.OverlapAdd(options.positive("frame_step"))
     if op.step > shape[-1]:
         raise operands.malformed(f"its step is {op.step}", f"at most {shape[-1]}, a frame")
-    extents = overlap_extents(op, shape)
+    extents = framing.overlap_extents(op, shape)
     memory = (_zeros(operands, "sums", (extents.rows, extents.held)),) if extents.held else ()
     return Converted(op, operands.present, memory=memory)
 
 
 def delay(operands: Operands) -> Converted:
     """Read samples; zeros come before them."""
-    op = Delay(CustomOptions.of(operands).natural("delay_length"))
+    op = framing.Delay(CustomOptions.of(operands).natural("delay_length"))
     shape = _samples(operands)
     if op.length * math.prod(shape[:-1]) > _MOST_DELAYED:
         legal = f"at most {_MOST_DELAYED} samples"
         raise operands.unsupported(f"it delays by {op.length}", legal, "delay by less")
-    held = delay_extents(op, shape)
+    held = framing.delay_extents(op, shape)
     memory = (_zeros(operands, "history", (held.rows, op.length)),) if op.length else ()
     return Converted(op, operands.present, memory=memory)
 
 
 READERS = (
-    TfliteReader(Window, "SignalWindow", window, inputs=(2, 2)),
-    TfliteReader(Framer, "SignalFramer", framer, outputs=2),
-    TfliteReader(Stacker, "SignalStacker", stacker, outputs=2),
-    TfliteReader(OverlapAdd, "SignalOverlapAdd", overlap_add),
-    TfliteReader(Delay, "SignalDelay", delay),
+    TfliteReader(framing.Window, "SignalWindow", window, inputs=(2, 2)),
+    TfliteReader(framing.Framer, "SignalFramer", framer, outputs=2),
+    TfliteReader(framing.Stacker, "SignalStacker", stacker, outputs=2),
+    TfliteReader(framing.OverlapAdd, "SignalOverlapAdd", overlap_add),
+    TfliteReader(framing.Delay, "SignalDelay", delay),
 )

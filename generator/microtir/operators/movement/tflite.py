@@ -11,16 +11,7 @@ from microtir.graph.names import brief
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteActivation
 from microtir.operators.common.unlike_scales import COPIED, NARROW, Moved, copied_by_micro
-from microtir.operators.movement.definition import (
-    Concatenation,
-    Pack,
-    Pad,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-    Unpack,
-)
+from microtir.operators.movement import definition as movement
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +76,7 @@ def pad(operands: Operands) -> Converted:
     data = operands.input(0)
     before, after = operands.paddings(1, len(data.shape))
     if operands.code is BuiltinOperator.PAD:
-        return Converted(Pad(before, after, operands.stored_zero), (data,))
+        return Converted(movement.Pad(before, after, operands.stored_zero), (data,))
     value = operands.input(2)
     if value.type.elements != 1 or value.dtype is not data.dtype:
         raise operands.malformed(
@@ -95,8 +86,8 @@ def pad(operands: Operands) -> Converted:
     number = None if value.data is None else value.data.reshape(-1)[0].item()
     is_unlike = value.type.quantization != operands.output.type.quantization
     if is_unlike or number is None or (isinstance(number, int) and float(number) != number):
-        return Converted(Pad(before, after), (data, value))
-    return Converted(Pad(before, after, float(number)), (data,))
+        return Converted(movement.Pad(before, after), (data, value))
+    return Converted(movement.Pad(before, after, float(number)), (data,))
 
 
 def concatenation(operands: Operands) -> Converted:
@@ -105,7 +96,7 @@ def concatenation(operands: Operands) -> Converted:
     operands.no_activation(options.activation)
     tensors = operands.present
     axis = operands.axis(options.axis, len(tensors[0].shape))
-    return Converted(Concatenation(axis), tensors)
+    return Converted(movement.Concatenation(axis), tensors)
 
 
 def pack(operands: Operands) -> Converted:
@@ -116,14 +107,14 @@ def pack(operands: Operands) -> Converted:
         raise operands.malformed(
             f"values_count is {options.values_count}", f"its {len(tensors)} inputs"
         )
-    return Converted(Pack(operands.axis(options.axis, len(tensors[0].shape) + 1)), tensors)
+    return Converted(movement.Pack(operands.axis(options.axis, len(tensors[0].shape) + 1)), tensors)
 
 
 def unpack(operands: Operands) -> Converted:
     """Read UNPACK."""
     options, data = operands.table(UnpackOptions), operands.input(0)
     _check_parts(operands, "num", options.num)
-    return Converted(Unpack(operands.axis(options.axis, len(data.shape))), (data,))
+    return Converted(movement.Unpack(operands.axis(options.axis, len(data.shape))), (data,))
 
 
 def split(operands: Operands) -> Converted:
@@ -131,7 +122,7 @@ def split(operands: Operands) -> Converted:
     data = operands.input(1)
     axis = operands.axis(operands.integer(0, "the axis"), len(data.shape))
     _check_parts(operands, "num_splits", operands.table(SplitOptions).num_splits)
-    return Converted(Split(axis), (data,))
+    return Converted(movement.Split(axis), (data,))
 
 
 def split_v(operands: Operands) -> Converted:
@@ -143,7 +134,7 @@ def split_v(operands: Operands) -> Converted:
     if sizes.count(-1) == 1:
         rest = data.shape[axis] - sum(size for size in sizes if size != -1)
         sizes = tuple(rest if size == -1 else size for size in sizes)
-    return Converted(Split(axis, sizes), (data,))
+    return Converted(movement.Split(axis, sizes), (data,))
 
 
 def _check_parts(operands: Operands, name: str, parts: int) -> None:
@@ -157,7 +148,7 @@ def transpose(operands: Operands) -> Converted:
     rank = len(data.shape)
     named = operands.integers(1, "the permutation")
     permutation = tuple(operands.axis(axis, rank) for axis in named)
-    return Converted(Transpose(permutation), (data,))
+    return Converted(movement.Transpose(permutation), (data,))
 
 
 def reshape(operands: Operands) -> Converted:
@@ -171,7 +162,7 @@ def reshape(operands: Operands) -> Converted:
     given = operands.optional(1)
     if given is not None:
         if given.data is None:
-            return Converted(Reshape(), (data,))
+            return Converted(movement.Reshape(), (data,))
         shape = operands.integers(1, "the shape")
     # Old converters write (0,) for a scalar.
     shape = () if shape == (0,) else shape
@@ -182,7 +173,7 @@ def reshape(operands: Operands) -> Converted:
         known = -math.prod(shape)
         missing = data.type.elements // known if known else 0
         shape = tuple(missing if extent == -1 else extent for extent in shape)
-    return Converted(Reshape(), (data,), shape)
+    return Converted(movement.Reshape(), (data,), shape)
 
 
 def squeeze(operands: Operands) -> Converted:
@@ -198,14 +189,14 @@ def squeeze(operands: Operands) -> Converted:
             f"dimensions {named} of {data.shape} cannot be dropped", "dimensions of extent 1"
         )
     squeezed = tuple(extent for axis, extent in enumerate(data.shape) if axis not in axes)
-    return Converted(Reshape(), (data,), squeezed)
+    return Converted(movement.Reshape(), (data,), squeezed)
 
 
 def expand_dims(operands: Operands) -> Converted:
     """Read EXPAND_DIMS: data, axis."""
     shape = operands.input(0).shape
     axis = operands.axis(operands.integer(1, "the axis"), len(shape) + 1)
-    return Converted(Reshape(), (operands.input(0),), (*shape[:axis], 1, *shape[axis:]))
+    return Converted(movement.Reshape(), (operands.input(0),), (*shape[:axis], 1, *shape[axis:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +240,7 @@ def _slice_from(operands: Operands, shape: tuple[int, ...], sizes: tuple[int, ..
     if len(sizes) != len(shape):
         raise operands.malformed(f"a size of {sizes} for data of shape {shape}")
     extent = tuple(n if size == -1 else size for size, n in zip(sizes, shape, strict=True))
-    op = StridedSlice((0,) * len(shape), (1,) * len(shape), extent)
+    op = movement.StridedSlice((0,) * len(shape), (1,) * len(shape), extent)
     return Converted(op, (operands.input(0), operands.input(1)))
 
 
@@ -317,7 +308,7 @@ def _from_computed(operands: Operands, options: StridedSliceOptions) -> Converte
         if any(extents[a] not in (n, size[a]) for a, n in named.items()):
             raise operands.malformed(f"its output has the shape {operands.output.shape}")
     extent = tuple(extents.get(axis, 1) for axis in range(len(size)))
-    op = StridedSlice((0,) * len(size), (1,) * len(size), extent, from_end=True)
+    op = movement.StridedSlice((0,) * len(size), (1,) * len(size), extent, from_end=True)
     return Converted(op, (shape, begin))
 
 
@@ -403,7 +394,7 @@ def _bit(mask: int, index: int) -> bool:
 
 
 def _converted(operands: Operands, axes: list[_Axis], shape: tuple[int, ...]) -> Converted:
-    op = StridedSlice(
+    op = movement.StridedSlice(
         begin=tuple(axis.begin for axis in axes),
         strides=tuple(axis.stride for axis in axes),
         extent=tuple(axis.extent for axis in axes),
@@ -420,47 +411,52 @@ _VALUE_COMPARED = Moved(
 """Rule of PADV2: references compare only the scale of the value, tflite-micro in int8."""
 
 READERS = (
-    TfliteReader(Pad, _Code.PAD, pad, inputs=(2, 2), moved=COPIED),
-    TfliteReader(Pad, _Code.PADV2, pad, inputs=(3, 3), moved=_VALUE_COMPARED),
+    TfliteReader(movement.Pad, _Code.PAD, pad, inputs=(2, 2), moved=COPIED),
+    TfliteReader(movement.Pad, _Code.PADV2, pad, inputs=(3, 3), moved=_VALUE_COMPARED),
     TfliteReader(
-        Concatenation,
+        movement.Concatenation,
         _Code.CONCATENATION,
         concatenation,
         ConcatenationOptions,
         (1, MANY),
         moved=Moved(types=frozenset({DType.INT16})),
     ),
-    TfliteReader(Reshape, _Code.RESHAPE, reshape, ReshapeOptions, (1, 2), moved=COPIED),
-    TfliteReader(Reshape, _Code.SQUEEZE, squeeze, SqueezeOptions, moved=COPIED),
+    TfliteReader(movement.Reshape, _Code.RESHAPE, reshape, ReshapeOptions, (1, 2), moved=COPIED),
+    TfliteReader(movement.Reshape, _Code.SQUEEZE, squeeze, SqueezeOptions, moved=COPIED),
     TfliteReader(
-        Reshape,
+        movement.Reshape,
         _Code.EXPAND_DIMS,
         expand_dims,
         inputs=(2, 2),
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
-    TfliteReader(Transpose, _Code.TRANSPOSE, transpose, inputs=(2, 2), moved=COPIED),
+    TfliteReader(movement.Transpose, _Code.TRANSPOSE, transpose, inputs=(2, 2), moved=COPIED),
     TfliteReader(
-        Pack,
+        movement.Pack,
         _Code.PACK,
         pack,
         PackOptions,
         (1, MANY),
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
-    TfliteReader(Split, _Code.SPLIT, split, SplitOptions, (2, 2), MANY, moved=COPIED),
-    TfliteReader(Split, _Code.SPLIT_V, split_v, SplitOptions, (3, 3), MANY, moved=COPIED),
+    TfliteReader(movement.Split, _Code.SPLIT, split, SplitOptions, (2, 2), MANY, moved=COPIED),
+    TfliteReader(movement.Split, _Code.SPLIT_V, split_v, SplitOptions, (3, 3), MANY, moved=COPIED),
     TfliteReader(
-        Unpack,
+        movement.Unpack,
         _Code.UNPACK,
         unpack,
         UnpackOptions,
         outputs=MANY,
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
-    TfliteReader(StridedSlice, _Code.REVERSE_V2, reverse, inputs=(2, 2), moved=COPIED),
-    TfliteReader(StridedSlice, _Code.SLICE, slice_, inputs=(3, 3), moved=COPIED),
+    TfliteReader(movement.StridedSlice, _Code.REVERSE_V2, reverse, inputs=(2, 2), moved=COPIED),
+    TfliteReader(movement.StridedSlice, _Code.SLICE, slice_, inputs=(3, 3), moved=COPIED),
     TfliteReader(
-        StridedSlice, _Code.STRIDED_SLICE, strided_slice, StridedSliceOptions, (4, 4), moved=COPIED
+        movement.StridedSlice,
+        _Code.STRIDED_SLICE,
+        strided_slice,
+        StridedSliceOptions,
+        (4, 4),
+        moved=COPIED,
     ),
 )

@@ -8,12 +8,7 @@ from microtir.dtype import DType
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import COPIED, copied_by_micro
-from microtir.operators.rearrangement.definition import (
-    BatchToSpace,
-    DepthToSpace,
-    SpaceToBatch,
-    SpaceToDepth,
-)
+from microtir.operators.rearrangement import definition as rearrangement
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +21,13 @@ class BlockOptions(Options):
 def depth_to_space(operands: Operands) -> Converted:
     """Read DEPTH_TO_SPACE."""
     block = operands.table(BlockOptions).block_size
-    return Converted(DepthToSpace(block), operands.present)
+    return Converted(rearrangement.DepthToSpace(block), operands.present)
 
 
 def space_to_depth(operands: Operands) -> Converted:
     """Read SPACE_TO_DEPTH."""
     block = operands.table(BlockOptions).block_size
-    return Converted(SpaceToDepth(block), operands.present)
+    return Converted(rearrangement.SpaceToDepth(block), operands.present)
 
 
 def space_to_batch(operands: Operands) -> Converted:
@@ -43,7 +38,7 @@ def space_to_batch(operands: Operands) -> Converted:
     """
     block = operands.integers(1, "the block")
     before, after = operands.paddings(2, len(block))
-    op = SpaceToBatch(block, before, after, operands.stored_zero)
+    op = rearrangement.SpaceToBatch(block, before, after, operands.stored_zero)
     return Converted(op, (operands.input(0),))
 
 
@@ -51,22 +46,26 @@ def batch_to_space(operands: Operands) -> Converted:
     """Read BATCH_TO_SPACE_ND: data, block, (before, after) per axis of the block."""
     block = operands.integers(1, "the block")
     before, after = operands.paddings(2, len(block))
-    return Converted(BatchToSpace(block, before, after), (operands.input(0),))
+    return Converted(rearrangement.BatchToSpace(block, before, after), (operands.input(0),))
 
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(DepthToSpace, _Code.DEPTH_TO_SPACE, depth_to_space, BlockOptions, moved=COPIED),
-    TfliteReader(SpaceToDepth, _Code.SPACE_TO_DEPTH, space_to_depth, BlockOptions, moved=COPIED),
     TfliteReader(
-        SpaceToBatch,
+        rearrangement.DepthToSpace, _Code.DEPTH_TO_SPACE, depth_to_space, BlockOptions, moved=COPIED
+    ),
+    TfliteReader(
+        rearrangement.SpaceToDepth, _Code.SPACE_TO_DEPTH, space_to_depth, BlockOptions, moved=COPIED
+    ),
+    TfliteReader(
+        rearrangement.SpaceToBatch,
         _Code.SPACE_TO_BATCH_ND,
         space_to_batch,
         inputs=(3, 3),
         moved=copied_by_micro(DType.INT8),
     ),
     TfliteReader(
-        BatchToSpace,
+        rearrangement.BatchToSpace,
         _Code.BATCH_TO_SPACE_ND,
         batch_to_space,
         inputs=(3, 3),

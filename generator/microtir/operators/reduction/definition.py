@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common import images, linear, problem, quantization, sums, types
+from microtir.operators.common import linear, problem, sums, types
 from microtir.operators.common.attributes import RescaledOperator, Rescaling
 from microtir.operators.common.float_rescaling import StoredSums
 from microtir.operators.common.multiplier import (
@@ -18,7 +17,6 @@ from microtir.operators.common.multiplier import (
     quantize_multiplier,
 )
 from microtir.operators.common.shapes import Shape, require
-from microtir.operators.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +63,12 @@ class ReduceProd(Reduction):
 
 @dataclass(frozen=True, slots=True)
 class ReduceAll(Reduction):
-    """Whether all elements are true."""
+    """True where all elements are true."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReduceAny(Reduction):
-    """Whether an element is true."""
+    """True where an element is true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +147,8 @@ def float_sum(node: Node) -> StoredSums:
     return StoredSums(factor, low, high, y.quant.zero_point, y.dtype.min, y.dtype.max)
 
 
-def _reduced_shape(node: Node) -> tuple[Shape, ...]:
+def reduced_shape(node: Node) -> tuple[Shape, ...]:
+    """Return the shape of a reduction, less its axes or with one element along each."""
     assert isinstance(node.op, Reduction)
     axes, shape = node.op.axes, node.inputs[0].shape
     require(
@@ -166,7 +165,7 @@ def _reduced_shape(node: Node) -> tuple[Shape, ...]:
     )
 
 
-def _first_axis(node: Node) -> int:
+def first_axis(node: Node) -> int:
     """Return the first axis of several elements that a node works along; the rank without one."""
     op, shape = node.op, node.inputs[0].shape
     assert isinstance(op, Reduction | ArgExtremum)
@@ -175,75 +174,23 @@ def _first_axis(node: Node) -> int:
     return min((axis for axis in op.axes if shape[axis] > 1), default=len(shape))
 
 
-def _position_shape(node: Node) -> tuple[Shape, ...]:
+def position_shape(node: Node) -> tuple[Shape, ...]:
+    """Return the shape of the places along an axis."""
     assert isinstance(node.op, ArgExtremum)
     axis, shape = node.op.axis, node.inputs[0].shape
     require(0 <= axis < len(shape), f"axis {axis} for the shape {shape}", "an axis of the input")
     return ((*shape[:axis], *shape[axis + 1 :]),)
 
 
-def _sum_multipliers(node: Node) -> Iterator[problem.Problem]:
+def sum_multipliers(node: Node) -> Iterator[problem.Problem]:
+    """Find a factor of a sum or mean that has no fixed-point form."""
     assert isinstance(node.op, Mean | Sum)
     if is_rescaled(node) and node.op.rescaling is not Rescaling.FLOAT32:
         params = sum_params(node.op, node.inputs[0].type, node.output.type)
         yield from check_shift(params.multiplier)
 
 
-def _sum_bounds(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
+def sum_bounds(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
+    """Bound the sums of a node, given what its elements are."""
     zero_point = node.inputs[0].type.quant.zero_point if is_rescaled(node) else 0
     return sums.counted(reduced_elements(node), inputs, zero_point)
-
-
-_F32, _I8, _I16, _I32, _I64 = (
-    DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
-)  # fmt: skip
-_AXES = "constant axes"
-
-
-def _sum(op: type[Mean | Sum], *dtypes: DType) -> Definition:
-    return Definition(
-        op,
-        types=types.equal_types(*dtypes),
-        quantization=quantization.OWN_IF_NARROW,
-        shapes=_reduced_shape,
-        one_image=images.unless_along_images(_first_axis),
-        multipliers=_sum_multipliers,
-        sums=_sum_bounds,
-        terms=reduced_elements,
-        limits=_AXES,
-    )
-
-
-def _plain(op: type[Reduction], *dtypes: DType) -> Definition:
-    return Definition(
-        op,
-        types=types.equal_types(*dtypes),
-        quantization=quantization.EQUAL,
-        shapes=_reduced_shape,
-        one_image=images.unless_along_images(_first_axis),
-        limits=_AXES,
-    )
-
-
-def _position(op: type[ArgExtremum]) -> Definition:
-    return Definition(
-        op,
-        types=types.converting(*((found, to) for to in (_I32, _I64) for found in (_F32, _I8))),
-        quantization=quantization.UNUSED,
-        shapes=_position_shape,
-        one_image=images.unless_along_images(_first_axis),
-        limits="constant axis",
-    )
-
-
-DEFINITIONS = (
-    _sum(Mean, _F32, _I8, _I16),
-    _sum(Sum, _F32, _I8, _I16, _I32, _I64),
-    _plain(ReduceMax, _F32, _I8, _I16, _I32, _I64),
-    _plain(ReduceMin, _F32, _I8, _I16, _I32, _I64),
-    _plain(ReduceProd, _F32, _I32, _I64),
-    _plain(ReduceAll, DType.BOOL),
-    _plain(ReduceAny, DType.BOOL),
-    _position(ArgMax),
-    _position(ArgMin),
-)

@@ -23,7 +23,7 @@ from microtir.operators.common.arithmetic import (
     summand,
     wrapped_int32,
 )
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.reduction import definition as reduction
 
 Combine: TypeAlias = Callable[[te.Expr, te.Expr], te.Expr]
@@ -196,11 +196,3 @@ def position(layer: FormulaContext) -> None:
         return te.cast(node.output.dtype, te.select(first == size, 0, first))
 
     layer.tensor(element)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        **dict.fromkeys((reduction.Mean, reduction.Sum, *_STEPS), Formula(reduce, cost, whole)),
-        **dict.fromkeys((reduction.ArgMax, reduction.ArgMin), Formula(position, cost, whole)),
-    }
-)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, as_output, stored
-from microtir.operators.common.attributes import Rescaling
+from microtir.operators.common import arrays, attributes
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier, wrap
 from microtir.operators.reduction import definition as reduction
 
@@ -27,12 +24,12 @@ def sums(op: reduction.Mean | reduction.Sum, node: Node, x: Array) -> Array:
             total.mean(axis=op.axes) if isinstance(op, reduction.Mean) else total.sum(axis=op.axes)
         )
         return _shaped(result, node)
-    if op.rescaling is Rescaling.FLOAT32:
+    if op.rescaling is attributes.Rescaling.FLOAT32:
         sums = reduction.float_sum(node)
-        centred = (stored(x) - node.inputs[0].type.quant.zero_point).sum(axis=op.axes)
+        centred = (arrays.stored(x) - node.inputs[0].type.quant.zero_point).sum(axis=op.axes)
         return _shaped(sums.stored(centred), node)
     params = reduction.sum_params(op, node.inputs[0].type, output)
-    total = stored(x).sum(axis=op.axes) - params.count * params.input_zero_point
+    total = arrays.stored(x).sum(axis=op.axes) - params.count * params.input_zero_point
     scaled = multiply_by_quantized_multiplier(wrap(total), *params.multiplier)
     return _shaped(np.clip(scaled + params.output_zero_point, params.minimum, params.maximum), node)
 
@@ -55,12 +52,14 @@ def reduce_min(op: reduction.ReduceMin, node: Node, x: Array) -> Array:
 
 def reduce_prod(op: reduction.ReduceProd, node: Node, x: Array) -> Array:
     """Compute REDUCE_PROD; integers wrap, as numpy's do."""
-    wide = x.astype(np.float64) if x.dtype.kind == "f" else stored(x)
+    wide = x.astype(np.float64) if x.dtype.kind == "f" else arrays.stored(x)
     with np.errstate(over="ignore"):
         return _shaped(wide.prod(axis=op.axes), node)
 
 
-def _logical(reduce: Callable[..., Array]) -> Meaning:
+def logical(reduce: Callable[..., Array]) -> arrays.Meaning:
+    """Reduce truth values."""
+
     def meaning(op: reduction.Reduction, node: Node, x: Array) -> Array:
         return _shaped(reduce(x, axis=op.axes), node)
 
@@ -75,24 +74,9 @@ def arg_extremum(op: reduction.ArgExtremum, node: Node, x: Array) -> Array:
     for index, values in enumerate(along):
         is_better = values > best if is_max else values < best
         found, best = np.where(is_better, index, found), np.where(is_better, values, best)
-    return as_output(found, node.output.type)
+    return arrays.as_output(found, node.output.type)
 
 
 def _shaped(result: Array, node: Node) -> Array:
     """Return results as the output; integers of 32 bits are the lower halves of longer ones."""
-    return as_output(result, node.output.type).reshape(node.output.shape)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        reduction.Mean: sums,
-        reduction.Sum: sums,
-        reduction.ReduceMax: reduce_max,
-        reduction.ReduceMin: reduce_min,
-        reduction.ReduceProd: reduce_prod,
-        reduction.ReduceAll: _logical(np.all),
-        reduction.ReduceAny: _logical(np.any),
-        reduction.ArgMax: arg_extremum,
-        reduction.ArgMin: arg_extremum,
-    }
-)
+    return arrays.as_output(result, node.output.type).reshape(node.output.shape)

@@ -6,19 +6,7 @@ from dataclasses import dataclass
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
-from microtir.operators.reduction.definition import (
-    ArgExtremum,
-    ArgMax,
-    ArgMin,
-    Mean,
-    ReduceAll,
-    ReduceAny,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    Reduction,
-    Sum,
-)
+from microtir.operators.reduction.definition import ArgExtremum, Reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +30,7 @@ class ArgMinOptions(Options):
     output_type: TfliteType = TfliteType.FLOAT32
 
 
-def _position(op: type[ArgExtremum], code: BuiltinOperator, options: type[Options]) -> TfliteReader:
+def position(op: type[ArgExtremum], code: BuiltinOperator, options: type[Options]) -> TfliteReader:
     """Return the reader of an operator whose inputs are data and an axis."""
 
     def read(operands: Operands) -> Converted:
@@ -53,7 +41,7 @@ def _position(op: type[ArgExtremum], code: BuiltinOperator, options: type[Option
     return TfliteReader(op, code, read, options, (2, 2))
 
 
-def _reduction(op: type[Reduction], code: BuiltinOperator) -> TfliteReader:
+def reduction(op: type[Reduction], code: BuiltinOperator) -> TfliteReader:
     """Return the reader of an operator whose inputs are data and axes."""
 
     def read(operands: Operands) -> Converted:
@@ -64,16 +52,3 @@ def _reduction(op: type[Reduction], code: BuiltinOperator) -> TfliteReader:
         return Converted(op(axes, operands.table(ReducerOptions).keep_dims), (data,))
 
     return TfliteReader(op, code, read, ReducerOptions, (2, 2))
-
-
-READERS = (
-    _reduction(Mean, BuiltinOperator.MEAN),
-    _reduction(Sum, BuiltinOperator.SUM),
-    _reduction(ReduceMax, BuiltinOperator.REDUCE_MAX),
-    _reduction(ReduceMin, BuiltinOperator.REDUCE_MIN),
-    _reduction(ReduceProd, BuiltinOperator.REDUCE_PROD),
-    _reduction(ReduceAll, BuiltinOperator.REDUCE_ALL),
-    _reduction(ReduceAny, BuiltinOperator.REDUCE_ANY),
-    _position(ArgMax, BuiltinOperator.ARG_MAX, ArgMaxOptions),
-    _position(ArgMin, BuiltinOperator.ARG_MIN, ArgMinOptions),
-)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common import tflite_operands, unlike_scales
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
-from microtir.operators.common.unlike_scales import COPIED
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
 
 
@@ -35,10 +34,10 @@ def _resize(
     op: type[ResizeBilinear | ResizeNearestNeighbor],
     code: BuiltinOperator,
     options: type[ResizeOptions],
-) -> TfliteReader:
+) -> tflite_operands.TfliteReader:
     """Return the reader of an operator whose inputs are an image and (new height, new width)."""
 
-    def read(operands: Operands) -> Converted:
+    def read(operands: tflite_operands.Operands) -> tflite_operands.Converted:
         batch, _, _, channels = operands.image(0)
         size = operands.integers(1, "the new size")
         if len(size) != 2 or min(size) < 1:
@@ -51,9 +50,9 @@ def _resize(
         attributes = op(
             align_corners=table.align_corners, half_pixel_centers=table.half_pixel_centers
         )
-        return Converted(attributes, (operands.input(0),), (batch, *size, channels))
+        return tflite_operands.Converted(attributes, (operands.input(0),), (batch, *size, channels))
 
-    return TfliteReader(op, code, read, options, (2, 2), moved=COPIED)
+    return tflite_operands.TfliteReader(op, code, read, options, (2, 2), moved=unlike_scales.COPIED)
 
 
 READERS = (

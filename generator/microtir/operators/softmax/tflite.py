@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 from microtir.dtype import DType
 from microtir.graph.ir import Quantization
-from microtir.operators.common.tflite_operands import (
-    Converted,
-    Operands,
-    TfliteReader,
-    without_attributes,
-)
+from microtir.operators.common import tflite_operands
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import FixedResult
 from microtir.operators.softmax.definition import SOFTMAX_OF_INT16, LogSoftmax, Softmax
@@ -25,16 +20,16 @@ class SoftmaxOptions(Options):
     beta: float = 1.0
 
 
-def softmax(operands: Operands) -> Converted:
+def softmax(operands: tflite_operands.Operands) -> tflite_operands.Converted:
     """Read SOFTMAX."""
     beta = operands.table(SoftmaxOptions).beta
     if not (math.isfinite(beta) and beta > 0.0):
         raise operands.malformed(f"beta is {beta}", "finite and above 0")
-    return Converted(Softmax(beta), (operands.input(0),))
+    return tflite_operands.Converted(Softmax(beta), (operands.input(0),))
 
 
 READERS = (
-    TfliteReader(
+    tflite_operands.TfliteReader(
         Softmax,
         BuiltinOperator.SOFTMAX,
         softmax,
@@ -45,5 +40,7 @@ READERS = (
             FixedResult(DType.INT8, DType.INT16, SOFTMAX_OF_INT16, refused_by_micro=True),
         ),
     ),
-    TfliteReader(LogSoftmax, BuiltinOperator.LOG_SOFTMAX, without_attributes(LogSoftmax())),
+    tflite_operands.TfliteReader(
+        LogSoftmax, BuiltinOperator.LOG_SOFTMAX, tflite_operands.without_attributes(LogSoftmax())
+    ),
 )

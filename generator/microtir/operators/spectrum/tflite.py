@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-from microtir.operators.common.tflite_flexbuffer import CustomOptions
-from microtir.operators.common.tflite_operands import (
-    Converted,
-    Operands,
-    TfliteReader,
-    without_attributes,
-)
+from microtir.operators.common import tflite_flexbuffer, tflite_operands
 from microtir.operators.spectrum.definition import AutoScale, Energy, Irfft, Rfft
 
 _LONGEST = 1 << 16
 """Longest transform; tables of longer ones would exceed a microcontroller's memory."""
 
 
-def _length(operands: Operands) -> int:
+def _length(operands: tflite_operands.Operands) -> int:
     """Return the length of a transform of the input's type."""
-    options = CustomOptions.of(operands)
+    options = tflite_flexbuffer.CustomOptions.of(operands)
     options.check_type()
     return options.natural("fft_length", 4, _LONGEST)
 
 
-def rfft(operands: Operands) -> Converted:
+def rfft(operands: tflite_operands.Operands) -> tflite_operands.Converted:
     """Read samples."""
-    return Converted(Rfft(_length(operands)), operands.present)
+    return tflite_operands.Converted(Rfft(_length(operands)), operands.present)
 
 
-def irfft(operands: Operands) -> Converted:
+def irfft(operands: tflite_operands.Operands) -> tflite_operands.Converted:
     """Read a spectrum."""
-    return Converted(Irfft(_length(operands)), operands.present)
+    return tflite_operands.Converted(Irfft(_length(operands)), operands.present)
 
 
-def energy(operands: Operands) -> Converted:
+def energy(operands: tflite_operands.Operands) -> tflite_operands.Converted:
     """Read a spectrum and a range of its frequencies."""
-    options = CustomOptions.of(operands)
+    options = tflite_flexbuffer.CustomOptions.of(operands)
     op = Energy(options.natural("start_index"), options.natural("end_index"))
-    return Converted(op, operands.present)
+    return tflite_operands.Converted(op, operands.present)
 
 
 READERS = (
-    TfliteReader(AutoScale, "SignalFftAutoScale", without_attributes(AutoScale()), outputs=2),
-    TfliteReader(Rfft, "SignalRfft", rfft),
-    TfliteReader(Irfft, "SignalIrfft", irfft),
-    TfliteReader(Energy, "SignalEnergy", energy),
+    tflite_operands.TfliteReader(
+        AutoScale, "SignalFftAutoScale", tflite_operands.without_attributes(AutoScale()), outputs=2
+    ),
+    tflite_operands.TfliteReader(Rfft, "SignalRfft", rfft),
+    tflite_operands.TfliteReader(Irfft, "SignalIrfft", irfft),
+    tflite_operands.TfliteReader(Energy, "SignalEnergy", energy),
 )

@@ -5,27 +5,20 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from microtir.operators.common import tflite_schema, tflite_windows
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import (
-    BuiltinOperator,
-    Options,
-    Padding,
-    TfliteActivation,
-    TfliteType,
-)
-from microtir.operators.common.tflite_windows import check_window, same_padding
 from microtir.operators.transposed_convolution.definition import TransposeConv
 
 
 @dataclass(frozen=True, slots=True)
-class TransposeConvOptions(Options):
+class TransposeConvOptions(tflite_schema.Options):
     """Options of TRANSPOSE_CONV."""
 
-    padding: Padding = Padding.SAME
+    padding: tflite_schema.Padding = tflite_schema.Padding.SAME
     stride_w: int = 0
     stride_h: int = 0
-    activation: TfliteActivation = TfliteActivation.NONE
-    quantized_bias_type: TfliteType = TfliteType.FLOAT32
+    activation: tflite_schema.TfliteActivation = tflite_schema.TfliteActivation.NONE
+    quantized_bias_type: tflite_schema.TfliteType = tflite_schema.TfliteType.FLOAT32
 
 
 def transpose_conv(operands: Operands) -> Converted:
@@ -42,13 +35,13 @@ def transpose_conv(operands: Operands) -> Converted:
         raise operands.malformed(f"its output has the shape {output}", "four dimensions")
     _, height, width, _ = operands.image(1)
     strides = options.stride_h, options.stride_w
-    check_window(operands, (height, width), strides)
+    tflite_windows.check_window(operands, (height, width), strides)
     before = (0, 0)
-    if options.padding is Padding.SAME:
+    if options.padding is tflite_schema.Padding.SAME:
         # As of a convolution that makes the input of the output.
         before = (
-            same_padding(output[1], height, strides[0])[0],
-            same_padding(output[2], width, strides[1])[0],
+            tflite_windows.same_padding(output[1], height, strides[0])[0],
+            tflite_windows.same_padding(output[2], width, strides[1])[0],
         )
     op = TransposeConv(strides, before, operands.activation(options.activation))
     operands.image(2)
@@ -77,7 +70,7 @@ def transpose_conv_bias(operands: Operands) -> Converted:
     batch, *sizes, _ = operands.image(0)
     outputs, *taps, _ = operands.image(1)
     strides, window = (down, right), (taps[0], taps[1])
-    check_window(operands, window, strides)
+    tflite_windows.check_window(operands, window, strides)
     if not operands.input(0).dtype.is_float:
         raise operands.unsupported(
             f"its types are {operands.input(0).dtype.value}", "float32", "convert it as float32"
@@ -91,7 +84,11 @@ def transpose_conv_bias(operands: Operands) -> Converted:
 
 READERS = (
     TfliteReader(
-        TransposeConv, BuiltinOperator.TRANSPOSE_CONV, transpose_conv, TransposeConvOptions, (3, 4)
+        TransposeConv,
+        tflite_schema.BuiltinOperator.TRANSPOSE_CONV,
+        transpose_conv,
+        TransposeConvOptions,
+        (3, 4),
     ),
     TfliteReader(TransposeConv, "Convolution2DTransposeBias", transpose_conv_bias, inputs=(3, 3)),
 )
