@@ -264,7 +264,7 @@ def make_program(module: IRModule) -> CProgram:
     data = constants_of(functions, config.constant_alignment())
     arrays = _placed(named_arrays(data, prefix, unique), module)
     holders = {buffer: array for known, array in arrays.items() for buffer in known.buffers}
-    given = {buffer for buffer, array in holders.items() if array.offset is not None}
+    passed = {buffer for buffer, array in holders.items() if array.offset is not None}
     return CProgram(
         module,
         config,
@@ -280,7 +280,7 @@ def make_program(module: IRModule) -> CProgram:
         ),
         # What `originals` has another function for is printed as that one.
         readers=_with_callers(
-            module, everything, lambda f: any(b in given for b in buffers_read(originals[f]))
+            module, everything, lambda f: any(b in passed for b in buffers_read(originals[f]))
         ),
         device_users=_with_callers(
             module, everything, lambda f: any(e.device for e in extern_functions((f,)))

@@ -133,14 +133,14 @@ def _is_onnx(
     return True
 
 
-def _check_shapes(graph: Graph, given: Mapping[str, Sequence[int | range]]) -> None:
+def _check_shapes(graph: Graph, wanted: Mapping[str, Sequence[int | range]]) -> None:
     """Refuse shapes that are not those of a model whose file fixes them.
 
     Raises:
         UsageError: an input that does not exist, or another shape.
     """
     shapes = {tensor.name: list(tensor.shape) for tensor in graph.arguments}
-    for name, extents in given.items():
+    for name, extents in wanted.items():
         if shapes.get(name) != list(extents):
             known = (
                 f"has the shape {shapes[name]}" if name in shapes else "is no input of the model"

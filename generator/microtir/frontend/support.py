@@ -72,14 +72,14 @@ def node_problems(
         )
         return
     types = record_of(node.op).definition.types
-    given = tuple(t.dtype for t in node.inputs), tuple(t.dtype for t in node.outputs)
-    if not types.accepts(*given):
-        names = [", ".join(dtype.value for dtype in dict.fromkeys(side)) for side in given]
+    dtypes = tuple(t.dtype for t in node.inputs), tuple(t.dtype for t in node.outputs)
+    if not types.accepts(*dtypes):
+        names = [", ".join(dtype.value for dtype in dict.fromkeys(side)) for side in dtypes]
         yield UnsupportedModelError(
             f"its types are {names[0]} -> {names[1]}",
             where=where,
             legal=types.restricted(READABLE).words,
-            fix=advice.of_types({*given[0], *given[1]}),
+            fix=advice.of_types({*dtypes[0], *dtypes[1]}),
         )
         return
     # The fixed-point form of scales can be asked for only where the scales are as they must be.

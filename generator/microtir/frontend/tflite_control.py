@@ -47,7 +47,7 @@ class SubgraphReader(Protocol):
         self,
         number: int,
         label: str,
-        given: Sequence[Tensor],
+        arguments: Sequence[Tensor],
         outputs: Sequence[int],
         scope: Scope,
         source: SourceLocation,
@@ -57,10 +57,10 @@ class SubgraphReader(Protocol):
         These tensors are its inputs.  What variables hold there is in `scope`.
         """
 
-    def assigned(self, number: int, given: Sequence[Tensor]) -> frozenset[Resource]:
+    def assigned(self, number: int, arguments: Sequence[Tensor]) -> frozenset[Resource]:
         """Return the variables that a subgraph assigns where these tensors are its inputs."""
 
-    def assigning(self, number: int, given: Sequence[Tensor]) -> Sequence[FileOperator]:
+    def assigning(self, number: int, arguments: Sequence[Tensor]) -> Sequence[FileOperator]:
         """Return its operators that do."""
 
     def is_handle(self, tensor: Tensor) -> bool:
@@ -111,16 +111,16 @@ class Control:
             ModelFileError: it contradicts its subgraphs.
             UnsupportedModelError: nothing bounds the turns of a loop.
         """
-        given = [self._given(index) for index in self._operator.inputs]
+        arguments = [self._given(index) for index in self._operator.inputs]
         wanted = [
             position
             for position, index in enumerate(self._operator.outputs)
             if self._reader.is_used(index) and not self._reader.is_resource(index)
         ]
         if self._operator.code == BuiltinOperator.IF:
-            nodes, results = self._if(given, wanted)
+            nodes, results = self._if(arguments, wanted)
         else:
-            nodes, results = self._while(given, wanted)
+            nodes, results = self._while(arguments, wanted)
         for position, result in zip(wanted, results, strict=True):
             nodes.append(self._named(self._operator.outputs[position], result))
         return nodes
@@ -158,10 +158,10 @@ class Control:
 
     # --- branches -------------------------------------------------------------------------------
 
-    def _if(self, given: Sequence[Tensor], wanted: Sequence[int]) -> Ends:
+    def _if(self, arguments: Sequence[Tensor], wanted: Sequence[int]) -> Ends:
         options = read_options(self._operator, IfOptions, self._where)
         branches = options.then_subgraph_index, options.else_subgraph_index
-        flag, *rest = given
+        flag, *rest = arguments
         for number in branches:
             self._check_ports(self._reader.subgraph(number, self._where), rest)
         if flag.data is not None:
@@ -177,9 +177,9 @@ class Control:
         otherwise, second = self._branch(branches[1], "else", rest, wanted, scopes[1])
         held = self._held(scopes)
         for nodes, results, number in ((then, first, 0), (otherwise, second, 1)):
-            kept = [self._assign(values[number], "held") for _, values in held]
-            nodes += kept
-            results += [node.output for node in kept]
+            held_results = [self._assign(values[number], "held") for _, values in held]
+            nodes += held_results
+            results += [node.output for node in held_results]
         named = [(f"result_{n}", t.type) for n, t in enumerate(first)]
         end = self._node(control.EndIf(), (*middle.outputs, *first, *second), named)
         for (cell, _), value in zip(held, end.outputs[len(wanted) :], strict=True):
@@ -187,50 +187,55 @@ class Control:
         return [begin, *then, middle, *otherwise, end], list(end.outputs[: len(wanted)])
 
     def _branch(
-        self, number: int, name: str, given: Sequence[Tensor], wanted: Sequence[int], scope: Scope
+        self,
+        number: int,
+        name: str,
+        arguments: Sequence[Tensor],
+        wanted: Sequence[int],
+        scope: Scope,
     ) -> Ends:
         nodes, results = self._reader.inline(
-            number, f"{self._label}_{name}", given, wanted, scope, self._source
+            number, f"{self._label}_{name}", arguments, wanted, scope, self._source
         )
         outputs = [self._given(self._operator.outputs[position]) for position in wanted]
         relabels, results = self._relabelled(results, [output.type for output in outputs])
         nodes += relabels
-        kept = [self._assign(tensor, name) for tensor in results]
-        return [*nodes, *kept], [node.output for node in kept]
+        assigned = [self._assign(tensor, name) for tensor in results]
+        return [*nodes, *assigned], [node.output for node in assigned]
 
     def _held(self, scopes: Sequence[Scope]) -> list[tuple[Cell, list[Tensor]]]:
         """Return the variables that branches assign, and what each holds behind each of them."""
-        found = []
+        held = []
         for resource in dict.fromkeys(r for scope in scopes for r in scope.resources):
             cell = self._reader.scope.resources[resource]
             inner = [scope.resources.get(resource, cell) for scope in scopes]
-            found.append((cell, [branch.current for branch in inner]))
-        return found
+            held.append((cell, [branch.current for branch in inner]))
+        return held
 
     # --- loops ----------------------------------------------------------------------------------
 
-    def _while(self, given: Sequence[Tensor], wanted: Sequence[int]) -> Ends:
+    def _while(self, arguments: Sequence[Tensor], wanted: Sequence[int]) -> Ends:
         options = read_options(self._operator, WhileOptions, self._where)
         condition = self._reader.subgraph(options.cond_subgraph_index, self._where)
         body = self._reader.subgraph(options.body_subgraph_index, self._where)
-        self._check_ports(condition, given, outputs=1)
-        self._check_ports(body, given, outputs=len(given))
-        fixed = {p: t for p, t in enumerate(given) if body.outputs[p] == body.inputs[p]}
-        terms = self._bounded(condition, counters_of(body, given, fixed), fixed)
+        self._check_ports(condition, arguments, outputs=1)
+        self._check_ports(body, arguments, outputs=len(arguments))
+        fixed = {p: t for p, t in enumerate(arguments) if body.outputs[p] == body.inputs[p]}
+        terms = self._bounded(condition, counters_of(body, arguments, fixed), fixed)
         for position in fixed:
-            if self._reader.is_handle(given[position]):
-                self._reader.hand_on(self._operator.outputs[position], given[position])
+            if self._reader.is_handle(arguments[position]):
+                self._reader.hand_on(self._operator.outputs[position], arguments[position])
         if not terms.turns:
-            return [], [given[position] for position in wanted]
-        self._check_condition(options.cond_subgraph_index, given)
+            return [], [arguments[position] for position in wanted]
+        self._check_condition(options.cond_subgraph_index, arguments)
         needed = {position for position in wanted if position not in fixed}
         if terms.is_guarded:
             needed |= depends_on(condition, condition.outputs[0])
-        for operator in self._reader.assigning(options.body_subgraph_index, given):
+        for operator in self._reader.assigning(options.body_subgraph_index, arguments):
             needed |= {p for index in operator.inputs for p in depends_on(body, index)}
         carried = self._carried(body, needed, fixed)
         loop = _Loop(options, terms, fixed, carried)
-        nodes, ends = self._loop(given, loop)
+        nodes, ends = self._loop(arguments, loop)
         return nodes, [fixed.get(p) or ends[p] for p in wanted]
 
     def _bounded(
@@ -249,8 +254,8 @@ class Control:
             )
         return terms
 
-    def _check_condition(self, number: int, given: Sequence[Tensor]) -> None:
-        if self._reader.assigned(number, given):
+    def _check_condition(self, number: int, arguments: Sequence[Tensor]) -> None:
+        if self._reader.assigned(number, arguments):
             raise UnsupportedModelError(
                 "its condition assigns a variable",
                 where=self._where,
@@ -275,20 +280,22 @@ class Control:
             )
         return sorted(needed)
 
-    def _loop(self, given: Sequence[Tensor], loop: _Loop) -> tuple[list[Node], dict[int, Tensor]]:
+    def _loop(
+        self, arguments: Sequence[Tensor], loop: _Loop
+    ) -> tuple[list[Node], dict[int, Tensor]]:
         reader, carried = self._reader, loop.carried
         if loop.terms.turns == 1 and not loop.terms.is_guarded:
             number = loop.options.body_subgraph_index
             nodes, once = reader.inline(
-                number, self._label, given, carried, reader.scope, self._source
+                number, self._label, arguments, carried, reader.scope, self._source
             )
             return nodes, dict(zip(carried, once, strict=True))
         number = loop.options.body_subgraph_index
-        scope = Scope(reader.assigned(number, given), reader.scope, is_loop=True)
-        first = [self._assign(given[position], "first") for position in carried]
-        types = [(f"turn_{position}", given[position].type) for position in carried]
+        scope = Scope(reader.assigned(number, arguments), reader.scope, is_loop=True)
+        first = [self._assign(arguments[position], "first") for position in carried]
+        types = [(f"turn_{position}", arguments[position].type) for position in carried]
         begin = self._node(control.Repeat(loop.terms.turns), [node.output for node in first], types)
-        inside = list(given)
+        inside = list(arguments)
         for position, tensor in zip(carried, begin.outputs, strict=True):
             inside[position] = tensor
         guard: list[Node] = []
@@ -300,7 +307,7 @@ class Control:
         body, results = reader.inline(
             number, f"{self._label}_body", inside, carried, scope, self._source
         )
-        relabels, results = self._relabelled(results, [given[p].type for p in carried])
+        relabels, results = self._relabelled(results, [arguments[p].type for p in carried])
         body += relabels
         held = [(reader.scope.resources[r], cell) for r, cell in scope.resources.items()]
         first += [self._assign(outer.current, "first") for outer, _ in held]
@@ -310,11 +317,11 @@ class Control:
             outputs=(*begin.outputs, *(cell.before for _, cell in held)),
         )
         body, last = self._last(body, begin.outputs, [*results, *(c.current for _, c in held)])
-        ends = [(f"end_{position}", given[position].type) for position in carried]
-        ends += [(f"end_{n}", cell.before.type) for n, (_, cell) in enumerate(held, len(given))]
-        kept = (*begin.outputs, *(node.output for node in last))
+        ends = [(f"end_{position}", arguments[position].type) for position in carried]
+        ends += [(f"end_{n}", cell.before.type) for n, (_, cell) in enumerate(held, len(arguments))]
+        last_values = (*begin.outputs, *(node.output for node in last))
         flags = guard[-1].outputs if guard else ()
-        end = self._node(control.EndRepeat(bool(guard)), (*flags, *kept), ends)
+        end = self._node(control.EndRepeat(bool(guard)), (*flags, *last_values), ends)
         for (outer, _), value in zip(held, end.outputs[len(carried) :], strict=True):
             outer.current = value
         nodes = [*first, begin, *guard, *body, *last, end]
@@ -361,21 +368,21 @@ class Control:
     def _node(
         self, op: Operator, inputs: Sequence[Tensor], outputs: Sequence[tuple[str, TensorType]]
     ) -> Node:
-        made = tuple(self._reader.new_tensor(f"{self._label}_{n}", t) for n, t in outputs)
+        tensors = tuple(self._reader.new_tensor(f"{self._label}_{n}", t) for n, t in outputs)
         label = self._reader.new_label(f"{self._label}_{op.name}")
-        return Node(op, tuple(inputs), made, label, self._source)
+        return Node(op, tuple(inputs), tensors, label, self._source)
 
     def _check_ports(
-        self, graph: FileGraph, given: Sequence[Tensor], outputs: int | None = None
+        self, graph: FileGraph, arguments: Sequence[Tensor], outputs: int | None = None
     ) -> None:
         """Check that a subgraph takes what it is given, and gives what is expected."""
         results = len(self._operator.outputs) if outputs is None else outputs
-        if len(graph.inputs) != len(given) or len(graph.outputs) != results:
+        if len(graph.inputs) != len(arguments) or len(graph.outputs) != results:
             raise ModelFileError(
                 f"its subgraph '{graph.name}' takes {len(graph.inputs)} tensors and gives "
                 f"{len(graph.outputs)}",
                 where=self._where,
-                legal=f"{len(given)} and {results}",
+                legal=f"{len(arguments)} and {results}",
                 fix="export the model again",
             )
 

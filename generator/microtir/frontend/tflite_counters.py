@@ -35,18 +35,18 @@ class Terms:
 
 
 def counters_of(
-    body: FileGraph, given: Sequence[Tensor], fixed: Mapping[int, Tensor]
+    body: FileGraph, arguments: Sequence[Tensor], fixed: Mapping[int, Tensor]
 ) -> dict[int, Counter]:
     """Return the counters of a loop by the position of their value.
 
     Args:
         body: what a turn does.
-        given: the values before the first turn.
+        arguments: the values before the first turn.
         fixed: those that no turn changes.
     """
     makers = {index: operator for operator in body.operators for index in operator.outputs}
     counters: dict[int, Counter] = {}
-    for position, tensor in enumerate(given):
+    for position, tensor in enumerate(arguments):
         maker = makers.get(body.outputs[position])
         start = _constant(tensor)
         if maker is None or maker.code != _Code.ADD or start is None or len(maker.inputs) != 2:

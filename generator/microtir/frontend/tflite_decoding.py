@@ -184,10 +184,10 @@ def _pruned(packed: _Packed) -> Array:
         raise packed.unsupported("zero points of a type other than int8", "0")
     channels = _channels(packed) if packed.type.dtype is DType.INT8 else np.zeros(count, np.int64)
     values = zero_points[channels % len(zero_points)].astype(packed.type.dtype.value)
-    kept, table = packed.bits[:count] == 1, _table(packed)
-    if kept.sum() > len(table):
-        raise packed.damaged(f"{len(table)} values", f"{kept.sum()}, as many as bits that are 1")
-    values[kept] = table[: kept.sum()]
+    is_kept, table = packed.bits[:count] == 1, _table(packed)
+    if is_kept.sum() > len(table):
+        raise packed.damaged(f"{len(table)} values", f"{is_kept.sum()}, as many as bits that are 1")
+    values[is_kept] = table[: is_kept.sum()]
     return values
 
 

@@ -76,44 +76,44 @@ class Gates:
     def close(self, nodes: Sequence[Node], outputs: Sequence[int]) -> list[Node]:
         """Return the nodes, those behind a gate in a branch; outputs and variables follow."""
         ordered = list(nodes)
-        kept = self._kept_outputs(ordered, outputs)
+        cells = self._kept_outputs(ordered, outputs)
         for gate in reversed(self._gates):
             at = ordered.index(gate.counter) + 1
-            ordered = [*ordered[:at], *self._branch(gate, ordered[at:], kept)]
+            ordered = [*ordered[:at], *self._branch(gate, ordered[at:], cells)]
         renamed: dict[Tensor, Tensor] = {}
-        for tensor, cell in kept.items():
+        for tensor, cell in cells.items():
             # Callers know the output by its name: what a branch gives it has another one.
             renamed[tensor] = self._tensors.new(f"{tensor.name}_due", tensor.type)
             renamed[cell.current] = Tensor(tensor.name, tensor.type)
-        self._rename(outputs, {t: renamed[cell.current] for t, cell in kept.items()}, renamed)
+        self._rename(outputs, {t: renamed[cell.current] for t, cell in cells.items()}, renamed)
         return [_with(node, renamed) for node in ordered]
 
     def _kept_outputs(self, nodes: Sequence[Node], outputs: Sequence[int]) -> dict[Tensor, Cell]:
         """Return a variable for each output that is made behind a gate."""
         first = nodes.index(self._gates[0].counter) + 1
-        made = {tensor for node in nodes[first:] for tensor in node.outputs}
-        found = (self._tensors.get(index) for index in outputs)
-        wanted = dict.fromkeys(t for t in found if t is not None and t in made)
+        produced = {tensor for node in nodes[first:] for tensor in node.outputs}
+        tensors = (self._tensors.get(index) for index in outputs)
+        wanted = dict.fromkeys(t for t in tensors if t is not None and t in produced)
         return {tensor: self._variables.kept(f"{tensor.name}_kept", tensor) for tensor in wanted}
 
     def _changed(
-        self, gate: _Gate, nodes: Sequence[Node], kept: Mapping[Tensor, Cell]
+        self, gate: _Gate, nodes: Sequence[Node], cells: Mapping[Tensor, Cell]
     ) -> list[_Result]:
         """Return the variables that nodes behind a gate change, and outputs that they make."""
-        made = {tensor for node in nodes for tensor in node.outputs}
-        outputs = set(map(id, kept.values()))
+        produced = {tensor for node in nodes for tensor in node.outputs}
+        outputs = set(map(id, cells.values()))
         results = []
         for position, cell in enumerate(self._variables.all_cells):
             held = gate.held[position] if position < len(gate.held) else cell.before
-            if cell.current in made if id(cell) in outputs else cell.current is not held:
+            if cell.current in produced if id(cell) in outputs else cell.current is not held:
                 results.append(_Result(cell.current, held, cell))
         return results
 
     def _branch(
-        self, gate: _Gate, nodes: Sequence[Node], kept: Mapping[Tensor, Cell]
+        self, gate: _Gate, nodes: Sequence[Node], cells: Mapping[Tensor, Cell]
     ) -> list[Node]:
         """Return nodes that run if they are due; otherwise all that they change stays."""
-        results = self._changed(gate, nodes, kept)
+        results = self._changed(gate, nodes, cells)
         (due, _), name = gate.counter.outputs, gate.counter.name
         source = gate.counter.source
 
@@ -128,9 +128,9 @@ class Gates:
         middle = add(Otherwise(), begin.outputs, [new("otherwise", due)])
         first = [add(Assign(), [r.value], [new("new", r.value)]) for r in results]
         second = [add(Assign(), [r.held], [new("held", r.value)]) for r in results]
-        given = (node.output for node in (*first, *second))
+        produced = (node.output for node in (*first, *second))
         ends = [new("result", result.value) for result in results]
-        end = add(EndIf(), [*middle.outputs, *given], ends)
+        end = add(EndIf(), [*middle.outputs, *produced], ends)
         for result, value in zip(results, ends, strict=True):
             result.cell.current = value
         return [begin, *nodes, *first, middle, *second, end]

@@ -58,7 +58,7 @@ class _File:
 
     def handle(self, resource: Resource) -> Tensor:
         """Return the tensor that stands for a variable among what subgraphs are given."""
-        known = {found: tensor for tensor, found in self.handles.items()}
+        known = {handle: tensor for tensor, handle in self.handles.items()}
         if resource not in known:
             known[resource] = Tensor(resource[1], TensorType((), DType.INT32))
             self.handles[known[resource]] = resource
@@ -88,7 +88,7 @@ class GraphReader:
         label: str = "",
         depth: int = 0,
         is_model: bool = True,
-        given: Sequence[Tensor] = (),
+        arguments: Sequence[Tensor] = (),
         scope: Scope | None = None,
     ) -> None:
         graph = model.graphs[number]
@@ -106,7 +106,7 @@ class GraphReader:
         self._tensors = Tensors(graph, self.problems.append, self._file.tensor_names, begin)
         self._values = ShapeValues(graph, self._tensors.shape_of)
         self._effects = Effects(model.graphs)
-        handles = [self._file.handles.get(tensor) for tensor in given]
+        handles = [self._file.handles.get(tensor) for tensor in arguments]
         scope = scope or Scope(self._effects.of_subgraph(number, ()))
         self._variables = Variables(graph, self._tensors, self._left_by, scope)
         for index, resource in zip(graph.inputs, handles, strict=False):
@@ -182,14 +182,14 @@ class GraphReader:
             )
         return graphs[number]
 
-    def assigned(self, number: int, given: Sequence[Tensor]) -> frozenset[Resource]:
+    def assigned(self, number: int, arguments: Sequence[Tensor]) -> frozenset[Resource]:
         """Return the variables that a subgraph assigns where these tensors are its inputs."""
-        return self._effects.of_subgraph(number, [self._file.handles.get(t) for t in given])
+        return self._effects.of_subgraph(number, [self._file.handles.get(t) for t in arguments])
 
-    def assigning(self, number: int, given: Sequence[Tensor]) -> list[FileOperator]:
+    def assigning(self, number: int, arguments: Sequence[Tensor]) -> list[FileOperator]:
         """Return its operators that do."""
         graph = self._model.graphs[number]
-        pairs = zip(graph.inputs, map(self._file.handles.get, given), strict=False)
+        pairs = zip(graph.inputs, map(self._file.handles.get, arguments), strict=False)
         known = {index: resource for index, resource in pairs if resource is not None}
         handles = self._effects.handles(graph, known)
         return [op for op in graph.operators if self._effects.of_operator(op, handles)]
@@ -215,7 +215,7 @@ class GraphReader:
         self,
         number: int,
         label: str,
-        given: Sequence[Tensor],
+        arguments: Sequence[Tensor],
         outputs: Sequence[int],
         scope: Scope,
         source: SourceLocation,
@@ -230,24 +230,24 @@ class GraphReader:
         reader = GraphReader(
             self._model, number,
             file=self._file, label=label, depth=self._depth + 1, is_model=False,
-            given=given, scope=scope,
+            arguments=arguments, scope=scope,
         )  # fmt: skip
-        reader._bind(given, source)
+        reader._bind(arguments, source)
         graph = self._model.graphs[number]
         wanted = [graph.outputs[position] for position in outputs]
         nodes = reader._nodes(wanted)
         results = [reader.tensor(index) for index in wanted]
-        found = [tensor for tensor in results if tensor is not None]
-        if len(found) < len(results):
+        tensors = [tensor for tensor in results if tensor is not None]
+        if len(tensors) < len(results):
             raise ModelFileError(
                 "its results could not be read", where=f"{self._model.file}: '{graph.name}'",
                 fix="export the model again",
             )  # fmt: skip
-        return nodes, found
+        return nodes, tensors
 
-    def _bind(self, given: Sequence[Tensor], source: SourceLocation) -> None:
+    def _bind(self, arguments: Sequence[Tensor], source: SourceLocation) -> None:
         """Let tensors of another subgraph be the inputs of this one."""
-        for index, tensor in zip(self._graph.inputs, given, strict=False):
+        for index, tensor in zip(self._graph.inputs, arguments, strict=False):
             if tensor in self._file.handles:
                 continue
             own = self._tensors.get(index)
@@ -327,14 +327,14 @@ class GraphReader:
         result of an operator, and memory of its own: an input, a constant, and an output that is
         listed again are copied.
         """
-        made = {tensor for node in nodes for tensor in node.outputs}
+        produced = {tensor for node in nodes for tensor in node.outputs}
         outputs: list[Tensor] = []
         copies: list[Node] = []
         for index in self._graph.outputs:
             tensor = self._tensors.get(index)
             if tensor is None:
                 continue
-            if tensor in outputs or tensor not in made:
+            if tensor in outputs or tensor not in produced:
                 copied = self._tensors.copied(tensor)
                 label = self.new_label(short_name(copied.name))
                 source = SourceLocation(self._model.file, -1, "COPY")
@@ -545,8 +545,8 @@ class GraphReader:
         """
         reader = self._file.readers.get(operator.custom_name or operator.code)
         if reader is None:
-            given = self._file.readers.keys() - READERS.keys()
-            custom = sorted(name for name in given if isinstance(name, str))
+            own_readers = self._file.readers.keys() - READERS.keys()
+            custom = sorted(name for name in own_readers if isinstance(name, str))
             raise unknown_operator(operator, where, custom)
         return reader
 
@@ -592,8 +592,8 @@ class GraphReader:
             self._check_variables(operator, operands)
         node = Node(converted.op, inputs, outputs, name, source)
         nodes = OneScale(self.new_tensor, self.new_label).nodes(node, reader.moved, reader.fixed)
-        for made in nodes:
-            self.problems.extend(node_problems(legal_form(made), operands.where))
+        for new_node in nodes:
+            self.problems.extend(node_problems(legal_form(new_node), operands.where))
         if converted.period > 1:
             self._gates.add(node, converted.period)
         if all(self._is_computable(tensor) for tensor in inputs):

@@ -32,12 +32,12 @@ class ItemUpdate:
 def item_updates(graph: FileGraph) -> dict[int, ItemUpdate]:
     """Return the assignments to lists that are inputs of a subgraph, by the operator's number."""
     makers = {index: operator for operator in graph.operators for index in operator.outputs}
-    found: dict[int, ItemUpdate] = {}
+    updates: dict[int, ItemUpdate] = {}
     for operator in graph.operators:
         update = _update(graph, operator, makers)
         if update is not None and update.list in graph.inputs:
-            found[operator.index] = update
-    return found
+            updates[operator.index] = update
+    return updates
 
 
 def _update(

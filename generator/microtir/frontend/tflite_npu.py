@@ -8,7 +8,7 @@ from microtir.operators.npu.tflite import ETHOS_U, FAST_SCRATCH, SCRATCH
 
 def scratch_of_npus(graph: FileGraph) -> frozenset[int]:
     """Return the tensors that hold nothing before an NPU works in them: nobody makes them."""
-    made = {index for operator in graph.operators for index in operator.outputs}
+    produced = {index for operator in graph.operators for index in operator.outputs}
     scratch = {
         operator.inputs[position]
         for operator in graph.operators
@@ -18,6 +18,6 @@ def scratch_of_npus(graph: FileGraph) -> frozenset[int]:
     }
     return frozenset(
         index
-        for index in scratch - made - set(graph.inputs)
+        for index in scratch - produced - set(graph.inputs)
         if index >= 0 and graph.tensors[index].data is None
     )

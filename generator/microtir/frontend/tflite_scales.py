@@ -16,9 +16,9 @@ from microtir.operators.common.unlike_scales import NARROW, FixedResult, Moved, 
 from microtir.operators.movement.definition import Relabel
 
 
-def is_unlike(given: TensorType, taken: TensorType) -> bool:
+def is_unlike(source: TensorType, taken: TensorType) -> bool:
     """Return whether integers of one type stand for other numbers than those of another."""
-    return given.dtype in NARROW and given.quantization != taken.quantization
+    return source.dtype in NARROW and source.quantization != taken.quantization
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +107,16 @@ class OneScale:
         ]
         return [*before, computed, *behind]
 
-    def _node(self, moved: Moved | None, node: Node, source: Tensor, made: Tensor) -> Node:
+    def _node(self, moved: Moved | None, node: Node, source: Tensor, target: Tensor) -> Node:
         label = Relabel(named=node.name)
         if moved is not None:
             label = replace(
                 label,
-                by_micro=moved.by_micro(source.type, made.type),
+                by_micro=moved.by_micro(source.type, target.type),
                 by_litert=moved.by_litert(source.dtype),
             )
         name = self.new_label(f"{node.name}_relabelled")
-        return Node(label, (source,), (made,), name, node.source)
+        return Node(label, (source,), (target,), name, node.source)
 
 
 def _copied(node: Node, moved: Moved, unlike: Iterable[Tensor]) -> frozenset[Tensor]:

@@ -98,16 +98,16 @@ def written_out(sparsity: FileSparsity, shape: tuple[int, ...], values: Array) -
         return None
     along = dict(zip(sparsity.order, places, strict=True))
     sizes = dict(zip(sparsity.order, (axis.size for axis in sparsity.axes), strict=True))
-    found = [along[axis] for axis in range(rank)]
+    indices = [along[axis] for axis in range(rank)]
     for number, axis in enumerate(sparsity.blocked, rank):
         if sizes[number] < 1:
             return None
-        found[axis] = found[axis] * sizes[number] + along[number]
-    pairs = zip(found, shape, strict=True)
+        indices[axis] = indices[axis] * sizes[number] + along[number]
+    pairs = zip(indices, shape, strict=True)
     if not all(((place >= 0) & (place < extent)).all() for place, extent in pairs):
         return None
     data = np.zeros(shape, values.dtype)
-    data[tuple(found)] = values
+    data[tuple(indices)] = values
     return data
 
 
@@ -119,7 +119,7 @@ def _walked(axes: tuple[SparseAxis, ...], most: int) -> list[npt.NDArray[np.int6
         most: elements that there can be.
     """
     nodes: npt.NDArray[np.int64] = np.zeros(1, np.int64)  # numbers of those of the axes before
-    found: list[npt.NDArray[np.int64]] = []
+    indices: list[npt.NDArray[np.int64]] = []
     for axis in axes:
         if axis.is_dense:
             if not 0 <= axis.size * len(nodes) <= most:
@@ -137,10 +137,10 @@ def _walked(axes: tuple[SparseAxis, ...], most: int) -> list[npt.NDArray[np.int6
                 return None
             following = np.concatenate([*_ranges(begins, nodes), np.zeros(0, np.int64)])
             here = np.array(axis.places, np.int64)[following]
-        found = [np.repeat(places, counts) for places in found]
-        found.append(here.astype(np.int64))
+        indices = [np.repeat(places, counts) for places in indices]
+        indices.append(here.astype(np.int64))
         nodes = following
-    return found or None
+    return indices or None
 
 
 def _is_sound(begins: npt.NDArray[np.int64], count: int, nodes: npt.NDArray[np.int64]) -> bool:

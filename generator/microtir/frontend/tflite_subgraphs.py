@@ -56,17 +56,17 @@ class Effects:
     def __init__(self, graphs: Sequence[FileGraph]) -> None:
         self._graphs = graphs
 
-    def of_subgraph(self, number: int, given: Sequence[Resource | None]) -> frozenset[Resource]:
+    def of_subgraph(self, number: int, resources: Sequence[Resource | None]) -> frozenset[Resource]:
         """Return what a subgraph assigns that is given some handles among its inputs."""
-        return frozenset(self._of(number, given, set(), 0))
+        return frozenset(self._of(number, resources, set(), 0))
 
     def of_operator(self, operator: FileOperator, handles: Handles) -> frozenset[Resource]:
         """Return what an operator assigns, given the handles of its subgraph."""
         return frozenset(self._of_operator(operator, handles, set(), 0))
 
-    def handles(self, graph: FileGraph, given: Handles) -> dict[int, Resource]:
+    def handles(self, graph: FileGraph, outer: Handles) -> dict[int, Resource]:
         """Return all handles of a subgraph, given those among its inputs."""
-        known = dict(given)
+        known = dict(outer)
         for operator in graph.operators:
             try:
                 if operator.code == BuiltinOperator.VAR_HANDLE and len(operator.outputs) == 1:
@@ -79,12 +79,12 @@ class Effects:
         return known
 
     def _of(
-        self, number: int, given: Sequence[Resource | None], seen: _Seen, depth: int
+        self, number: int, resources: Sequence[Resource | None], seen: _Seen, depth: int
     ) -> Iterator[Resource]:
         if depth > MOST_DEPTH or not 0 <= number < len(self._graphs):
             return
         graph = self._graphs[number]
-        pairs = zip(graph.inputs, given, strict=False)
+        pairs = zip(graph.inputs, resources, strict=False)
         known = {index: resource for index, resource in pairs if resource is not None}
         key = number, frozenset(known.items())
         if key in seen:
@@ -100,8 +100,8 @@ class Effects:
         if operator.code == BuiltinOperator.ASSIGN_VARIABLE:
             yield from (handles[index] for index in operator.inputs[:1] if index in handles)
         for number, inputs in _runs(operator):
-            given = [handles.get(index) for index in inputs]
-            yield from self._of(number, given, seen, depth + 1)
+            resources = [handles.get(index) for index in inputs]
+            yield from self._of(number, resources, seen, depth + 1)
 
 
 def _runs(operator: FileOperator) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -124,17 +124,17 @@ class Scope:
 
     def _initial_value(self, resource: Resource, type_: TensorType, where: str) -> Array:
         """Return what CALL_ONCE gave it; else what tflite-micro fills variables with."""
-        given = self.given.get(resource)
-        if given is None:
+        stated = self.given.get(resource)
+        if stated is None:
             return _filled(type_)
-        if given.shape != type_.shape or given.dtype != type_.dtype.value:
+        if stated.shape != type_.shape or stated.dtype != type_.dtype.value:
             raise ModelFileError(
                 f"'{brief(resource[1])}' is {type_.dtype.value} {type_.shape} here",
                 where=where,
-                legal=f"{given.dtype} {given.shape}, as it is initialised",
+                legal=f"{stated.dtype} {stated.shape}, as it is initialised",
                 fix="export the model again",
             )
-        return given
+        return stated
 
 
 class Variables:

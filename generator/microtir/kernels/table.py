@@ -60,8 +60,8 @@ def kernel_of(node: Node, candidate: Candidate) -> Kernel:
     named = (k for k in _offered(node, None) if k.name == candidate.kernel)
     kinds = (candidate.input_layouts, candidate.output_layouts)
     inputs, outputs = len(node.activations), len(node.outputs)
-    alike = (k for k in named if ((k.reads,) * inputs, (k.writes,) * outputs) == kinds)
-    return next(k for k in alike if k.refusal(node) is None)
+    matching = (k for k in named if ((k.reads,) * inputs, (k.writes,) * outputs) == kinds)
+    return next(k for k in matching if k.refusal(node) is None)
 
 
 def refusals_of(node: Node, target: Target) -> tuple[tuple[str, Refusal], ...]:

@@ -108,8 +108,8 @@ def make_table(program: CProgram, model: ModelInfo) -> CallTable:
         numbers = {t: tensors.setdefault(t, len(tensors)) for t in views.values()}
         written = dict.fromkeys(views[v] for i in invokes for v in _written(program, i))
         left = [views[view] for view in _tensors_written(program, invokes[-1])]
-        kept = ("OUTPUT", "STATE")
-        outputs = dict.fromkeys(t for t in written if t.place in kept or t in left)
+        names = ("OUTPUT", "STATE")
+        outputs = dict.fromkeys(t for t in written if t.place in names or t in left)
         parts = (
             outputs,
             [t for t in numbers if t not in written],

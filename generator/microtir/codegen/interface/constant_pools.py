@@ -139,12 +139,12 @@ def constants_struct(program: CProgram) -> str:
 
 def given_constants(program: CProgram) -> list[str]:
     """Return statements of an entry function that make what the functions below it hand on."""
-    given = program.given_constants
-    if not given.members:
+    passed = program.given_constants
+    if not passed.members:
         return []
     names = ", ".join(pool.name for pool in passed_constant_pools(program) if pool.size)
-    whole = f"given_{given.name}"
-    return [f"{given.type} {whole} = {{{names}}};", f"{given.type} *{given.name} = &{whole};"]
+    whole = f"given_{passed.name}"
+    return [f"{passed.type} {whole} = {{{names}}};", f"{passed.type} *{passed.name} = &{whole};"]
 
 
 def filled_pools(program: CProgram) -> list[ConstantPool]:

@@ -42,9 +42,9 @@ def run_entries(program: CProgram, requirements: Requirements) -> list[FunctionT
         _run_lines(program, model, requirements),
     )
     if model.stream is not None and not program.is_packed:
-        given = run_parameters(program)
-        call = f"return {run_name(program)}({', '.join(names_of(given))});"
-        entries.append(c_function(f"int32_t {program.name}_push", given, [call]))
+        parameters = run_parameters(program)
+        call = f"return {run_name(program)}({', '.join(names_of(parameters))});"
+        entries.append(c_function(f"int32_t {program.name}_push", parameters, [call]))
     return entries
 
 
@@ -117,21 +117,21 @@ def main_frame(
     names = ScopedNames(program.file_names)
     pools = workspace_pools(program)
     constants = passed_constant_pools(program)
-    given = [*(pool.name for pool in pools), *(pool.name for pool in constants)]
-    for taken in ("inputs", "outputs", "state", *given, *reserved):
+    passed = [*(pool.name for pool in pools), *(pool.name for pool in constants)]
+    for taken in ("inputs", "outputs", "state", *passed, *reserved):
         names.reserve(taken)
     main = program.entry
     buffers = [p for p in main.params if isinstance(p, Buffer)]
     ports, rest = buffers[: len(model.ports)], buffers[len(model.ports) :]
-    kept = [state for state in model.states if not state.is_counter]
-    states, rest = rest[len(rest) - len(kept) :], rest[: len(rest) - len(kept)]
+    stored_states = [state for state in model.states if not state.is_counter]
+    states, rest = rest[len(rest) - len(stored_states) :], rest[: len(rest) - len(stored_states)]
     image = names.reserve("image") if main.images > 1 else ""
     local, row_ports = _named_ports(program, model, names, ports, image)
     filled = [pool for pool in pools if pool.size]
     for buffer, pool in zip(rest, filled, strict=True):
         name = names.define(buffer, "memory" if len(filled) == 1 else f"in_{pool.plan.name}")
         local.append((buffer, f"uint8_t *const {name} = {program.name}_pool({pool.name});"))
-    for buffer, state in zip(states, kept, strict=True):
+    for buffer, state in zip(states, stored_states, strict=True):
         name = names.define(buffer, state.c_name)
         c_type, place = C_TYPES[buffer.dtype], state_place(state, model)
         local.append((buffer, f"{c_type} *const {name} = {place};"))
@@ -294,8 +294,8 @@ def exported_entry(
     lines = argument_checks(program, function, names, requirements)
     takes_constants = program.takes_constants(function)
     lines += given_constants(program) if takes_constants else []
-    given = [program.given_constants.name] * takes_constants
-    arguments = ", ".join([*(names.of(p) for p in function.params), *given])
+    passed = [program.given_constants.name] * takes_constants
+    arguments = ", ".join([*(names.of(p) for p in function.params), *passed])
     call = f"{program.names[function]}({arguments})"
     if function in program.fallible:
         lines.append(f"return {call};")

@@ -162,8 +162,8 @@ def _node_function(
         for n, tensor in table.numbered(node)
     ]  # fmt: skip
     if any(program.takes_constants(layer) for layer in node.layers):
-        given = program.given_constants
-        pointers.append(f"{given.type} *{given.name} = executor->{given.name};")
+        passed = program.given_constants
+        pointers.append(f"{passed.type} *{passed.name} = executor->{passed.name};")
     if any(program.takes_devices(layer) for layer in node.layers):
         pointers.append(f"const {struct_name(program)} *const devices = executor->devices;")
     texts = {
@@ -198,8 +198,8 @@ def entries(program: CProgram, requirements: Requirements) -> list[FunctionText]
         body = [*setup, "return microtir_graph_run(&executor);"]
         return with_devices(program, f"{program.name}_run", run_parameters(program), body)
     observe = f"{program.name}_run_observed"
-    given = names_of(run_parameters(program))
-    call = f"return {observe}({', '.join([*given, 'NULL', 'NULL'])});"
+    names = names_of(run_parameters(program))
+    call = f"return {observe}({', '.join([*names, 'NULL', 'NULL'])});"
     body = [*setup, "return microtir_graph_run_observed(&executor, observer, platform);"]
     return [
         *with_devices(program, observe, _observed_parameters(program), body),

@@ -41,9 +41,9 @@ def guard_call(program: CProgram, condition: str = "") -> list[str]:
     if program.guard is None or program.model is None:
         return []
     names = [port.c_name for port, _ in guarded_ports(program.model)]
-    given = ", ".join(f"inputs->{name}, &guard->{name}" for name in names)
+    arguments = ", ".join(f"inputs->{name}, &guard->{name}" for name in names)
     asked = f"{condition} && guard != NULL" if condition else "guard != NULL"
-    return [f"if ({asked}) {{", *indent([f"{program.names[program.guard]}({given});"]), "}"]
+    return [f"if ({asked}) {{", *indent([f"{program.names[program.guard]}({arguments});"]), "}"]
 
 
 def parts(draft: Draft) -> Iterator[Part]:

@@ -166,7 +166,7 @@ def _model_wrapper(program: CProgram, model: ModelInfo) -> Wrapper:
         ),
         f"return {run_name(program)}({memory});",
     ]
-    kept = "the state as a uint8 tensor, " * bool(program.states)
+    state_text = "the state as a uint8 tensor, " * bool(program.states)
     more = ", and the file of parameters likewise" * program.has_external_params
     more += ", and the constant pools likewise" * bool(passed_constant_pools(program))
     if program.devices:
@@ -174,7 +174,7 @@ def _model_wrapper(program: CProgram, model: ModelInfo) -> Wrapper:
     return Wrapper(
         _wrapper_name(program, f"{program.name}_run"),
         f"{program.name}_run",
-        f"Arguments: the inputs, the outputs, {kept}and {_workspace_text(len(pools))}{more}",
+        f"Arguments: the inputs, the outputs, {state_text}and {_workspace_text(len(pools))}{more}",
         "",
         len(tensors) + len(memories),
         (),
@@ -252,8 +252,8 @@ def _operator_wrapper(program: CProgram, layer: PrimFunc) -> Wrapper:
             ),
         )
     name = program.names[layer]
-    given = program.given_constants
-    extra = [given.name] * takes_constants + ["devices"] * on_device
+    passed = program.given_constants
+    extra = [passed.name] * takes_constants + ["devices"] * on_device
     call = f"{name}({', '.join([*arguments, *extra])})"
     lines = [f"return {call};"]
     if layer not in program.fallible:
@@ -268,7 +268,7 @@ def _operator_wrapper(program: CProgram, layer: PrimFunc) -> Wrapper:
         tensors,
         (),
         tuple(lines),
-        given if takes_constants else None,
+        passed if takes_constants else None,
         struct_name(program) if on_device else "",
     )
 

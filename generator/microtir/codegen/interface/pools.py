@@ -66,8 +66,8 @@ def workspace_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
 def run_names(program: CProgram) -> ScopedNames:
     """Return the names of a run's parameters, for those of pools."""
     names = ScopedNames(program.file_names)
-    given = ["inputs", "outputs", *["state"] * bool(program.states)]
-    for taken in (*given, *(GRAPH_LOCALS if program.is_graph else ())):
+    arguments = ["inputs", "outputs", *["state"] * bool(program.states)]
+    for taken in (*arguments, *(GRAPH_LOCALS if program.is_graph else ())):
         names.reserve(taken)
     return names
 

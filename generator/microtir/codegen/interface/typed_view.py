@@ -59,9 +59,9 @@ def _function(
         return []
     members = header.members(program, model, kind)
     struct = f"{program.name}_{kind.value}s"
-    made = "made"
-    while made in {port.c_name for port in ports}:
-        made += "_"
+    result = "made"
+    while result in {port.c_name for port in ports}:
+        result += "_"
     arrays = [
         member.replace(f"*{port.c_name}", f"(&{port.c_name})")
         + f"[{program.macro}_{stems[port].upper()}_ELEMENTS]"
@@ -70,9 +70,9 @@ def _function(
     return [
         *wrap(f"inline struct {struct} {kind.value}s({', '.join(arrays)})"),
         "{",
-        f"{INDENT}struct {struct} {made};",
-        *(f"{INDENT}{made}.{port.c_name} = {port.c_name};" for port in ports),
-        f"{INDENT}return {made};",
+        f"{INDENT}struct {struct} {result};",
+        *(f"{INDENT}{result}.{port.c_name} = {port.c_name};" for port in ports),
+        f"{INDENT}return {result};",
         "}",
         "",
     ]

@@ -85,11 +85,11 @@ class _Interface:
     @property
     def memories(self) -> tuple[str, ...]:
         """Return what is passed on: the state, the workspace and pools of constants."""
-        kept = (f"{self.prefix}_begun()",) * self.has_instance
+        state = (f"{self.prefix}_begun()",) * self.has_instance
         constants = tuple(_member_of(pool) for pool in self.constants)
         if self.pools is None:
-            return (*kept, f"{self.prefix}_workspace", *constants)
-        return (*kept, *(_member_of(pool) for pool in self.pools), *constants)
+            return (*state, f"{self.prefix}_workspace", *constants)
+        return (*state, *(_member_of(pool) for pool in self.pools), *constants)
 
 
 def _member_of(pool: WorkspacePool | ConstantPool) -> str:
@@ -361,7 +361,7 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
     total = count + len(memories)
     kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * total)
     table = tensor_table_name(interface.model, interface.prefix)
-    given = f"args, type_codes, num_args, {count}, {table}, tensors, values"
+    arguments = f"args, type_codes, num_args, {count}, {table}, tensors, values"
     called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"
     resource = "resource_handle" if interface.program.devices else "NULL"
     return c_function(
@@ -374,7 +374,7 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
             f"union microtir_value values[{total}];",
             *(f"const struct microtir_tensor {m.name} = {{{m.values}}};" for m in memories),
             "const int32_t status = tvm_packed_arguments(",
-            f"        {given});",
+            f"        {arguments});",
             "(void)out_value;",
             *([] if interface.program.devices else ["(void)resource_handle;"]),
             "if (out_type_code != NULL) {",
@@ -420,11 +420,11 @@ class _PackedMemory:
 
 def _packed_memories(interface: _Interface) -> list[_PackedMemory]:
     """Return what the packed function takes besides tensors: the state, then the workspace."""
-    *kept, workspace = interface.memories
+    *others, workspace = interface.memories
     size = max(interface.model.memory.workspace_size, 1)
     state = [
         _PackedMemory("state", "state_extent", place, layout(interface.program).size)
-        for place in kept
+        for place in others
     ]
     return [*state, _PackedMemory("memory", "extent", workspace, size)]
 
@@ -457,12 +457,12 @@ def _main(interface: _Interface) -> FunctionText:
         arguments[_DEVICES] = [names.reserve(device.name) for device in interface.program.devices]
         values = ", ".join(arguments[_DEVICES])
         body.append(f"{interface.struct(_DEVICES)} used = {{{values}}};")
-    given = "&given, &made" + ", &used" * bool(interface.program.devices)
+    pointers = "&given, &made" + ", &used" * bool(interface.program.devices)
     parameters = [f"void *{name}" for group in arguments.values() for name in group]
     return c_function(
         f"int32_t {interface.prefix}___tvm_main__",
         parameters,
-        [*body, f"return {interface.prefix}_run({given});"],
+        [*body, f"return {interface.prefix}_run({pointers});"],
         [
             f"The same as {interface.prefix}_run: the inputs, then the outputs"
             + ", then the devices." * bool(interface.program.devices)

@@ -35,8 +35,8 @@ def graph_tables(program: CProgram, model: ModelInfo) -> Iterator[str]:
     rows = list(map(_parameter, program.constants)) if program.has_external_params else []
     if rows:
         yield from _array("struct tvm_graph_parameter", "parameters", iter(rows))
-    given = f"{'parameters' if rows else 'NULL'}, {len(rows)}"
-    yield f"static const struct tvm_graph_model graph = {{{program.name}_graph, &facts, {given}}};"
+    table = f"{'parameters' if rows else 'NULL'}, {len(rows)}"
+    yield f"static const struct tvm_graph_model graph = {{{program.name}_graph, &facts, {table}}};"
 
 
 def _parameter(array: ConstantArray) -> str:

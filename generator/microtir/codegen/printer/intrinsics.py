@@ -32,15 +32,15 @@ def support_text(kernels: Iterable[PrimFunc], name: str, macro: str) -> str:
         name: begins the identifiers of the file.
         macro: begins its macros.
     """
-    given = [native_values(kernel) for kernel in kernels]
-    pixels = [int(values["pixels"]) for values in given if values["part"] == "product"]
+    template_values = [native_values(kernel) for kernel in kernels]
+    pixels = [int(values["pixels"]) for values in template_values if values["part"] == "product"]
     needed = {_MOST_PIXELS for count in pixels if count >= _MOST_PIXELS}
     needed |= {count % _MOST_PIXELS for count in pixels} - {0}
     text = render(
         SUPPORT,
         name=name,
         macro=macro,
-        parts=sorted({values["part"] for values in given}),
+        parts=sorted({values["part"] for values in template_values}),
         blocks=[_block(count) for count in sorted(needed)],
         rests=[_block(count) for count in sorted(needed - {_MOST_PIXELS})],
         most=str(_MOST_PIXELS) if _MOST_PIXELS in needed else "",

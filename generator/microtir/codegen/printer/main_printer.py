@@ -125,8 +125,8 @@ class MainPrinter(StatementPrinter):
                     kinds.append("MICROTIR_KIND_INTEGER")
             args, codes, status = (self.names.reserve(n) for n in ("args", "kinds", "status"))
             name = f"{self.program.names[callee]}_packed"
-            given = self.program.given_constants
-            resource = f"&{given.name}" if self.program.takes_constants(callee) else "NULL"
+            passed = self.program.given_constants
+            resource = f"&{passed.name}" if self.program.takes_constants(callee) else "NULL"
             if self.program.takes_devices(callee):
                 copy = self.names.reserve("given")
                 lines.append(f"{struct_name(self.program)} {copy} = *devices;")

@@ -63,8 +63,8 @@ class ScopedNames:
     def of(self, item: Var | Buffer) -> str:
         """Return the name of a variable or buffer that is visible here; KeyError otherwise."""
         self._used.add(item)
-        found = self._outside.get(item) if isinstance(item, Buffer) else None
-        return self._names[item] if found is None else found
+        name = self._outside.get(item) if isinstance(item, Buffer) else None
+        return self._names[item] if name is None else name
 
     def is_used(self, item: Var | Buffer) -> bool:
         """Return whether the name has been asked for."""

@@ -39,9 +39,9 @@ def check_counted_extent(graph: Graph, file: OnnxFile, shapes: InputShapes) -> N
         raise _refused(f"of {other} entries there would be {problem.what}", problem.where)
     for node, same in zip_longest(graph.nodes, wider.nodes):
         if node is None or same is None or not _is_same(node, same, most, other):
-            found = node or same
-            what = f"'{found.op.name}' computes with the extent, which each run says anew"
-            raise _refused(what, str(found.source))
+            culprit = node or same
+            what = f"'{culprit.op.name}' computes with the extent, which each run says anew"
+            raise _refused(what, str(culprit.source))
 
 
 def _is_same(node: Node, same: Node, most: int, other: int) -> bool:

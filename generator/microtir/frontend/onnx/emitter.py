@@ -54,9 +54,9 @@ class GraphParts:
             texts = data.reshape(-1).tolist()
             places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
             numbers = np.array([places[text] for text in texts], np.int64)
-            found = self.constant(name, numbers.reshape(data.shape))
-            self.names[found] = tuple(places)
-            return found
+            tensor = self.constant(name, numbers.reshape(data.shape))
+            self.names[tensor] = tuple(places)
+            return tensor
         values = np.ascontiguousarray(data).reshape(data.shape)
         if values is data or values.base is not None:
             values = values.copy()
@@ -204,8 +204,8 @@ class NodeEmitter:
         name = self.parts.node_names.take(self.label)
         default = TensorType((), inputs[0].dtype)
         types = [_with_quantisation(op, inputs[0].type, type_ or default) for type_ in outputs]
-        given = tuple(Tensor(self.label, type_) for type_ in types)
-        node = Node(op, inputs, given, name, self.source)
+        tensors = tuple(Tensor(self.label, type_) for type_ in types)
+        node = Node(op, inputs, tensors, name, self.source)
         shapes = inferred_shapes(node) or tuple(type_.shape for type_ in types)
         take = self.parts.tensor_names.take
         results = tuple(
@@ -271,5 +271,5 @@ def _moved_quantisation(node: Node) -> Quantization | None:
         return replace(quant, axis=node.op.permutation.index(quant.axis))
     before = math.prod(node.inputs[0].shape[: quant.axis])
     places = [axis for axis, extent in enumerate(shape) if extent == len(quant.scales)]
-    found = [axis for axis in places if math.prod(shape[:axis]) == before]
-    return replace(quant, axis=found[-1]) if found else None
+    axes = [axis for axis in places if math.prod(shape[:axis]) == before]
+    return replace(quant, axis=axes[-1]) if axes else None

@@ -132,15 +132,15 @@ def _place(tensor: onnx.TensorProto, folder: Path | None, where: str) -> _Place:
     """Return where the values of a tensor lie, of which the shape says how many there are."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = brief(entries.get("location", ""))
-    found = _range_of_file(entries, folder)
-    if found is None:
+    place = _range_of_file(entries, folder)
+    if place is None:
         raise ModelFileError(
             f"its values lie in {location!r}",
             where=where,
             legal="a file in the folder of the model",
             fix=_KEEP,
         )
-    path, offset, length = found
+    path, offset, length = place
     needed = _bytes_of(tensor)
     if needed is None or length not in (None, needed):
         raise ModelFileError(

@@ -37,19 +37,19 @@ def few_bits_of_result(
     number = node.attributes.get(_GIVING.get(node.operator, ""))
     if isinstance(number, int) and number in FEW_BITS:
         return FEW_BITS[number]
-    given = [tensor for value in inputs for tensor in tensors_of(value) if tensor in known]
-    if not given:
+    sources = [tensor for value in inputs for tensor in tensors_of(value) if tensor in known]
+    if not sources:
         return None
     if node.operator not in _TAKING:
         raise UnsupportedModelError(
-            f"it computes on integers of {known[given[0]].bits} bits",
+            f"it computes on integers of {known[sources[0]].bits} bits",
             where=where,
             legal=", ".join(sorted(_TAKING)),
             fix="convert them to int8 before",
             export=ExportProblem.FEW_BITS,
         )
     if node.operator in _MOVING:
-        return known[given[0]]
+        return known[sources[0]]
     like = _LIKE.get(node.operator, len(inputs))
     tensors = tensors_of(inputs[like]) if like < len(inputs) else ()
     return known.get(tensors[0]) if tensors else None

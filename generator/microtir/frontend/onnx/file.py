@@ -214,9 +214,9 @@ class FileReader:
     ) -> tuple[FileValue, ...]:
         """Return the inputs that a caller gives; strings that nothing takes are none."""
         used = {name for inner in graphs_of(graph) for name in _names_used(inner)}
-        given = (value for value in graph.input if value.name not in constants)
+        values = (value for value in graph.input if value.name not in constants)
         return tuple(
-            self.value(value) for value in given if value.name in used or _is_readable(value)
+            self.value(value) for value in values if value.name in used or _is_readable(value)
         )
 
     def _outputs(self, graph: onnx.GraphProto) -> tuple[FileValue, ...]:

@@ -80,19 +80,19 @@ def _attributes(
     """Return the attributes of a node, with those that it leaves out as they are by default."""
     from onnx import helper, numpy_helper
 
-    found = {
+    own_attributes = {
         name: attribute.default_value
         for name, attribute in schema.attributes.items()
         if attribute.default_value.type
     }
     for name, value in values.items():
         if isinstance(value, np.ndarray):
-            found[name] = helper.make_attribute(name, numpy_helper.from_array(value))
+            own_attributes[name] = helper.make_attribute(name, numpy_helper.from_array(value))
         elif isinstance(value, FileBody):
-            found[name] = helper.make_attribute(name, value.message)
+            own_attributes[name] = helper.make_attribute(name, value.message)
         elif value != ():
-            found[name] = helper.make_attribute(name, value)
-    return found
+            own_attributes[name] = helper.make_attribute(name, value)
+    return own_attributes
 
 
 def _type_of(tensor: Tensor | None) -> onnx.TypeProto:
@@ -108,17 +108,19 @@ def _resolve(
 ) -> None:
     """Replace each attribute that refers to one of the call; what nothing gives is left out."""
     for node in nodes:
-        kept = []
+        resolved = []
         for attribute in node.attribute:
             for graph in (attribute.g, *attribute.graphs):
                 _resolve(graph.node, attributes)
-            given = attributes.get(attribute.ref_attr_name)
-            if attribute.ref_attr_name and given is not None:
+            value = attributes.get(attribute.ref_attr_name)
+            if attribute.ref_attr_name and value is not None:
                 name = attribute.name
-                attribute.CopyFrom(given)
+                attribute.CopyFrom(value)
                 attribute.name = name
-            if not attribute.ref_attr_name or given is not None:
-                kept.append(attribute)
-        copies = [type(attribute).FromString(attribute.SerializeToString()) for attribute in kept]
+            if not attribute.ref_attr_name or value is not None:
+                resolved.append(attribute)
+        copies = [
+            type(attribute).FromString(attribute.SerializeToString()) for attribute in resolved
+        ]
         del node.attribute[:]
         node.attribute.extend(copies)

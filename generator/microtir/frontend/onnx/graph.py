@@ -75,17 +75,19 @@ class GraphReader:
     def _inputs(self) -> tuple[Tensor, ...]:
         inputs: list[Tensor] = []
         values = self._file.graph.inputs
-        given = [self._shapes.tensors_of(value) for value in values]
-        self._shapes.check([tensor for tensors in given for tensor in tensors], self._file.file)
-        for value, tensors in zip(values, given, strict=True):
+        declared = [self._shapes.tensors_of(value) for value in values]
+        self._shapes.check([tensor for tensors in declared for tensor in tensors], self._file.file)
+        for value, tensors in zip(values, declared, strict=True):
             try:
-                found = tuple(map(self._input, tensors))
+                own_inputs = tuple(map(self._input, tensors))
             except MicrotirError as error:
                 self.problems.append(error)
                 self._values[value.name] = None
                 continue
-            self._values[value.name] = TensorSequence(found) if value.is_sequence else found[0]
-            inputs += (tensor for tensor in found if tensor.data is None)
+            self._values[value.name] = (
+                TensorSequence(own_inputs) if value.is_sequence else own_inputs[0]
+            )
+            inputs += (tensor for tensor in own_inputs if tensor.data is None)
         return tuple(inputs)
 
     def _input(self, value: FileValue) -> Tensor:
@@ -142,19 +144,19 @@ class GraphReader:
         outputs: list[Tensor] = []
         empty: list[MicrotirError] = []
         renamed: dict[Tensor, Tensor] = {}
-        made = {tensor for node in self._parts.nodes for tensor in node.outputs}
+        produced = {tensor for node in self._parts.nodes for tensor in node.outputs}
         for name, tensor in self._with_counts(self._results()):
             if tensor.type.elements == 0:
                 empty.append(_empty_output(name, tensor.shape, self._file.file))
                 continue
             own = Tensor(self._port_name(name, tensor, inputs), tensor.type)
-            if tensor in made and tensor not in renamed:
+            if tensor in produced and tensor not in renamed:
                 renamed[tensor] = own
             else:
                 source = SourceLocation(self._file.file, -1, "COPY")
                 label = self._parts.node_names.take(own.name)
-                given = renamed.get(tensor, tensor)
-                self._parts.nodes.append(Node(Reshape(), (given,), (own,), label, source))
+                output = renamed.get(tensor, tensor)
+                self._parts.nodes.append(Node(Reshape(), (output,), (own,), label, source))
             outputs.append(own)
             self._name_values(own, name, tensor)
             known = self._parts.counted.get(tensor)
@@ -166,12 +168,12 @@ class GraphReader:
         self._parts.nodes = [substitute(node, renamed) for node in self._parts.nodes]
         return tuple(outputs)
 
-    def _name_values(self, own: Tensor, name: str, given: Tensor) -> None:
+    def _name_values(self, own: Tensor, name: str, file_tensor: Tensor) -> None:
         """Note what the values of an output are places in, if the file has strings there."""
         is_text = any(v.name == name and v.is_text for v in self._file.graph.outputs)
         try:
             self._named += named_result(
-                own, given, self._parts, is_text=is_text, file=self._file.file
+                own, file_tensor, self._parts, is_text=is_text, file=self._file.file
             )
         except UnsupportedModelError as error:
             self.problems.append(error)
@@ -192,15 +194,15 @@ class GraphReader:
     def _results(self) -> Iterator[tuple[str, Tensor]]:
         """Yield what the outputs are, those of a sequence one by one; note which are not there."""
         for value in self._file.graph.outputs:
-            found = self._values.get(value.name)
+            tensor = self._values.get(value.name)
             if value.name not in self._values:
                 self.problems.append(_no_output(value.name, self._file.file))
-            elif isinstance(found, TensorSequence):
-                if not found.items:
+            elif isinstance(tensor, TensorSequence):
+                if not tensor.items:
                     self.problems.append(_empty_sequence(value.name, self._file.file))
-                yield from ((f"{value.name}.{n}", item) for n, item in enumerate(found.items))
-            elif found is not None:
-                yield value.name, found
+                yield from ((f"{value.name}.{n}", item) for n, item in enumerate(tensor.items))
+            elif tensor is not None:
+                yield value.name, tensor
 
 
 def _no_output(name: str, file: str) -> ModelFileError:

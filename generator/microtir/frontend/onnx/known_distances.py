@@ -50,20 +50,20 @@ def known_distances(tensor: Tensor, nodes: Sequence[Node]) -> tuple[Distance, ..
         nodes: of the graph so far.
     """
     makers = {output: node for node in nodes for output in node.outputs}
-    found: dict[Tensor, _Elements] = {}
+    known: dict[Tensor, _Elements] = {}
     waiting = [tensor]
     while waiting:
         current = waiting[-1]
         node = makers.get(current)
         sources = _sources(current, node)
-        missing = [source for source in sources if source not in found]
+        missing = [source for source in sources if source not in known]
         if missing:
             waiting.extend(missing)
             continue
         waiting.pop()
-        if current not in found:
-            found[current] = _elements(current, node if sources else None, found)
-    return found[tensor]
+        if current not in known:
+            known[current] = _elements(current, node if sources else None, known)
+    return known[tensor]
 
 
 def depends_on(tensor: Tensor, others: Collection[Tensor], nodes: Sequence[Node]) -> bool:
@@ -98,7 +98,7 @@ def _is_looked_into(tensor: Tensor) -> bool:
     return tensor.dtype in (DType.INT32, DType.INT64) and tensor.type.elements <= _MOST_ELEMENTS
 
 
-def _elements(tensor: Tensor, node: Node | None, found: Mapping[Tensor, _Elements]) -> _Elements:
+def _elements(tensor: Tensor, node: Node | None, known: Mapping[Tensor, _Elements]) -> _Elements:
     """Return what the elements of a tensor are; without a node they are themselves, or numbers."""
     if tensor.data is not None and _is_looked_into(tensor):
         return tuple(
@@ -109,10 +109,10 @@ def _elements(tensor: Tensor, node: Node | None, found: Mapping[Tensor, _Element
         return tuple(_unknown(tensor, place) for place in range(count))
     op = node.op
     if isinstance(op, CastTo):
-        return found[node.inputs[0]]
+        return known[node.inputs[0]]
     if isinstance(op, _MOVES + _PICKS):
-        return _moved(tensor, node, found)
-    operands = [_spread(found[x], x, tensor) for x in node.inputs]
+        return _moved(tensor, node, known)
+    operands = [_spread(known[x], x, tensor) for x in node.inputs]
     if isinstance(op, Neg):
         return tuple(value.times(-1) for value in operands[0])
     pairs = zip(*operands, strict=True)
@@ -141,7 +141,7 @@ def _spread(values: _Elements, x: Tensor, result: Tensor) -> list[Distance]:
     return [values[place] for place in places.reshape(-1).tolist()]
 
 
-def _moved(tensor: Tensor, node: Node, found: Mapping[Tensor, _Elements]) -> _Elements:
+def _moved(tensor: Tensor, node: Node, known: Mapping[Tensor, _Elements]) -> _Elements:
     """Return elements of operands in the order in which a node moves them.
 
     It is asked to move numbers that say which elements they are.
@@ -152,7 +152,7 @@ def _moved(tensor: Tensor, node: Node, found: Mapping[Tensor, _Elements]) -> _El
     for source in sources:
         count = source.type.elements
         numbers.append(np.arange(len(all_), len(all_) + count).reshape(source.shape))
-        all_ += found[source]
+        all_ += known[source]
     typed = [n.astype(s.dtype.value) for n, s in zip(numbers, sources, strict=True)]
     rest = [x.data for x in node.inputs[len(sources) :] if x.data is not None]
     results = evaluate(replace(node, sums=None), [*typed, *rest])

@@ -77,39 +77,39 @@ def _tried(
 ) -> _Trial | None:
     """Read a turn, and take back what it emitted; None if it cannot be read without a number."""
     number = Tensor("number", TensorType((), loop.counter))
-    given = [
+    types = [
         tensor if at in fixed else Tensor(f"turn{at}", _plain(tensor.type))
         for at, tensor in enumerate(loop.first)
     ]
     parts, before = emitter.parts, emitter.parts.copied()
-    parts.places.update(given[at] for at in places)
+    parts.places.update(types[at] for at in places)
     parts.places.add(number)
-    parts.turning.update((number, *(x for at, x in enumerate(given) if at not in fixed)))
+    parts.turning.update((number, *(x for at, x in enumerate(types) if at not in fixed)))
     try:
-        turn = loop.body(number, tuple(given))
+        turn = loop.body(number, tuple(types))
         counted = _counted(emitter, number)
     except MicrotirError:
         return None
     finally:
         nodes = tuple(parts.nodes[len(before.nodes) :])
         parts.become(before)
-    if any(_plain(a.type) != _plain(b.type) for a, b in zip(turn.states, given, strict=True)):
+    if any(_plain(a.type) != _plain(b.type) for a, b in zip(turn.states, types, strict=True)):
         return None
-    changed = [at for at in range(len(given)) if turn.states[at] is not given[at]]
+    changed = [at for at in range(len(types)) if turn.states[at] is not types[at]]
     if not fixed.isdisjoint(changed):
         return None
-    carried = {given[at]: (loop.first[at], turn.states[at]) for at in changed}
+    carried = {types[at]: (loop.first[at], turn.states[at]) for at in changed}
     zero = np.array(0, loop.counter.value)
     carried[number] = Tensor("zero", number.type, zero), counted
     followed = TurnNodes(nodes, carried, _condition(turn)).followed(loop.turns)
     if followed is None:
         return None
     followed = replace(followed, is_open=followed.is_open or loop.begins is not None)
-    numbers = {at: followed.numbers[given[at]] for at in changed if given[at] in followed.numbers}
+    numbers = {at: followed.numbers[types[at]] for at in changed if types[at] in followed.numbers}
     counters = [at for at, seen in numbers.items() if seen == tuple(range(followed.turns))]
     return _Trial(
         followed,
-        fixed | (frozenset(range(len(given))) - frozenset(changed)),
+        fixed | (frozenset(range(len(types))) - frozenset(changed)),
         frozenset(at for at, seen in numbers.items() if min(seen) >= 0),
         next(iter(counters), None),
         tuple(_plain(item.type) for item in turn.items),
@@ -168,11 +168,13 @@ class _Emission:
             *(self._emit(Assign(), value)[0] for value in (counted, *goes_on)),
         ]
         ends = self._emit(EndRepeat(is_open), *flag, *begun, *new, results=begun)
-        kept = [self._emit(Reshape(), end)[0] for end in ends]
+        reshaped = [self._emit(Reshape(), end)[0] for end in ends]
         last = list(loop.first)
-        for at, tensor in zip(changed, kept, strict=False):
+        for at, tensor in zip(changed, reshaped, strict=False):
             last[at] = tensor
-        return Repeated(tuple(last), tuple(kept[len(changed) : len(changed) + len(trial.items)]))
+        return Repeated(
+            tuple(last), tuple(reshaped[len(changed) : len(changed) + len(trial.items)])
+        )
 
     def _place(self, index: Tensor, which: int) -> Tensor:
         """Return where the item of a turn lies in a list."""
@@ -199,7 +201,7 @@ class _Emission:
         self, op: Operator, *inputs: Tensor, results: Sequence[Tensor] = ()
     ) -> tuple[Tensor, ...]:
         """Return the results of an operator, of the types of its inputs or of others."""
-        given = tuple(
+        own_inputs = tuple(
             tensor
             if tensor.type.quantization is None
             else replace(tensor, type=_plain(tensor.type))
@@ -207,8 +209,8 @@ class _Emission:
         )
         parts = self.emitter.parts
         parts.counted.update(
-            {new: parts.counted[old] for new, old in zip(given, inputs, strict=True)
+            {new: parts.counted[old] for new, old in zip(own_inputs, inputs, strict=True)
              if old in parts.counted}
         )  # fmt: skip
-        of = results or (given if isinstance(op, Repeat) else given[:1])
-        return self.emitter.emit(op, given, [_plain(tensor.type) for tensor in of])
+        of = results or (own_inputs if isinstance(op, Repeat) else own_inputs[:1])
+        return self.emitter.emit(op, own_inputs, [_plain(tensor.type) for tensor in of])

@@ -46,13 +46,13 @@ def read_named(node: OnnxNode, reader: OnnxReader) -> Value | tuple[Value, ...]:
         return read_stored(node, reader)
     if reader.domain not in ("", ML) or reader.name not in _MOVES | _COMPARES:
         raise computes_on_strings(node.where)
-    given = (_among(node, x, known) if isinstance(x, Tensor) else x for x in node.inputs)
-    found = read_stored(node.with_inputs(*given), reader)
+    operands = (_among(node, x, known) if isinstance(x, Tensor) else x for x in node.inputs)
+    stored = read_stored(node.with_inputs(*operands), reader)
     if reader.name in _MOVES:
-        for value in found if isinstance(found, tuple) else (found,):
+        for value in stored if isinstance(stored, tuple) else (stored,):
             for tensor in tensors_of(value):
                 node.emitter.name_values(tensor, tuple(known))
-    return found
+    return stored
 
 
 def computes_on_strings(where: str) -> UnsupportedModelError:
@@ -77,13 +77,13 @@ def _among(node: OnnxNode, x: Tensor, known: Sequence[str]) -> Tensor:
 
 
 def named_result(
-    own: Tensor, given: Tensor, parts: GraphParts, *, is_text: bool, file: str
+    own: Tensor, file_tensor: Tensor, parts: GraphParts, *, is_text: bool, file: str
 ) -> tuple[NamedResult, ...]:
     """Return the names of an output's values; none where these are numbers.
 
     Args:
         own: the output.
-        given: what the model computes for it.
+        file_tensor: what the model computes for it.
         parts: which know the names of values.
         is_text: whether the file says that it holds strings.
         file: for errors.
@@ -91,7 +91,7 @@ def named_result(
     Raises:
         UnsupportedModelError: it holds strings that nobody knows, or that C has no form for.
     """
-    names, where = parts.names.get(given, ()), f"{file}: output {brief(own.name)!r}"
+    names, where = parts.names.get(file_tensor, ()), f"{file}: output {brief(own.name)!r}"
     if not names:
         if is_text:
             raise computes_on_strings(where)

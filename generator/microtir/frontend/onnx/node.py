@@ -117,8 +117,8 @@ class NodeReader:
         )
         check_types(node, version, inputs, narrow, where)
         _check_ranks(operands, reader.ranks)
-        found = self._read(reader, operands)
-        results = found if isinstance(found, tuple) else (found,)
+        values = self._read(reader, operands)
+        results = values if isinstance(values, tuple) else (values,)
         named = [x for name, x in zip(node.outputs, results, strict=False) if name]
         self._check_row_counts(inputs, named, where)
         for name, value in zip(node.outputs, results, strict=False):
@@ -217,10 +217,12 @@ class _Inside:
         reader = FileReader(self.reader.file.file)
         tensors = [x for x in self.inputs if not isinstance(x, TensorSequence)]
         is_of_tensors = len(tensors) == len(self.inputs)
-        found = definition_of(self.node, self.opsets, tensors, reader) if is_of_tensors else None
-        if found is None:
+        definition = (
+            definition_of(self.node, self.opsets, tensors, reader) if is_of_tensors else None
+        )
+        if definition is None:
             raise unknown_operator(self.node, 0, None, self.where)
-        body, opsets = found
+        body, opsets = definition
         if len(self.inputs) > len(body.inputs):
             raise ModelFileError(
                 f"it has {len(self.inputs)} inputs",
@@ -228,10 +230,12 @@ class _Inside:
                 legal=f"at most {len(body.inputs)}",
                 fix="export the model again",
             )
-        given = (*self.inputs, *(None,) * (len(body.inputs) - len(self.inputs)))
+        operands = (*self.inputs, *(None,) * (len(body.inputs) - len(self.inputs)))
         # An input that is left out has no name inside.
-        left_out = {name for name, tensor in zip(body.inputs, given, strict=True) if tensor is None}
-        scope: Scope = {n: t for n, t in zip(body.inputs, given, strict=True) if t is not None}
+        left_out = {
+            name for name, tensor in zip(body.inputs, operands, strict=True) if tensor is None
+        }
+        scope: Scope = {n: t for n, t in zip(body.inputs, operands, strict=True) if t is not None}
         nodes = tuple(_without(node, left_out) for node in body.nodes)
         pairs = zip(self.node.outputs, body.outputs, strict=False)
         wanted = tuple(inner for outer, inner in pairs if outer)
@@ -263,12 +267,12 @@ def _needed(nodes: Sequence[FileNode], outputs: Sequence[str]) -> tuple[FileNode
     """
     if any(isinstance(v, FileBody) for node in nodes for v in node.attributes.values()):
         return tuple(nodes)
-    needed, kept = set(outputs), []
+    needed, remaining = set(outputs), []
     for node in reversed(nodes):
         if not needed.isdisjoint(node.outputs):
-            kept.append(node)
+            remaining.append(node)
             needed.update(node.inputs)
-    return tuple(kept[::-1])
+    return tuple(remaining[::-1])
 
 
 def _given(node: FileNode, scope: Scope, where: str) -> tuple[Value | None, ...] | None:

@@ -40,9 +40,9 @@ def computed_order(nodes: Sequence[onnx.NodeProto]) -> list[int]:
 
 def _makers_of(node: onnx.NodeProto, makers: dict[str, int]) -> set[int]:
     """Return the places of the nodes that a node and the graphs inside of it take results of."""
-    found = {makers[name] for name in node.input if name in makers}
+    needed = {makers[name] for name in node.input if name in makers}
     for graph in graphs_in(node):
-        found |= {makers[output.name] for output in graph.output if output.name in makers}
+        needed |= {makers[output.name] for output in graph.output if output.name in makers}
         for inner in graph.node:
-            found |= _makers_of(inner, makers)
-    return found
+            needed |= _makers_of(inner, makers)
+    return needed

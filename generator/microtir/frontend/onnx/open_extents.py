@@ -20,19 +20,19 @@ _SAME_ANSWERS = 2  # after so many other extents that change nothing, something 
 
 
 def with_example(
-    problems: Sequence[MicrotirError], file: OnnxFile, given: InputShapes, model: str
+    problems: Sequence[MicrotirError], file: OnnxFile, shapes: InputShapes, model: str
 ) -> list[MicrotirError]:
     """Return problems, where those of open extents say with which ones the model can be read.
 
     Args:
         problems: of the model.
         file: what the file says.
-        given: what the caller says of its inputs.
+        shapes: what the caller says of its inputs.
         model: its path, as the caller has it.
     """
     if not any(map(_is_open, problems)):
         return list(problems)
-    extents = _extents_that_work(file, given)
+    extents = _extents_that_work(file, shapes)
     if extents is None:
         return list(problems)
     fix = extents.fix(model)
@@ -74,18 +74,18 @@ class _Extents:
         )
 
 
-def _extents_that_work(file: OnnxFile, given: InputShapes) -> _Extents | None:
+def _extents_that_work(file: OnnxFile, shapes: InputShapes) -> _Extents | None:
     """Return extents with which a model can be read; None if none of those tried are such.
 
     Where all give the same problems besides, those of other causes, the first ones do.
     """
     seen: list[tuple[set[str], _Extents]] = []
     for extent in _TRIED:
-        extents = _all_of(extent, file.graph.inputs, given)
+        extents = _all_of(extent, file.graph.inputs, shapes)
         if extents is None:
             return None
         reader = GraphReader(
-            file, InputShapes({**given.dims, **extents.dims}, {**given.shapes, **extents.shapes})
+            file, InputShapes({**shapes.dims, **extents.dims}, {**shapes.shapes, **extents.shapes})
         )
         reader.graph("")
         if not reader.problems:
@@ -96,18 +96,20 @@ def _extents_that_work(file: OnnxFile, given: InputShapes) -> _Extents | None:
     return None
 
 
-def _all_of(extent: int, inputs: Iterable[FileValue], given: InputShapes) -> _Extents | None:
+def _all_of(extent: int, inputs: Iterable[FileValue], input_shapes: InputShapes) -> _Extents | None:
     """Return one extent for all dimensions that are open; None if a rank is not known."""
     dims: dict[str, int] = {}
     shapes: dict[str, tuple[int, ...]] = {}
-    values = [value for value in inputs if value.name not in given.shapes]
+    values = [value for value in inputs if value.name not in input_shapes.shapes]
     for value in values:
         if value.shape is None or value.is_sequence:
             return None
-        names = [e for e in value.shape[1:] if isinstance(e, str) and e and e not in given.dims]
+        names = [
+            e for e in value.shape[1:] if isinstance(e, str) and e and e not in input_shapes.dims
+        ]
         dims |= dict.fromkeys(names, extent)
     batches: dict[str, int] = {str(value.shape[0]): 1 for value in values if value.shape}
-    said = {name: e for name, e in given.dims.items() if isinstance(e, int)}
+    said = {name: e for name, e in input_shapes.dims.items() if isinstance(e, int)}
     known = {**batches, **said, **dims}
     dims |= {name: total for name in dims if (total := _sum(name, known)) is not None}
     for value in values:

@@ -112,12 +112,12 @@ def _gathered(op: Gather, node: Node, axes: Mapping[Tensor, int]) -> int | None:
 def _reshaped(shape: Sequence[int], axis: int, result: Sequence[int]) -> int | None:
     """Return where an axis is in another shape, if exactly one there can be it."""
     outer = math.prod(shape[:axis])
-    found = [
+    axes = [
         n
         for n, extent in enumerate(result)
         if extent == shape[axis] and math.prod(result[:n]) == outer
     ]
-    return found[0] if len(found) == 1 else None
+    return axes[0] if len(axes) == 1 else None
 
 
 def _takes_all(op: movement.StridedSlice, node: Node, axis: int) -> bool:

@@ -74,8 +74,8 @@ class InputShapes:
         if not value.is_sequence:
             return (value,)
         names = takewhile(self.shapes.__contains__, (f"{value.name}.{n}" for n in count()))
-        found = tuple(replace(value, name=name, is_sequence=False) for name in names)
-        return found or (value,)
+        tensors = tuple(replace(value, name=name, is_sequence=False) for name in names)
+        return tensors or (value,)
 
     def of(self, value: FileValue, file: str) -> tuple[int, ...]:
         """Return the shape of an input. A first extent that nobody gives is a batch of 1.
@@ -144,16 +144,16 @@ class InputShapes:
         return all(extent == 1 or (extent is None and n == 0) for n, extent in enumerate(ahead))
 
     def _check_shape(self, value: FileValue, where: str) -> None:
-        given = tuple(self.shapes[value.name])
-        stored = value.shape if value.shape is not None else ("",) * len(given)
-        fits = len(given) == len(stored) and all(
+        extents = tuple(self.shapes[value.name])
+        stored = value.shape if value.shape is not None else ("",) * len(extents)
+        fits = len(extents) == len(stored) and all(
             isinstance(known, str) or known == extent
-            for known, extent in zip(stored, given, strict=True)
+            for known, extent in zip(stored, extents, strict=True)
         )
-        least = min((min(e, default=1) if isinstance(e, range) else e for e in given), default=1)
+        least = min((min(e, default=1) if isinstance(e, range) else e for e in extents), default=1)
         if not fits or least < 1:
             raise UsageError(
-                f"the shape ({', '.join(map(_text, given))}) was given for it", where=where,
+                f"the shape ({', '.join(map(_text, extents))}) was given for it", where=where,
                 legal=str(tuple(known or "any" for known in stored)),
                 fix=Fix("correct `input_shapes`", "correct --input-shapes"),
             )  # fmt: skip
@@ -168,14 +168,14 @@ class InputShapes:
             name: [(axis, e) for axis, e in enumerate(shape) if isinstance(e, range)]
             for name, shape in self.shapes.items()
         }
-        found = [(name, *place) for name, places in ranged.items() for place in places]
-        if not found:
+        ranges = [(name, *place) for name, places in ranged.items() for place in places]
+        if not ranges:
             return
-        name, _, first = found[0]
+        name, _, first = ranges[0]
         fix = Fix(f"give {name!r}: (range(1, 9), ...)", f"give --input-shapes {name}:[1..8,...]")
         _check_ends(first, f"{file}: input {brief(name)!r}", fix)
-        given = {value.name for value in inputs}
-        for other in sorted(given | ranged.keys()):
+        names = {value.name for value in inputs}
+        for other in sorted(names | ranged.keys()):
             places = ranged.get(other, [])
             ahead = self.shapes[other][: places[0][0]] if places else ()
             if [e for _, e in places] != [first] or any(extent != 1 for extent in ahead):

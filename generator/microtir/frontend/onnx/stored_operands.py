@@ -97,8 +97,8 @@ def _of_reals(
         if others[1] is not None:
             stored = node.known_number(2, "the value to pad with")
         others[1] = node.constant(_real(stored, quant))
-    found = reader.read(node.with_inputs(real, *others))
-    results = found if isinstance(found, tuple) else (found,)
+    result = reader.read(node.with_inputs(real, *others))
+    results = result if isinstance(result, tuple) else (result,)
     return tuple(_stored_again(node, value, x.type) for value in results)
 
 

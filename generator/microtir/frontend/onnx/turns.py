@@ -72,8 +72,8 @@ class TurnNodes:
                 numbers.append(int(values[turn].reshape(())))
             after = _computed(nodes, values)
             if number == most or (condition is not None and not _value(condition, after).all()):
-                found = {turn: tuple(numbers) for turn, numbers in seen.items()}
-                return Followed(number, is_open, MappingProxyType(found))
+                numbers_of = {turn: tuple(numbers) for turn, numbers in seen.items()}
+                return Followed(number, is_open, MappingProxyType(numbers_of))
             values = {turn: _value(self.carried[turn][1], after) for turn in values}
         return None
 
@@ -85,19 +85,19 @@ class TurnNodes:
             if first.data is not None and first.data.size == 1
         }
         while True:
-            kept = {
+            remaining = {
                 turn: data
                 for turn, data in values.items()
                 if self._slice([self.carried[turn][1]], values) is not None
             }
-            if len(kept) == len(values):
+            if len(remaining) == len(values):
                 return values
-            values = kept
+            values = remaining
 
     def _slice(self, wanted: Sequence[Tensor], values: Values) -> tuple[Node, ...] | None:
         """Return the nodes that compute values of known ones; None if others have part in it."""
         makers = {tensor: node for node in self.nodes for tensor in node.outputs}
-        open_, found, size = list(wanted), set[Node](), 0
+        open_, needed, size = list(wanted), set[Node](), 0
         while open_:
             tensor = open_.pop()
             if tensor.data is not None or tensor in values:
@@ -105,13 +105,13 @@ class TurnNodes:
             node = makers.get(tensor)
             if node is None or record_of(node.op).has(Trait.CONTROL):
                 return None
-            if node not in found:
-                found.add(node)
+            if node not in needed:
+                needed.add(node)
                 size += sum(output.type.elements for output in node.outputs)
                 open_ += node.inputs
         if size > _MOST_ELEMENTS * len(wanted):
             return None
-        return tuple(node for node in self.nodes if node in found)
+        return tuple(node for node in self.nodes if node in needed)
 
 
 def _computed(nodes: Sequence[Node], values: Values) -> Values:

@@ -169,7 +169,7 @@ class Block16:
         offset = self.runs.pixel_step * DType.INT16.bytes
         values = [f"r{_REGISTERS + pixel}" for pixel in range(self.pixels)]
         words = [f"r{n}" for n in range(_REGISTERS + self.pixels, 11)]
-        together = 2 if self._loads_pairs else 1
+        at_once = 2 if self._loads_pairs else 1
         behind = [
             f"{{load}} {values[p]}, [r12, #{p * offset}]" for p in range(self.pixels - 1, 0, -1)
         ]
@@ -177,11 +177,11 @@ class Block16:
         groups = [
             {
                 "load": f"ldrd {words[0]}, {words[1]}, [lr], #8"
-                if together == 2
+                if at_once == 2
                 else f"ldr {words[0]}, [lr], #4",
-                "pairs": [self._pair(first + n, words[n], values) for n in range(together)],
+                "pairs": [self._pair(first + n, words[n], values) for n in range(at_once)],
             }
-            for first in range(0, self.channels // PAIR, together)
+            for first in range(0, self.channels // PAIR, at_once)
         ]
         return {
             "wide": self.finish.is_wide,
@@ -300,11 +300,11 @@ def block(block: Block16) -> KernelDescription:
     )  # fmt: skip
 
 
-def packed_bytes(block: Block16, found: Found16) -> int:
+def packed_bytes(block: Block16, finish: Found16) -> int:
     """Return the bytes of what `pack_weights` and `pack_words` give."""
     runs = block.runs
     values = runs.rows * runs.parts * block.words * PAIR
-    return channel_bytes(block.turns * block.channels, 1, values, found[1].shape[1])
+    return channel_bytes(block.turns * block.channels, 1, values, finish[1].shape[1])
 
 
 def pack_weights(matrix: npt.NDArray[np.int8], block: Block16) -> npt.NDArray[np.int8]:

@@ -134,16 +134,16 @@ class Convolution16(FloatRescaling):
         return largest.code_bytes + singles + 60
 
     def packed_bytes(self, node: Node) -> int:
-        geometry, found = Geometry.of(node), self._finish(node)
-        assert found is not None, "reject() was asked"
+        geometry, finish = Geometry.of(node), self._finish(node)
+        assert finish is not None, "reject() was asked"
         step = geometry.copied_step if geometry.is_bordered else geometry.direct_step
-        return packed_bytes(self._block(node, step), found)
+        return packed_bytes(self._block(node, step), finish)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: blocks of pixels, then what is left of a row or a line."""
         node, geometry = layer.node, Geometry.of(layer.node)
-        x, sink, found = layer.input_rows(0), Nhwc(layer.output_rows()), self._finish(node)
-        assert found is not None, "reject() was asked"
+        x, sink, finish = layer.input_rows(0), Nhwc(layer.output_rows()), self._finish(node)
+        assert finish is not None, "reject() was asked"
         source: WindowRows
         if geometry.is_pointwise and x.is_whole and sink.is_line:
             source = DirectRows(x, geometry, is_line=True)
@@ -156,7 +156,7 @@ class Convolution16(FloatRescaling):
 
         constants = (
             at(constant("weights", pack_weights(_matrix(node), largest)), *[0] * 7),
-            at(constant("constants", pack_words(found, largest.channels)), 0, 0),
+            at(constant("constants", pack_words(finish, largest.channels)), 0, 0),
         )
         tile = Tile(_counts(largest), (Product(kernel, constants),))
         return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
@@ -166,8 +166,8 @@ class Convolution16(FloatRescaling):
 
     def _block(self, node: Node, row_step: int | None = None) -> Block16:
         """Return the largest block; rows lie as in scratch, unless their step is given."""
-        geometry, found = Geometry.of(node), self._finish(node)
-        assert found is not None, "reject() was asked"
+        geometry, finish = Geometry.of(node), self._finish(node)
+        assert finish is not None, "reject() was asked"
         runs = _runs(geometry, geometry.copied_step if row_step is None else row_step)
         output, size = geometry.output, DType.INT16.bytes
         width = output.width * (node.output.type.rows if geometry.is_pointwise else 1)
@@ -175,13 +175,13 @@ class Convolution16(FloatRescaling):
         sums = 4 if self.has_wide_sums else 8
         pixels = 2 if width > 1 and reach <= IMMEDIATE else 1
         most = min(sums // pixels, output.channels // PAIR * PAIR)
-        return best_block(pixels, most, output.channels, runs, found[0])
+        return best_block(pixels, most, output.channels, runs, finish[0])
 
 
 def best_block(pixels: int, most: int, outputs: int, runs: Runs, finish: Finish16) -> Block16:
     """Return the block of at most so many channels that takes the fewest instructions."""
     blocks = (Block16(pixels, n, outputs, runs, finish) for n in range(most, 0, -PAIR))
-    return min(blocks, key=lambda made: made.instructions)
+    return min(blocks, key=lambda block: block.instructions)
 
 
 def _of(largest: Block16, pixels: int) -> Block16:

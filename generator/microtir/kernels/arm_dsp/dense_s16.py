@@ -76,28 +76,28 @@ class Dense16(FloatRescaling):
         return self._block(node).code_bytes
 
     def packed_bytes(self, node: Node) -> int:
-        found = self._finish(node)
-        assert found is not None, "reject() was asked"
-        return packed_bytes(self._block(node), found)
+        finish = self._finish(node)
+        assert finish is not None, "reject() was asked"
+        return packed_bytes(self._block(node), finish)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: a call of the kernel for each row of inputs."""
-        made, found = self._block(layer.node), self._finish(layer.node)
-        assert found is not None, "reject() was asked"
+        own_block, finish = self._block(layer.node), self._finish(layer.node)
+        assert finish is not None, "reject() was asked"
         matrix = layer.data(1).astype(np.int8)
         constants = (
-            at(constant("weights", pack_weights(matrix, made)), *[0] * 7),
-            at(constant("constants", pack_words(found, made.channels)), 0, 0),
+            at(constant("weights", pack_weights(matrix, own_block)), *[0] * 7),
+            at(constant("constants", pack_words(finish, own_block.channels)), 0, 0),
         )
-        tile = Tile((Count(1, "row"),), (Product(lambda _rows: block(made), constants),))
+        tile = Tile((Count(1, "row"),), (Product(lambda _rows: block(own_block), constants),))
         return dense_rows(layer, name, tile)
 
     def _finish(self, node: Node) -> Found16 | None:
         return (_wide if self.has_wide_sums else _narrow)(node)
 
     def _block(self, node: Node) -> Block16:
-        found, (outputs, inputs) = self._finish(node), node.inputs[1].shape
-        assert found is not None, "reject() was asked"
+        finish, (outputs, inputs) = self._finish(node), node.inputs[1].shape
+        assert finish is not None, "reject() was asked"
         most = min(4 if self.has_wide_sums else 8, outputs // PAIR * PAIR)
         runs = Runs(1, 1, inputs, inputs, inputs, inputs)
-        return best_block(1, most, outputs, runs, found[0])
+        return best_block(1, most, outputs, runs, finish[0])

@@ -62,15 +62,15 @@ class PackedDepthwise:
     @staticmethod
     def of(layer: Layer) -> PackedDepthwise:
         """Return the constants of a layer whose factors fit."""
-        found = factors(layer.node)
-        assert found is not None, "refusal() was asked"
+        scaling = factors(layer.node)
+        assert scaling is not None, "refusal() was asked"
         weights = layer.data(1)
         order = channel_quads(weights.shape[-1])
         by_word = weights.astype(np.int16)[..., order].reshape(-1, len(order) // QUAD, QUAD)
         return PackedDepthwise(
             constant("weights", by_word[:, :, list(_WORD_ORDER)].transpose(1, 0, 2)),
-            constant("constants", found.constants[order]),
-            found.rescaling,
+            constant("constants", scaling.constants[order]),
+            scaling.rescaling,
         )
 
 

@@ -94,11 +94,11 @@ class Taps:
 
     def uses(self) -> dict[int, list[tuple[int, int]]]:
         """Return for each place, in order, the (pixel, column) that multiply what is there."""
-        found: dict[int, list[tuple[int, int]]] = {}
+        users: dict[int, list[tuple[int, int]]] = {}
         for pixel in range(self.pixels):
             for column in range(self.columns):
-                found.setdefault(self.place(pixel, column), []).append((pixel, column))
-        return dict(sorted(found.items()))
+                users.setdefault(self.place(pixel, column), []).append((pixel, column))
+        return dict(sorted(users.items()))
 
     @property
     def name(self) -> str:
@@ -124,7 +124,7 @@ def _row_calls(geometry: Geometry) -> list[_Call]:
     Two pixels at a time, and the last one of an odd width.
     """
     rows, columns = geometry.windows.rows, geometry.windows.columns
-    found: list[_Call] = []
+    row_calls: list[_Call] = []
     for first in range(0, geometry.output.width, 2):
         pixels = min(2, geometry.output.width - first)
         start = first * columns.stride - columns.before
@@ -134,12 +134,12 @@ def _row_calls(geometry: Geometry) -> list[_Call]:
             pixels, rows.taps, columns.taps, columns.dilation, columns.stride,
             geometry.image.channels, left, right,
         )  # fmt: skip
-        if found and found[-1].taps == taps and not taps.clips:
-            last = found.pop()
-            found.append(_Call(taps, last.first, 2, last.count + 1))
+        if row_calls and row_calls[-1].taps == taps and not taps.clips:
+            last = row_calls.pop()
+            row_calls.append(_Call(taps, last.first, 2, last.count + 1))
         else:
-            found.append(_Call(taps, first, 2, 1))
-    return found
+            row_calls.append(_Call(taps, first, 2, 1))
+    return row_calls
 
 
 def _has_short_borders(geometry: Geometry) -> bool:
@@ -180,20 +180,20 @@ class DepthwiseRows(FloatRescaling, DepthwiseKernel):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions for any rows of a call, by counts on the Cortex-M4."""
-        geometry, found = Geometry.of(node), factors(node)
-        assert found is not None, "refusal() was asked"
+        geometry, scaling = Geometry.of(node), factors(node)
+        assert scaling is not None, "refusal() was asked"
         quads = -(-geometry.image.channels // QUAD)
         return geometry.output.height * sum(
-            c.count * (quads * _turn(c.taps, found.rescaling.instructions) + 35)
+            c.count * (quads * _turn(c.taps, scaling.rescaling.instructions) + 35)
             for c in _row_calls(geometry)
         )
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
-        geometry, found = Geometry.of(node), factors(node)
-        assert found is not None, "refusal() was asked"
+        geometry, scaling = Geometry.of(node), factors(node)
+        assert scaling is not None, "refusal() was asked"
         kernels = dict.fromkeys(c.taps for c in _row_calls(geometry))
-        return sum(60 + 4 * _turn(taps, found.rescaling.instructions) for taps in kernels)
+        return sum(60 + 4 * _turn(taps, scaling.rescaling.instructions) for taps in kernels)
 
     def packed_bytes(self, node: Node) -> int:
         geometry = Geometry.of(node)
@@ -388,18 +388,20 @@ def _columns(taps: Taps, row: int, zero_point: int, started: set[int]) -> list[d
 
     The first load of it moves on to the next.
     """
-    found: list[dict[str, object]] = []
+    column_texts: list[dict[str, object]] = []
     begun = False
     for place, used in taps.uses().items():
         uses = uses_of(((pixel, row * taps.columns + column) for pixel, column in used), started)
         if taps.is_inside(place):
             # Behind the load that moves on, by the four bytes that it moved.
             offset = (place - taps.inside[0]) * taps.channels - QUAD * begun
-            found.append({"zero": "", "advances": not begun, "offset": str(offset), "uses": uses})
+            column_texts.append(
+                {"zero": "", "advances": not begun, "offset": str(offset), "uses": uses}
+            )
             begun = True
         else:
-            found.append({"zero": _zeros(zero_point), "uses": uses})
-    return found
+            column_texts.append({"zero": _zeros(zero_point), "uses": uses})
+    return column_texts
 
 
 def _zeros(zero_point: int) -> str:

@@ -75,10 +75,10 @@ class Depthwise16(FloatRescaling):
         geometry = Geometry.of(node)
         if geometry.image.channels < PAIR:
             return Refusal.FEW_CHANNELS
-        found = self._finish(node)
-        if found is None:
+        finish = self._finish(node)
+        if finish is None:
             return Refusal.FORM
-        single = _block(geometry, 1, found)
+        single = _block(geometry, 1, finish)
         is_small = single.taps.count <= _MOST_TAPS and single.reaches
         return None if is_small else Refusal.SIZES
 
@@ -88,30 +88,30 @@ class Depthwise16(FloatRescaling):
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return the instructions of all blocks, as they are printed, and of copied rows."""
-        geometry, found = Geometry.of(node), self._finish(node)
-        assert found is not None, "reject() was asked"
-        row = _row_cost(geometry, self._pixels(geometry, found), found)
+        geometry, finish = Geometry.of(node), self._finish(node)
+        assert finish is not None, "reject() was asked"
+        row = _row_cost(geometry, self._pixels(geometry, finish), finish)
         return geometry.output.height * row + copy_cost(node, by_rows=calls.rows > 0)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
-        geometry, found = Geometry.of(node), self._finish(node)
-        assert found is not None, "reject() was asked"
-        pixels = self._pixels(geometry, found)
+        geometry, finish = Geometry.of(node), self._finish(node)
+        assert finish is not None, "reject() was asked"
+        pixels = self._pixels(geometry, finish)
         counts = {pixels, geometry.output.width % pixels or pixels}
-        return sum(_block(geometry, count, found).code_bytes for count in counts)
+        return sum(_block(geometry, count, finish).code_bytes for count in counts)
 
     def packed_bytes(self, node: Node) -> int:
         _, rows, columns, channels = node.inputs[1].shape
-        taps, found = rows * columns * DType.INT16.bytes, self._finish(node)
-        assert found is not None, "reject() was asked"
-        return channel_bytes(channels, PAIR, taps, found[1].shape[1])
+        taps, finish = rows * columns * DType.INT16.bytes, self._finish(node)
+        assert finish is not None, "reject() was asked"
+        return channel_bytes(channels, PAIR, taps, finish[1].shape[1])
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: blocks of pixels of each row, then those that are left."""
-        geometry, found = Geometry.of(layer.node), self._finish(layer.node)
-        assert found is not None, "reject() was asked"
-        x, finish = layer.input_rows(0), found[0]
+        geometry, own_finish = Geometry.of(layer.node), self._finish(layer.node)
+        assert own_finish is not None, "reject() was asked"
+        x, finish = layer.input_rows(0), own_finish[0]
         source = window_rows(x, geometry, lambda size: copy(size, DType.INT16))
         taps, channels = _taps(geometry, source.row_step), geometry.image.channels
 
@@ -121,9 +121,9 @@ class Depthwise16(FloatRescaling):
         weights = pack_taps(layer.data(1)[0].astype(np.int8))
         constants = (
             at(constant("weights", weights), 0, 0, 0, 0),
-            at(constant("constants", pack_words(found, PAIR)), 0, 0),
+            at(constant("constants", pack_words(own_finish, PAIR)), 0, 0),
         )
-        counts = (Count(self._pixels(geometry, found), "block", unit=1),)
+        counts = (Count(self._pixels(geometry, own_finish), "block", unit=1),)
         tile = Tile(counts, (Product(kernel, constants),))
         width = geometry.output.width
         return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
@@ -131,11 +131,11 @@ class Depthwise16(FloatRescaling):
     def _finish(self, node: Node) -> Found16 | None:
         return (_wide if self.has_wide_sums else _narrow)(node)
 
-    def _pixels(self, geometry: Geometry, found: Found16) -> int:
+    def _pixels(self, geometry: Geometry, finish: Found16) -> int:
         """Return the pixels of a block: what makes a row of the output cheapest."""
         most = min(2 if self.has_wide_sums else 4, geometry.output.width)
-        counts = [n for n in range(1, most + 1) if _block(geometry, n, found).reaches]
-        return min(counts, key=lambda n: _row_cost(geometry, n, found))
+        counts = [n for n in range(1, most + 1) if _block(geometry, n, finish).reaches]
+        return min(counts, key=lambda n: _row_cost(geometry, n, finish))
 
 
 def _taps(geometry: Geometry, row_step: int) -> Taps:
@@ -145,15 +145,15 @@ def _taps(geometry: Geometry, row_step: int) -> Taps:
     return Taps(rows.taps, columns.taps, row_step, *steps)
 
 
-def _block(geometry: Geometry, pixels: int, found: Found16) -> DepthwiseBlock16:
+def _block(geometry: Geometry, pixels: int, finish: Found16) -> DepthwiseBlock16:
     """Return a block, with rows as in scratch."""
     taps = _taps(geometry, geometry.copied_step)
-    return DepthwiseBlock16(pixels, geometry.image.channels, taps, found[0])
+    return DepthwiseBlock16(pixels, geometry.image.channels, taps, finish[0])
 
 
-def _row_cost(geometry: Geometry, pixels: int, found: Found16) -> int:
+def _row_cost(geometry: Geometry, pixels: int, finish: Found16) -> int:
     """Return the instructions of a row of the output, in blocks of so many pixels."""
     blocks = cut(geometry.output.width, (Count(pixels, "block", unit=1),))
     return sum(
-        some.times * (_block(geometry, some.pixels, found).instructions + 12) for some in blocks
+        some.times * (_block(geometry, some.pixels, finish).instructions + 12) for some in blocks
     )

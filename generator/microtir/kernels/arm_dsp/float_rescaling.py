@@ -35,8 +35,8 @@ def _has_integers(node: Node) -> bool:
     if node.output.dtype is DType.INT16:  # of so many steps no integers are looked for
         return False
     matrix, params = _linear(node)
-    made = requantised(matrix, node, params)
-    return made is not None and not made.rescaling.in_float
+    factors = requantised(matrix, node, params)
+    return factors is not None and not factors.rescaling.in_float
 
 
 def _linear(node: Node) -> tuple[npt.NDArray[np.int8], LinearParams]:

@@ -74,14 +74,14 @@ class Packed:
 
 
 def packed_of(
-    node: Node, distance: int = 1, *, together: int = QUAD, values: int = 0
+    node: Node, distance: int = 1, *, at_once: int = QUAD, values: int = 0
 ) -> Packed | None:
     """Return the constants of a layer; None: weights or factors do not fit the packed form.
 
     Args:
         node: the layer.
         distance: bytes from a channel of its output to the next.
-        together: channels of a turn of the kernel.
+        at_once: channels of a turn of the kernel.
         values: of a pixel as the kernel reads it: those of the window in their order, then any that
             count for nothing; 0: in the order of patches.
     """
@@ -96,13 +96,13 @@ def packed_of(
         behind = values - segments.count * segments.length
         matrix = np.pad(matrix.reshape(len(matrix), 1, -1), ((0, 0), (0, 0), (0, behind)))
         segments = Segments(1, values)
-    order = channel_quads(len(matrix), together)
+    order = channel_quads(len(matrix), at_once)
     lanes = pack_pairs(segments.arrange(matrix)[order])
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     factors = requantised(matrix.reshape(len(matrix), -1), node, params)
     if lanes is None or factors is None:
         return None
-    words = pack_quads(lanes, factors.constants, order, distance, together)
+    words = pack_quads(lanes, factors.constants, order, distance, at_once)
     return Packed(constant("packed", words), factors.rescaling)
 
 
@@ -283,7 +283,7 @@ def gemm(
         blocks if there may be several.  For planes, outputs are a row (channels, columns) and the
         column of the first pixel; the number of columns follows that of channels.
     """
-    together = min(pixels, TOGETHER)
+    at_once = min(pixels, TOGETHER)
     sizes = Sizes()
     count = sizes.number("steps", steps, 1, STEPS)
     lines = sizes.number("lines", steps + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
@@ -292,28 +292,28 @@ def gemm(
     width = sizes.number("channels", channels, QUAD, CHANNELS)
     column = ir.Var("column", low=0, high=COLUMNS) if planes else None
     columns = sizes.number("columns", planes.columns, 1, COLUMNS) if planes else width
-    blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if together > 1 else 1
-    patch = ir.Buffer("patch", (blocks, count, together, 2), DType.INT16, alignment=4)
+    blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if at_once > 1 else 1
+    patch = ir.Buffer("patch", (blocks, count, at_once, 2), DType.INT16, alignment=4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
-    y = ir.Buffer("y", (blocks, together, width), DType.INT8)
+    y = ir.Buffer("y", (blocks, at_once, width), DType.INT8)
     if planes is not None and column is not None:
         y = ir.Buffer("y", (width, columns), planes.dtype)
-        sizes.hold(number_of(column) + number_of(blocks) * together <= number_of(columns))
-    turn = Turn(patch, packed, y, rescaling, together, number_of(count), column)
+        sizes.hold(number_of(column) + number_of(blocks) * at_once <= number_of(columns))
+    turn = Turn(patch, packed, y, rescaling, at_once, number_of(count), column)
     special = steps if unroll.is_straight(steps) else None
     return describe(
-        _name(together, steps, rescaling, planes, unroll),
-        (_about(together, special, planes),),
+        _name(at_once, steps, rescaling, planes, unroll),
+        (_about(at_once, special, planes),),
         (patch, packed, y),
         (y,),
         each("block", blocks,
              lambda block: loop("quad", 0, number_of(quads), partial(turn.whole, block))),
-        f"kernels/gemm{together}.j2",
+        f"kernels/gemm{at_once}.j2",
         {
-            **_unrolled(together, steps, unroll),
+            **_unrolled(at_once, steps, unroll),
             "rescaling": rescaling.values(), "planes": planes.values() if planes else "",
         },
-        stack_bytes=68 if together > 1 else 48,
+        stack_bytes=68 if at_once > 1 else 48,
         sizes=sizes,
         scalars=() if column is None else (column,),
     )  # fmt: skip
@@ -335,20 +335,20 @@ class Turn:
         packed: ir.Buffer,
         y: ir.Buffer,
         rescaling: Rescaling,
-        together: int,
+        at_once: int,
         steps: te.Expr,
         column: ir.Var | None = None,
     ) -> None:
         self.patch, self.packed, self.y = patch, packed, y
         self.rescaling = rescaling
-        self.pixels = together
+        self.pixels = at_once
         self.column = column  # of the first pixel, where outputs are planes
         self.steps = steps
         pairs = packed.shape[2]
         assert isinstance(pairs, int)
         self.pairs, self.channels = pairs, 2 * pairs
         self.last = number_of(y.shape[2 if column is None else 0]) - self.channels
-        self.sums = local_sums(together * pairs)
+        self.sums = local_sums(at_once * pairs)
 
     def whole(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
         low, high = self.sums
@@ -416,33 +416,33 @@ class Turn:
         return let("value", stored, partial(store, self.y, place))
 
 
-def _unrolled(together: int, steps: int, unroll: Unroll) -> dict[str, str | bool]:
+def _unrolled(at_once: int, steps: int, unroll: Unroll) -> dict[str, str | bool]:
     """Return how sums are unrolled: step by step, or two at a time for a single pixel."""
-    if together > 1:
+    if at_once > 1:
         return unrolled(steps, unroll, _STEP_BYTES + _SINGLE_LOADS_BYTES * unroll.single_loads)
     pairs = unrolled(-(-steps // 2), unroll.of_pairs(), _PAIR_BYTES)
     return {**pairs, "odd": steps % 2 == 1}
 
 
 def _name(
-    together: int, steps: int, rescaling: Rescaling, planes: PlaneRow | None, unroll: Unroll
+    at_once: int, steps: int, rescaling: Rescaling, planes: PlaneRow | None, unroll: Unroll
 ) -> str:
-    loop = "_odd" if together == 1 and steps % 2 else ""
+    loop = "_odd" if at_once == 1 and steps % 2 else ""
     special = f"_{steps}" if unroll.is_straight(steps) else loop
     where = f"_planes{planes.dtype.bits}" if planes else ""
-    loads = "_apart" if unroll.single_loads and together > 1 else ""
-    return f"gemm{together}{special}_{rescaling.name}{where}{loads}"
+    loads = "_apart" if unroll.single_loads and at_once > 1 else ""
+    return f"gemm{at_once}{special}_{rescaling.name}{where}{loads}"
 
 
-def _about(together: int, steps: int | None, planes: PlaneRow | None) -> str:
+def _about(at_once: int, steps: int | None, planes: PlaneRow | None) -> str:
     values = "" if steps is None else f" of {2 * steps} values"
     where = ", into planes" if planes else ""
-    return f"Matrix product: {pixels_named(together)}{values} by four channels a turn{where}"
+    return f"Matrix product: {pixels_named(at_once)}{values} by four channels a turn{where}"
 
 
-def pixels_named(together: int) -> str:
+def pixels_named(count: int) -> str:
     """Return how comments call so many pixels."""
-    return "1 pixel" if together == 1 else f"{together} pixels"
+    return "1 pixel" if count == 1 else f"{count} pixels"
 
 
 def number_of(extent: ir.Dim) -> te.Expr:
@@ -455,7 +455,7 @@ def pack_quads(
     constants: npt.NDArray[np.int32],
     order: list[int],
     distance: int = 1,
-    together: int = QUAD,
+    at_once: int = QUAD,
 ) -> npt.NDArray[np.int32]:
     """Return weights and constants in the order in which the kernels read them.
 
@@ -464,17 +464,17 @@ def pack_quads(
         constants: words of each channel, the shift last, (channels, 4).
         order: the channels of all quads.
         distance: bytes from a channel of an output to the next.
-        together: channels of a turn: a quad, or two of them.
+        at_once: channels of a turn: a quad, or two of them.
 
     Returns:
         (quads, steps + 8, 2): for each quad the lanes of its pairs step by step, then its
         constants. Where its first channel lies stands in the upper bits of its shifts.  Eight
         channels have lines of four words instead.
     """
-    steps, pairs = lanes.shape[1], together // 2
+    steps, pairs = lanes.shape[1], at_once // 2
     wide = lanes.astype(np.int64).reshape(-1, pairs, steps, 2)
     words = (wide[..., 1] * (1 << 16) + (wide[..., 0] & 0xFFFF)).transpose(0, 2, 1)
-    rows = constants[order].astype(np.int64).reshape(-1, together, WORDS)
-    rows[:, :, SHIFT] |= np.array(order[::together])[:, np.newaxis] * distance << _CHANNEL_BIT
+    rows = constants[order].astype(np.int64).reshape(-1, at_once, WORDS)
+    rows[:, :, SHIFT] |= np.array(order[::at_once])[:, np.newaxis] * distance << _CHANNEL_BIT
     lines = np.concatenate([words, rows.reshape(-1, CONSTANT_LINES, pairs)], axis=1)
     return lines.astype(np.int32)

@@ -78,8 +78,8 @@ def _by_octets(geometry: Geometry) -> bool:
 @of_node
 def _single_packed_of(node: Node) -> gemm.Packed | None:
     geometry = Geometry.of(node)
-    together = OCTET if _by_octets(geometry) else QUAD
-    return gemm.packed_of(node, together=together, values=_values(geometry))
+    at_once = OCTET if _by_octets(geometry) else QUAD
+    return gemm.packed_of(node, at_once=at_once, values=_values(geometry))
 
 
 class GemmBytes(FloatRescaling):
@@ -154,8 +154,8 @@ class GemmBytes(FloatRescaling):
 
     def packed_bytes(self, node: Node) -> int:
         geometry = Geometry.of(node)
-        together = OCTET if self._is_by_octets(geometry) else QUAD
-        return channel_bytes(geometry.output.channels, together, _values(geometry))
+        at_once = OCTET if self._is_by_octets(geometry) else QUAD
+        return channel_bytes(geometry.output.channels, at_once, _values(geometry))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function."""
@@ -311,8 +311,8 @@ def gemm_bytes(
         Parameters: the first pixel, what `pack_quads` gives, outputs (blocks, pixels of a block,
         channels); then words, lines, quads, channels, and blocks if there may be several.
     """
-    together = min(pixels, TOGETHER)
-    assert distance or pixels == together, "two pixels in turns are one block"
+    at_once = min(pixels, TOGETHER)
+    assert distance or pixels == at_once, "two pixels in turns are one block"
     sizes = Sizes()
     most = distance // WORD if distance else gemm.STEPS // 2
     words = sizes.number("words", values // WORD, 1, most)
@@ -324,32 +324,32 @@ def gemm_bytes(
     quads = sizes.number("quads", -(-channels // QUAD), 1, gemm.CHANNELS // QUAD)
     width = sizes.number("channels", channels, QUAD, gemm.CHANNELS)
     blocks = sizes.number("blocks", pixels // TOGETHER, 1, gemm.PIXELS // 2) if distance else 1
-    shape = (blocks, together * distance) if distance else (words, together * WORD)
-    x = ir.Buffer("x", shape, DType.INT8, alignment=1 if distance or together == 1 else 4)
+    shape = (blocks, at_once * distance) if distance else (words, at_once * WORD)
+    x = ir.Buffer("x", shape, DType.INT8, alignment=1 if distance or at_once == 1 else 4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
-    y = ir.Buffer("y", (blocks, together, width), DType.INT8)
-    turn = _Turn(x, packed, y, rescaling, together, steps, distance)
+    y = ir.Buffer("y", (blocks, at_once, width), DType.INT8)
+    turn = _Turn(x, packed, y, rescaling, at_once, steps, distance)
     special = values // WORD if UNROLL.is_straight(values // WORD) else None
     straight = "" if special is None else f"_{special}"
-    apart = f"_{distance}" if distance else "_in_turns" if together > 1 else ""
-    step_bytes = _TURNS_BYTES if together > 1 and not distance else _WORD_BYTES[together]
+    suffix = f"_{distance}" if distance else "_in_turns" if at_once > 1 else ""
+    step_bytes = _TURNS_BYTES if at_once > 1 and not distance else _WORD_BYTES[at_once]
     return describe(
-        f"gemm_bytes{together}{straight}{apart}_{rescaling.name}",
-        (f"Matrix product of bytes: {gemm.pixels_named(together)} by four channels a turn",),
+        f"gemm_bytes{at_once}{straight}{suffix}_{rescaling.name}",
+        (f"Matrix product of bytes: {gemm.pixels_named(at_once)} by four channels a turn",),
         (x, packed, y),
         (y,),
         each(
             "block", blocks,
             lambda block: loop("quad", 0, gemm.number_of(quads), partial(turn.whole, block)),
         ),
-        f"kernels/gemm_bytes{together}.j2",
+        f"kernels/gemm_bytes{at_once}.j2",
         {
             **unrolled(values // WORD, UNROLL, step_bytes),
             "rescaling": rescaling.values(),
             "pixel": str(distance) if distance else "",
             "block": str(TOGETHER * distance),
         },
-        stack_bytes=68 if together > 1 else 48,
+        stack_bytes=68 if at_once > 1 else 48,
         sizes=sizes,
     )  # fmt: skip
 
@@ -412,11 +412,11 @@ class _Turn(gemm.Turn):
         packed: ir.Buffer,
         y: ir.Buffer,
         rescaling: Rescaling,
-        together: int,
+        at_once: int,
         steps: te.Expr,
         distance: int,
     ) -> None:
-        super().__init__(x, packed, y, rescaling, together, steps)
+        super().__init__(x, packed, y, rescaling, at_once, steps)
         self.distance = distance
 
     def products(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:

@@ -40,11 +40,11 @@ _IMMEDIATE = 4095  # largest number that ADD takes
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """`count` runs of `length` values each, of `together` pixels of a block."""
+    """`count` runs of `length` values each, of `at_once` pixels of a block."""
 
     count: int
     length: int
-    together: int = TOGETHER
+    at_once: int = TOGETHER
 
     @staticmethod
     def of(geometry: Geometry) -> Segments:
@@ -54,12 +54,12 @@ class Segments:
     @property
     def single(self) -> Segments:
         """Return those of a pixel whose words follow each other."""
-        return replace(self, together=1)
+        return replace(self, at_once=1)
 
     @property
     def lanes(self) -> int:
         """Return int16 values of a step of a block: two for each pixel."""
-        return 2 * self.together
+        return 2 * self.at_once
 
     @property
     def quads(self) -> int:
@@ -88,12 +88,12 @@ class Segments:
 
     def elements(self, pixels: int) -> int:
         """Return int16 values of a patch."""
-        return -(-pixels // self.together) * self.block
+        return -(-pixels // self.at_once) * self.block
 
     def lane(self, pixel: te.ExprLike) -> te.Expr:
         """Return where the values of a pixel begin."""
         p = te.as_expr(pixel, DType.INT32)
-        return p // self.together * self.block + p % self.together * 2
+        return p // self.at_once * self.block + p % self.at_once * 2
 
     def quad_index(self, segment: te.ExprLike) -> te.Expr:
         """Return where the quads of a segment begin in a block."""
@@ -174,7 +174,7 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
 
     whole = pixels == 1 and not tails  # no other segment matters
     shape = f"{segments.length}" if whole else f"{segments.length}of{segments.count}"
-    kind = "pixel" if segments.together == 1 else f"patch{pixels}"
+    kind = "pixel" if segments.at_once == 1 else f"patch{pixels}"
     return describe(
         f"{kind}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
         (f"Widens {segments.length} values of {pixels} pixel{'s' * (pixels > 1)} into a patch",),
@@ -190,10 +190,10 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
 def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
     """Return what the templates are given."""
     quads, tails = segments.quads, segments.tails
-    together, block = min(pixels, GROUP), segments.block * DType.INT16.bytes
+    at_once, block = min(pixels, GROUP), segments.block * DType.INT16.bytes
     bases = ("r2", "r12")  # of each block
     return {
-        "single": segments.together == 1,
+        "single": segments.at_once == 1,
         **repeated(quads, _QUADS_PER_TURN, _QUADS_PER_TURN),
         "quad_bytes": str(quads * QUAD),
         "block_bytes": str(block),
@@ -209,9 +209,9 @@ def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
                 "target": str(p % TOGETHER * 4 + n * segments.tail_stride * 2),
             }
             for n in range(tails)
-            for p in range(together)
+            for p in range(at_once)
         ],
-        **{f"pixel{p}": str(p * stride) for p in range(1, together)},
+        **{f"pixel{p}": str(p * stride) for p in range(1, at_once)},
     }
 
 
@@ -259,7 +259,7 @@ class _Widened(Gather):
             return self._each_value(ky, kx, lane, lambda channel: te.cast(
                 DType.INT16, load(self.x.buffer, self.x.slot(y), column, channel)
             ))  # fmt: skip
-        single = widen(1, Segments(1, channels, self.segments.together), 0)
+        single = widen(1, Segments(1, channels, self.segments.at_once), 0)
         target = at(self.patch, 0, self._tap_index(ky, kx, lane))
         return call(single, self.x.at(y, column, 0), target)
 
@@ -277,18 +277,18 @@ class _Widened(Gather):
 
     def row_outside(self, ky: te.Expr, pixels: int, lane: te.Expr) -> ir.Stmt:
         segments, taps = self.segments, self.geometry.windows.columns.taps
-        together = segments.together
-        if segments.tails or pixels % together:
+        at_once = segments.at_once
+        if segments.tails or pixels % at_once:
             return each("pixel", pixels, lambda n: loop(
                 "kx", 0, taps, lambda kx: self.outside(ky, kx, lane + n)
             ))  # fmt: skip
-        size = taps * self.geometry.image.channels * together
+        size = taps * self.geometry.image.channels * at_once
 
         def block(n: te.Expr) -> ir.Stmt:
-            base = ky * size + segments.lane(lane + n * together)
+            base = ky * size + segments.lane(lane + n * at_once)
             return loop("i", 0, size, lambda i: store(self.patch, (0, base + i), self.zero_point))
 
-        return each("block", pixels // together, block)
+        return each("block", pixels // at_once, block)
 
     def _tap_index(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> te.Expr:
         """Return where a tap of whole quads begins in the patch."""
@@ -350,10 +350,10 @@ class WidenedPatch(Source):
     def block(self, pixel: Pixel, count: int) -> ir.Stmt:
         patch = self.single if count == 1 else self.blocks
         if not self.is_line:
-            together = 1 if count == TOGETHER else count
+            at_once = 1 if count == TOGETHER else count
             return each(
-                "pixel", count // together,
-                lambda n: patch.windows(pixel.row, pixel.column + n, together, n),
+                "pixel", count // at_once,
+                lambda n: patch.windows(pixel.row, pixel.column + n, at_once, n),
             )  # fmt: skip
         group = count if count % GROUP == 0 else 1
         segment = te.as_expr(0, DType.INT32)

@@ -227,11 +227,11 @@ class _Emitter:
         self.x, self.y = layer.input_rows(0), layer.output_rows()
         is_planar = self.x.layout.planes is not None
         self.plane = Plane.of(self.geometry, self.x.buffer.dtype if is_planar else DType.INT16)
-        found = factors(layer.node)
-        assert found is not None, "refusal() was asked"
-        self.kernel = depthwise(self.plane, found.rescaling)
+        scaling = factors(layer.node)
+        assert scaling is not None, "refusal() was asked"
+        self.kernel = depthwise(self.plane, scaling.rescaling)
         taps = layer.data(1)[0].astype(np.int8)
-        self.words = constant("words", words_of(self.plane).pack(taps, found.constants))
+        self.words = constant("words", words_of(self.plane).pack(taps, scaling.constants))
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
 
     def row_of(self, row: te.Expr, taps: Sequence[ir.BufferArgument]) -> ir.Stmt:
@@ -269,8 +269,8 @@ class _Split(_Emitter):
         """Emit the rows behind an output row that the one before did not have."""
         rows = self.geometry.windows.rows
         top = row * rows.stride - rows.before
-        kept = max(TAPS - rows.stride, 0)
-        first = top + te.select(row == self.layer.y0, te.as_expr(0, DType.INT32), kept)
+        shared = max(TAPS - rows.stride, 0)
+        first = top + te.select(row == self.layer.y0, te.as_expr(0, DType.INT32), shared)
         return loop("y_in", first, top + TAPS, self.split)
 
     def split(self, y: te.Expr) -> ir.Stmt:

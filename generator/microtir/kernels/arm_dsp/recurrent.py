@@ -126,9 +126,11 @@ class _Product16:
     def of(matrix: Array) -> _Product16:
         """Return the products of a matrix (blocks, rows, K)."""
         _, rows, width = matrix.shape
-        made = _block16(rows, width)
-        packed = [pack_weights(some, made) for some in matrix.astype(np.int8)]
-        return _Product16(block(made), constant("weights", np.concatenate(packed)), made.turns)
+        own_block = _block16(rows, width)
+        packed = [pack_weights(some, own_block) for some in matrix.astype(np.int8)]
+        return _Product16(
+            block(own_block), constant("weights", np.concatenate(packed)), own_block.turns
+        )
 
     def call(self, block: te.Expr, vector: ir.BufferArgument, sums: ir.BufferArgument) -> ir.Stmt:
         """Emit the products of a block."""

@@ -218,10 +218,10 @@ class GemmWindows(FloatRescaling):
         assert factors is not None, "refusal() was asked"
         rows, output, requantised_ = form.rows, form.geometry.output, factors.rescaling.instructions
         new = rows.copies * (form.copied * 11 // 8 + 40)
-        kept = form.kept * rows.distance // 6 + 40 if form.kept else 0
+        keeping = form.kept * rows.distance // 6 + 40 if form.kept else 0
         count = -(-output.height // (calls.rows or output.height))
         widened = count * rows.taps * new
-        widened += (output.height - count) * ((rows.taps - form.kept) * new + kept)
+        widened += (output.height - count) * ((rows.taps - form.kept) * new + keeping)
         looped = 9 + 5 * rows.turns if rows.turns else 0
         tile = tile_loads(rows) + 10 * rows.steps + 8 * requantised_ + 22 + looped
         copied = rows.steps // 4 + 24
@@ -293,11 +293,11 @@ class _Rows(Source):
 
     def row(self, row: te.Expr) -> ir.Stmt:
         """Emit the rows behind an output row, less what the row before has widened."""
-        kept, first = self.form.kept, te.as_expr(0, DType.INT32)
-        if kept:
-            first = te.select(row == self.layer.y0, first, kept)
+        shared, first = self.form.kept, te.as_expr(0, DType.INT32)
+        if shared:
+            first = te.select(row == self.layer.y0, first, shared)
         return seq(
-            self.keep(row) if kept else seq(),
+            self.keep(row) if shared else seq(),
             kernel_rows(self.form.geometry, row, self.widen, self.outside, first),
         )
 
@@ -390,10 +390,10 @@ def windows(
         sizes.hold(te.as_expr(column, DType.INT32) + pixels <= planes.columns)
         y = ir.Buffer("y", (outputs.channels, planes.columns), planes.dtype)
     tile = _Tile(rows, x, packed, y, rescaling, column)
-    together = "1 pixel" if pixels == 1 else f"{pixels} pixels, four"
+    name_of_pixels = "1 pixel" if pixels == 1 else f"{pixels} pixels, four"
     return describe(
         f"windows{pixels}_{rows.name}_{outputs.name}_{rescaling.name}",
-        (f"Convolution: {together} by two channels a turn, of {rows.steps} words each",),
+        (f"Convolution: {name_of_pixels} by two channels a turn, of {rows.steps} words each",),
         (x, packed, y),
         (y,),
         loop("pair", 0, outputs.pairs,

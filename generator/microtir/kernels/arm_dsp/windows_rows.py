@@ -166,15 +166,15 @@ def keep_rows(rows: WidenedRows, stride: int) -> KernelDescription:
         Parameter: the rows.
     """
     distance = stride * rows.distance
-    kept = rows.taps * rows.distance - distance
-    x = ir.Buffer("rows", (kept + distance,), DType.INT16, alignment=4)
-    turns, rest = divmod(kept // PAIR, _MOVED)
+    moved = rows.taps * rows.distance - distance
+    x = ir.Buffer("rows", (moved + distance,), DType.INT16, alignment=4)
+    turns, rest = divmod(moved // PAIR, _MOVED)
     return describe(
         f"keep_rows_{rows.name}_{stride}",
-        (f"Moves {kept} values {distance} to the front",),
+        (f"Moves {moved} values {distance} to the front",),
         (x,),
         (x,),
-        loop("i", 0, kept, lambda i: store(x, (i,), load(x, i + distance))),
+        loop("i", 0, moved, lambda i: store(x, (i,), load(x, i + distance))),
         "kernels/keep_rows.j2",
         {
             **repeated(turns, _MOVES),

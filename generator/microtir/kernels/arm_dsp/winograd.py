@@ -118,11 +118,11 @@ class Winograd(FloatRescaling):
 
 def bands(height: int, calls: Calls, rows: int) -> int:
     """Return how many bands of so many rows, or of fewer, all calls have."""
-    together = calls.rows or height
-    whole, rest = divmod(height, together)
+    at_once = calls.rows or height
+    whole, rest = divmod(height, at_once)
     # The first call of a group is for one row where its reader has one ahead.
-    ahead = together == winograd.OUTPUTS and not calls.alone
-    return whole * -(-together // rows) + -(-rest // rows) + ahead
+    ahead = at_once == winograd.OUTPUTS and not calls.alone
+    return whole * -(-at_once // rows) + -(-rest // rows) + ahead
 
 
 def kernel_bytes(form: winograd_windows.Form) -> int:
@@ -133,11 +133,11 @@ def kernel_bytes(form: winograd_windows.Form) -> int:
 
 def block_work(node: Node, form: winograd_windows.Form, calls: int = 1) -> Work:
     """Return the work of four tiles, whose products are computed by so many calls."""
-    found, channels = winograd_windows.factors(node), form.channels
-    assert found is not None, "reject() was asked"
+    scaling, channels = winograd_windows.factors(node), form.channels
+    assert scaling is not None, "reject() was asked"
     far = 2 * winograd.COLUMNS * (winograd.SIDE - 1) if is_far(channels) else 0
     around = winograd.POSITIONS * (3 * turns_of(_steps(form))[1] + 6)
-    tiles = winograd.TILES * (83 + 8 * found.rescaling.instructions)
+    tiles = winograd.TILES * (83 + 8 * scaling.rescaling.instructions)
     return Work(
         copied=winograd.SIDE * form.copied,
         transformed=30 + channels // QUAD * (winograd.PAIR * _INPUTS + far + 5),

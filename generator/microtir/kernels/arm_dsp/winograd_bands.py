@@ -86,13 +86,13 @@ class WinogradBands(Winograd):
         blocks = form.blocks * bands(height, calls, OUTPUTS)
         turns = form.turns * bands(height, calls, self.rows)
         far = _FAR if lie_far(form.channels) else 0
-        made = form.channels // QUAD * (_WEIGHTS + far) + _TURN
+        transforming = form.channels // QUAD * (_WEIGHTS + far) + _TURN
         return Work(
             copied=blocks * block.copied,
             transformed=blocks * (block.transformed + _BLOCK),
             summed=blocks * block.summed,
             finished=blocks * block.finished,
-            made=turns * made,
+            made=turns * transforming,
             calls=blocks * block.calls,
         )
 
@@ -103,10 +103,10 @@ class WinogradBands(Winograd):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: the inputs of a band, then two output channels a turn."""
         node, form = layer.node, self._form(layer.node, layer.call_rows)
-        output, found = form.geometry.output, factors(layer.node)
-        assert found is not None, "reject() was asked"
-        given = constant("weights", winograd.pairs_of_bytes(matrix(node)))
-        words = constant("words", winograd.constant_words(found.constants))
+        output, scaling = form.geometry.output, factors(layer.node)
+        assert scaling is not None, "reject() was asked"
+        packed_weights = constant("weights", winograd.pairs_of_bytes(matrix(node)))
+        words = constant("words", winograd.constant_words(scaling.constants))
         source, sink = _Band(layer, form), _TwoChannels(layer)
 
         def first(turn: te.Expr) -> te.Expr:
@@ -115,10 +115,10 @@ class WinogradBands(Winograd):
 
         def make(turn: te.Expr) -> ir.Stmt:
             kernel = weights(form.channels)
-            return call(kernel, at(given, first(turn), 0, 0), source.place(0, 0))
+            return call(kernel, at(packed_weights, first(turn), 0, 0), source.place(0, 0))
 
         def kernel(_pixels: int) -> KernelDescription:
-            return products(form.channels, 1, output.channels, found.rescaling)
+            return products(form.channels, 1, output.channels, scaling.rescaling)
 
         def product(turn: te.Expr) -> Product:
             return Product(kernel, (source.place(0, 0), at(words, turn, 0)), first(turn))
@@ -131,8 +131,8 @@ class WinogradBands(Winograd):
         """Return a layer of which the transforms of a band lie in scratch."""
         form = form_of(node)
         rows = min(self.rows, call_rows or form.geometry.output.height)
-        made = POSITIONS * form.channels * PAIR
-        return replace(form, kept=-(-rows // OUTPUTS) * form.blocks, made=made)
+        transformed = POSITIONS * form.channels * PAIR
+        return replace(form, kept=-(-rows // OUTPUTS) * form.blocks, made=transformed)
 
 
 class _TwoChannels(TwoRows):

@@ -170,20 +170,22 @@ class _Columns:
     ) -> list[dict[str, str]]:
         """Transform the third column, which ends the first three positions of each row."""
         place = partial(self._place, tile)
-        made = [c[0], a[0], *c[2:]]  # a[0] is free when the second of these is computed
-        ends = [_step("ssub16", a[row], a[row], made[row], place(row, 0)) for row in (0, 3, 1, 2)]
+        targets = [c[0], a[0], *c[2:]]  # a[0] is free when the second of these is computed
+        ends = [
+            _step("ssub16", a[row], a[row], targets[row], place(row, 0)) for row in (0, 3, 1, 2)
+        ]
         first, last, second, third = _down(c, a[0])
         steps = [first, ends[0], last, ends[1], second, third, *ends[2:]]
         for row in range(SIDE):
-            steps.append(_step("sadd16", a[1], b[row], made[row], place(row, 1)))
-            steps.append(_step("ssub16", a[2], made[row], b[row], place(row, 2)))
+            steps.append(_step("sadd16", a[1], b[row], targets[row], place(row, 1)))
+            steps.append(_step("ssub16", a[2], targets[row], b[row], place(row, 2)))
         return steps
 
     def _fourth(self, tile: int, b: Sequence[str], d: Sequence[str]) -> list[dict[str, str]]:
         """Transform the fourth column, which ends the last position of each row."""
-        made = [d[0], b[0], *d[2:]]
+        targets = [d[0], b[0], *d[2:]]
         ends = [
-            _step("ssub16", b[row], b[row], made[row], self._place(tile, row, 3))
+            _step("ssub16", b[row], b[row], targets[row], self._place(tile, row, 3))
             for row in (0, 3, 1, 2)
         ]
         first, last, second, third = _down(d, b[0])
@@ -212,14 +214,14 @@ def weights(channels: int) -> KernelDescription:
         Parameters: weights (2, 9 taps, channels), two bytes in each element, as
         `winograd.pairs_of_bytes` gives them; transforms as `products` reads them.
     """
-    given = ir.Buffer("given", (PAIR, TAPS * TAPS, channels // 2), DType.INT16, alignment=4)
+    source = ir.Buffer("given", (PAIR, TAPS * TAPS, channels // 2), DType.INT16, alignment=4)
     u = ir.Buffer("u", (POSITIONS, channels // 2, PAIR, PAIR), DType.INT16, alignment=4)
     return describe(
         f"winograd_weights_{channels}",
         (f"Winograd: weights of two output channels, {channels} input channels",),
-        (given, u),
+        (source, u),
         (u,),
-        winograd.weight_meaning(given, u),
+        winograd.weight_meaning(source, u),
         "kernels/winograd_weights.j2",
         _weight_values(channels),
         stack_bytes=44,
@@ -255,7 +257,7 @@ def _weight_values(channels: int) -> dict[str, object]:
                 {"register": f"r{2 + tap}", "offset": str(tap * channels)}
                 for tap in range(TAPS * TAPS)
             ],
-            **{name: stores(half, *given) for name, given in rows.items()},
+            **{name: stores(half, *places) for name, places in rows.items()},
         }
         for half in range(PAIR)
     ]

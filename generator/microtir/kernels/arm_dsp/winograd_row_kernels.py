@@ -102,7 +102,7 @@ def _row_parts(channels: int, block: Block) -> list[dict[str, object]]:
 
     def steps(tile: int, half: int, a: str, b: str, c: str, d: str) -> list[dict[str, str]]:
         free, first = "r12", half * block.step_bytes + tile * _WORD
-        made = (
+        all_steps = (
             ("sadd16", free, b, c),
             ("ssub16", free, c, b),
             ("ssub16", a, a, c),
@@ -110,7 +110,7 @@ def _row_parts(channels: int, block: Block) -> list[dict[str, object]]:
         )
         return [
             {"op": op, "to": to, "a": x, "b": y, "place": str(first + at * block.position_bytes)}
-            for at, (op, to, x, y) in enumerate(made)
+            for at, (op, to, x, y) in enumerate(all_steps)
         ]
 
     held, coming = [f"r{n}" for n in range(3, 7)], [f"r{n}" for n in range(7, 11)]
@@ -145,13 +145,13 @@ def row_products(steps: int, block: Block, outputs: int, rescaling: Rescaling) -
         Parameters: transforms of three rows as `row_inputs` writes them; weights and constants as
         `winograd.arranged` and `winograd.constant_words` give them; outputs (pixels, channels).
     """
-    together = block.together
-    turns, turn = -(-outputs // together), turn_of(steps)
+    at_once = block.together
+    turns, turn = -(-outputs // at_once), turn_of(steps)
     v = ir.Buffer("v", (steps, POSITIONS, block.tiles, PAIR), DType.INT16, alignment=4)
-    u = ir.Buffer("u", (turns, POSITIONS, steps, together, PAIR), DType.INT16, alignment=4)
-    words = ir.Buffer("words", (turns, constants_of(together)), DType.INT32)
+    u = ir.Buffer("u", (turns, POSITIONS, steps, at_once, PAIR), DType.INT16, alignment=4)
+    words = ir.Buffer("words", (turns, constants_of(at_once)), DType.INT32)
     y = ir.Buffer("y", (block.pixels, outputs), DType.INT8)
-    inputs_bytes, turn_bytes = steps * block.step_bytes, constants_of(together) * _WORD
+    inputs_bytes, turn_bytes = steps * block.step_bytes, constants_of(at_once) * _WORD
     return describe(
         f"winograd_rows{block.tiles}_{steps}_{outputs}_{rescaling.name}",
         (f"Winograd: products of {block.tiles} tiles of a row, {steps} steps",),
@@ -179,12 +179,12 @@ def row_products(steps: int, block: Block, outputs: int, rescaling: Rescaling) -
             "outputs": [
                 [
                     {
-                        "sum": f"r{tile * together + number}",
+                        "sum": f"r{tile * at_once + number}",
                         "offset": str(tile * OUTPUTS * outputs + number),
                     }
                     for tile in range(block.tiles)
                 ]
-                for number in range(together)
+                for number in range(at_once)
             ],
         },
         stack_bytes=100,
@@ -205,7 +205,7 @@ def _loads(block: Block) -> list[dict[str, object]]:
     }
     x = {"registers": ", ".join(inputs), "at": "lr", "behind": "8", "bytes": str(block.step_bytes)}
     is_wide = block.tiles > PAIR
-    kept, split = (w, x) if is_wide else (x, w)
+    first, split = (w, x) if is_wide else (x, w)
 
     def products(second: bool) -> list[dict[str, str]]:
         tiles = range(PAIR) if not is_wide else range(PAIR * second, PAIR * second + PAIR)
@@ -221,7 +221,7 @@ def _loads(block: Block) -> list[dict[str, object]]:
         ]
 
     return [
-        {**kept, "behind": "", "products": []},
+        {**first, "behind": "", "products": []},
         {**split, "products": products(True)},
         {**split, "behind": "", "products": products(False)},
     ]

@@ -97,13 +97,13 @@ class WinogradRows(FloatRescaling):
 
     def _work(self, node: Node) -> Work:
         """Return the work of a block."""
-        form, found, block = self._form(node), winograd_windows.factors(node), self.block
-        assert found is not None, "reject() was asked"
+        form, scaling, block = self._form(node), winograd_windows.factors(node), self.block
+        assert scaling is not None, "reject() was asked"
         quad = _TILE_INPUTS * block.tiles + 10
         steps = _steps(form)
         turns = steps // turn_of(steps)
         around = POSITIONS * ((3 * turns if turns > 1 else 1) + 10)
-        value = found.rescaling.instructions + 1
+        value = scaling.rescaling.instructions + 1
         outputs = block.together * (block.pixels * value + OUTPUTS)
         return Work(
             copied=TAPS * form.copied,

@@ -174,13 +174,13 @@ class Packed:
     rescaling: Rescaling
 
     @staticmethod
-    def of(node: Node, positions: npt.NDArray[np.int16], together: int) -> Packed:
+    def of(node: Node, positions: npt.NDArray[np.int16], at_once: int) -> Packed:
         """Return those of a node, given its transformed weights and the outputs of a turn."""
-        found = factors(node)
-        assert found is not None, "refusal() was asked"
-        words = winograd.constant_words(found.constants, together)
-        weights = constant("weights", winograd.arranged(positions, together))
-        return Packed(weights, constant("words", words), found.rescaling)
+        scaling = factors(node)
+        assert scaling is not None, "refusal() was asked"
+        words = winograd.constant_words(scaling.constants, at_once)
+        weights = constant("weights", winograd.arranged(positions, at_once))
+        return Packed(weights, constant("words", words), scaling.rescaling)
 
 
 def matrix(node: Node) -> npt.NDArray[np.int8]:

@@ -328,8 +328,8 @@ def _meaning(
         def word(row: te.Expr) -> te.Expr:
             return load(constants, block, row, lane // count)
 
-        kept = rescaling.words - 1
-        factors = [word(vector * kept + (count + n)) for n in range(kept)]
+        last_word = rescaling.words - 1
+        factors = [word(vector * last_word + (count + n)) for n in range(last_word)]
         result = store(y, (group * line.size + byte,), rescaling.apply(load(total), factors))
         return ir.Allocate(total, seq(store(total, (), word(vector)), taps.each(tap), result))
 

@@ -166,8 +166,8 @@ def _cuts(values: int, rescaling: Form) -> int:
 
 def _printed_body(pixels: int, values: int, channels: int, rescaling: Form) -> Printed:
     """Return what is printed; how far pixels are apart changes a number alone."""
-    given = _values(values, values, channels, rescaling)
-    return printed(f"kernels/mve/gemm{pixels}.j2", given)
+    template_values = _values(values, values, channels, rescaling)
+    return printed(f"kernels/mve/gemm{pixels}.j2", template_values)
 
 
 def instructions(pixels: int, values: int, channels: int, rescaling: Form) -> int:

@@ -48,8 +48,8 @@ def channel_constants(
 ) -> requantise.Ints | None:
     """Return constants of the channels of `matrix` (channels, K); None if they do not fit."""
     wide = matrix.astype(np.int64)
-    given = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = folded_bias(wide, given, params.input_zero_point)
+    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
+    bias = folded_bias(wide, bias_data, params.input_zero_point)
     return requantise.constants_of(params, bias, largest_sums(wide))
 
 
@@ -79,9 +79,9 @@ class LinearLayers:
 
     def form(self, node: Node) -> requantise.Form:
         """Return the same of a node whose factors fit."""
-        found = self.find(node)
-        assert found is not None, "reject() was asked"
-        return found
+        own_form = self.find(node)
+        assert own_form is not None, "reject() was asked"
+        return own_form
 
     def packed_bytes(self, node: Node) -> int:
         """Return the bytes of what `pack` gives."""
@@ -108,10 +108,10 @@ def factors_of(
     """Return the constants of channels, or None if they do not fit, and how sums are rescaled."""
     if node.inputs[0].dtype is DType.INT8:
         return channel_constants(matrix, node, params), requantise.Rescaling.of(params)
-    found = finish16(node, params, matrix, wide=wide)
-    if found is None:
+    finish_and_words = finish16(node, params, matrix, wide=wide)
+    if finish_and_words is None:
         return None, requantise.Rescaling.of(params)
-    finish, words = found
+    finish, words = finish_and_words
     if finish.sums is Sums.LONG:
         return requantise.constants16(words), requantise.Rescaling16(finish)
     largest = largest_sums(matrix.astype(np.int64), -DType.INT16.min)

@@ -40,7 +40,7 @@ def moves(geometry: Geometry, counts: tuple[Count, ...], dtype: DType, *, is_who
     rows, columns = geometry.windows.rows, geometry.windows.columns
     firsts = [y * rows.stride - rows.before for y in range(geometry.output.height)]
     inside = [sum(0 <= y + k * rows.dilation < rows.size for k in range(rows.taps)) for y in firsts]
-    found = Counter[tuple[str, int]]()
+    counted = Counter[tuple[str, int]]()
     for some in cut(geometry.output.width, counts):
         at_once = is_whole and gathers(geometry, some.pixels, dtype)
         for number in range(some.times):
@@ -49,15 +49,15 @@ def moves(geometry: Geometry, counts: tuple[Count, ...], dtype: DType, *, is_who
             last = lefts[-1] + (columns.taps - 1) * columns.dilation
             is_inside = at_once and lefts[0] >= 0 and last < columns.size
             gathered_rows = inside.count(rows.taps) if is_inside else 0
-            found["gather", some.pixels] += gathered_rows
+            counted["gather", some.pixels] += gathered_rows
             kernel_rows = sum(inside) - gathered_rows * rows.taps
-            found["row", geometry.row_values] += some.pixels * (
+            counted["row", geometry.row_values] += some.pixels * (
                 rows.taps * (len(inside) - gathered_rows) - kernel_rows
             )
-            found["kernel row", 0] += rows.taps * (len(inside) - gathered_rows)
+            counted["kernel row", 0] += rows.taps * (len(inside) - gathered_rows)
             for kind, times in _pixel_moves(geometry, lefts):
-                found[kind] += times * kernel_rows
-    return found
+                counted[kind] += times * kernel_rows
+    return counted
 
 
 def _pixel_moves(geometry: Geometry, lefts: list[int]) -> Iterator[tuple[tuple[str, int], int]]:
@@ -73,11 +73,11 @@ def _pixel_moves(geometry: Geometry, lefts: list[int]) -> Iterator[tuple[tuple[s
             yield ("outside", channels), columns.taps - within
 
 
-def printed_moves(geometry: Geometry, found: Moves, dtype: DType) -> int:
+def printed_moves(geometry: Geometry, counted: Moves, dtype: DType) -> int:
     """Return the instructions of all moves that are calls."""
     rows = geometry.windows.rows.taps
     total = 0
-    for (kind, size), times in found.items():
+    for (kind, size), times in counted.items():
         if not times or kind == "kernel row" or (kind != "gather" and size < LEAST_CALL):
             continue
         if kind == "gather":
@@ -87,10 +87,10 @@ def printed_moves(geometry: Geometry, found: Moves, dtype: DType) -> int:
     return total
 
 
-def code_around(found: Moves) -> Mapping[str, int]:
+def code_around(counted: Moves) -> Mapping[str, int]:
     """Return how often the code around moves runs: calls, and single elements that are moved."""
     around = Counter[str]()
-    for (kind, size), times in found.items():
+    for (kind, size), times in counted.items():
         name = "fill row" if kind == "row" else kind
         around[name] += times
         if kind not in ("gather", "kernel row") and size < LEAST_CALL:

@@ -108,10 +108,10 @@ def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
     geometry, turn = Geometry.of(node), _most(node, form).turn
     rows, columns = geometry.windows.rows, geometry.windows.columns
     channels = geometry.image.channels
-    step, together = columns.stride * channels, columns.taps * channels
-    near = together > form.unrolled and step < together and step <= _TURNS_APART * turn
+    step, run = columns.stride * channels, columns.taps * channels
+    near = run > form.unrolled and step < run and step <= _TURNS_APART * turn
     joined = columns.taps == 1 or (columns.dilation == 1 and not near)
-    parts, length = (1, together) if joined else (columns.taps, channels)
+    parts, length = (1, run) if joined else (columns.taps, channels)
     step_of_rows = geometry.copied_step if row_step is None else row_step
     return Runs(rows.taps, parts, length, step_of_rows, columns.dilation * channels, step)
 
@@ -174,14 +174,14 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     """Return the instructions, from counts of emulated Cortex-M3 and M4."""
     block, runs = _block(node, form), _runs(node, form)
     channels = block.channels
-    found = _finish(node, form)
+    finish = _finish(node, form)
     turns = len(turns_of(node.output.shape[-1], channels))
     total = bordered_rows.copy_cost(node, by_rows=by_rows)
     for count, pixels in _blocks(node, block, by_rows=by_rows):
-        products = runs.taps * (pixels * channels * found[0].per_product + pixels + channels)
+        products = runs.taps * (pixels * channels * finish[0].per_product + pixels + channels)
         repeats = runs.length > block.turn
         loops = repeats * runs.taps * 8 // block.turn + runs.rows * runs.parts * 8
-        outputs = channels * (4 + pixels * found[0].instructions)
+        outputs = channels * (4 + pixels * finish[0].instructions)
         total += count * (turns * (products + loops + outputs + 20) + 20)
     return total
 
@@ -189,13 +189,13 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
 def code_bytes(node: Node, form: Form = FAST) -> int:
     """Return the bytes of the kernels; other layers may use the same."""
     block, runs = _block(node, form), _runs(node, form)
-    found = _finish(node, form)
+    finish = _finish(node, form)
     printed = min(block.turn + runs.length % block.turn, runs.length)
     size = 0
     for _, pixels in _blocks(node, block):
         sums = pixels * block.channels
-        products = printed * (sums * found[0].per_product + pixels + block.channels)
-        size += 4 * (products + sums * found[0].instructions) + 120
+        products = printed * (sums * finish[0].per_product + pixels + block.channels)
+        size += 4 * (products + sums * finish[0].instructions) + 120
     return size
 
 
@@ -230,11 +230,11 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
 
 @of_node
 def _finish(node: Node, form: Form) -> tuple[Finish, Table | None]:
-    found = finish_of(
+    finish = finish_of(
         node, _matrix(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight
     )
-    assert found is not None, "refusal was asked"
-    return found
+    assert finish is not None, "refusal was asked"
+    return finish
 
 
 def _packed(node: Node, form: Form) -> _Packed:

@@ -99,9 +99,9 @@ def code_bytes(node: Node, form: Form = PLAIN) -> int:
 
 def packed_bytes(node: Node, form: Form = PLAIN) -> int:
     """Return the bytes of the constants."""
-    found = _finish(node, form)
-    assert found is not None, "refusal was asked"
-    (finish, table), (outputs, inputs) = found, node.inputs[1].shape
+    own_finish = _finish(node, form)
+    assert own_finish is not None, "refusal was asked"
+    (finish, table), (outputs, inputs) = own_finish, node.inputs[1].shape
     words = 0 if table is None else table.shape[1]
     weights = inputs * node.inputs[1].dtype.bytes
     return channel_bytes(outputs, _outputs_per_pass(node, finish), weights, words)

@@ -209,12 +209,12 @@ def requantise(
         activation_min=params.activation_min + offset,
         activation_max=params.activation_max + offset,
     )
-    made = requantised(matrix, node, raised)
-    if params.factors and (made is None or made.rescaling.in_float):
+    factors = requantised(matrix, node, raised)
+    if params.factors and (factors is None or factors.rescaling.in_float):
         return _in_float(node, params, matrix)
-    if made is None:
+    if factors is None:
         return None
-    return Requantise(made.rescaling, is_straight, element), made.constants
+    return Requantise(factors.rescaling, is_straight, element), factors.constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +271,8 @@ def _in_float(
     """
     if params.in_double:
         return None
-    given = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = folded_bias(matrix.astype(np.int64), given, params.input_zero_point)
+    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
+    bias = folded_bias(matrix.astype(np.int64), bias_data, params.input_zero_point)
     element = node.output.dtype
     is_long = element is DType.INT16
     if np.abs(bias).max(initial=0) > (INT32_MAX if is_long else _LARGEST_EXACT):

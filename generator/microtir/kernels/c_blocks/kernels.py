@@ -43,17 +43,17 @@ def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDe
 
     Weights are (turns, rows, parts, length * block.channels), turns those of `turns_of`.
     """
-    together, turns = block.channels, len(turns_of(channels, block.channels))
+    at_once, turns = block.channels, len(turns_of(channels, block.channels))
     x = te.placeholder((runs.reach(block.pixels),), finish.element, "x")
     weights = te.placeholder(
-        (turns, runs.rows, runs.parts, runs.length * together), finish.weight, "weights"
+        (turns, runs.rows, runs.parts, runs.length * at_once), finish.weight, "weights"
     )
-    table = te.placeholder((turns * together, finish.words), finish.constant, "table")
+    table = te.placeholder((turns * at_once, finish.words), finish.constant, "table")
     value = te.compute(x.shape, lambda n: _operand(finish, x[n], block.in_turn), "value")
     weight = te.compute(
-        (turns, runs.rows, runs.parts, runs.length, together),
+        (turns, runs.rows, runs.parts, runs.length, at_once),
         lambda t, r, p, n, number: _operand(
-            finish, weights[t, r, p, n * together + number], block.in_turn, number == 0
+            finish, weights[t, r, p, n * at_once + number], block.in_turn, number == 0
         ),
         "w",
     )
@@ -63,22 +63,22 @@ def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDe
         i = te.reduce_axis(0, runs.length, "i")
         place = row * runs.row_step + part * runs.part_step + i + pixel * runs.pixel_step
         term = finish.product(value[place], weight[turn, row, part, i, number])
-        channel = turn * together + number
+        channel = turn * at_once + number
         total = te.sum(term, (row, part, i), init=finish.start(table, channel))
         return finish.output(table, channel, total)
 
     def place(turn: te.Expr, number: te.Expr, pixel: te.Expr) -> tuple[te.Expr]:
-        first = turn * together
-        if channels % together:
-            first = te.minimum(first, channels - together)
+        first = turn * at_once
+        if channels % at_once:
+            first = te.minimum(first, channels - at_once)
         return (first + (pixel * channels + number),)
 
-    shape = (turns, together, block.pixels)
+    shape = (turns, at_once, block.pixels)
     y = te.compute(shape, output, "y", store=place, buffer_shape=(block.pixels * channels,))
     name = f"{runs.name}_{channels}_{finish.name}_{block.name}"
     return portable(
-        f"block{block.pixels}x{together}_{name}",
-        f"Convolution: {block.pixels} x {channels} outputs, {together} channels at a time",
+        f"block{block.pixels}x{at_once}_{name}",
+        f"Convolution: {block.pixels} x {channels} outputs, {at_once} channels at a time",
         _sums_in_registers(y, value, weight, runs.length, block.turn),
         (x, weights, *((table,) if finish.words else ()), y),
     )

@@ -103,12 +103,12 @@ class Finish16:
         some = {Sums.SHORT: short, Sums.LONG: 4, Sums.WIDE: 8, Sums.FLOAT: 10, Sums.RAW: 0}
         return some[self.sums] + clamps
 
-    def place(self, channel: te.Expr, number: int, together: int) -> te.Expr:
+    def place(self, channel: te.Expr, number: int, at_once: int) -> te.Expr:
         """Return where a word of a channel lies among those of a turn, as `pack_words` has them."""
         starts, rest = self.starts, WORDS - self.starts
         if number < starts:
             return channel * starts + number
-        return channel * rest + (number - starts + together * starts)
+        return channel * rest + (number - starts + at_once * starts)
 
     def start(self, word: Word) -> te.Expr:
         """Return what a sum begins with."""
@@ -173,12 +173,12 @@ Found16: TypeAlias = tuple[Finish16, npt.NDArray[np.int32]]
 """A finish, and the words of the channels, (channels, 4)."""
 
 
-def pack_words(found: Found16, together: int) -> npt.NDArray[np.int32]:
+def pack_words(pair: Found16, at_once: int) -> npt.NDArray[np.int32]:
     """Return the words of channels turn by turn: what sums begin with, then the rest."""
-    finish, words = found
+    finish, words = pair
     starts, rows = finish.starts, []
-    for first in turns_of(len(words), together):
-        taken = words[first : first + together]
+    for first in turns_of(len(words), at_once):
+        taken = words[first : first + at_once]
         rows.append(np.concatenate([taken[:, :starts].ravel(), taken[:, starts:].ravel()]))
     return np.array(rows)
 
@@ -209,19 +209,19 @@ def finish16(
     if has_long_sums(node):
         words = long_constants(params, bias_of(node))
         return None if words is None else (Finish16(Sums.LONG, low, high), words)
-    made = requantised(matrix, node, params)
-    if made is None:
+    factors = requantised(matrix, node, params)
+    if factors is None:
         return None
-    words = made.constants.copy()
+    words = factors.constants.copy()
     words[:, BIAS] //= 2
-    return Finish16(Sums.SHORT, low, high, made.rescaling.corrects_ties), words
+    return Finish16(Sums.SHORT, low, high, factors.rescaling.corrects_ties), words
 
 
 def _in_float(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Found16 | None:
     """Return the finish that multiplies by floats; None if results might leave int32."""
-    given = node.inputs[2].data if len(node.inputs) > 2 else None
+    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
     wide = matrix.astype(np.int64)
-    bias = folded_bias(wide, given, params.input_zero_point)
+    bias = folded_bias(wide, bias_data, params.input_zero_point)
     factors = np.array(params.factors * (len(bias) // len(params.factors)), np.float32)
     largest = largest_sums(wide, _MAGNITUDE) + np.abs(bias)
     if largest.max(initial=0) > INT32_MAX or (largest * factors).max(initial=0) >= _LARGEST:
@@ -237,10 +237,10 @@ def _wide(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Fou
     largest = largest_sums(matrix.astype(np.int64), _MAGNITUDE) + np.abs(bias)
     channels = zip(factors, bias, largest, strict=True)
     rows = [_words(factor, int(start), int(most)) for factor, start, most in channels]
-    found = [row for row in rows if row is not None]
-    if len(found) < len(rows):
+    present = [row for row in rows if row is not None]
+    if len(present) < len(rows):
         return None
-    words = np.array(found, np.int64).reshape(-1, WORDS).astype(np.int32)
+    words = np.array(present, np.int64).reshape(-1, WORDS).astype(np.int32)
     return Finish16(Sums.WIDE, params.activation_min, params.activation_max), words
 
 

@@ -117,14 +117,14 @@ class HalvedAddKernel(Kernel):
         """Emit the layer function: one call of the kernel for each row."""
         addition = halved_add(layer.node)
         assert addition is not None, "reject() was asked"
-        found = self.row_add(layer.node.output.type.row_elements, addition)
-        assert found is not None, "reject() was asked"
+        row_add = self.row_add(layer.node.output.type.row_elements, addition)
+        assert row_add is not None, "reject() was asked"
         edges = [layer.input_rows(0), layer.input_rows(1)]
         y = layer.output_rows()
-        constants = tuple(at(buffer, 0) for buffer in found.constants)
+        constants = tuple(at(buffer, 0) for buffer in row_add.constants)
 
         def row(number: te.Expr) -> ir.Stmt:
             operands = tuple(edges[n].at(number, 0, 0) for n in (addition.half, 1 - addition.half))
-            return call(found.kernel, *self.arguments(operands, y.at(number, 0, 0), constants))
+            return call(row_add.kernel, *self.arguments(operands, y.at(number, 0, 0), constants))
 
         return layer.function(name, None, loop("row", layer.y0, layer.y1, row))

@@ -59,10 +59,10 @@ def long_constants(params: LinearParams, bias: Ints) -> npt.NDArray[np.int32] | 
     """
     factors = params.multipliers * (len(bias) // len(params.multipliers))
     rows = [_words(factor, int(b)) for factor, b in zip(factors, bias, strict=True)]
-    found = [row for row in rows if row is not None]
-    if len(found) < len(rows):
+    present = [row for row in rows if row is not None]
+    if len(present) < len(rows):
         return None
-    return np.array(found, np.int64).astype(np.int32)
+    return np.array(present, np.int64).astype(np.int32)
 
 
 def _words(factor: QuantizedMultiplier, bias: int) -> tuple[int, int, int, int] | None:

@@ -139,9 +139,9 @@ def lines(output: Extents, calls: Calls, *, spans_rows: bool) -> list[tuple[int,
     rows, width = output.images * output.height, output.width
     if not spans_rows or (calls.rows and not calls.alone):
         return [(rows, width)]
-    together = calls.rows or max(rows, 1)
-    count, left = divmod(rows, together)
-    return [(count, together * width), (left, width)]
+    at_once = calls.rows or max(rows, 1)
+    count, left = divmod(rows, at_once)
+    return [(count, at_once * width), (left, width)]
 
 
 def all_blocks(
@@ -316,8 +316,8 @@ def macro_kernel(
         loops = over_line(y0, y1, width, tile.counts, block)
     else:
         used = [blocks.pixels for blocks in cut(width, tile.counts) if blocks.times]
-        together = tile.rows if tile.turns is None else tile.turns.rows
-        loops = over_rows(y0, y1, together, some_rows)
+        at_once = tile.rows if tile.turns is None else tile.turns.rows
+        loops = over_rows(y0, y1, at_once, some_rows)
     body = seq(source.prepare(used), loops)
     if source.local is not None:
         body = ir.Allocate(source.local, body)
@@ -334,14 +334,14 @@ def _over_band(row: te.Expr, y1: te.Expr, width: int, tile: Tile, some: Some) ->
 
 
 def over_rows(
-    y0: te.Expr, y1: te.Expr, together: int, some: Callable[[te.Expr], ir.Stmt]
+    y0: te.Expr, y1: te.Expr, at_once: int, some: Callable[[te.Expr], ir.Stmt]
 ) -> ir.Stmt:
     """Emit `some` for rows [y0, y1), or for every first one of so many `together`."""
-    if together == 1:
+    if at_once == 1:
         return loop("row", y0, y1, some)
     # An empty range may be given with y1 < y0.
-    times = (te.maximum(y1 - y0, 0) + (together - 1)) // together
-    return loop("block", 0, times, lambda number: let("row", y0 + number * together, some))
+    times = (te.maximum(y1 - y0, 0) + (at_once - 1)) // at_once
+    return loop("block", 0, times, lambda number: let("row", y0 + number * at_once, some))
 
 
 def over_row(row: te.Expr, width: int, counts: Sequence[Count], some: Some) -> ir.Stmt:

@@ -85,8 +85,8 @@ def describe(
         scalars: parameters between those, numbers that are known where the kernel runs.
         form: of the native body.
     """
-    given = MappingProxyType(dict(values))
-    native = NativeBody(form, needs, given) if template is not None else None
+    frozen = MappingProxyType(dict(values))
+    native = NativeBody(form, needs, frozen) if template is not None else None
     sizes = sizes or Sizes()
     numbers = sizes.values
     kernel = MicroKernel(about, native=native)

@@ -54,16 +54,16 @@ def bytes_of(*buffers: ir.Buffer | None) -> int:
     return sum(b.data.nbytes for b in buffers if b is not None and b.data is not None)
 
 
-def channel_bytes(channels: int, together: int, weights: int, words: int = WORDS) -> int:
+def channel_bytes(channels: int, at_once: int, weights: int, words: int = WORDS) -> int:
     """Return the bytes of channels whose last ones overlap, or are filled up.
 
     Args:
         channels: of the output.
-        together: so many are packed at once.
+        at_once: so many are packed at once.
         weights: bytes of them for a channel.
         words: of constants for a channel.
     """
-    return -(-channels // together) * together * (weights + words * DType.INT32.bytes)
+    return -(-channels // at_once) * at_once * (weights + words * DType.INT32.bytes)
 
 
 def requantised(
@@ -74,8 +74,8 @@ def requantised(
     None if they do not fit the sequence.
     """
     wide = matrix.astype(np.int64)
-    given = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = folded_bias(wide, given, params.input_zero_point)
+    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
+    bias = folded_bias(wide, bias_data, params.input_zero_point)
     return requantisation(params, bias, largest_sums(wide, -node.inputs[0].dtype.min))
 
 

@@ -108,7 +108,7 @@ class Sequences:
             buffer_shape=self.y.shape,
         )
         body = te.create_schedule((new_cell, shown)).primfunc(name="units").body
-        given: dict[ir.Param, Replacement] = {
+        replacements: dict[ir.Param, Replacement] = {
             number.var: step.node,
             sequence.var: n.node,
             begin.var: first.node,
@@ -117,7 +117,7 @@ class Sequences:
             new_cell.buffer: self.cell,
             shown.buffer: self.y,
         }
-        return substitute(body, given)
+        return substitute(body, replacements)
 
 
 def step_bytes(sequences: Sequences, parts: StepAt) -> int:
@@ -127,8 +127,8 @@ def step_bytes(sequences: Sequences, parts: StepAt) -> int:
     step = parts(zero, zero, zero)
     cell = te.compute((1,), lambda i: step.cell(old[i], i), "cell")
     shown = te.compute((1,), lambda i: step.hidden(cell[i], i), "shown")
-    kept = (state for state in states if isinstance(state, ir.Buffer))
-    return bytes_of(*kept, *te.constants_of((cell, shown)))
+    buffers = (state for state in states if isinstance(state, ir.Buffer))
+    return bytes_of(*buffers, *te.constants_of((cell, shown)))
 
 
 StepAt: TypeAlias = Callable[[te.Expr, te.Expr, te.Expr], LstmStep]
@@ -241,17 +241,17 @@ def _products(node: Node, make: MakeProduct, padding: int) -> list[BlockProduct]
 def _finished(layer: Layer) -> tuple[te.Tensor, StepAt]:
     """Return a tensor for the sums of a block, and the units that are computed from them."""
     dtype = accumulated(layer.node.inputs[0].dtype)
-    kept = te.placeholder((2, blocks_of(layer.node).rows), dtype, "sums")
+    sums = te.placeholder((2, blocks_of(layer.node).rows), dtype, "sums")
 
     def parts(_step: te.Expr, _n: te.Expr, first: te.Expr) -> LstmStep:
         def sum_of(number: int, unit: te.Expr) -> te.Expr:
             side, gate = divmod(number, recurrent.GATES)
-            return kept[side, (unit - first) * recurrent.GATES + gate]
+            return sums[side, (unit - first) * recurrent.GATES + gate]
 
         finished = finished_gates(layer, sum_of)
         return lstm_step(layer, lambda gate, i: finished(gate, first + i))
 
-    return kept, parts
+    return sums, parts
 
 
 def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) -> ir.PrimFunc:
@@ -265,20 +265,20 @@ def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) ->
     """
     sequences, blocks = Sequences.of(layer), blocks_of(layer.node)
     dtype, products = layer.node.inputs[0].dtype, _products(layer.node, make, padding)
-    kept, parts = _finished(layer)
-    sums = replace(kept.buffer, scope=ir.Scope.LOCAL)
+    own_sums, parts = _finished(layer)
+    sums = replace(own_sums.buffer, scope=ir.Scope.LOCAL)
     size = scratch_bytes(layer.node, padding)
     scratch = ir.Buffer("scratch", (size,), dtype, alignment=4) if size else None
     vectors = _Vectors(sequences, scratch, padding)
 
     def block(step: te.Expr, n: te.Expr, number: te.Expr) -> ir.Stmt:
-        given = vectors.x(step, n), vectors.hidden(n)
+        operands = vectors.x(step, n), vectors.hidden(n)
         calls = (
             product.call(number, vector, at(sums, side, 0))
-            for side, (product, vector) in enumerate(zip(products, given, strict=True))
+            for side, (product, vector) in enumerate(zip(products, operands, strict=True))
         )
         units = sequences.units(step, n, number * blocks.units, blocks.units, parts)
-        return seq(*calls, substitute(units, {kept.buffer: sums}))
+        return seq(*calls, substitute(units, {own_sums.buffer: sums}))
 
     def sequence(step: te.Expr, n: te.Expr) -> ir.Stmt:
         return seq(

@@ -55,8 +55,8 @@ def activations_refusal(node: Node) -> Refusal | None:
     if any(t.dtype is not DType.INT8 for t in node.inputs):
         return Refusal.TYPES
     shape = node.output.shape
-    alike = all(t.shape == shape and not t.is_constant for t in node.inputs)
-    return None if alike else Refusal.SHAPES
+    are_alike = all(t.shape == shape and not t.is_constant for t in node.inputs)
+    return None if are_alike else Refusal.SHAPES
 
 
 def recurrent_refusal(node: Node, element: DType, weight: DType) -> Refusal | None:

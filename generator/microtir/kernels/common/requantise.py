@@ -139,12 +139,12 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
         _channel(factor, int(b), int(m), clamp)
         for factor, b, m in zip(factors, bias, magnitude, strict=True)
     ]
-    found = [row for row in rows if row is not None]
-    if len(found) < len(rows):
+    present = [row for row in rows if row is not None]
+    if len(present) < len(rows):
         return None
-    shifts = {row[SHIFT] for row in found}
+    shifts = {row[SHIFT] for row in present}
     shared = shifts.pop() if len(shifts) == 1 else None
-    return Requantisation(clamp.rescaling(shared), np.array(found, np.int64).astype(np.int32))
+    return Requantisation(clamp.rescaling(shared), np.array(present, np.int64).astype(np.int32))
 
 
 def _requantisation_in_float(
@@ -160,13 +160,13 @@ def _requantisation_in_float(
     # One shift for all channels saves an instruction of each output.
     shared = min(shift_of(factor) for factor in factors)
     rows = [_line(*channel, shared) or _line(*channel) for channel in channels]
-    found = [row for row in rows if row is not None]
-    if len(found) < len(rows):
+    present = [row for row in rows if row is not None]
+    if len(present) < len(rows):
         return _by_floats(params, channels)
-    shifts = {row[SHIFT] for row in found}
+    shifts = {row[SHIFT] for row in present}
     shift = shared or None if shifts == {shared} else None
     rescaling = Rescaling(False, shift, params.activation_min, params.activation_max)
-    return Requantisation(rescaling, np.array(found, np.int64).astype(np.int32))
+    return Requantisation(rescaling, np.array(present, np.int64).astype(np.int32))
 
 
 def _by_floats(

@@ -71,6 +71,6 @@ class Taps:
         })  # fmt: skip
 
 
-def turns_of(channels: int, together: int) -> list[int]:
+def turns_of(channels: int, at_once: int) -> list[int]:
     """Return the first channel of each turn of `together` channels; the last turn may overlap."""
-    return [min(first, channels - together) for first in range(0, channels, together)]
+    return [min(first, channels - at_once) for first in range(0, channels, at_once)]

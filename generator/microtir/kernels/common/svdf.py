@@ -114,11 +114,11 @@ class _Svdf:
         (rows,) = sums.shape
         assert isinstance(rows, int)
         features = self.finish.features
-        given = te.placeholder((rows,), sums.dtype, "sums")
+        row_sums = te.placeholder((rows,), sums.dtype, "sums")
         image, begin = te.var("n", 0, self.extents.batch - 1), te.var("first", 0, filters - 1)
         stored = te.compute(
             (rows,),
-            lambda i: self.finish.newest(features.start(begin + i) + given[i], begin + i),
+            lambda i: self.finish.newest(features.start(begin + i) + row_sums[i], begin + i),
             "newest",
             axes=("i",),
             ranges={0: (0, te.minimum(rows, filters - begin))},
@@ -129,7 +129,7 @@ class _Svdf:
         replaced: dict[ir.Param, Replacement] = {
             image.var: n.node,
             begin.var: first.node,
-            given.buffer: sums,
+            row_sums.buffer: sums,
             stored.buffer: self.after,
         }
         return substitute(body, replaced)
@@ -138,13 +138,13 @@ class _Svdf:
         """Emit the outputs, of the new memory."""
         batch, _, filters, length, units = self.extents
         terms, time = filters * length // units, self.finish.time
-        kept = te.placeholder(self.after.shape, self.after.dtype, "kept")
+        memory = te.placeholder(self.after.shape, self.after.dtype, "kept")
         of_time = te.constant(weights.reshape(units, terms), "time_weights")
         image = te.var("n", 0, batch - 1)
 
         def output(unit: te.Expr) -> te.Expr:
             i = te.reduce_axis(0, terms, "i")
-            term = time.product(kept[image, unit * terms + i], of_time[unit, i])
+            term = time.product(memory[image, unit * terms + i], of_time[unit, i])
             return self.finish.output(te.sum(term, i, init=time.start(unit)), unit)
 
         y = te.compute(
@@ -155,7 +155,7 @@ class _Svdf:
         unroll_by(steps, steps.loop(y, "i"), terms, _UNROLLED)
         replaced: dict[ir.Param, Replacement] = {
             image.var: n.node,
-            kept.buffer: self.after,
+            memory.buffer: self.after,
             y.buffer: self.y,
         }
         return substitute(steps.primfunc(name="outputs").body, replaced)
@@ -166,11 +166,13 @@ def packed_bytes(node: Node, make: MakeProduct, padding: int = 1) -> int:
     product, finish = make(feature_weights(node, padding)), svdf_finish(Layer.alone(node))
     features, time = finish.features, finish.time
     sums = te.placeholder((1,), accumulated(node.inputs[0].dtype), "sums")
-    kept, of_time = (
+    of_memory, of_time = (
         te.placeholder((1,), t.dtype, "kept") for t in (node.inputs[1], node.inputs[3])
     )
     newest = te.compute((1,), lambda i: finish.newest(features.start(i) + sums[i], i), "newest")
-    term = te.compute((1,), lambda i: time.start(i) + time.product(kept[i], of_time[i]), "term")
+    term = te.compute(
+        (1,), lambda i: time.start(i) + time.product(of_memory[i], of_time[i]), "term"
+    )
     output = te.compute((1,), lambda i: finish.output(term[i], i), "output")
     rest = node.inputs[3].type.bytes + bytes_of(*te.constants_of((newest, output)))
     return bytes_of(product.weights) + rest

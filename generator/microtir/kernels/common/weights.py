@@ -30,10 +30,10 @@ def channel_pairs(channels: int) -> list[tuple[int, int]]:
     return [*pairs, (channels - 2, channels - 1)] if channels % 2 else pairs
 
 
-def channel_quads(channels: int, together: int = QUAD) -> list[int]:
+def channel_quads(channels: int, at_once: int = QUAD) -> list[int]:
     """Return channels four by four, or so many together; the last ones overlap those before."""
-    starts = [min(first, channels - together) for first in range(0, channels, together)]
-    return [start + n for start in starts for n in range(together)]
+    starts = [min(first, channels - at_once) for first in range(0, channels, at_once)]
+    return [start + n for start in starts for n in range(at_once)]
 
 
 def pack_pairs(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16] | None:
@@ -59,8 +59,8 @@ def folded_bias(weights: Ints, bias: Ints | None, zero_point: int) -> Ints:
 
     (channels, K) weights.
     """
-    given = np.zeros(len(weights), np.int64) if bias is None else bias.astype(np.int64)
-    folded: Ints = given - zero_point * weights.astype(np.int64).sum(axis=1)
+    own_bias = np.zeros(len(weights), np.int64) if bias is None else bias.astype(np.int64)
+    folded: Ints = own_bias - zero_point * weights.astype(np.int64).sum(axis=1)
     return folded
 
 

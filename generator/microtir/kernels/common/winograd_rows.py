@@ -73,10 +73,10 @@ def row_meaning(row: ir.Buffer, v: ir.Buffer) -> ir.Stmt:
             return wide >> 8 if byte else (wide & 0xFF ^ 0x80) - 0x80
 
         a, b, c, d = (value(column) for column in range(SIDE))
-        made = b + c, c - b, a - c, d - b
+        values = b + c, c - b, a - c, d - b
         return seq(*(
             store(v, (quad * PAIR + byte, at, tile, half), te.cast(DType.INT16, x))
-            for at, x in enumerate(made)
+            for at, x in enumerate(values)
         ))  # fmt: skip
 
     def bytes_of(quad: te.Expr, tile: te.Expr, half: te.Expr) -> ir.Stmt:

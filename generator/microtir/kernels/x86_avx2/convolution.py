@@ -182,15 +182,15 @@ def _emit_flat(
 ) -> ir.PrimFunc:
     """Emit pixels of `values` inputs each, several rows at a time where they follow each other."""
     x, y = layer.input_rows(0), layer.output_rows()
-    rows, together = y.type.rows, 1
+    rows, at_once = y.type.rows, 1
     if x.is_whole and y.is_whole:
         most = max(1, min(_MOST_PIXELS // width, _MOST_LANES // (2 * values * width + 8)))
-        together = max(n for n in range(1, most + 1) if rows % n == 0)
-    source = bordered_rows.DirectRows(x, is_line=together > 1)
-    tiles = -(-together * width * values * 2 // _MOST_LANES)
+        at_once = max(n for n in range(1, most + 1) if rows % n == 0)
+    source = bordered_rows.DirectRows(x, is_line=at_once > 1)
+    tiles = -(-at_once * width * values * 2 // _MOST_LANES)
     counts: tuple[Count, ...] = (Count(-(-width // tiles), "tile", overlaps=True),)
-    if together > 1:
-        counts = Count(together * width, "block"), Count(width, "row")
+    if at_once > 1:
+        counts = Count(at_once * width, "block"), Count(width, "row")
 
     def inputs(pixels: int) -> Inputs:
         return Inputs(1, pixels * values, 0, values, values)

@@ -197,8 +197,8 @@ class Depthwise(DepthwiseKernel):
                 at(packed.rounding, 0, 0, 0, 0),
             ),
         )
-        together = (Count(height * width, "block"),) if source.is_line and height > 1 else ()
-        tile = Tile((*together, Count(width, "row")), (product,))
+        whole_block = (Count(height * width, "block"),) if source.is_line and height > 1 else ()
+        tile = Tile((*whole_block, Count(width, "row")), (product,))
         return macro_kernel(layer, name, width, source, tile, sink)
 
 
@@ -250,10 +250,10 @@ def _pack(
         None if a factor does not fit.
     """
     wide = weights.astype(np.int64)
-    given = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = folded_bias(wide.T, given, params.input_zero_point)
-    found = requantisation(params, bias, largest_sums(wide.T))
-    if found is None:
+    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
+    bias = folded_bias(wide.T, bias_data, params.input_zero_point)
+    factors = requantisation(params, bias, largest_sums(wide.T))
+    if factors is None:
         return None
     channels = wide.shape[1] * copies
     padding = max(_BLOCK - channels, 0)
@@ -266,13 +266,13 @@ def _pack(
         return np.stack([padded[..., first + _ORDER] for first in firsts])
 
     pairs = np.pad(wide, ((0, len(wide) % 2), (0, 0))).reshape(-1, 2, wide.shape[1])
-    rows = np.stack([found.bias, found.multiplier, found.shift])
-    rounding = blocks(found.rounding).reshape(len(firsts), _HALVES, LANES // 2, 2)
+    rows = np.stack([factors.bias, factors.multiplier, factors.shift])
+    rounding = blocks(factors.rounding).reshape(len(firsts), _HALVES, LANES // 2, 2)
     return PackedDepthwise(
         constant("weights", blocks(pairs).transpose(0, 1, 3, 4, 2).astype(np.int16)),
         constant("constants", blocks(rows).transpose(0, 2, 1, 3).astype(np.int32)),
         constant("rounding", rounding.transpose(0, 1, 3, 2)),
-        found.rescaling,
+        factors.rescaling,
     )
 
 

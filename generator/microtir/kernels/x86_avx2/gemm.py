@@ -121,13 +121,13 @@ def pack(segments: npt.NDArray[np.int8], node: Node, params: LinearParams) -> Pa
     """
     channels = len(segments)
     matrix = segments.reshape(channels, -1).astype(np.int64)
-    given = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = np.zeros(channels, np.int64) if given is None else given.astype(np.int64)
+    bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
+    bias = np.zeros(channels, np.int64) if bias_data is None else bias_data.astype(np.int64)
     folded = bias - (params.input_zero_point + OFFSET) * matrix.sum(axis=1)
-    found = requantisation(params, folded, _LARGEST_INPUT * np.abs(matrix).sum(axis=1))
-    if found is None:
+    factors = requantisation(params, folded, _LARGEST_INPUT * np.abs(matrix).sum(axis=1))
+    if factors is None:
         return None
-    rows = np.stack([found.bias, found.multiplier, found.shift])
+    rows = np.stack([factors.bias, factors.multiplier, factors.shift])
     padding = max(LANES - channels, 0)
     quads = -(-segments.shape[2] // QUAD)
     padded = np.pad(segments, ((0, padding), (0, 0), (0, quads * QUAD - segments.shape[2])))
@@ -136,8 +136,8 @@ def pack(segments: npt.NDArray[np.int8], node: Node, params: LinearParams) -> Pa
     return PackedLinear(
         constant("weights", np.stack([lanes[f : f + LANES].transpose(1, 0, 2) for f in firsts])),
         constant("constants", _panels(np.pad(rows, ((0, 0), (0, padding))), firsts)),
-        constant("rounding", _panels(np.pad(found.rounding, (0, padding)), firsts)),
-        found.rescaling,
+        constant("rounding", _panels(np.pad(factors.rounding, (0, padding)), firsts)),
+        factors.rescaling,
         channels,
     )
 

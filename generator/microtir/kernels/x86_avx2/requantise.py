@@ -160,13 +160,13 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
         output.channel(factor, int(b), int(m))
         for factor, b, m in zip(factors, bias, magnitude, strict=True)
     ]
-    found = [row for row in rows if row is not None]
-    if len(found) < len(rows):
+    present = [row for row in rows if row is not None]
+    if len(present) < len(rows):
         return None
     return Requantisation(
         output.rescaling,
-        np.array([row.bias for row in found], np.int32),
-        np.array([row.multiplier for row in found], np.int32),
-        np.array([row.shift for row in found], np.int32),
-        np.array([row.rounding for row in found], np.int64),
+        np.array([row.bias for row in present], np.int32),
+        np.array([row.multiplier for row in present], np.int32),
+        np.array([row.shift for row in present], np.int32),
+        np.array([row.rounding for row in present], np.int64),
     )
