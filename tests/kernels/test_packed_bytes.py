@@ -61,9 +61,9 @@ def test_weighted_layers(kind: str) -> None:
     """Layers of int8 and int16, with all remainders, rescaled in fixed point and in floats."""
     for seed in seeds(0, 2):
         case = WEIGHTED[kind](seed)
-        forms = [case, dsp_cases.in_float_rescaling(case)]
-        if kind != "tiles":
-            forms += [dsp_cases.in_int16(seed, case), dsp_cases.in_int16_and_float(seed, case)]
+        forms = (case, dsp_cases.in_float_rescaling(case))
+        if seed % 2 and kind != "tiles":
+            forms = (dsp_cases.in_int16(seed, case), dsp_cases.in_int16_and_float(seed, case))
         for form in forms:
             check(form.graph.nodes[0])
 

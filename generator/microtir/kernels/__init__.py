@@ -37,7 +37,11 @@ def least_cost(node: Node, config: CompilationConfig) -> int:
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
-    """Return the kernels that can compute a node on the configured target; emits no TIR."""
+    """Return the kernels that can compute a node on the configured target.
+
+    Emits no TIR. A function that is written as a whole, by a user or for an operator, is all that
+    tells of its constants: it is read where flash has a budget.
+    """
     kernels = kernels_of(node, config.primary_target())
     if config.keeps_layouts():
         kernels = tuple(k for k in kernels if k.is_plain)

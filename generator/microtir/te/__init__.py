@@ -42,7 +42,7 @@ from microtir.te.functions import (
     wrapping_mul,
     wrapping_sub,
 )
-from microtir.te.program import constants_of, create_prim_func, create_schedule
+from microtir.te.program import create_prim_func, create_schedule
 from microtir.te.reduction import bind, fold, max, min, reduce_axis, scan, sum
 from microtir.te.tensor import compute, constant, placeholder, var
 
@@ -65,7 +65,6 @@ __all__ = [
     "compute",
     "const",
     "constant",
-    "constants_of",
     "cos",
     "count_leading_zeros",
     "create_prim_func",

@@ -20,6 +20,7 @@ from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.operators.recurrent import definition as recurrent
 from microtir.operators.recurrent.formula import LstmStep, finished_gates, lstm_step
+from microtir.te.program import constants_of
 from microtir.tir import ir
 from microtir.tir.visitor import Replacement, substitute
 
@@ -128,7 +129,7 @@ def step_bytes(sequences: Sequences, parts: StepAt) -> int:
     cell = te.compute((1,), lambda i: step.cell(old[i], i), "cell")
     shown = te.compute((1,), lambda i: step.hidden(cell[i], i), "shown")
     buffers = (state for state in states if isinstance(state, ir.Buffer))
-    return bytes_of(*buffers, *te.constants_of((cell, shown)))
+    return bytes_of(*buffers, *constants_of((cell, shown)))
 
 
 StepAt: TypeAlias = Callable[[te.Expr, te.Expr, te.Expr], LstmStep]

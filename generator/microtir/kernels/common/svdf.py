@@ -20,6 +20,7 @@ from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.kernels.common.unrolling import unroll_by
 from microtir.operators.recurrent.definition import SvdfExtents, data_of, svdf_extents
 from microtir.operators.recurrent.formula import SvdfFinish, svdf_finish
+from microtir.te.program import constants_of
 from microtir.tir import ir
 from microtir.tir.visitor import Replacement, substitute
 
@@ -174,7 +175,7 @@ def packed_bytes(node: Node, make: MakeProduct, padding: int = 1) -> int:
         (1,), lambda i: time.start(i) + time.product(of_memory[i], of_time[i]), "term"
     )
     output = te.compute((1,), lambda i: finish.output(term[i], i), "output")
-    rest = node.inputs[3].type.bytes + bytes_of(*te.constants_of((newest, output)))
+    rest = node.inputs[3].type.bytes + bytes_of(*constants_of((newest, output)))
     return bytes_of(product.weights) + rest
 
 

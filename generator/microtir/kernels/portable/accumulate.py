@@ -27,6 +27,7 @@ from microtir.operators.reduction import formula as reduction
 from microtir.operators.reduction.definition import Reduction
 from microtir.plan.ir import Refusal
 from microtir.rewrite.facts.macs import macs
+from microtir.te.program import constants_of
 from microtir.tir.function import RowRange
 from microtir.tir.ir import PrimFunc
 from microtir.tir.visitor import substitute
@@ -105,14 +106,14 @@ def packed_bytes(node: Node) -> int:
         return accumulation.over(value, (row, *axes), start)
 
     sums = te.compute(_extents(node), element, "sums")
-    return bytes_of(*te.constants_of((sums,))) + finish_bytes(node)
+    return bytes_of(*constants_of((sums,))) + finish_bytes(node)
 
 
 def finish_bytes(node: Node) -> int:
     """Return the bytes of the constants of the function that turns accumulators into outputs."""
     result, sums = _accumulation(Layer.alone(node)).result, _placeholder(node)
     output = te.compute(_extents(node), lambda i, ch: result(sums[i, ch], i, ch), "y")
-    return bytes_of(*te.constants_of((output,)))
+    return bytes_of(*constants_of((output,)))
 
 
 def _placeholder(node: Node, name: str = "sums") -> te.Tensor:

@@ -35,6 +35,7 @@ from microtir.operators.tables import has_table
 from microtir.operators.trees.definition import TreeEnsemble
 from microtir.plan.ir import Calls, Refusal
 from microtir.rewrite.facts.macs import macs
+from microtir.te.program import constants_of
 from microtir.tir.ir import PrimFunc
 
 
@@ -65,7 +66,7 @@ class Direct(Kernel):
         return cost * work(node) if isinstance(cost, int) else cost(node)
 
     def packed_bytes(self, node: Node) -> int:
-        return bytes_of(*te.constants_of(self.computed(Layer.alone(node))))
+        return bytes_of(*constants_of(self.computed(Layer.alone(node))))
 
     def computed(self, layer: Layer) -> tuple[te.Tensor, ...]:
         """Return the outputs of a layer by the formula."""
