@@ -121,7 +121,7 @@ def of_configurations() -> dict[str, Case]:
         "External": (External, {"library": ExternalLibrary.CMSIS_NN, "path": "x"}),
         "External.parse": (External.parse, {"text": "cmsis-nn=x"}),
         "config_from_file": (config.config_from_file, {"path": "/nothing"}),
-        "config_from_flags": (config.config_from_flags, {"given": {}}),
+        "config_from_flags": (config.config_from_flags, {"typed": {}}),
         "micro": (config.micro, {}),
     }
 

@@ -13,6 +13,7 @@ from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.support.arguments import checked_arguments
 from microtir.te import expr
+from microtir.te.expr import Expr  # what `ExprLike` names, where arguments are checked
 from microtir.tir import ir
 
 DimLike: TypeAlias = "int | ir.Var | expr.ScalarVar"
@@ -107,7 +108,7 @@ def compute(
     where = f"te.compute '{name}'"
     dims = _as_shape(shape, where)
     loops = _axes(dims, _axis_names(body, len(dims), axes, where), ranges or {}, where)
-    handles = [expr.Expr(loop.var) for loop in loops]
+    handles = [Expr(loop.var) for loop in loops]
     value = expr.as_expr(body(*handles))
     indices = tuple(handle.node for handle in handles)
     if store is not None:
