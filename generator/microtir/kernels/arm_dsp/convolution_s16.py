@@ -48,9 +48,7 @@ from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import mixed_refusal, type_refusal
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -106,9 +104,6 @@ class Convolution16(FloatRescaling):
         if reason is not None:
             return reason
         return Refusal.FORM if self._finish(node) is None else None
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def scratch_bytes(self, node: Node, calls: Calls) -> int:
         """Return the bytes of rows between borders, if windows need these, or of rows of a ring."""

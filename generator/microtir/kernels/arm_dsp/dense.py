@@ -17,7 +17,6 @@ from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.common.counted import Counted
 from microtir.kernels.common.dense import dense_rows, rows_of
-from microtir.kernels.common.kernel import SAME_ROW
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.made_once import made_once, of_node
@@ -27,9 +26,7 @@ from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.operators.dense.formula import keeps_rows
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -99,9 +96,6 @@ class Dense(FloatRescaling, Counted):
     needs = Feature.DSP
     cycles = 139
     measured_on, family = "cortex-m4", "dense_1x8_dsp"
-
-    def window(self, node: Node) -> RowWindow | None:
-        return SAME_ROW if keeps_rows(node) else None
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it.

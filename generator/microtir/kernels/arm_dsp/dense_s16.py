@@ -14,7 +14,6 @@ from microtir.kernels.arm_dsp.convolution_s16 import best_block
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
-from microtir.kernels.common.kernel import SAME_ROW
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.made_once import of_node
@@ -22,9 +21,7 @@ from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.operators.dense.formula import keeps_rows
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
@@ -54,9 +51,6 @@ class Dense16(FloatRescaling):
 
     def __init__(self, name: str, cycles: int, *, wide: bool = False) -> None:
         self.name, self.cycles, self.has_wide_sums = name, cycles, wide
-
-    def window(self, node: Node) -> RowWindow | None:
-        return SAME_ROW if keeps_rows(node) else None
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: another type, one output, factors that do not fit."""

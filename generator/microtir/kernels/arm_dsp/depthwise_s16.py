@@ -27,9 +27,7 @@ from microtir.kernels.common.packing import channel_bytes, constant
 from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
 from microtir.kernels.common.runs import Taps
 from microtir.kernels.common.statements import at
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -63,9 +61,6 @@ class Depthwise16(FloatRescaling):
 
     def __init__(self, name: str, cycles: int, *, wide: bool = False) -> None:
         self.name, self.cycles, self.has_wide_sums = name, cycles, wide
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against types, windows and channels, and factors, in this order."""

@@ -22,6 +22,7 @@ from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, load, loop, seq, store, when
 from microtir.kernels.common.weights import QUAD, folded_bias
 from microtir.kernels.portable import accumulate
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
@@ -96,6 +97,10 @@ class DepthwiseSums(Kernel):
         )  # fmt: skip
         rows = RowRange(y0.var, y1.var)
         return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
+
+    def window(self, _node: Node) -> RowWindow | None:
+        """Return one row: it is added to the sums of an output row."""
+        return RowWindow()
 
     def accumulator_bytes(self, node: Node) -> int:
         return accumulate.accumulator_bytes(node)

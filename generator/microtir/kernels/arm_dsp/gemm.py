@@ -39,9 +39,7 @@ from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -161,9 +159,6 @@ class Gemm(FloatRescaling):
 
     def reject(self, node: Node) -> Refusal | None:
         return planes_refusal(node) if self.is_planar else refusal(node)
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def scratch_bytes(self, node: Node, calls: Calls) -> int:
         """Return the bytes of one patch."""

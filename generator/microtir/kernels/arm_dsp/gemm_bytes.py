@@ -39,9 +39,7 @@ from microtir.kernels.common.packing import channel_bytes
 from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.kernels.common.weights import OCTET, QUAD
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -96,9 +94,6 @@ class GemmBytes(FloatRescaling):
 
     def __init__(self, name: str, pixels: int) -> None:
         self.name, self.pixels = name, pixels
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it, beside what speaks against patches."""

@@ -29,7 +29,6 @@ from microtir.kernels.common.refusals import recurrent_refusal, svdf_refusal
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.kernels.common.weights import QUAD, pack_pairs
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.recurrent import definition as recurrent
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
@@ -73,9 +72,6 @@ class Recurrent(Kernel):
     needs = Feature.DSP
     in_place = True
     cycles = 135
-
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: int8, weights that fit the packed form."""
@@ -151,9 +147,6 @@ class Recurrent16(Kernel):
     in_place = True
     cycles = 135
 
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
-
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: another type."""
         return recurrent_refusal(node, DType.INT16, DType.INT8)
@@ -185,9 +178,6 @@ class Filters(Kernel):
     has_wide_sums = True  # of time; those of features fit
     in_place = True
     cycles = 135
-
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: int8, weights that fit the packed form."""

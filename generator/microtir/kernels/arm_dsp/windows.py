@@ -59,9 +59,7 @@ from microtir.kernels.common.requantise import (
 )
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import channel_pairs, pack_pairs
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -167,9 +165,6 @@ class GemmWindows(FloatRescaling):
 
     def __init__(self, writes: LayoutKind) -> None:
         self.writes = writes
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it.

@@ -25,9 +25,8 @@ from microtir.kernels.common.macro_kernel import Arguments, Pixel, Product, Sink
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, loop, seq
 from microtir.kernels.common.weights import QUAD
-from microtir.operators.common.rows import Extents, RowWindow
+from microtir.operators.common.rows import Extents
 from microtir.operators.convolution.definition import Conv2D
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -64,9 +63,6 @@ class Winograd(FloatRescaling):
     operators = (Conv2D,)
     needs = Feature.DSP
     depends_on_calls = True
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it."""

@@ -28,9 +28,7 @@ from microtir.kernels.common.statements import at, loop, seq
 from microtir.kernels.common.weights import QUAD
 from microtir.kernels.common.winograd import OUTPUTS, PAIR, TAPS
 from microtir.kernels.common.winograd_rows import POSITIONS
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -63,9 +61,6 @@ class WinogradRows(FloatRescaling):
 
     def __init__(self, name: str, tiles: int) -> None:
         self.name, self.block = name, Block(tiles)
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it."""

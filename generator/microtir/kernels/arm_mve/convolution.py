@@ -42,9 +42,7 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.refusals import mixed_refusal, type_refusal
 from microtir.kernels.common.statements import at, let, load, seq, store, when
 from microtir.operators.common.linear import LinearParams
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -94,9 +92,6 @@ class Gemm(FloatRescaling, Counted):
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
         self.rescales_in_float = dtype is DType.INT8
         self._layers = LinearLayers(_matrix, _params, wide=wide)
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, several images, factors that do not fit."""

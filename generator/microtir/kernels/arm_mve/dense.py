@@ -15,15 +15,12 @@ from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instr
 from microtir.kernels.arm_mve.linear import LinearLayers
 from microtir.kernels.common.counted import Counted
 from microtir.kernels.common.dense import dense_rows, rows_of
-from microtir.kernels.common.kernel import SAME_ROW
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.statements import at
 from microtir.operators.common.linear import LinearParams
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.operators.dense.formula import keeps_rows
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -71,9 +68,6 @@ class Dense(FloatRescaling, Counted):
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
         self.rescales_in_float = dtype is DType.INT8
         self._layers = LinearLayers(_matrix, _params, wide=wide)
-
-    def window(self, node: Node) -> RowWindow | None:
-        return SAME_ROW if keeps_rows(node) else None
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, factors that do not fit."""

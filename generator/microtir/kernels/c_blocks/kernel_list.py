@@ -14,16 +14,13 @@ from microtir.instruction_sets import instruction_set
 from microtir.kernels.c_blocks import convolution, dense, depthwise, recurrent, winograd
 from microtir.kernels.c_blocks.finish import RawSums
 from microtir.kernels.common import bordered_rows, svdf
-from microtir.kernels.common.kernel import SAME_ROW, Kernel, passes_constants
+from microtir.kernels.common.kernel import Kernel, passes_constants
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.recurrent import packed_bytes
 from microtir.kernels.common.refusals import recurrent_refusal, svdf_refusal
 from microtir.kernels.common.shifted_add import ShiftedAdd
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
-from microtir.operators.convolution.formula import row_window
 from microtir.operators.dense.definition import FullyConnected
-from microtir.operators.dense.formula import keeps_rows
 from microtir.operators.recurrent.definition import Lstm, Svdf
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
@@ -113,9 +110,6 @@ class _WindowedBlocks(_Blocks, Generic[Form]):
         super().__init__(name, cycles, suits, dtype=dtype)
         self.form = form
 
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
-
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         return bordered_rows.scratch_bytes(node)
 
@@ -158,9 +152,6 @@ class Winograd(_Blocks):
     def __init__(self, name: str, form: winograd.Form, suits: Suits) -> None:
         super().__init__(name, Kernel.cycles, suits)
         self.form = form
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         return winograd.refusal(node, self.form)
@@ -227,9 +218,6 @@ class Dense(_Blocks):
     def reject(self, node: Node) -> Refusal | None:
         return dense.refusal(node, self.dtype)
 
-    def window(self, node: Node) -> RowWindow | None:
-        return SAME_ROW if keeps_rows(node) else None
-
     def instructions(self, node: Node, _calls: Calls) -> int:
         return dense.cost(node, self.form)
 
@@ -264,9 +252,6 @@ class Recurrent(_Blocks):
 
     def reject(self, node: Node) -> Refusal | None:
         return recurrent_refusal(node, self.sums.element, self.sums.weight)
-
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         return recurrent.cost(node, self.sums)
@@ -303,9 +288,6 @@ class Filters(_Blocks):
 
     def reject(self, node: Node) -> Refusal | None:
         return svdf_refusal(node, self.sums.element, self.sums.weight)
-
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         return recurrent.svdf_cost(node, self.sums)

@@ -13,10 +13,8 @@ from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
 from microtir.kernels.common.statements import loop
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.common.windows import Windows
 from microtir.operators.convolution.definition import DepthwiseConv2D
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 
@@ -30,9 +28,6 @@ class DepthwiseKernel(Kernel):
 
     operators = (DepthwiseConv2D,)
     dtype = DType.INT8
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against types, sizes, and factors or weights, in this order."""

@@ -35,8 +35,6 @@ from microtir.rewrite.facts.macs import macs
 from microtir.rewrite.facts.sums import fits
 from microtir.tir.ir import PrimFunc
 
-SAME_ROW = RowWindow()
-
 
 class Kernel(ABC):
     """One way to compute operators of some types.
@@ -82,9 +80,13 @@ class Kernel(ABC):
         """Return what speaks against it for a node of one of its operators, or None."""
         return None
 
-    def window(self, _node: Node) -> RowWindow | None:
-        """Return the input rows behind an output row; None: it computes all of them in one call."""
-        return SAME_ROW
+    def window(self, node: Node) -> RowWindow | None:
+        """Return the input rows behind an output row; None: it computes all of them in one call.
+
+        By default they are those of the operator's formula.
+        """
+        formula = record_of(node.op).formula
+        return None if formula is None else formula.rows(node)
 
     @abstractmethod
     def instructions(self, node: Node, calls: Calls) -> int:

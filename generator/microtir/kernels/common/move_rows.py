@@ -58,9 +58,6 @@ class MoveRows(Kernel):
         """Return what speaks against it: the micro-kernels copy bytes."""
         return None if node.output.dtype is DType.INT8 else Refusal.TYPES
 
-    def window(self, _node: Node) -> None:
-        return None
-
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions: those that move bytes, and what each part needs."""
         size = node.output.type.elements

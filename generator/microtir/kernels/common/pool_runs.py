@@ -25,7 +25,7 @@ from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.common.windows import Windows
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool2D, pool_params
-from microtir.operators.pooling.formula import averaged, row_window, windows_of
+from microtir.operators.pooling.formula import averaged, windows_of
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -138,6 +138,10 @@ class PoolRowsByRuns(_ByRuns):
         row = 40 + run + pool.image.width * pixel
         return pool.image.height * row + kernels.finish_cost(channels, pool.dtype)
 
+    def window(self, _node: Node) -> RowWindow | None:
+        """Return one row: it is added to the sums of an output row."""
+        return RowWindow()
+
     def accumulator_bytes(self, node: Node) -> int:
         """Return a sum for each channel."""
         pool = Pool.of(node)
@@ -193,9 +197,6 @@ class PoolByRuns(_ByRuns):
         taken = pool.runs * (20 + run) + pool.taps * pixel
         finish = kernels.finish_cost(channels, pool.dtype)
         return pixels * (taken + finish + kernels.pixel_cost(channels))
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return a sum or a maximum for each channel."""

@@ -165,9 +165,6 @@ class View(Kernel):
     )
     is_view = True
 
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
-
     def instructions(self, _node: Node, _calls: Calls) -> int:
         return 0
 
@@ -194,6 +191,10 @@ class Accumulate(Kernel):
     def instructions(self, node: Node, _calls: Calls) -> int:
         return accumulate.cost(node)
 
+    def window(self, _node: Node) -> RowWindow | None:
+        """Return one row: it is added to the sums of an output row."""
+        return RowWindow()
+
     def accumulator_bytes(self, node: Node) -> int:
         return accumulate.accumulator_bytes(node)
 
@@ -215,9 +216,6 @@ class Steps(Kernel):
     has_wide_sums = True
     in_place = True
 
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
-
     def instructions(self, node: Node, _calls: Calls) -> int:
         return recurrent.cost(node)
 
@@ -236,9 +234,6 @@ class Branches(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         return branches.refusal(node)
-
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         return branches.cost(node)
@@ -269,9 +264,6 @@ class WholeFunction(Kernel):
         self.name = name
         self.operators = operators
         self.in_place = in_place
-
-    def window(self, _node: Node) -> RowWindow | None:
-        return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         return custom.cost(node)

@@ -30,9 +30,8 @@ from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.statements import at
 from microtir.kernels.x86_avx2.copying import copy, copy_cost
 from microtir.kernels.x86_avx2.gemm import Inputs, PackedLinear, gemm, pack, packed_bytes
-from microtir.operators.common.rows import Extents, RowWindow
+from microtir.operators.common.rows import Extents
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.operators.convolution.formula import row_window
 from microtir.operators.dense import formula as dense
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Calls, Refusal
@@ -116,9 +115,6 @@ class Gemm(Kernel):
             return reason
         is_same = node.output.type.rows == 1 or not _needs_scratch(Geometry.of(node))
         return Refusal.WINDOWS if is_same else None
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of the image with its border, or of the window of a row."""

@@ -9,9 +9,9 @@ from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.statements import let, load, loop, seq, store
-from microtir.operators.common.rows import Extents, RowWindow
+from microtir.operators.common.rows import Extents
 from microtir.operators.pooling.definition import AveragePool2D, pool_params
-from microtir.operators.pooling.formula import row_window, windows_of
+from microtir.operators.pooling.formula import windows_of
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
@@ -24,9 +24,6 @@ class GlobalAverage(Kernel):
     name = "pool_s8_1x8_avx2"
     operators = (AveragePool2D,)
     needs = Feature.VECTOR
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         return work(node)
