@@ -78,21 +78,21 @@ class UserOperator(Operator):
 
 def join(
     definitions: Sequence[Definition],
-    meanings: Mapping[type[Operator], arrays.Meaning],
-    formulas: Mapping[type[Operator], Formula | WrittenFunction],
+    computed: Mapping[type[Operator], tuple[arrays.Meaning, Formula | WrittenFunction | None]],
     tflite: Sequence[tflite_operands.TfliteReader] = (),
 ) -> tuple[OperatorRecord, ...]:
-    """Return a record for each definition of a family, from what its sibling files say."""
+    """Return a record for each definition of a family, with its meaning and formula."""
+    assert len(computed) == len(definitions)
     records = []
     for definition in definitions:
-        computed = formulas.get(definition.op)
+        meaning, formula = computed[definition.op]
         records.append(
             OperatorRecord(
                 definition,
-                meanings[definition.op],
-                computed if isinstance(computed, Formula) else None,
+                meaning,
+                formula if isinstance(formula, Formula) else None,
                 tuple(reader for reader in tflite if reader.op is definition.op),
-                computed if isinstance(computed, WrittenFunction) else None,
+                formula if isinstance(formula, WrittenFunction) else None,
             )
         )
     return tuple(records)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.argmax_pooling import definition as argmax_pooling
 from microtir.operators.common import attributes, written_operands
-from microtir.operators.common import formula as common_formula
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse_function
 
@@ -88,11 +84,3 @@ func {name}({", ".join(given)}, result: {_shape(result)}):
             if row >= 0 and row < {result[1]} and column >= 0 and column < {result[2]}:
               result[i, row, column, k] = {value}[i, y, x, k]
 """)
-
-
-FORMULAS: Mapping[type[Operator], common_formula.WrittenFunction] = MappingProxyType(
-    {
-        argmax_pooling.MaxPoolWithPlaces: common_formula.WrittenFunction(max_pool_with_places),
-        argmax_pooling.MaxUnpool: common_formula.WrittenFunction(max_unpool),
-    }
-)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
 from microtir.operators.argmax_pooling import definition as argmax_pooling
-from microtir.operators.common.arrays import Meaning, activate, as_output, taps
+from microtir.operators.common.arrays import activate, as_output, taps
 
 
 def max_pool_with_places(
@@ -39,8 +36,3 @@ def max_unpool(op: argmax_pooling.MaxUnpool, node: Node, values: Array, places: 
         if 0 <= y < rows and 0 <= x < columns:
             result[image, y, x, channel] = values[image, row, column, channel]
     return result
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {argmax_pooling.MaxPoolWithPlaces: max_pool_with_places, argmax_pooling.MaxUnpool: max_unpool}
-)

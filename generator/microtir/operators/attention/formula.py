@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.attention import definition as attention
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
 from microtir.tir.ir import PrimFunc
 
@@ -136,23 +132,12 @@ def _number(value: float) -> str:
     return f"float32({float(np.float32(value))!r})"
 
 
-def _attention_cost(node: Node) -> int:
+def attention_cost(node: Node) -> int:
     """Return the instructions with a full cache."""
     tokens, heads, _, length, depth, width = attention.attention_extents(node)
     return tokens * heads * length * (5 * (depth + width) + 60)
 
 
-def _scratch_bytes(node: Node) -> int:
+def scratch_bytes(node: Node) -> int:
+    """Return the bytes of workspace that a call takes."""
     return attention.attention_extents(node).length * DType.FLOAT32.bytes
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {
-        attention.RotaryPositions: WrittenFunction(
-            rotary_positions, cost=lambda node: 10 * node.output.type.elements
-        ),
-        attention.CachedAttention: WrittenFunction(
-            cached_attention, _scratch_bytes, _attention_cost
-        ),
-    }
-)

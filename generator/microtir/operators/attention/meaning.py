@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
 from microtir.operators.attention.definition import (
     CachedAttention,
     RotaryPositions,
     attention_extents,
     rotary_extents,
 )
-from microtir.operators.common.arrays import Meaning, as_output
+from microtir.operators.common.arrays import as_output
 
 
 def rotary_positions(
@@ -54,8 +50,3 @@ def cached_attention(
         weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1)
         results.append(np.einsum("ht,htv->hv", weights, v[:, seen]))
     return as_output(np.array(results).reshape(node.output.shape), node.output.type)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {RotaryPositions: rotary_positions, CachedAttention: cached_attention}
-)

@@ -1,8 +1,16 @@
 """Join what the sibling files say of layers whose weights have a scale for each block."""
 
-from microtir.operators.block_dense.definition import DEFINITIONS
-from microtir.operators.block_dense.formula import FORMULAS
-from microtir.operators.block_dense.meaning import MEANINGS
+from microtir.operators.block_dense import definition as block_dense
+from microtir.operators.block_dense import formula, meaning
+from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS)
+RECORDS = join(
+    block_dense.DEFINITIONS,
+    {
+        block_dense.BlockDense: (
+            meaning.block_dense,
+            WrittenFunction(formula.block_dense, formula.scratch_bytes, formula.cost),
+        ),
+    },
+)

@@ -7,15 +7,12 @@ one by one then, and the sums of x, which all channels share, are computed once 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.block_dense.definition import BlockDense, block_dense_inputs
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
 from microtir.tir.ir import PrimFunc
 
@@ -141,14 +138,11 @@ class _Channels:
         return f"cast(float32, ({byte} >> {shift}) & {(1 << op.bits) - 1})"
 
 
-def _scratch_bytes(node: Node) -> int:
+def scratch_bytes(node: Node) -> int:
+    """Return the bytes of workspace that a call takes."""
     return block_dense_inputs(node).scales.shape[1] * DType.FLOAT32.bytes
 
 
-def _cost(node: Node) -> int:
+def cost(node: Node) -> int:
+    """Estimate the instructions of a node."""
     return 6 * node.output.type.elements * node.inputs[0].shape[-1]
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {BlockDense: WrittenFunction(block_dense, _scratch_bytes, _cost)}
-)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
 from microtir.operators.block_dense.definition import BlockDense
-from microtir.operators.common.arrays import Doubles, Meaning, as_output
+from microtir.operators.common.arrays import Doubles, as_output
 
 
 def _unpacked(packed: Array, bits: int) -> Doubles:
@@ -36,6 +32,3 @@ def block_dense(
     if op.has_bias:
         result = result + more[-1].astype(np.float64)
     return as_output(result, node.output.type)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({BlockDense: block_dense})

@@ -1,9 +1,18 @@
 """Join what the sibling files say of the ring that tflite-micro's streaming models keep."""
 
-from microtir.operators.circular_buffer.definition import DEFINITIONS
-from microtir.operators.circular_buffer.formula import FORMULAS
-from microtir.operators.circular_buffer.meaning import MEANINGS
-from microtir.operators.circular_buffer.tflite import READERS
+from microtir.operators.circular_buffer import definition as circular_buffer
+from microtir.operators.circular_buffer import formula, meaning, tflite
+from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    circular_buffer.DEFINITIONS,
+    {
+        circular_buffer.CircularBuffer: (
+            meaning.circular_buffer,
+            WrittenFunction(formula.circular_buffer),
+        ),
+        circular_buffer.Countdown: (meaning.countdown, WrittenFunction(formula.countdown)),
+    },
+    tflite.READERS,
+)

@@ -5,13 +5,8 @@ Both may be changed where they lie: each slot is read before another one takes i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
-from microtir.operators.circular_buffer.definition import CircularBuffer, Countdown
-from microtir.operators.common.formula import WrittenFunction
+from microtir.operators.circular_buffer.definition import Countdown
 from microtir.operators.common.written_function import written_function
 from microtir.tir.ir import PrimFunc
 
@@ -39,8 +34,3 @@ def countdown(node: Node, name: str) -> PrimFunc:
     ]
     results = (("due", ()), ("count_next", ()))
     return written_function(node, name, (("count", ()),), results, lines)
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {CircularBuffer: WrittenFunction(circular_buffer), Countdown: WrittenFunction(countdown)}
-)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
 from microtir.operators.circular_buffer.definition import CircularBuffer, Countdown
-from microtir.operators.common.arrays import Meaning
 
 
 def circular_buffer(_op: CircularBuffer, _node: Node, ring: Array, newest: Array) -> Array:
@@ -23,8 +18,3 @@ def countdown(op: Countdown, _node: Node, count: Array) -> tuple[Array, ...]:
     left = max(int(count), 1)
     following = op.period if left == 1 else left - 1
     return np.array(left == 1), np.array(following, np.int32)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {CircularBuffer: circular_buffer, Countdown: countdown}
-)

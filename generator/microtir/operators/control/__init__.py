@@ -1,8 +1,19 @@
 """Join what is known of the operators that say in which order others run, and how often."""
 
-from microtir.operators.control.definition import DEFINITIONS
-from microtir.operators.control.formula import FORMULAS
-from microtir.operators.control.meaning import MEANINGS
+from microtir.operators.common.formula import WrittenFunction
+from microtir.operators.control import definition as control
+from microtir.operators.control import formula, meaning
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS)
+RECORDS = join(
+    control.DEFINITIONS,
+    {
+        control.Repeat: (meaning.given, None),
+        control.Guard: (meaning.given, None),
+        control.EndRepeat: (meaning.end_repeat, None),
+        control.Then: (meaning.given, None),
+        control.Otherwise: (meaning.given, None),
+        control.EndIf: (meaning.end_if, None),
+        control.PutItem: (meaning.put_item, WrittenFunction(formula.put_item)),
+    },
+)

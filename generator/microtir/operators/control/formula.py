@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_operands import declared_text, operands_text
-from microtir.operators.control.definition import PutItem
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse_function
 
@@ -33,8 +27,3 @@ func {name}({", ".join(parameters)}):
     for i in range(0, {size}):
       y[row, i] = {names[1]}[i]
 """)
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {PutItem: WrittenFunction(put_item)}
-)

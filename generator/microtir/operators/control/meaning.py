@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.control import definition as control
 
 
@@ -41,16 +36,3 @@ def put_item(_op: control.PutItem, _node: Node, items: Array, item: Array, index
     if 0 <= number < len(items):
         changed[number] = item.reshape(items.shape[1:])
     return changed
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        control.Repeat: given,
-        control.Guard: given,
-        control.EndRepeat: end_repeat,
-        control.Then: given,
-        control.Otherwise: given,
-        control.EndIf: end_if,
-        control.PutItem: put_item,
-    }
-)

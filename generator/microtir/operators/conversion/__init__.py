@@ -1,9 +1,22 @@
 """Join what the sibling files say of conversions between scalar types."""
 
-from microtir.operators.conversion.definition import DEFINITIONS
-from microtir.operators.conversion.formula import FORMULAS
-from microtir.operators.conversion.meaning import MEANINGS
-from microtir.operators.conversion.tflite import READERS
+from microtir.operators.common.formula import Formula, same_row_if
+from microtir.operators.conversion import definition as conversion
+from microtir.operators.conversion import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    conversion.DEFINITIONS,
+    {
+        conversion.Quantize: (meaning.quantize, Formula(formula.quantize, 20)),
+        conversion.Dequantize: (
+            meaning.dequantize,
+            Formula(
+                formula.dequantize, 6, same_row_if(lambda node: not conversion.is_per_channel(node))
+            ),
+        ),
+        conversion.CastTo: (meaning.cast_to, Formula(formula.cast, 4)),
+        conversion.Tabulated: (meaning.tabulated, None),
+    },
+    tflite.READERS,
+)

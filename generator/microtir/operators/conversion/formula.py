@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Quantization, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.common import arithmetic, attributes
-from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.conversion import definition as conversion
 
 
@@ -157,14 +154,3 @@ def _saturated(value: te.Expr, dtype: DType) -> te.Expr:
     inside = te.select(value >= float(dtype.min), te.cast(dtype, value), low)
     number = te.select(value >= beyond, high, inside)
     return te.select(value == value, number, zero)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        conversion.Quantize: Formula(quantize, 20),
-        conversion.Dequantize: Formula(
-            dequantize, 6, same_row_if(lambda node: not conversion.is_per_channel(node))
-        ),
-        conversion.CastTo: Formula(cast, 4),
-    }
-)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.common import attributes, fixed_point
-from microtir.operators.common.arrays import Meaning, as_output, dequantized, stored
+from microtir.operators.common.arrays import as_output, dequantized, stored
 from microtir.operators.conversion import definition as conversion
 
 
@@ -90,13 +87,3 @@ def quantized_requantize(
 def tabulated(op: conversion.Tabulated, _node: Node, x: Array) -> Array:
     """Look every element up."""
     return np.frombuffer(op.table, np.int8)[stored(x) - DType.INT8.min]
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        conversion.Quantize: quantize,
-        conversion.Dequantize: dequantize,
-        conversion.CastTo: cast_to,
-        conversion.Tabulated: tabulated,
-    }
-)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate, channel_scales
-from microtir.operators.common.formula import Elements, Formula, FormulaContext
+from microtir.operators.common.formula import Elements, FormulaContext
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.common.weighted import WeightedArithmetic, stored_weights
 from microtir.operators.common.windows import Windows, WindowTaps
@@ -142,11 +140,3 @@ def _emit_float(layer: FormulaContext, sums: TapSums) -> None:
         return activate(total, op.activation)
 
     layer.rows(element)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        definition.Conv2D: Formula(convolution, cost, row_window),
-        definition.DepthwiseConv2D: Formula(convolution, cost, row_window),
-    }
-)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Doubles, Meaning, taps
+from microtir.operators.common.arrays import Doubles, taps
 from microtir.operators.common.linear_meaning import flat_rows, linear
 from microtir.operators.convolution.definition import (
     Conv2D,
@@ -60,11 +57,3 @@ def depthwise_conv_2d(
 
     params = partial(conv_params, op)
     return linear(node, op.activation, params, sums, image, weights, bias)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        Conv2D: conv_2d,
-        DepthwiseConv2D: depthwise_conv_2d,
-    }
-)

@@ -1,9 +1,14 @@
 """Join what the sibling files say of convolutions over volumes."""
 
-from microtir.operators.convolution_3d.definition import DEFINITIONS
-from microtir.operators.convolution_3d.formula import FORMULAS
-from microtir.operators.convolution_3d.meaning import MEANINGS
-from microtir.operators.convolution_3d.tflite import READERS
+from microtir.operators.common.formula import Formula, whole
+from microtir.operators.convolution_3d import definition as convolution_3d
+from microtir.operators.convolution_3d import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    convolution_3d.DEFINITIONS,
+    {
+        convolution_3d.Conv3D: (meaning.conv_3d, Formula(formula.conv_3d, 7, whole)),
+    },
+    tflite.READERS,
+)

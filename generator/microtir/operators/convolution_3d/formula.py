@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir import te
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.windows import Window
 from microtir.operators.convolution_3d.definition import Conv3D
 
@@ -37,5 +33,3 @@ def conv_3d(layer: FormulaContext) -> None:
 
 
 _NAMES = ("kd", "ky", "kx")
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType({Conv3D: Formula(conv_3d, 7, whole)})

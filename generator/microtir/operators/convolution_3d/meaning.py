@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, activate, as_output
+from microtir.operators.common.arrays import activate, as_output
 from microtir.operators.convolution_3d.definition import Conv3D
 
 
@@ -28,6 +24,3 @@ def conv_3d(
     if bias is not None:
         total = total + bias
     return as_output(activate(total, op.activation), node.output.type)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({Conv3D: conv_3d})

@@ -1,9 +1,14 @@
 """Join what the sibling files say of cumulation along an axis."""
 
-from microtir.operators.cumulation.definition import DEFINITIONS
-from microtir.operators.cumulation.formula import FORMULAS
-from microtir.operators.cumulation.meaning import MEANINGS
-from microtir.operators.cumulation.tflite import READERS
+from microtir.operators.common.formula import Formula, whole
+from microtir.operators.cumulation import definition as cumulation
+from microtir.operators.cumulation import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    cumulation.DEFINITIONS,
+    {
+        cumulation.Cumsum: (meaning.cumsum, Formula(formula.cumsum, formula.cost, whole)),
+    },
+    tflite.READERS,
+)

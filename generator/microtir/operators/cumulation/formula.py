@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common import arithmetic, types
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.cumulation.definition import LEFT_SHIFT, Cumsum, cumsum_params
 
 Scalar = Callable[[te.Expr], te.Expr]
@@ -67,8 +65,3 @@ def _quantized_steps(layer: FormulaContext) -> tuple[int, Scalar, Scalar]:
         return arithmetic.stored(scaled, params.output_zero_point, low, high, output.dtype)
 
     return params.start, term, result
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {Cumsum: Formula(cumsum, cost, whole)}
-)

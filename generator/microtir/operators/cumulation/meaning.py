@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
 from microtir.operators.common import arrays, types
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier, wrap
 from microtir.operators.cumulation.definition import LEFT_SHIFT, Cumsum, cumsum_params
@@ -36,6 +32,3 @@ def _running(terms: Array, op: Cumsum) -> Array:
         total = np.roll(total, 1, op.axis)
         total[(slice(None),) * op.axis + (0,)] = 0
     return np.flip(total, op.axis) if op.reverse else total
-
-
-MEANINGS: Mapping[type[Operator], arrays.Meaning] = MappingProxyType({Cumsum: cumsum})

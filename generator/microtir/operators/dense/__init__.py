@@ -1,9 +1,17 @@
 """Join what the sibling files say of fully connected layers."""
 
-from microtir.operators.dense.definition import DEFINITIONS
-from microtir.operators.dense.formula import FORMULAS
-from microtir.operators.dense.meaning import MEANINGS
-from microtir.operators.dense.tflite import READERS
+from microtir.operators.common.formula import Formula, same_row_if
+from microtir.operators.dense import definition as dense
+from microtir.operators.dense import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    dense.DEFINITIONS,
+    {
+        dense.FullyConnected: (
+            meaning.fully_connected,
+            Formula(formula.fully_connected, 6, same_row_if(formula.keeps_rows)),
+        ),
+    },
+    tflite.READERS,
+)

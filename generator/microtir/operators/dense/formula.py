@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate, channel_scales
-from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.weighted import WeightedArithmetic, stored_weights
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 
@@ -91,10 +89,3 @@ def _emit_float(layer: FormulaContext) -> None:
         return activate(total, op.activation)
 
     _emit_rows(layer, element)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        FullyConnected: Formula(fully_connected, 6, same_row_if(keeps_rows)),
-    }
-)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
 from microtir.operators.common import arrays, linear_meaning
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 
@@ -23,10 +20,3 @@ def fully_connected(
 
     params = partial(fully_connected_params, op)
     return linear_meaning.linear(node, op.activation, params, sums, features, weights, bias)
-
-
-MEANINGS: Mapping[type[Operator], arrays.Meaning] = MappingProxyType(
-    {
-        FullyConnected: fully_connected,
-    }
-)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_operands import operands_text
 from microtir.operators.detection import definition as detection
 from microtir.tir.ir import PrimFunc
@@ -393,39 +390,24 @@ for {index} in range(0, {classes}):
     {top}[] = {score}{keep}"""
 
 
-def _non_max_suppression_bytes(node: Node) -> int:
+def non_max_suppression_bytes(node: Node) -> int:
+    """Return the bytes of workspace that a call takes."""
     return node.inputs[0].shape[0] * DType.FLOAT32.bytes
 
 
-def _class_suppression_cost(node: Node) -> int:
+def class_suppression_cost(node: Node) -> int:
     """Return the cost of looking for the best box, and of comparing others with it, each turn."""
     assert isinstance(node.op, detection.ClassNonMaxSuppression | detection.BestBoxes)
     return node.inputs[1].type.elements * (4 + 20 * node.op.count)
 
 
-def _best_boxes_bytes(node: Node) -> int:
+def best_boxes_bytes(node: Node) -> int:
+    """Return the bytes of workspace that a call takes."""
     assert isinstance(node.op, detection.BestBoxes)
     return (node.inputs[0].shape[0] + 3 * node.op.count) * DType.FLOAT32.bytes
 
 
-def _detection_bytes(node: Node) -> int:
+def detection_bytes(node: Node) -> int:
+    """Return the bytes of workspace that a call takes."""
     assert isinstance(node.op, detection.DetectionPostProcess)
     return 5 * (node.inputs[0].shape[1] + node.op.count) * DType.FLOAT32.bytes
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {
-        detection.NonMaxSuppression: WrittenFunction(
-            non_max_suppression, _non_max_suppression_bytes
-        ),
-        detection.ClassNonMaxSuppression: WrittenFunction(
-            class_non_max_suppression,
-            lambda node: node.inputs[0].shape[1],
-            _class_suppression_cost,
-        ),
-        detection.BestBoxes: WrittenFunction(
-            best_boxes, _best_boxes_bytes, _class_suppression_cost
-        ),
-        detection.DetectionPostProcess: WrittenFunction(detection_post_process, _detection_bytes),
-    }
-)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.detection.definition import (
     BestBoxes,
     BoxForm,
@@ -161,13 +156,3 @@ def detection_post_process(
     for at, (box, kind) in enumerate(found):
         places[0, at], kinds[0, at], values[0, at] = corners[box], kind, of_classes[box, kind]
     return places, kinds, values, np.array([len(found)], np.float32)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        NonMaxSuppression: non_max_suppression,
-        ClassNonMaxSuppression: class_non_max_suppression,
-        BestBoxes: best_boxes,
-        DetectionPostProcess: detection_post_process,
-    }
-)

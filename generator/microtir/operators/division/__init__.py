@@ -1,9 +1,17 @@
 """Join what the sibling files say of operators that divide."""
 
-from microtir.operators.division.definition import DEFINITIONS
-from microtir.operators.division.formula import FORMULAS
-from microtir.operators.division.meaning import MEANINGS
-from microtir.operators.division.tflite import READERS
+from microtir.operators.common.broadcast import ROWS
+from microtir.operators.common.formula import Formula
+from microtir.operators.division import definition as division
+from microtir.operators.division import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    division.DEFINITIONS,
+    {
+        division.Div: (meaning.div, Formula(formula.div, formula.cost, ROWS)),
+        division.FloorDiv: (meaning.floor_div, Formula(formula.floor_div, formula.cost, ROWS)),
+        division.FloorMod: (meaning.floor_mod, Formula(formula.floor_mod, formula.cost, ROWS)),
+    },
+    tflite.READERS,
+)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import whole_range
 from microtir.operators.common import attributes, types
 from microtir.operators.common.arithmetic import activate, centred, stored
-from microtir.operators.common.broadcast import ROWS, elementwise
+from microtir.operators.common.broadcast import elementwise
 from microtir.operators.common.fixed_point_formula import reciprocal
-from microtir.operators.common.formula import Formula, FormulaContext
-from microtir.operators.division.definition import Div, FloorDiv, FloorMod, div_params
+from microtir.operators.common.formula import FormulaContext
+from microtir.operators.division.definition import Div, div_params
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 
@@ -138,12 +136,3 @@ def floor_mod(layer: FormulaContext) -> None:
         return te.select((b == 0) | (b == -1), te.const(0, dtype), a % b)
 
     elementwise(layer, real if dtype.is_float else whole)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        Div: Formula(div, cost, ROWS),
-        FloorDiv: Formula(floor_div, cost, ROWS),
-        FloorMod: Formula(floor_mod, cost, ROWS),
-    }
-)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import whole_range
 from microtir.operators.common import fixed_point, types
-from microtir.operators.common.arrays import Meaning, activate, as_output, stored
+from microtir.operators.common.arrays import activate, as_output, stored
 from microtir.operators.division.definition import Div, FloorDiv, FloorMod, div_params
 
 
@@ -99,8 +95,3 @@ def floor_mod(_op: FloorMod, node: Node, first: Array, second: Array) -> Array:
     # Everything is a multiple of -1; numpy's remainder of the lowest number overflows.
     divisor = np.where((y == 0) | (y == -1), 1, y)
     return as_output(x % divisor, output)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {Div: div, FloorDiv: floor_div, FloorMod: floor_mod}
-)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
 from microtir.operators.filter_bank.definition import (
     LN_2,
     LOG_SEGMENTS,
-    FilterBank,
     FilterBankLog,
     Pcan,
     SpectralSubtraction,
-    SquareRoot,
     bands,
     log_table,
 )
@@ -212,14 +205,3 @@ def filter_bank_log(node: Node, name: str) -> PrimFunc:
     )
     operands, results = (("x", (size,)),), (("y", (size,)),)
     return written_function(node, name, operands, results, lines, {"logs": log_table()})
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {
-        FilterBank: WrittenFunction(filter_bank),
-        SquareRoot: WrittenFunction(square_root),
-        SpectralSubtraction: WrittenFunction(spectral_subtraction),
-        Pcan: WrittenFunction(pcan),
-        FilterBankLog: WrittenFunction(filter_bank_log),
-    }
-)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.filter_bank import definition
 
 _MASK = (1 << 32) - 1
@@ -95,14 +91,3 @@ def filter_bank_log(op: definition.FilterBankLog, _node: Node, x: Array) -> Arra
         natural = definition.LN_2 * log_2 + (1 << 15) >> 16
         results.append(min((op.scale * natural + (1 << 15) & _MASK) >> 16, (1 << 15) - 1))
     return np.array(results, np.int16)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        definition.FilterBank: filter_bank,
-        definition.SquareRoot: square_root,
-        definition.SpectralSubtraction: spectral_subtraction,
-        definition.Pcan: pcan,
-        definition.FilterBankLog: filter_bank_log,
-    }
-)

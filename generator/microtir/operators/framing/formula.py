@@ -6,12 +6,9 @@ the new one of its place or of one before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
 from microtir.operators.framing import definition as framing
 from microtir.tir.ir import PrimFunc
@@ -196,14 +193,3 @@ def delay(node: Node, name: str) -> PrimFunc:
     return written_function(
         node, name, operands, (("y", shape), ("history_next", (rows, held))), lines
     )
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {
-        framing.Window: WrittenFunction(window),
-        framing.Framer: WrittenFunction(framer),
-        framing.Stacker: WrittenFunction(stacker),
-        framing.OverlapAdd: WrittenFunction(overlap_add),
-        framing.Delay: WrittenFunction(delay),
-    }
-)

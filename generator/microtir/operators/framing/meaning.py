@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.framing.definition import Delay, Framer, OverlapAdd, Stacker, Window
 
 
@@ -80,14 +75,3 @@ def delay(_op: Delay, _node: Node, x: Array, *memory: Array) -> tuple[Array, ...
     rows = x.reshape(-1, x.shape[-1])
     known = np.concatenate([memory[0], rows], axis=1)
     return known[:, : x.shape[-1]].reshape(x.shape), known[:, x.shape[-1] :]
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        Window: window,
-        Framer: framer,
-        Stacker: stacker,
-        OverlapAdd: overlap_add,
-        Delay: delay,
-    }
-)

@@ -1,8 +1,18 @@
 """Join what the sibling files say of layers whose inputs are quantised while a model runs."""
 
-from microtir.operators.hybrid.definition import DEFINITIONS
-from microtir.operators.hybrid.formula import FORMULAS
-from microtir.operators.hybrid.meaning import MEANINGS
+from microtir.operators.common.formula import Formula, whole
+from microtir.operators.hybrid import definition as hybrid
+from microtir.operators.hybrid import formula, meaning
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS)
+RECORDS = join(
+    hybrid.DEFINITIONS,
+    {
+        hybrid.Bounds: (meaning.bounds, Formula(formula.bounds, 12, whole)),
+        hybrid.DynamicQuantize: (
+            meaning.dynamic_quantize,
+            Formula(formula.dynamic_quantize, 20, whole),
+        ),
+        hybrid.Hybrid: (meaning.hybrid, Formula(formula.hybrid, formula.cost, whole)),
+    },
+)

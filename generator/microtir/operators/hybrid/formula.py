@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +9,8 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate, wide
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.convolution import formula as convolution_formula
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.hybrid import definition
@@ -168,12 +165,3 @@ def cost(node: Node) -> int:
         return convolution_formula.cost(definition.inner(node))
     depth = node.inputs[1].shape[1]
     return node.output.type.elements * (6 * depth + 40)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        definition.Bounds: Formula(bounds, 12, whole),
-        definition.DynamicQuantize: Formula(dynamic_quantize, 20, whole),
-        definition.Hybrid: Formula(hybrid, cost, whole),
-    }
-)

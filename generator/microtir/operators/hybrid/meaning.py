@@ -15,9 +15,10 @@ from microtir.graph.ir import Array, Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, activate, as_output
 from microtir.operators.common.attributes import Activation
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
-from microtir.operators.convolution.meaning import MEANINGS as CONVOLUTIONS
-from microtir.operators.dense.meaning import MEANINGS as DENSE
+from microtir.operators.convolution import definition as convolution
+from microtir.operators.convolution.meaning import conv_2d, depthwise_conv_2d
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.dense.meaning import fully_connected
 from microtir.operators.hybrid.definition import (
     HIGHEST,
     LOWEST,
@@ -29,6 +30,13 @@ from microtir.operators.hybrid.definition import (
 )
 
 _F32 = np.float32
+_OF_FLOATS: Mapping[type[Operator], Meaning] = MappingProxyType(
+    {
+        convolution.Conv2D: conv_2d,
+        convolution.DepthwiseConv2D: depthwise_conv_2d,
+        FullyConnected: fully_connected,
+    }
+)
 
 
 class Scales(NamedTuple):
@@ -106,16 +114,12 @@ def _sums(node: Node, centred: Array, weights: Array) -> npt.NDArray[np.float32]
     )
     output = Tensor("sums", replace(node.output.type, dtype=DType.FLOAT32))
     layer = replace(plain, op=op, inputs=(data, factors), outputs=(output,))
-    function = (CONVOLUTIONS if isinstance(op, Conv2D | DepthwiseConv2D) else DENSE)[type(op)]
-    result = function(op, layer, centred.reshape(data.shape).astype(_F32), weights.astype(_F32))
+    result = _OF_FLOATS[type(op)](
+        op, layer, centred.reshape(data.shape).astype(_F32), weights.astype(_F32)
+    )
     assert isinstance(result, np.ndarray)
     return result
 
 
 def _channel_scales(node: Node) -> npt.NDArray[np.float32]:
     return np.array(node.inputs[1].type.quant.scales, _F32)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {Bounds: bounds, DynamicQuantize: dynamic_quantize, Hybrid: hybrid}
-)

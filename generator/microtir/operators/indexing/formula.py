@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import long
-from microtir.operators.common.formula import Formula, FormulaContext, WrittenFunction, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.indices import nearest, nearest_begins
 from microtir.operators.common.written_function import written_function
 from microtir.operators.indexing import definition as indexing
@@ -81,7 +77,7 @@ def scatter_nd(layer: FormulaContext) -> None:
     layer.tensor(element)
 
 
-def _scatter_cost(node: Node) -> int:
+def scatter_cost(node: Node) -> int:
     """Return the cost of asking each update at each element whether it goes there."""
     places = node.inputs[1]
     return 8 * node.output.type.elements * (places.type.elements // places.shape[-1])
@@ -162,20 +158,3 @@ def put_slice(node: Node, name: str) -> PrimFunc:
     lines.append(f"{depth}y[{', '.join(target)}] = update[{', '.join(source)}]")
     operands = [("x", data.shape), ("update", update.shape), ("begin", begin.shape)]
     return written_function(node, name, operands, [("y", data.shape)], lines)
-
-
-FORMULAS: Mapping[type[Operator], Formula | WrittenFunction] = MappingProxyType(
-    {
-        indexing.Gather: Formula(gather, 8, whole),
-        indexing.GatherNd: Formula(gather_nd, 10, whole),
-        indexing.ScatterNd: Formula(scatter_nd, _scatter_cost, whole),
-        indexing.TruePlaces: WrittenFunction(
-            true_places, cost=lambda node: 10 * node.inputs[0].type.elements
-        ),
-        indexing.EmbeddingLookup: Formula(embedding_lookup, 10, whole),
-        indexing.DynamicUpdateSlice: Formula(dynamic_update_slice, 12, whole),
-        indexing.PutSlice: WrittenFunction(
-            put_slice, cost=lambda node: 6 * node.inputs[1].type.elements
-        ),
-    }
-)

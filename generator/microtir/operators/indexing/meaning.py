@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, part_from
+from microtir.operators.common.arrays import part_from
 from microtir.operators.indexing import definition as indexing
 
 
@@ -70,16 +66,3 @@ def dynamic_update_slice(
     result = np.array(x)
     result[part_from(x, update.shape, begin)] = update
     return result
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        indexing.Gather: gather,
-        indexing.GatherNd: gather_nd,
-        indexing.ScatterNd: scatter_nd,
-        indexing.TruePlaces: true_places,
-        indexing.EmbeddingLookup: embedding_lookup,
-        indexing.DynamicUpdateSlice: dynamic_update_slice,
-        indexing.PutSlice: dynamic_update_slice,
-    }
-)

@@ -1,9 +1,14 @@
 """Join what the sibling files say of products of matrices."""
 
-from microtir.operators.matmul.definition import DEFINITIONS
-from microtir.operators.matmul.formula import FORMULAS
-from microtir.operators.matmul.meaning import MEANINGS
-from microtir.operators.matmul.tflite import READERS
+from microtir.operators.common.formula import Formula, whole
+from microtir.operators.matmul import definition as matmul
+from microtir.operators.matmul import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    matmul.DEFINITIONS,
+    {
+        matmul.BatchMatmul: (meaning.batch_matmul, Formula(formula.batch_matmul, 9, whole)),
+    },
+    tflite.READERS,
+)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 from microtir import te
-from microtir.graph.operator import Operator
 from microtir.operators.common import arithmetic, linear, shapes
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices
 
 
@@ -66,8 +64,3 @@ def _outer(extents: shapes.Shape, at: list[te.Expr]) -> list[te.ExprLike]:
     """Return the place of a matrix among those of an input, which may be broadcast."""
     inner = at[len(at) - len(extents) :]
     return [0 if extent == 1 else index for extent, index in zip(extents, inner, strict=True)]
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {BatchMatmul: Formula(batch_matmul, 9, whole)}
-)

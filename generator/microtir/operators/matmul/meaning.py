@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, as_output
+from microtir.operators.common.arrays import as_output
 from microtir.operators.common.linear import has_long_sums
 from microtir.operators.common.linear_meaning import requantized
 from microtir.operators.matmul.definition import BatchMatmul, matmul_params
@@ -31,6 +27,3 @@ def batch_matmul(op: BatchMatmul, node: Node, x: Array, y: Array) -> Array:
         return as_output(total, output)
     params = matmul_params(types[0], types[1], output)
     return as_output(requantized(total.astype(np.int64), params, has_long_sums(node)), output)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({BatchMatmul: batch_matmul})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import Formula, FormulaContext, same_row_if, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.indices import nearest_begins
 from microtir.operators.movement import definition as movement
 
@@ -173,18 +171,3 @@ def strided_slice(layer: FormulaContext) -> None:
         lambda *at: x[tuple(b + i * s for b, i, s in zip(op.begin, at, op.strides, strict=True))],
         op.extent,
     )
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        movement.Pad: Formula(pad, 8, whole),
-        movement.Concatenation: Formula(concatenation, 6, whole),
-        movement.Reshape: Formula(copy, 4, whole),
-        movement.Relabel: Formula(copy, 4, whole),
-        movement.Transpose: Formula(transpose, 6, whole),
-        movement.Pack: Formula(pack, 6, whole),
-        movement.Split: Formula(split, 6, whole),
-        movement.Unpack: Formula(unpack, 6, whole),
-        movement.StridedSlice: Formula(strided_slice, 6, same_row_if(slices_within_rows)),
-    }
-)

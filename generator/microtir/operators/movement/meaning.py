@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, part_from
+from microtir.operators.common.arrays import part_from
 from microtir.operators.movement import definition as movement
 
 
@@ -69,18 +65,3 @@ def strided_slice(
     axes = zip(op.begin, op.strides, op.extent, strict=True)
     indices = [first + stride * np.arange(extent) for first, stride, extent in axes]
     return np.asarray(x[np.ix_(*indices)]).reshape(node.output.shape)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        movement.Pad: pad,
-        movement.Concatenation: concatenation,
-        movement.Reshape: reshape,
-        movement.Relabel: relabel,
-        movement.Transpose: transpose,
-        movement.Pack: pack,
-        movement.Split: split,
-        movement.Unpack: unpack,
-        movement.StridedSlice: strided_slice,
-    }
-)

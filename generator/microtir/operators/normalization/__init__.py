@@ -1,9 +1,14 @@
 """Join what the sibling files say of L2_NORMALIZATION."""
 
-from microtir.operators.normalization.definition import DEFINITIONS
-from microtir.operators.normalization.formula import FORMULAS
-from microtir.operators.normalization.meaning import MEANINGS
-from microtir.operators.normalization.tflite import READERS
+from microtir.operators.common.formula import Formula
+from microtir.operators.normalization import definition as normalization
+from microtir.operators.normalization import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    normalization.DEFINITIONS,
+    {
+        normalization.L2Normalize: (meaning.l2_normalize, Formula(formula.l2_normalize, 30)),
+    },
+    tflite.READERS,
+)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.operator import Operator
 from microtir.operators.common import arithmetic, inverse_sqrt_formula
-from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.normalization import definition as normalization
 
 
@@ -51,8 +47,3 @@ def _of_int8(layer: FormulaContext) -> None:
         return te.cast(dtype, te.clamp(te.bind("scaled", scaled), dtype.min, dtype.max))
 
     layer.rows(element)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {normalization.L2Normalize: Formula(l2_normalize, 30)}
-)

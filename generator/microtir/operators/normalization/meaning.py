@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, as_output, stored
+from microtir.operators.common.arrays import as_output, stored
 from microtir.operators.common.fixed_point import (
     inverse_square_root,
     multiply_by_quantized_multiplier,
@@ -37,6 +33,3 @@ def l2_normalize(_op: L2Normalize, node: Node, x: Array) -> Array:
         return as_output(np.clip(scaled + UINT8_ZERO, 0, output.dtype.max), output)
     result = multiply_by_quantized_multiplier(centred, multiplier, shift + OUTPUT_BITS)
     return as_output(np.clip(result, output.dtype.min, output.dtype.max), output)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({L2Normalize: l2_normalize})

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.npu.definition import EthosU
 
 
@@ -21,6 +16,3 @@ def ethos_u(_op: EthosU, node: Node, *_inputs: Array) -> tuple[Array, ...]:
         fix="compare the outputs on the board with those of the model before Vela, which verify "
         "takes",
     )
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({EthosU: ethos_u})

@@ -1,9 +1,25 @@
 """Join what the sibling files say of pooling."""
 
-from microtir.operators.pooling.definition import DEFINITIONS
-from microtir.operators.pooling.formula import FORMULAS
-from microtir.operators.pooling.meaning import MEANINGS
-from microtir.operators.pooling.tflite import READERS
+from microtir.operators.common.formula import Formula
+from microtir.operators.pooling import definition as pooling
+from microtir.operators.pooling import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    pooling.DEFINITIONS,
+    {
+        pooling.AveragePool2D: (
+            meaning.average_pool_2d,
+            Formula(formula.average_pool, formula.cost, formula.row_window),
+        ),
+        pooling.MaxPool2D: (
+            meaning.max_pool_2d,
+            Formula(formula.max_pool, formula.cost, formula.row_window),
+        ),
+        pooling.L2Pool2D: (
+            meaning.l2_pool_2d,
+            Formula(formula.l2_pool, formula.cost, formula.row_window),
+        ),
+    },
+    tflite.READERS,
+)

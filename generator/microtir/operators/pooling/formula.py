@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common import attributes, float_sums, linear, rows, weighted
 from microtir.operators.common.arithmetic import activate, summand
 from microtir.operators.common.float_rescaling import StoredSums
-from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.windows import Windows, WindowTaps
 from microtir.operators.pooling import definition as pooling
 
@@ -114,12 +111,3 @@ def l2_pool(layer: FormulaContext) -> None:
         return activate(te.sqrt(total / te.cast(DType.FLOAT32, taps.inside)), op.activation)
 
     layer.rows(element)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        pooling.AveragePool2D: Formula(average_pool, cost, row_window),
-        pooling.MaxPool2D: Formula(max_pool, cost, row_window),
-        pooling.L2Pool2D: Formula(l2_pool, cost, row_window),
-    }
-)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
 from microtir.operators.common import fixed_point, linear
-from microtir.operators.common.arrays import Meaning, activate, as_output, stored, taps
+from microtir.operators.common.arrays import activate, as_output, stored, taps
 from microtir.operators.common.attributes import Rescaling
 from microtir.operators.pooling import definition as pooling
 
@@ -64,12 +60,3 @@ def l2_pool_2d(op: pooling.L2Pool2D, node: Node, image: Array) -> Array:
 
 def _pool_taps(op: pooling.Pool2D, node: Node, image: Array, fill: float) -> Array:
     return taps(image, node, op.window, op.strides, (1, 1), op.padding, fill)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        pooling.AveragePool2D: average_pool_2d,
-        pooling.MaxPool2D: max_pool_2d,
-        pooling.L2Pool2D: l2_pool_2d,
-    }
-)

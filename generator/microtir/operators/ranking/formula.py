@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.ranking.definition import TopK
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse_function
@@ -44,11 +39,7 @@ func {name}(x: {dtype}[{rows}, {size}], {values}, places: int32[{rows}, {kept}],
 """)
 
 
-def _top_k_bytes(node: Node) -> int:
+def top_k_bytes(node: Node) -> int:
+    """Return the bytes of workspace that a call takes."""
     assert isinstance(node.op, TopK)
     return node.op.count * DType.INT32.bytes
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {TopK: WrittenFunction(top_k, _top_k_bytes)}
-)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.ranking.definition import TopK
 
 
@@ -19,6 +14,3 @@ def top_k(op: TopK, _node: Node, x: Array) -> tuple[Array, Array]:
     rising = np.argsort(x[..., ::-1], axis=-1, kind="stable")
     places = (x.shape[-1] - 1 - rising[..., ::-1])[..., : op.count]
     return np.take_along_axis(x, places, axis=-1), places.astype(np.int32)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({TopK: top_k})

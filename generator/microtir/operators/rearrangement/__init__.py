@@ -1,9 +1,29 @@
 """Join what the sibling files say of operators that trade axes of blocks for others."""
 
-from microtir.operators.rearrangement.definition import DEFINITIONS
-from microtir.operators.rearrangement.formula import FORMULAS
-from microtir.operators.rearrangement.meaning import MEANINGS
-from microtir.operators.rearrangement.tflite import READERS
+from microtir.operators.common.formula import Formula, whole
+from microtir.operators.rearrangement import definition as rearrangement
+from microtir.operators.rearrangement import formula, meaning, tflite
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    rearrangement.DEFINITIONS,
+    {
+        rearrangement.DepthToSpace: (
+            meaning.depth_to_space,
+            Formula(formula.depth_to_space, 6, whole),
+        ),
+        rearrangement.SpaceToDepth: (
+            meaning.space_to_depth,
+            Formula(formula.space_to_depth, 6, whole),
+        ),
+        rearrangement.SpaceToBatch: (
+            meaning.space_to_batch,
+            Formula(formula.space_to_batch, 14, whole),
+        ),
+        rearrangement.BatchToSpace: (
+            meaning.batch_to_space,
+            Formula(formula.batch_to_space, 14, whole),
+        ),
+    },
+    tflite.READERS,
+)

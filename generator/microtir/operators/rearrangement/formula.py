@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir import te
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.rearrangement import definition as rearrangement
 
 
@@ -78,13 +74,3 @@ def batch_to_space(layer: FormulaContext) -> None:
         return x[index]
 
     layer.tensor(element)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        rearrangement.DepthToSpace: Formula(depth_to_space, 6, whole),
-        rearrangement.SpaceToDepth: Formula(space_to_depth, 6, whole),
-        rearrangement.SpaceToBatch: Formula(space_to_batch, 14, whole),
-        rearrangement.BatchToSpace: Formula(batch_to_space, 14, whole),
-    }
-)

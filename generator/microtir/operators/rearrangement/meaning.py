@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.rearrangement import definition as rearrangement
 
 
@@ -53,13 +48,3 @@ def batch_to_space(op: rearrangement.BatchToSpace, node: Node, x: Array) -> Arra
     crops = zip(op.before, op.after, full, strict=True)
     kept = (slice(None), *(slice(before, size - after) for before, after, size in crops))
     return np.array(joined[kept])
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        rearrangement.DepthToSpace: depth_to_space,
-        rearrangement.SpaceToDepth: space_to_depth,
-        rearrangement.SpaceToBatch: space_to_batch,
-        rearrangement.BatchToSpace: batch_to_space,
-    }
-)

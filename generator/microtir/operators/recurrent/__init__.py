@@ -1,9 +1,15 @@
 """Join what the sibling files say of recurrent layers."""
 
+from microtir.operators.common.formula import Formula, whole
 from microtir.operators.record import join
-from microtir.operators.recurrent.definition import DEFINITIONS
-from microtir.operators.recurrent.formula import FORMULAS
-from microtir.operators.recurrent.meaning import MEANINGS
-from microtir.operators.recurrent.tflite import READERS
+from microtir.operators.recurrent import definition as recurrent
+from microtir.operators.recurrent import formula, meaning, tflite
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    recurrent.DEFINITIONS,
+    {
+        recurrent.Svdf: (meaning.svdf, Formula(formula.svdf, 8, whole)),
+        recurrent.Lstm: (meaning.lstm, None),
+    },
+    tflite.READERS,
+)

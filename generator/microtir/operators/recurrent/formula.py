@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, SumRange
-from microtir.graph.operator import Operator
 from microtir.operators.common import sigmoid_table, sigmoid_table_formula, weighted
 from microtir.operators.common.arithmetic import (
     Accumulator,
@@ -26,7 +24,7 @@ from microtir.operators.common.arithmetic import (
     wide,
 )
 from microtir.operators.common.fixed_point import INT16_MAX, multiply_by_quantized_multiplier
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.operators.common.sums import any_value
@@ -433,8 +431,3 @@ _ARGUMENT = sigmoid_table.power_of_two_scaling(-12)
 
 def _int16(value: te.Expr) -> te.Expr:
     return te.cast(DType.INT16, te.clamp(value, DType.INT16.min, DType.INT16.max))
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {recurrent.Svdf: Formula(svdf, 8, whole)}
-)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
 from microtir.operators.common import arrays, multiplier, sigmoid_table
 from microtir.operators.common.fixed_point import (
     Ints,
@@ -172,6 +170,3 @@ def _product(a: Ints, b: Ints, factor: multiplier.QuantizedMultiplier) -> Ints:
 
 def _int16(values: Ints) -> Ints:
     return np.clip(values, DType.INT16.min, DType.INT16.max)
-
-
-MEANINGS: Mapping[type[Operator], arrays.Meaning] = MappingProxyType({Svdf: svdf, Lstm: lstm})

@@ -1,9 +1,15 @@
 """Join what the sibling files say of operators that repeat elements."""
 
+from microtir.operators.common.formula import Formula, whole
 from microtir.operators.record import join
-from microtir.operators.repetition.definition import DEFINITIONS
-from microtir.operators.repetition.formula import FORMULAS
-from microtir.operators.repetition.meaning import MEANINGS
-from microtir.operators.repetition.tflite import READERS
+from microtir.operators.repetition import definition as repetition
+from microtir.operators.repetition import formula, meaning, tflite
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    repetition.DEFINITIONS,
+    {
+        repetition.Tile: (meaning.tile, Formula(formula.tile, 7, whole)),
+        repetition.MirrorPad: (meaning.mirror_pad, Formula(formula.mirror_pad, 10, whole)),
+    },
+    tflite.READERS,
+)

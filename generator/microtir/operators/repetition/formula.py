@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir import te
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.repetition.definition import MirrorPad, Tile
 
 
@@ -45,8 +41,3 @@ def _mirrored(i: te.Expr, axis: tuple[int, int, int], edge: bool) -> te.Expr:
     if after:
         i = te.minimum(i, 2 * extent - 2 + int(edge) - i)
     return i
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {Tile: Formula(tile, 7, whole), MirrorPad: Formula(mirror_pad, 10, whole)}
-)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.repetition.definition import MirrorPad, Tile
 
 
@@ -24,6 +19,3 @@ def mirror_pad(op: MirrorPad, _node: Node, x: Array) -> Array:
         return np.array(x)  # a scalar, which numpy cannot pad
     margins = tuple(zip(op.before, op.after, strict=True))
     return np.pad(x, margins, mode="symmetric" if op.edge else "reflect")
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({Tile: tile, MirrorPad: mirror_pad})

@@ -1,9 +1,21 @@
 """Join what the sibling files say of the resizing of images."""
 
+from microtir.operators.common.formula import Formula, whole
 from microtir.operators.record import join
-from microtir.operators.resize.definition import DEFINITIONS
-from microtir.operators.resize.formula import FORMULAS
-from microtir.operators.resize.meaning import MEANINGS
-from microtir.operators.resize.tflite import READERS
+from microtir.operators.resize import definition as resize
+from microtir.operators.resize import formula, meaning, tflite
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    resize.DEFINITIONS,
+    {
+        resize.ResizeNearestNeighbor: (
+            meaning.resize_nearest_neighbor,
+            Formula(formula.resize_nearest, 8, whole),
+        ),
+        resize.ResizeBilinear: (
+            meaning.resize_bilinear,
+            Formula(formula.resize_bilinear, 40, whole),
+        ),
+    },
+    tflite.READERS,
+)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import int32, long, wide
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.resize import definition as resize
 
 
@@ -113,11 +109,3 @@ def _indices(values: tuple[int, ...], name: str) -> te.Tensor:
     """Return a table of input coordinates in the narrowest type that holds them."""
     dtype = np.uint8 if max(values) <= 255 else np.uint16
     return te.constant(np.array(values, dtype), name)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        resize.ResizeNearestNeighbor: Formula(resize_nearest, 8, whole),
-        resize.ResizeBilinear: Formula(resize_bilinear, 40, whole),
-    }
-)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, as_output, stored
+from microtir.operators.common.arrays import as_output, stored
 from microtir.operators.resize import definition as resize
 
 
@@ -64,11 +60,3 @@ def _float_bilinear(op: resize.ResizeBilinear, node: Node, image: Array) -> Arra
         + lower[:, :, horizontal.upper] * dy * dx
     )
     return total
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        resize.ResizeNearestNeighbor: resize_nearest_neighbor,
-        resize.ResizeBilinear: resize_bilinear,
-    }
-)

@@ -1,9 +1,17 @@
 """Join what the sibling files say of operators that compute shapes."""
 
+from microtir.operators.common.formula import Formula, whole
 from microtir.operators.record import join
-from microtir.operators.shapes.definition import DEFINITIONS
-from microtir.operators.shapes.formula import FORMULAS
-from microtir.operators.shapes.meaning import MEANINGS
-from microtir.operators.shapes.tflite import READERS
+from microtir.operators.shapes import definition as shapes
+from microtir.operators.shapes import formula, meaning, tflite
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    shapes.DEFINITIONS,
+    {
+        shapes.ShapeOf: (meaning.shape_of, Formula(formula.shape_of, 4, whole)),
+        shapes.RankOf: (meaning.rank_of, Formula(formula.rank_of, 4, whole)),
+        shapes.BroadcastArgs: (meaning.broadcast_args, Formula(formula.broadcast_args, 8, whole)),
+        shapes.Range: (meaning.range_, Formula(formula.range_, 8, whole)),
+    },
+    tflite.READERS,
+)

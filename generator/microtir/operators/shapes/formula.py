@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import long, wrapped_int32
-from microtir.operators.common.formula import Formula, FormulaContext, whole
-from microtir.operators.shapes.definition import BroadcastArgs, Range, RankOf, ShapeOf
+from microtir.operators.common.formula import FormulaContext
+from microtir.operators.shapes.definition import Range
 
 
 def shape_of(layer: FormulaContext) -> None:
@@ -55,13 +51,3 @@ def range_(layer: FormulaContext) -> None:
         return number if dtype is DType.INT64 else wrapped_int32(number)
 
     layer.tensor(element)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        ShapeOf: Formula(shape_of, 4, whole),
-        RankOf: Formula(rank_of, 4, whole),
-        BroadcastArgs: Formula(broadcast_args, 8, whole),
-        Range: Formula(range_, 8, whole),
-    }
-)

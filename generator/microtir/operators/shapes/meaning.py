@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, as_output
+from microtir.operators.common.arrays import as_output
 from microtir.operators.shapes.definition import BroadcastArgs, Range, RankOf, ShapeOf
 
 
@@ -36,8 +32,3 @@ def range_(op: Range, _node: Node, start: Array, delta: Array) -> Array:
     result = np.full(op.count, delta.reshape(()))
     result[0] = start.reshape(())
     return np.add.accumulate(result, dtype=start.dtype)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {ShapeOf: shape_of, RankOf: rank_of, BroadcastArgs: broadcast_args, Range: range_}
-)

@@ -1,9 +1,15 @@
 """Join what the sibling files say of SOFTMAX and LOG_SOFTMAX."""
 
+from microtir.operators.common.formula import Formula
 from microtir.operators.record import join
-from microtir.operators.softmax.definition import DEFINITIONS
-from microtir.operators.softmax.formula import FORMULAS
-from microtir.operators.softmax.meaning import MEANINGS
-from microtir.operators.softmax.tflite import READERS
+from microtir.operators.softmax import definition as softmax
+from microtir.operators.softmax import formula, meaning, tflite
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    softmax.DEFINITIONS,
+    {
+        softmax.Softmax: (meaning.softmax, Formula(formula.softmax, 40)),
+        softmax.LogSoftmax: (meaning.log_softmax, Formula(formula.log_softmax, 40)),
+    },
+    tflite.READERS,
+)

@@ -7,14 +7,11 @@ numbers, so the exponentials are a table; what depends on the sum of a row is co
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.operator import Operator
 from microtir.operators.common import fixed_point_formula, linear, lookup_formula
 from microtir.operators.common.arithmetic import Accumulator, int32, requantise, wide
 from microtir.operators.common.fixed_point import (
@@ -22,7 +19,7 @@ from microtir.operators.common.fixed_point import (
     exp_on_negative_values,
     multiply_by_quantized_multiplier,
 )
-from microtir.operators.common.formula import Formula, FormulaContext, InputRows
+from microtir.operators.common.formula import FormulaContext, InputRows
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.operators.softmax import definition
 from microtir.tir.ir import Array
@@ -264,11 +261,3 @@ def _log_of_normalised(r: te.Expr, accumulator_bits: int) -> te.Expr:
     denominator_minus_one = te.bind("denominator", _MUL(p, inner) + _MUL(constant(root / 4), q))
     scaled = _ROUND(numerator, accumulator_bits)
     return _MUL(scaled, fixed_point_formula.one_over_one_plus_x(denominator_minus_one))
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        definition.Softmax: Formula(softmax, 40),
-        definition.LogSoftmax: Formula(log_softmax, 40),
-    }
-)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.common import attributes, lookup_meaning
-from microtir.operators.common.arrays import Meaning, as_output, stored
+from microtir.operators.common.arrays import as_output, stored
 from microtir.operators.common.fixed_point import (
     INT32_MAX,
     INT32_MIN,
@@ -136,11 +132,3 @@ def _quantized_log_softmax(x: Ints, input_type: TensorType, output: TensorType) 
     result = rounding_divide_by_pot(in_q5 - log_sum, fraction_bits) + output.dtype.max
     result = np.where(counts, result, output.dtype.min)
     return np.clip(result, output.dtype.min, output.dtype.max)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        Softmax: softmax,
-        LogSoftmax: log_softmax,
-    }
-)

@@ -7,12 +7,8 @@ output.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_function import written_function
 from microtir.operators.spectrum import definition as spectrum
 from microtir.operators.spectrum.stage_text import Lines, Pair, StageText
@@ -161,7 +157,8 @@ def _joined(out: Lines, count: int) -> None:
     out.depth -= 1
 
 
-def _irfft_bytes(node: Node) -> int:
+def irfft_bytes(node: Node) -> int:
+    """Return the bytes of workspace that a call takes."""
     assert isinstance(node.op, spectrum.Irfft)
     return node.op.length * node.inputs[0].dtype.bytes
 
@@ -204,13 +201,3 @@ def energy(node: Node, name: str) -> PrimFunc:
         lines += [f"  for i in range({op.start}, {end}):"]
         lines += [f"    y[i] = {square.format(0)} + {square.format(1)}"]
     return written_function(node, name, (("x", (size, 2)),), (("y", (size,)),), lines)
-
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {
-        spectrum.AutoScale: WrittenFunction(auto_scale),
-        spectrum.Rfft: WrittenFunction(rfft),
-        spectrum.Irfft: WrittenFunction(irfft, _irfft_bytes),
-        spectrum.Energy: WrittenFunction(energy),
-    }
-)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.spectrum import definition as spectrum
 
 
@@ -248,13 +244,3 @@ def energy(op: spectrum.Energy, node: Node, x: Array) -> Array:
     chosen = slice(op.start, max(op.start, op.end))
     result[chosen] = (parts[chosen] ** 2).sum(axis=1)
     return result
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {
-        spectrum.AutoScale: auto_scale,
-        spectrum.Rfft: rfft,
-        spectrum.Irfft: irfft,
-        spectrum.Energy: energy,
-    }
-)

@@ -1,8 +1,16 @@
 """Join what is known of the operators that keep something from one run to the next."""
 
+from microtir.operators.common.formula import Formula, whole
 from microtir.operators.record import join
-from microtir.operators.state.definition import DEFINITIONS
-from microtir.operators.state.formula import FORMULAS
-from microtir.operators.state.meaning import MEANINGS
+from microtir.operators.state import definition as state
+from microtir.operators.state import formula, meaning
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS)
+RECORDS = join(
+    state.DEFINITIONS,
+    {
+        state.Assign: (meaning.assign, Formula(formula.assign, 6, whole)),
+        state.KeepRows: (meaning.rows_from, Formula(formula.rows_from, 6, whole)),
+        state.TakeRows: (meaning.rows_from, Formula(formula.rows_from, 6, whole)),
+        state.JoinRows: (meaning.join_rows, Formula(formula.join_rows, 6, whole)),
+    },
+)

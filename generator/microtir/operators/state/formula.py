@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.movement.formula import concatenation_along
-from microtir.operators.state.definition import Assign, JoinRows, KeepRows, TakeRows
+from microtir.operators.state.definition import JoinRows, KeepRows, TakeRows
 
 
 def assign(layer: FormulaContext) -> None:
@@ -57,13 +54,3 @@ def join_rows(layer: FormulaContext) -> None:
     op = layer.node.op
     assert isinstance(op, JoinRows)
     concatenation_along(layer, op.axis)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        Assign: Formula(assign, 6, whole),
-        KeepRows: Formula(rows_from, 6, whole),
-        TakeRows: Formula(rows_from, 6, whole),
-        JoinRows: Formula(join_rows, 6, whole),
-    }
-)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.state.definition import Assign, JoinRows, KeepRows, TakeRows
 
 
@@ -27,8 +22,3 @@ def rows_from(op: KeepRows | TakeRows, node: Node, x: Array) -> Array:
 def join_rows(op: JoinRows, _node: Node, *parts: Array) -> Array:
     """Put the rows of the inputs one after the other."""
     return np.concatenate(parts, axis=op.axis)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {Assign: assign, KeepRows: rows_from, TakeRows: rows_from, JoinRows: join_rows}
-)

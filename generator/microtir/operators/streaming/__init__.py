@@ -1,8 +1,16 @@
 """Join what is known of the operators that passes make, for images in bands and rows."""
 
+from microtir.operators.common.formula import Formula
 from microtir.operators.record import join
-from microtir.operators.streaming.definition import DEFINITIONS
-from microtir.operators.streaming.formula import FORMULAS
-from microtir.operators.streaming.meaning import MEANINGS
+from microtir.operators.streaming import definition as streaming
+from microtir.operators.streaming import formula, meaning
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS)
+RECORDS = join(
+    streaming.DEFINITIONS,
+    {
+        streaming.PlaceColumns: (meaning.unchanged, Formula(formula.place_columns, 6)),
+        streaming.JoinColumns: (meaning.join_columns, None),
+        streaming.ReadRows: (meaning.unchanged, Formula(formula.rows, 6)),
+        streaming.WriteRows: (meaning.unchanged, Formula(formula.rows, 6)),
+    },
+)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import Formula, FormulaContext
-from microtir.operators.streaming.definition import PlaceColumns, ReadRows, WriteRows
+from microtir.operators.common.formula import FormulaContext
+from microtir.operators.streaming.definition import PlaceColumns
 
 
 def rows(layer: FormulaContext) -> None:
@@ -21,12 +17,3 @@ def place_columns(layer: FormulaContext) -> None:
     op, x = layer.node.op, layer.image(0)
     assert isinstance(op, PlaceColumns)
     layer.columns(x.at, op.column, op.width)
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {
-        PlaceColumns: Formula(place_columns, 6),
-        ReadRows: Formula(rows, 6),
-        WriteRows: Formula(rows, 6),
-    }
-)

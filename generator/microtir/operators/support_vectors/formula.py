@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common import formula as common_formula
 from microtir.operators.common.written_function import written_function
 from microtir.operators.support_vectors import definition as support_vectors
@@ -106,20 +102,7 @@ for t in range(0, {k}):
 """
 
 
-def _scratch_bytes(node: Node) -> int:
+def scratch_bytes(node: Node) -> int:
+    """Return the bytes of workspace that a call takes."""
     classes = node.output.shape[1]
     return (classes + 2) * classes * DType.FLOAT32.bytes
-
-
-FORMULAS: Mapping[type[Operator], common_formula.Formula | common_formula.WrittenFunction] = (
-    MappingProxyType(
-        {
-            support_vectors.SquaredDistances: common_formula.Formula(
-                squared_distances, 9, common_formula.whole
-            ),
-            support_vectors.PairwiseCoupling: common_formula.WrittenFunction(
-                pairwise_coupling, _scratch_bytes
-            ),
-        }
-    )
-)

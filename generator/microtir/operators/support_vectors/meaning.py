@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 import numpy.typing as npt
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning, as_output
+from microtir.operators.common.arrays import as_output
 from microtir.operators.support_vectors.definition import (
     MOST_TURNS,
     TOLERANCE,
@@ -55,8 +51,3 @@ def _coupled(pairs: Doubles, classes: int) -> Doubles:
             p[t] += step
             p = p / scale
     return p
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
-    {SquaredDistances: squared_distances, PairwiseCoupling: pairwise_coupling}
-)

@@ -1,9 +1,17 @@
 """Join what the sibling files say of transposed convolutions."""
 
+from microtir.operators.common.formula import Formula, whole
 from microtir.operators.record import join
-from microtir.operators.transposed_convolution.definition import DEFINITIONS
-from microtir.operators.transposed_convolution.formula import FORMULAS
-from microtir.operators.transposed_convolution.meaning import MEANINGS
-from microtir.operators.transposed_convolution.tflite import READERS
+from microtir.operators.transposed_convolution import definition as transposed_convolution
+from microtir.operators.transposed_convolution import formula, meaning, tflite
 
-RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)
+RECORDS = join(
+    transposed_convolution.DEFINITIONS,
+    {
+        transposed_convolution.TransposeConv: (
+            meaning.transpose_conv,
+            Formula(formula.transpose_conv, formula.cost, whole),
+        ),
+    },
+    tflite.READERS,
+)

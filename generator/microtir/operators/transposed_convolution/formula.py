@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate
-from microtir.operators.common.formula import Elements, Formula, FormulaContext, whole
+from microtir.operators.common.formula import Elements, FormulaContext
 from microtir.operators.common.weighted import WeightedArithmetic, stored_weights
 from microtir.operators.transposed_convolution import definition as transposed_convolution
 
@@ -100,14 +98,9 @@ def _emit_float(layer: FormulaContext) -> None:
     layer.tensor(element)
 
 
-def _cost(node: Node) -> int:
+def cost(node: Node) -> int:
     """Estimate the instructions of products, and of loops around them."""
     depth = node.inputs[1].shape[3]
     pixels = node.inputs[0].type.elements // depth
     products = pixels * node.inputs[1].type.elements
     return products * 11 // 2 + 12 * products // depth + 60 * node.output.type.elements
-
-
-FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
-    {transposed_convolution.TransposeConv: Formula(transpose_conv, _cost, whole)}
-)

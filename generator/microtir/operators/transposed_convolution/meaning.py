@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Doubles, Meaning
+from microtir.operators.common.arrays import Doubles
 from microtir.operators.common.linear_meaning import linear
 from microtir.operators.transposed_convolution.definition import (
     TransposeConv,
@@ -44,6 +41,3 @@ def transpose_conv(
 
     params = partial(transpose_conv_params, op)
     return linear(node, op.activation, params, sums, image, weights, bias)
-
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({TransposeConv: transpose_conv})

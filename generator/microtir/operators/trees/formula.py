@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.formula import WrittenFunction
 from microtir.operators.common.written_operands import operands_text
 from microtir.operators.trees.definition import Aggregate, TreeEnsemble
 from microtir.tir.ir import PrimFunc
@@ -28,7 +23,7 @@ def _gives_in_order(node: Node) -> bool:
     return len(node.inputs) <= _TABLES.index("targets")
 
 
-def _scratch_bytes(node: Node) -> int:
+def scratch_bytes(node: Node) -> int:
     """Return the bytes of the sums of a row, where it is data that says which is next."""
     assert isinstance(node.op, TreeEnsemble)
     return 0 if _gives_in_order(node) else node.op.targets * DType.FLOAT32.bytes
@@ -97,7 +92,7 @@ func {name}({", ".join(parameters)}):
 """)
 
 
-def _cost(node: Node) -> int:
+def cost(node: Node) -> int:
     """Return the instructions of all rows, from counts of emulated boards."""
     op = node.op
     assert isinstance(op, TreeEnsemble)
@@ -108,7 +103,3 @@ def _cost(node: Node) -> int:
 
 _LEVEL, _TREE, _GIVEN, _GIVEN_OF_SOME = 18, 20, 8, 14
 """Instructions of a level, of a tree, and for each number of a leaf."""
-
-FORMULAS: Mapping[type[Operator], WrittenFunction] = MappingProxyType(
-    {TreeEnsemble: WrittenFunction(tree_ensemble, _scratch_bytes, _cost)}
-)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.operator import Operator
-from microtir.operators.common.arrays import Meaning
 from microtir.operators.trees.definition import Aggregate, TreeEnsemble
 
 _START = {Aggregate.SUM: 0.0, Aggregate.MIN: np.inf, Aggregate.MAX: -np.inf}
@@ -53,5 +49,3 @@ def _is_missing(value: np.number[Any]) -> bool:
 
 
 _JOIN = {Aggregate.SUM: np.add, Aggregate.MIN: np.minimum, Aggregate.MAX: np.maximum}
-
-MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType({TreeEnsemble: tree_ensemble})
