@@ -87,14 +87,14 @@ def test_a_ring_shows_at_the_calls_that_use_it() -> None:
     """A ring of a nest is in use at the calls that write and read it, not at the whole nest."""
     placements = {p.name: p for p in streamed().placements}
     assert (placements["ring0"].first_step, placements["ring0"].last_step) == (0, 2)
-    assert placements["ring0"].kept == (whole(0, 2), whole(1, 2))
-    assert placements["ring1"].kept == (whole(1, 2), whole(2, 2))
+    assert placements["ring0"].kept_bytes == (whole(0, 2), whole(1, 2))
+    assert placements["ring1"].kept_bytes == (whole(1, 2), whole(2, 2))
 
 
 def test_rows_that_come_later_are_not_kept_yet() -> None:
     """A tensor that a nest fills keeps, before its last row, the rows that are there."""
     (filled,) = [p for p in streamed().placements if p.name == "whole"]
-    assert filled.kept == (
+    assert filled.kept_bytes == (
         KeptBytes(0, 0, 6, (0, 2), (0, 6)),
         KeptBytes(1, 0, 6, (0, 2), (0, 6)),
         KeptBytes(2, 0, 8, (0, 2), (0, 8)),

@@ -73,7 +73,7 @@ def test_the_only_buffer(quantised: Report) -> None:
     (buffer,) = pool.buffers
     assert (buffer.kind, buffer.content) == (BufferKind.ACTIVATION, "features 1x3x4x3 int8")
     assert (buffer.offset, buffer.size, buffer.at_peak) == (0, 36, 36)
-    assert (buffer.first_step, buffer.last_step, buffer.made, buffer.used) == (0, 1, 0, 1)
+    assert (buffer.first_step, buffer.last_step, buffer.written, buffer.used) == (0, 1, 0, 1)
     assert [(s.first, s.last, s.low, s.high) for s in buffer.spans] == [(0, 1, 0, 36)]
     assert (pool.size, pool.lower_bound, pool.gap, pool.is_verified) == (36, 36, 0, True)
 

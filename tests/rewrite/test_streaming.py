@@ -147,7 +147,7 @@ def test_values_in_turn_are_aligned_each() -> None:
     """Whoever reads words finds them in every phase."""
     odd = KeptBlock(alignment=4, size=27, turns=3)
     assert odd.stride == 28
-    assert StateLayout.kept([odd]).offsets == (4, 88)  # behind the identity; then the counter
+    assert StateLayout.of_blocks([odd]).offsets == (4, 88)  # behind the identity; then the counter
     assert KeptBlock(alignment=4, size=27).stride == 27
 
 

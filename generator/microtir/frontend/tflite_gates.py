@@ -94,7 +94,7 @@ class Gates:
         produced = {tensor for node in nodes[first:] for tensor in node.outputs}
         tensors = (self._tensors.get(index) for index in outputs)
         wanted = dict.fromkeys(t for t in tensors if t is not None and t in produced)
-        return {tensor: self._variables.kept(f"{tensor.name}_kept", tensor) for tensor in wanted}
+        return {tensor: self._variables.held(f"{tensor.name}_kept", tensor) for tensor in wanted}
 
     def _changed(
         self, gate: _Gate, nodes: Sequence[Node], cells: Mapping[Tensor, Cell]

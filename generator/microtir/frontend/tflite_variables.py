@@ -272,7 +272,7 @@ class Variables:
         self._new(Cell(before, after, memory.initial, name))
         return before, after
 
-    def kept(self, name: str, value: Tensor) -> Cell:
+    def held(self, name: str, value: Tensor) -> Cell:
         """Return a variable that holds a value until the model computes it again."""
         before = self._tensors.new(name, value.type)
         return self._new(Cell(before, value, _zero(value.type), name))

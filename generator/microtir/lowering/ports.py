@@ -131,7 +131,7 @@ def state_bytes(graph: Graph) -> int:
     """Return the bytes of what a model keeps from one run to the next, if no layer aligns it."""
     states = [(state.type, state.turns) for state in graph.states]
     blocks = [KeptBlock(type_.dtype.bytes, type_.bytes, turns) for type_, turns in states]
-    return StateLayout.kept(blocks).size
+    return StateLayout.of_blocks(blocks).size
 
 
 def io_bytes(graph: Graph, config: CompilationConfig) -> int:

@@ -120,7 +120,7 @@ class _Turns:
         }
         return _Turns(number, known)
 
-    def given(self, var: ir.Var, known: Range) -> _Turns:
+    def bound(self, var: ir.Var, known: Range) -> _Turns:
         return _Turns(self.count, {**self.ranges, var: known})
 
 
@@ -179,7 +179,7 @@ class _Reader(StatementWalker[_Turns, _Events]):
     def inside_let(self, s: ir.Let, known: _Turns) -> _Turns:
         if not s.value.dtype.is_int:
             return known
-        return known.given(s.var, Ranges(known.ranges).of(s.value))
+        return known.bound(s.var, Ranges(known.ranges).of(s.value))
 
     def store(self, s: ir.Store, known: _Turns) -> Iterator[_Events]:
         if s.buffer in self.outputs:
@@ -190,7 +190,7 @@ class _Reader(StatementWalker[_Turns, _Events]):
         (first, first_high), (low, stop) = ranges.of(s.start), ranges.of(s.stop)
         if not self.writes_output(s.body):
             some = np.broadcast_to(first < stop, (known.count,))
-            inner = known.given(s.var, (first, stop - 1)).some(some)
+            inner = known.bound(s.var, (first, stop - 1)).some(some)
             yield self.all_of(s.body, inner).by(np.flatnonzero(some))
             return
         if s.kind is ir.LoopKind.VECTORIZED:
@@ -204,7 +204,7 @@ class _Reader(StatementWalker[_Turns, _Events]):
         begins = np.cumsum(extents) - extents
         value = np.broadcast_to(first, (known.count,))[outer] + np.arange(len(outer))
         value = value - begins[outer]
-        inner = known.some(outer).given(s.var, (value, value))
+        inner = known.some(outer).bound(s.var, (value, value))
         yield self.all_of(s.body, inner).by(outer)
 
     def branch(

@@ -110,7 +110,7 @@ def place(
         {b: spots[b] for b in (*ports.outputs, *ends)}, ports.results,
     )  # fmt: skip
     pools_taken = tuple(fit.plan for fit in fits)
-    state = memory_plan.StateLayout.kept(
+    state = memory_plan.StateLayout.of_blocks(
         [
             memory_plan.KeptBlock(block.alignment, size_of(block), turns)
             for block, turns in zip(kept_in, ports.turns, strict=True)

@@ -72,7 +72,7 @@ class WrappedModel:
         return len(self.arguments)
 
     @property
-    def apart(self) -> tuple[Pair, ...]:
+    def separate(self) -> tuple[Pair, ...]:
         """Return each output with each tensor in front of it."""
         return tuple(
             Pair(one, other)

@@ -223,7 +223,7 @@ class History:
     """
 
     rows: int
-    made: Rows
+    written: Rows
     oldest: Rows
     alive: npt.NDArray[np.bool_]
     missing: bool
@@ -238,7 +238,7 @@ class History:
     @property
     def is_complete(self) -> bool:
         """Return whether the nest makes all rows in the end."""
-        return int(self.made[-1]) == self.rows
+        return int(self.written[-1]) == self.rows
 
 
 def histories(runs: Runs, tensors: Sequence[Tensor]) -> Mapping[Tensor, History]:

@@ -142,7 +142,7 @@ def _simulated(operators: Sequence[PlannedOperator], rows_per_call: int) -> Nest
 
 
 def _distance(reader: History, writer: History, reader_row: int, writer_row: int) -> int:
-    oldest, written = reader.oldest, writer.made
+    oldest, written = reader.oldest, writer.written
     # Both ascend: from the first row that is written to the last one that is read.
     both = slice(int(np.searchsorted(written, 1)), int(np.searchsorted(oldest, NEVER)))
     ends = written[both] * writer_row - oldest[both] * reader_row

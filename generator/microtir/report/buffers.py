@@ -69,7 +69,7 @@ def _buffer(
         size=placement.size,
         first_step=placement.first_step,
         last_step=placement.last_step,
-        made=min(written, default=placement.first_step),
+        written=min(written, default=placement.first_step),
         used=max(calls.touching(name), default=placement.last_step),
         spans=spans(placement, single_steps),
         at_peak=placement.at_peak,
@@ -85,7 +85,7 @@ def spans(placement: BufferPlacement, single_steps: frozenset[int]) -> tuple[dat
             alternate with those of others, so that only the extent over all of them means much.
     """
     result: list[data.LiveSpan] = []
-    for part in placement.kept:
+    for part in placement.kept_bytes:
         span = _span(placement.offset, part, part.step in single_steps)
         before = result[-1] if result else span
         is_next = before.is_steady and span.is_steady and before.last + 1 == span.first

@@ -59,7 +59,7 @@ class LiveSpan:
 class ReportedBuffer:
     """A placed buffer. `content` is the tensor in it, or what else it holds.
 
-    It lives from `first_step` to `last_step`; `made` and `used` are the first step that writes
+    It lives from `first_step` to `last_step`; `written` and `used` are the first step that writes
     it and the last one that is given it. In a nest those are fewer, since the nest repeats them.
     """
 
@@ -70,7 +70,7 @@ class ReportedBuffer:
     size: int
     first_step: int
     last_step: int
-    made: int
+    written: int
     used: int
     spans: tuple[LiveSpan, ...]
     at_peak: int

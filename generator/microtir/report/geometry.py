@@ -273,7 +273,7 @@ def _tip(report: Report, buffer: ReportedBuffer, span: LiveSpan) -> str:
         f"{buffer.name}: {buffer.kind.value}",
         buffer.content,
         f"{number(buffer.size)} bytes at offset {number(buffer.offset)}",
-        f"made in {report.layer_of(buffer.made)}",
+        f"made in {report.layer_of(buffer.written)}",
         f"last used in {report.layer_of(buffer.used)}",
     ]
     if span.high - span.low < buffer.size:

@@ -39,7 +39,7 @@ class BufferPlacement:
     size: int  # bytes
     first_step: int
     last_step: int
-    kept: tuple[KeptBytes, ...] = ()
+    kept_bytes: tuple[KeptBytes, ...] = ()
     at_peak: int = 0  # bytes
     pool: int = 0
 
@@ -173,7 +173,7 @@ class StateLayout:
     alignment: int = 1
 
     @staticmethod
-    def kept(blocks: Sequence[KeptBlock]) -> StateLayout:
+    def of_blocks(blocks: Sequence[KeptBlock]) -> StateLayout:
         """Return the layout of states, and of a counter where some have several values."""
         members = [(block.alignment, block.turns * block.stride) for block in blocks]
         if any(block.turns > 1 for block in blocks):

@@ -237,6 +237,6 @@ def label_of(
     around = [p for p in alive if p.offset <= view.byte_offset < p.offset + p.size]
     exact = [p for p in around if (p.offset, p.size) == (view.byte_offset, size)]
     if is_written is not None:
-        used = [p for p in exact if any(part.step == step for part in p.kept)] or exact
+        used = [p for p in exact if any(part.step == step for part in p.kept_bytes)] or exact
         exact = used[::-1] if is_written else used
     return next((p.name for p in (*exact, *around)), f"tensor_{view.byte_offset}")

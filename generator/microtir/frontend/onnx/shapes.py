@@ -34,12 +34,12 @@ class InputShapes:
     def with_most(self, most: int) -> InputShapes:
         """Return the same with one extent in the place of the range."""
 
-        def given(extent: int | range) -> int:
+        def most_of(extent: int | range) -> int:
             return most if isinstance(extent, range) else extent
 
         return InputShapes(
-            {name: given(extent) for name, extent in self.dims.items()},
-            {name: tuple(map(given, shape)) for name, shape in self.shapes.items()},
+            {name: most_of(extent) for name, extent in self.dims.items()},
+            {name: tuple(map(most_of, shape)) for name, shape in self.shapes.items()},
         )
 
     def check(self, inputs: Sequence[FileValue], file: str) -> None:
@@ -153,7 +153,7 @@ class InputShapes:
         least = min((min(e, default=1) if isinstance(e, range) else e for e in extents), default=1)
         if not fits or least < 1:
             raise UsageError(
-                f"the shape ({', '.join(map(_text, extents))}) was given for it", where=where,
+                f"the shape ({', '.join(map(_text, extents))}) was most_of for it", where=where,
                 legal=str(tuple(known or "any" for known in stored)),
                 fix=Fix("correct `input_shapes`", "correct --input-shapes"),
             )  # fmt: skip

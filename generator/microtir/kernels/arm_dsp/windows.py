@@ -111,7 +111,7 @@ class _Form:
         )
 
     @property
-    def kept(self) -> int:
+    def shared_rows(self) -> int:
         """Return rows that an output row shares with the next one."""
         rows = self.geometry.windows.rows
         return max(rows.taps - rows.stride, 0) if rows.dilation == 1 else 0
@@ -188,7 +188,7 @@ class GemmWindows(FloatRescaling):
             return Refusal.FEW_CHANNELS
         fits = (
             (rows.is_short or (rows.turns and rows.steps <= _STEPS))
-            and rows.words <= _CHAIN * max(rows.apart, 1)
+            and rows.words <= _CHAIN * max(rows.step_words, 1)
             and rows.width >= PIXELS
             and form.copied > 1
             and rows.reach(PIXELS) * DType.INT16.bytes <= _IMMEDIATE
@@ -213,10 +213,10 @@ class GemmWindows(FloatRescaling):
         assert factors is not None, "refusal() was asked"
         rows, output, requantised_ = form.rows, form.geometry.output, factors.rescaling.instructions
         new = rows.copies * (form.copied * 11 // 8 + 40)
-        keeping = form.kept * rows.distance // 6 + 40 if form.kept else 0
+        keeping = form.shared_rows * rows.distance // 6 + 40 if form.shared_rows else 0
         count = -(-output.height // (calls.rows or output.height))
         widened = count * rows.taps * new
-        widened += (output.height - count) * ((rows.taps - form.kept) * new + keeping)
+        widened += (output.height - count) * ((rows.taps - form.shared_rows) * new + keeping)
         looped = 9 + 5 * rows.turns if rows.turns else 0
         tile = tile_loads(rows) + 10 * rows.steps + 8 * requantised_ + 22 + looped
         copied = rows.steps // 4 + 24
@@ -288,7 +288,7 @@ class _Rows(Source):
 
     def row(self, row: te.Expr) -> ir.Stmt:
         """Emit the rows behind an output row, less what the row before has widened."""
-        shared, first = self.form.kept, te.as_expr(0, DType.INT32)
+        shared, first = self.form.shared_rows, te.as_expr(0, DType.INT32)
         if shared:
             first = te.select(row == self.layer.y0, first, shared)
         return seq(
@@ -510,7 +510,10 @@ def tile_loads(rows: WidenedRows) -> int:
 
 def _chains(rows: WidenedRows) -> list[range]:
     """Return words of a row, in runs of which each finds most of its values in registers."""
-    return [range(first, rows.words, rows.apart) for first in range(min(rows.apart, rows.words))]
+    return [
+        range(first, rows.words, rows.step_words)
+        for first in range(min(rows.step_words, rows.words))
+    ]
 
 
 def _values(
@@ -602,7 +605,7 @@ def _chain(rows: WidenedRows, length: int, row: str, word: str) -> list[dict[str
     of_row = f"{row}{rows.words * WORD}{word}+" if row else ""
     first, copies = _SLOTS, rows.copies
     if rows.turns:  # the last words of each tap come first
-        first += (rows.apart - 1) * WORD
+        first += (rows.step_words - 1) * WORD
     steps: list[dict[str, object]] = []
     for number in range(length):
         # Pixel p finds in step n what pixel p + copies has found in the step before.
@@ -610,7 +613,7 @@ def _chain(rows: WidenedRows, length: int, row: str, word: str) -> list[dict[str
         registers = [f"r{8 + odd + turn % (PIXELS // copies) * copies}" for odd, turn in held]
         new = held if number == 0 else held[-copies:]
         steps.append({
-            "weight": f"{of_row}{first + number * rows.apart * WORD}",
+            "weight": f"{of_row}{first + number * rows.step_words * WORD}",
             "loads": [
                 {
                     "register": registers[p],

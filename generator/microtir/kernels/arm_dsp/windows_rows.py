@@ -61,7 +61,7 @@ class WidenedRows:
         return self.copies * self.pitch
 
     @property
-    def apart(self) -> int:
+    def step_words(self) -> int:
         """Return the words between two windows that begin at a word of the same copy."""
         return self.step * self.copies // PAIR
 
@@ -71,9 +71,9 @@ class WidenedRows:
 
         Windows must move by whole taps then, and fill tiles.
         """
-        is_whole = self.copies == 1 and self.words % max(self.apart, 1) == 0
+        is_whole = self.copies == 1 and self.words % max(self.step_words, 1) == 0
         fits = is_whole and self.width % PIXELS == 0
-        return self.apart if fits and not self.is_short else 0
+        return self.step_words if fits and not self.is_short else 0
 
     @property
     def is_short(self) -> bool:
@@ -86,8 +86,8 @@ class WidenedRows:
         The loop takes its weights from the last to the first: what it has read may then be below
         the stack pointer, and nothing that it will read is.
         """
-        taps = range(0, self.steps, self.apart if self.turns else self.steps)
-        size = self.apart if self.turns else self.steps
+        taps = range(0, self.steps, self.step_words if self.turns else self.steps)
+        size = self.step_words if self.turns else self.steps
         runs = (range(first, first + size) for first in taps)
         return [n for run in runs for n in (reversed(run) if self.turns else run)]
 
@@ -95,8 +95,8 @@ class WidenedRows:
         """Return where the weights of a word of a row lie, as `order` says."""
         if not self.turns:
             return ky * self.words + word
-        first = ky * self.words + word // self.apart * self.apart
-        return first + (self.apart - 1) - word % self.apart
+        first = ky * self.words + word // self.step_words * self.step_words
+        return first + (self.step_words - 1) - word % self.step_words
 
     @property
     def odd(self) -> int:

@@ -35,7 +35,7 @@ from microtir.tir import ir
 # block.
 _INPUTS, _STEP, _CALL = 248, 11, 30
 # Fitted to layers of 8 to 64 channels on the emulator.
-CYCLES = Work(copied=70, transformed=110, summed=155, finished=167, made=104, calls=1120)
+CYCLES = Work(copied=70, transformed=110, summed=155, finished=167, weights=104, calls=1120)
 # Bytes of code.
 _INPUTS_CODE, _MOVE_CODE, _PRODUCTS_CODE, _STEP_CODE, _LAYER_CODE = 2010, 160, 470, 44, 420
 

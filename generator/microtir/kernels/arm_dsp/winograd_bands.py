@@ -92,7 +92,7 @@ class WinogradBands(Winograd):
             transformed=blocks * (block.transformed + _BLOCK),
             summed=blocks * block.summed,
             finished=blocks * block.finished,
-            made=turns * transforming,
+            weights=turns * transforming,
             calls=blocks * block.calls,
         )
 
@@ -132,7 +132,9 @@ class WinogradBands(Winograd):
         form = form_of(node)
         rows = min(self.rows, call_rows or form.geometry.output.height)
         transformed = POSITIONS * form.channels * PAIR
-        return replace(form, kept=-(-rows // OUTPUTS) * form.blocks, made=transformed)
+        return replace(
+            form, window_copies=-(-rows // OUTPUTS) * form.blocks, transformed_elements=transformed
+        )
 
 
 class _TwoChannels(TwoRows):
@@ -149,7 +151,7 @@ class _Band(Squares):
     def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
         form = self.form
         number = (pixel.column + (PIXELS - 1)) // PIXELS
-        lines = form.kept // form.blocks
+        lines = form.window_copies // form.blocks
         if lines > 1:
             # A ring, since a band may begin at any row.
             number = number + pixel.row // OUTPUTS % lines * form.blocks

@@ -30,7 +30,7 @@ class Block:
     tiles: int
 
     @property
-    def together(self) -> int:
+    def at_once(self) -> int:
         """Return the output channels of a turn."""
         return _SUMS // self.tiles
 
@@ -145,7 +145,7 @@ def row_products(steps: int, block: Block, outputs: int, rescaling: Rescaling) -
         Parameters: transforms of three rows as `row_inputs` writes them; weights and constants as
         `winograd.arranged` and `winograd.constant_words` give them; outputs (pixels, channels).
     """
-    at_once = block.together
+    at_once = block.at_once
     turns, turn = -(-outputs // at_once), turn_of(steps)
     v = ir.Buffer("v", (steps, POSITIONS, block.tiles, PAIR), DType.INT16, alignment=4)
     u = ir.Buffer("u", (turns, POSITIONS, steps, at_once, PAIR), DType.INT16, alignment=4)
@@ -201,7 +201,7 @@ def _loads(block: Block) -> list[dict[str, object]]:
         "registers": ", ".join(weights),
         "at": "r12",
         "behind": "8",
-        "bytes": str(block.together * _WORD),
+        "bytes": str(block.at_once * _WORD),
     }
     x = {"registers": ", ".join(inputs), "at": "lr", "behind": "8", "bytes": str(block.step_bytes)}
     is_wide = block.tiles > PAIR
@@ -212,7 +212,7 @@ def _loads(block: Block) -> list[dict[str, object]]:
         numbers = range(PAIR) if is_wide else range(PAIR * second, PAIR * second + PAIR)
         return [
             {
-                "sum": f"r{tile * block.together + number}",
+                "sum": f"r{tile * block.at_once + number}",
                 "input": inputs[tile % PAIR],
                 "weight": weights[number % PAIR],
             }

@@ -65,7 +65,7 @@ class WinogradRows(FloatRescaling):
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it."""
         pixels = self.block.pixels
-        reason = winograd_windows.refusal(node, (pixels, self.block.together), reached=pixels)
+        reason = winograd_windows.refusal(node, (pixels, self.block.at_once), reached=pixels)
         if reason is not None:
             return reason
         if not winograd_rows.fits(_positions(node)):
@@ -99,7 +99,7 @@ class WinogradRows(FloatRescaling):
         turns = steps // turn_of(steps)
         around = POSITIONS * ((3 * turns if turns > 1 else 1) + 10)
         value = scaling.rescaling.instructions + 1
-        outputs = block.together * (block.pixels * value + OUTPUTS)
+        outputs = block.at_once * (block.pixels * value + OUTPUTS)
         return Work(
             copied=TAPS * form.copied,
             transformed=TAPS * (form.channels // QUAD * quad),
@@ -117,7 +117,7 @@ class WinogradRows(FloatRescaling):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: some tiles beside each other at a time."""
         form = self._form(layer.node)
-        packed = winograd_windows.Packed.of(layer.node, _positions(layer.node), form.together)
+        packed = winograd_windows.Packed.of(layer.node, _positions(layer.node), form.at_once)
         output = form.geometry.output
 
         def kernel(_pixels: int) -> KernelDescription:
@@ -132,7 +132,7 @@ class WinogradRows(FloatRescaling):
         """Return a layer of which one row at a time lies in scratch."""
         block = self.block
         return winograd_windows.Form(
-            Geometry.of(node), 1, block.tiles, TAPS * POSITIONS, block.together
+            Geometry.of(node), 1, block.tiles, TAPS * POSITIONS, block.at_once
         )
 
 

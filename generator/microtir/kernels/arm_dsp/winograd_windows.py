@@ -66,18 +66,18 @@ class Form:
         rows: of the windows that lie in scratch.
         tiles: that are computed together.
         positions: of the transforms of a tile.
-        together: output channels of a turn.
-        kept: blocks whose transforms are in scratch at once.
-        made: values that are made of the weights of a turn, where the windows lay.
+        at_once: output channels of a turn.
+        window_copies: blocks whose transforms are in scratch at once.
+        transformed_elements: values that are made of the weights of a turn, where the windows lay.
     """
 
     geometry: Geometry
     rows: int
     tiles: int
     positions: int
-    together: int
-    kept: int = 1
-    made: int = 0
+    at_once: int
+    window_copies: int = 1
+    transformed_elements: int = 0
 
     @property
     def channels(self) -> int:
@@ -127,12 +127,14 @@ class Form:
     @property
     def windows(self) -> int:
         """Return the values of scratch, of two bytes each, before the windows."""
-        return self.kept * self.transforms
+        return self.window_copies * self.transforms
 
     @property
     def values(self) -> int:
         """Return the values of scratch."""
-        return self.windows + max(self.rows * self.columns * self.channels // 2, self.made)
+        return self.windows + max(
+            self.rows * self.columns * self.channels // 2, self.transformed_elements
+        )
 
     @property
     def is_joined(self) -> bool:
@@ -142,13 +144,13 @@ class Form:
     @property
     def turns(self) -> int:
         """Return the turns for all output channels."""
-        return -(-self.geometry.output.channels // self.together)
+        return -(-self.geometry.output.channels // self.at_once)
 
     @property
     def weight_bytes(self) -> int:
         """Return the bytes of transformed weights, and of what requantisation needs."""
-        weights = self.together * self.positions * self.channels * DType.INT16.bytes
-        return self.turns * (weights + constants_of(self.together) * _WORD)
+        weights = self.at_once * self.positions * self.channels * DType.INT16.bytes
+        return self.turns * (weights + constants_of(self.at_once) * _WORD)
 
     @property
     def copied(self) -> int:

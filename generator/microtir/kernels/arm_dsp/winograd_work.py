@@ -18,7 +18,7 @@ class Work:
         transformed: of inputs.
         summed: of the steps of sums.
         finished: of outputs, and of what surrounds sums.
-        made: of weights that are transformed at run time.
+        weights: of weights that are transformed at run time.
         calls: that copy pixels one by one, or cycles of 100 of them beyond their instructions.
     """
 
@@ -26,13 +26,13 @@ class Work:
     transformed: int
     summed: int
     finished: int
-    made: int = 0
+    weights: int = 0
     calls: int = 0
 
     @property
     def instructions(self) -> int:
         """Return the instructions of all parts."""
-        return self.copied + self.transformed + self.summed + self.finished + self.made
+        return self.copied + self.transformed + self.summed + self.finished + self.weights
 
     def cycles(self, instructions: int, of_100: Work) -> int:
         """Return the cycles of so many instructions, of which the parts have their shares."""

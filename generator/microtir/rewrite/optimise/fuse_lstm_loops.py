@@ -59,13 +59,13 @@ def _fused(graph: Graph, loop: Loop) -> Graph | None:
     counter = loop.counter
     if counter is None:
         return None
-    for taken in loop.made.values():
+    for taken in loop.producers.values():
         source = _sequence(taken, loop, counter)
         if source is None:
             continue
         for cell in _cells(loop):
             vectors = frozenset({taken.output, cell.hidden.turn})
-            forms = LinearForms(loop.made, vectors)
+            forms = LinearForms(loop.producers, vectors)
             gates = [forms.of(argument) for argument in cell.arguments]
             weights = _weights(gates, taken.output, cell)
             nodes = None if weights is None else _nodes(graph, loop, counter, cell, source, weights)
@@ -79,7 +79,7 @@ def _sequence(node: Node, loop: Loop, counter: Carried) -> Tensor | None:
     if node.op != Gather() or node.inputs[1] is not counter.turn:
         return None
     source = node.inputs[0]
-    is_outside = source not in loop.made and all(source is not v.turn for v in loop.carried)
+    is_outside = source not in loop.producers and all(source is not v.turn for v in loop.carried)
     fits = source.dtype is DType.FLOAT32 and len(source.shape) == 3
     fits = fits and source.shape[0] == loop.turns and node.output.shape == source.shape[1:]
     return source if is_outside and fits else None
@@ -119,7 +119,7 @@ def _parts(loop: Loop, cell: Carried) -> Iterator[tuple[Tensor, Tensor, Tensor]]
 
 def _operands(loop: Loop, tensor: Tensor, op: type[Operator]) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield both orders of the operands of a sum or a product of two values of one shape."""
-    node = loop.made.get(tensor)
+    node = loop.producers.get(tensor)
     if node is not None and node.op == op():
         first, second = node.inputs
         if first.shape == second.shape:
@@ -129,7 +129,7 @@ def _operands(loop: Loop, tensor: Tensor, op: type[Operator]) -> Iterator[tuple[
 
 def _argument(loop: Loop, tensor: Tensor, op: type[Operator]) -> Tensor | None:
     """Return what a value is a function of."""
-    node = loop.made.get(tensor)
+    node = loop.producers.get(tensor)
     return node.inputs[0] if node is not None and node.op == op() else None
 
 
@@ -234,7 +234,7 @@ def _is_last(value: Carried, loop: Loop, cell: _Cell) -> bool:
 
 def _is_hidden(tensor: Tensor, loop: Loop, cell: _Cell) -> bool:
     """Return whether a value is the new hidden state, in whatever shape."""
-    node = loop.made.get(tensor)
+    node = loop.producers.get(tensor)
     if node is not None and isinstance(node.op, Reshape):
         (tensor,) = node.inputs
     return tensor is cell.new_hidden

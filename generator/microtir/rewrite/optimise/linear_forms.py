@@ -53,18 +53,18 @@ class LinearForms:
     """Finds linear forms.
 
     Args:
-        made: who computes each value.
+        producers: who computes each value.
         vectors: what forms are of: the last axes are the K elements.
     """
 
-    made: Mapping[Tensor, Node]
+    producers: Mapping[Tensor, Node]
     vectors: frozenset[Tensor]
 
     def of(self, tensor: Tensor, depth: int = _DEEPEST) -> LinearForm | None:
         """Return what a value is, if it is a linear form of float32; the last axis are the N."""
         if tensor.data is not None:
             return _constant(tensor)
-        node = self.made.get(tensor)
+        node = self.producers.get(tensor)
         if node is None or not depth:
             return None
         match node.op:
@@ -102,7 +102,7 @@ class LinearForms:
 
     def _joined(self, source: Tensor) -> tuple[Tensor, ...]:
         """Return the vectors that a value has beside each other along its last axis."""
-        node = self.made.get(source)
+        node = self.producers.get(source)
         if source in self.vectors or node is None:
             return (source,)
         if isinstance(node.op, Concatenation) and node.op.axis == len(source.shape) - 1:

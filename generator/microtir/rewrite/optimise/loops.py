@@ -37,7 +37,7 @@ class Loop:
         stop: that of its EndRepeat.
         turns: how many there are.
         carried: the values that go from turn to turn.
-        made: who computes each value in a turn.
+        producers: who computes each value in a turn.
         begins: the Assigns before it.
     """
 
@@ -45,7 +45,7 @@ class Loop:
     stop: int
     turns: int
     carried: tuple[Carried, ...]
-    made: Mapping[Tensor, Node]
+    producers: Mapping[Tensor, Node]
     begins: frozenset[Node]
 
     @property
@@ -56,7 +56,7 @@ class Loop:
     def _counts(self, value: Carried) -> bool:
         if not (value.turn.dtype.is_int and value.turn.type.elements == 1):
             return False
-        start, adder = value.first.data, self.made.get(value.new.inputs[0])
+        start, adder = value.first.data, self.producers.get(value.new.inputs[0])
         if start is None or start.any() or not isinstance(value.new.op, Assign):
             return False
         if adder is None or adder.op != Add() or value.turn not in adder.inputs:

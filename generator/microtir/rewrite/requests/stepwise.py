@@ -114,14 +114,14 @@ class _Steps:
         graph: of the whole sequence.
         steps: of it.
         axes: which axis of a tensor is that of the steps, of those that have one.
-        made: the tensors of one step.
+        new_tensors: the tensors of one step.
         states: what recurrent layers keep, beside what the graph keeps already.
     """
 
     graph: Graph
     steps: int
     axes: dict[Tensor, int]
-    made: dict[Tensor, Tensor] = field(default_factory=dict)
+    new_tensors: dict[Tensor, Tensor] = field(default_factory=dict)
     states: list[State] = field(default_factory=list)
     assigns: list[Node] = field(default_factory=list)
 
@@ -130,15 +130,15 @@ class _Steps:
         for tensor, axis in tuple(self.axes.items()):
             self._shorten(tensor, axis)
         nodes = list(self._nodes())
-        inputs = (self.made.get(t, t) for t in self.graph.inputs)
-        outputs = (self.made.get(t, t) for t in self.graph.outputs)
+        inputs = (self.new_tensors.get(t, t) for t in self.graph.inputs)
+        outputs = (self.new_tensors.get(t, t) for t in self.graph.outputs)
         return replace(
             self.graph,
             inputs=(*inputs, *(state.before for state in self.states)),
             outputs=(*outputs, *(state.after for state in self.states)),
             nodes=(*nodes, *self.assigns),
             states=(*self.graph.states, *self.states),
-            input_ranges=tuple((self.made.get(t, t), r) for t, r in self.graph.input_ranges),
+            input_ranges=tuple((self.new_tensors.get(t, t), r) for t, r in self.graph.input_ranges),
         )
 
     def _shorten(self, tensor: Tensor, axis: int) -> None:
@@ -146,7 +146,7 @@ class _Steps:
         shape = list(tensor.shape)
         shape[axis] = 1
         self.axes[tensor] = axis
-        self.made[tensor] = replace(tensor, type=replace(tensor.type, shape=tuple(shape)))
+        self.new_tensors[tensor] = replace(tensor, type=replace(tensor.type, shape=tuple(shape)))
 
     def _nodes(self) -> Iterator[Node]:
         """Yield the nodes of one step: of a loop over the steps those of a turn."""
@@ -181,8 +181,8 @@ class _Steps:
     def _with_tensors(self, node: Node) -> Node:
         return replace(
             node,
-            inputs=tuple(self.made.get(t, t) for t in node.inputs),
-            outputs=tuple(self.made.get(t, t) for t in node.outputs),
+            inputs=tuple(self.new_tensors.get(t, t) for t in node.inputs),
+            outputs=tuple(self.new_tensors.get(t, t) for t in node.outputs),
         )
 
     def _check_states(self, node: Node) -> None:
@@ -298,9 +298,9 @@ class _Steps:
         for value in loop.carried:
             is_read = any(value.turn in node.inputs for node in body)
             if value is not counter and value not in lists and is_read:
-                self.made[value.turn] = self._kept(end, value.first, value.last)
+                self.new_tensors[value.turn] = self._kept(end, value.first, value.last)
         numbered = {counter.turn, *(value.turn for value in lists)}
-        counts = loop.made[counter.new.inputs[0]]
+        counts = loop.producers[counter.new.inputs[0]]
         left_out = {counts, *(value.new for value in loop.carried)}
         for node in body:
             if node in left_out:
@@ -326,7 +326,7 @@ class _Steps:
         return node.op == Gather() and self.axes.get(node.inputs[0]) == 0
 
     def _reshaped(self, node: Node, source: Tensor, result: Tensor) -> Node:
-        old, new = (self.made.get(tensor, tensor) for tensor in (source, result))
+        old, new = (self.new_tensors.get(tensor, tensor) for tensor in (source, result))
         name = f"{result.name}_of_step"
         return replace(node, op=movement.Reshape(), inputs=(old,), outputs=(new,), name=name)
 

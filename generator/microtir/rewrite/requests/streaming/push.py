@@ -18,7 +18,7 @@ from microtir.rewrite.reference import execute
 from microtir.rewrite.requests.streaming.facts import layers_of, zero_of
 from microtir.rewrite.requests.streaming.follow import cut
 from microtir.rewrite.requests.streaming.rows import Rows
-from microtir.rewrite.requests.streaming.shares import Share, given, shares_of
+from microtir.rewrite.requests.streaming.shares import Share, input_rows, shares_of
 from microtir.rewrite.requests.streaming.timelines import Timelines, timelines
 
 
@@ -106,7 +106,7 @@ class _Writer:
                 parts_of[tensor].append((run, part))
             if inputs is not None:
                 timed = next(t for t in node.inputs if t in self.lines.of)
-                read = given(follows, run, self.lines.of[timed].rows)
+                read = input_rows(follows, run, self.lines.of[timed].rows)
                 op = cut(node, follows, run, read)
                 name = node.name if outputs == node.outputs else f"{node.name}, rows {run}"
                 self.nodes.append(replace(node, op=op, inputs=inputs, outputs=outputs, name=name))
@@ -120,7 +120,7 @@ class _Writer:
         for tensor in node.inputs:
             line = self.lines.of.get(tensor)
             if line is not None:
-                read = given(follows, run, line.rows)
+                read = input_rows(follows, run, line.rows)
                 if not read.count:
                     return None
                 tensor = self.rows(tensor, read)
@@ -130,7 +130,7 @@ class _Writer:
     def part(self, tensor: Tensor, run: Rows) -> Tensor:
         """Return a tensor for rows of another one; itself for all of them."""
         line, share = self.lines.of[tensor], self.shares[tensor]
-        if run.count == line.rows and not share.kept.count:
+        if run.count == line.rows and not share.remembered.count:
             return tensor
         producer = self.graph.producers()[tensor]
         if self.inputs(producer, run) is None:
@@ -143,7 +143,7 @@ class _Writer:
     ) -> None:
         """Note the rows of a tensor that are there, those that are kept among them."""
         share = self.shares[tensor]
-        kept_rows = share.kept
+        kept_rows = share.remembered
         if not kept_rows.count:
             self.pieces[tensor] = parts
             return
@@ -169,7 +169,7 @@ class _Writer:
         before, after = self.tensor(tensor, rows, name), self.tensor(tensor, rows, f"{name}_after")
         share = self.shares[tensor]
         # Steady rows are alike where all frames are; all others are computed before they are read.
-        constant_rows = self.at_rest[tensor].take([share.kept.first], line.axis)
+        constant_rows = self.at_rest[tensor].take([share.remembered.first], line.axis)
         initial = np.repeat(constant_rows, rows.count, line.axis)
         self.states.append(State(before, after, initial, share.turns))
         return self.states[-1]
@@ -195,11 +195,11 @@ class _Writer:
         node = self.graph.producers()[tensor]
         follows = self.lines.follows[node]
         (source,) = node.inputs
-        read = self.rows(source, given(follows, rows, self.lines.of[source].rows))
+        read = self.rows(source, input_rows(follows, rows, self.lines.of[source].rows))
         if not isinstance(node.op, Reshape):
             return read
         is_all = rows.count == self.lines.of[tensor].rows
-        return self.made(Reshape(), read, tensor if is_all else self.tensor(tensor, rows))
+        return self.emitted(Reshape(), read, tensor if is_all else self.tensor(tensor, rows))
 
     def taken(self, tensor: Tensor, rows: Rows) -> Tensor:
         """Return rows of a piece that holds them."""
@@ -207,7 +207,9 @@ class _Writer:
         if there == rows:
             return piece
         op = TakeRows(self.lines.of[tensor].axis, rows.first - there.first)
-        return self.made(op, piece, self.tensor(tensor, rows, f"{tensor.name}, rows {rows} of it"))
+        return self.emitted(
+            op, piece, self.tensor(tensor, rows, f"{tensor.name}, rows {rows} of it")
+        )
 
     def wholes(self, tensors: Sequence[Tensor]) -> Mapping[Tensor, Tensor]:
         """Return all rows of those that have rows along time."""
@@ -218,9 +220,9 @@ class _Writer:
         """Compute a result of the graph where it is not there yet: a copy of all rows."""
         whole = self.wholes([tensor]).get(tensor, tensor)
         if whole is not tensor:
-            self.made(Assign(), whole, tensor)
+            self.emitted(Assign(), whole, tensor)
 
-    def made(self, op: Operator, source: Tensor, target: Tensor) -> Tensor:
+    def emitted(self, op: Operator, source: Tensor, target: Tensor) -> Tensor:
         """Return what an operator makes of rows."""
         where = self.source(op.name.upper())
         self.nodes.append(Node(op, (source,), (target,), target.name, where))

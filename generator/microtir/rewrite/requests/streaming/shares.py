@@ -21,13 +21,13 @@ class Share:
     """The rows of a tensor that a push needs.
 
     Args:
-        kept: those that lie in a state; none where that is empty.
+        remembered: those that lie in a state; none where that is empty.
         computed: the others, and the newest that the next pushes keep.
         shift: rows by which a push moves those that are kept.
         turns: states that pushes take in turn.
     """
 
-    kept: Rows
+    remembered: Rows
     computed: tuple[Rows, ...]
     shift: int
     turns: int
@@ -62,14 +62,14 @@ def shares_of(graph: Graph, lines: Timelines, hop: int) -> Mapping[Tensor, Share
         for run in asked:
             for tensor in node.inputs:
                 if tensor in needed:
-                    rows = given(follows, run, lines.of[tensor].rows)
+                    rows = input_rows(follows, run, lines.of[tensor].rows)
                     needed[tensor].update(range(rows.first, rows.stop))
     (x,) = (tensor for tensor in graph.arguments if tensor in lines.of)
     shares.update(_shares((x,), needed, lines.of, hop))
     return shares
 
 
-def given(follow: Follow, output: Rows, count: int) -> Rows:
+def input_rows(follow: Follow, output: Rows, count: int) -> Rows:
     """Return the rows of an input of `count` rows that some rows of an output read."""
     return reach(follow.window, output).common(Rows(0, count))
 
