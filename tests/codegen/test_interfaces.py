@@ -87,7 +87,9 @@ def test_names_are_those_of_one_interface() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("template", ["header.h.j2", "source.c.j2"])
+@pytest.mark.parametrize(
+    "template", ["header.h.j2", "source.c.j2", "graph.h.j2", "tvmgen.h.j2", "tvmgen.c.j2"]
+)
 def test_templates_place_parts(template: str) -> None:
     """They ask for nothing: what is there was decided by the interfaces."""
     assert "{% if" not in (resources.templates() / "c" / template).read_text("utf-8")

@@ -178,6 +178,7 @@ def test_every_configuration_compiles(rendered: set[str], tmp_path: Path) -> Non
     assert doubles is not None
     others = {
         "stateful": built(stateful_graph()),
+        "stateful-microtvm": built(stateful_graph(), compatibility="microtvm"),
         "merged": built(chain(), optimize="flash"),
         "doubles": built(doubles),
     }

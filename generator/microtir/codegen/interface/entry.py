@@ -14,7 +14,7 @@ from microtir.codegen.interface.pools import passed_pools, workspace_pools
 from microtir.codegen.interface.state import next_turn, state_place
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.expressions import Requirements
-from microtir.codegen.printer.functions import FunctionText, c_function, joined, signature
+from microtir.codegen.printer.functions import FunctionText, c_function
 from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.main_printer import MainPrinter, alive_at_steps, label_of
 from microtir.codegen.printer.names import ScopedNames
@@ -204,16 +204,6 @@ def run_name(program: CProgram) -> str:
     return f"{program.name}_run{'_unpacked' * program.is_packed}"
 
 
-def model_signature(program: CProgram) -> list[str]:
-    """Return the function that runs a model, with its parameters."""
-    return signature(f"{_storage(program)}int32_t {run_name(program)}", run_parameters(program))
-
-
-def push_signature(program: CProgram) -> list[str]:
-    """Return the other name of a run that is given the newest frames, with its parameters."""
-    return signature(f"int32_t {program.name}_push", run_parameters(program))
-
-
 def run_parameters(program: CProgram) -> list[str]:
     """Return what a run needs: tensors, memory, and constants that are no arrays of the code."""
     return [
@@ -301,19 +291,18 @@ def exported_entry(
         lines.append(f"return {call};")
     else:
         lines += [f"{call};", f"return {program.macro}_OK;"]
-    return FunctionText("", "\n".join(exported_signature(program, function)), joined(lines))
+    return c_function(*exported_head(program, function), lines)
 
 
-def exported_signature(program: CProgram, function: PrimFunc) -> list[str]:
-    """Return the public function with its parameters."""
+def exported_head(program: CProgram, function: PrimFunc) -> tuple[str, list[str]]:
+    """Return the public function and its parameters."""
     names = ScopedNames(program.file_names)
     parameters = [
         parameter_text(p, names.define(p), p in program.written[function]) for p in function.params
     ]
     if program.takes_constants(function):
         parameters += constant_parameters(program)
-    name = checked_name(program, function)
-    return signature(f"{_storage(program)}int32_t {name}", parameters)
+    return f"{_storage(program)}int32_t {checked_name(program, function)}", parameters
 
 
 def checked_name(program: CProgram, function: PrimFunc) -> str:

@@ -17,8 +17,8 @@ from microtir.codegen.interface.pools import workspace_pools
 from microtir.codegen.interface.state import identity
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
 from microtir.codegen.printer.expressions import Requirements
-from microtir.codegen.printer.functions import FunctionText, c_function, signature
-from microtir.codegen.printer.layout import block_comment, columns
+from microtir.codegen.printer.functions import FunctionText, c_function
+from microtir.codegen.printer.layout import columns
 from microtir.codegen.printer.main_printer import MainPrinter, views_of
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
@@ -247,11 +247,15 @@ def files(draft: Draft) -> Iterator[SourceFile]:
         (f"#define {program.macro}_POOL_COUNT", str(len(workspace_pools(program)))),
     ])  # fmt: skip
     least = max((node.cost(model) for node in make_table(program, model).nodes), default=0)
-    observed = ""
+    declarations = []
+    if struct := constants_struct(program):
+        comment = "The constant pools that a run is given, for microtir_graph_set_constants()."
+        declarations.append(f"/* {comment} */\n{struct}")
     if is_debug(program):
         text = f"Runs the model like {program.name}_run() and tells the observer about each node."
-        lines = signature(f"int32_t {program.name}_run_observed", _observed_parameters(program))
-        observed = "\n".join([*block_comment([text]), *lines[:-1], f"{lines[-1]};"])
+        head = f"int32_t {program.name}_run_observed"
+        observed = c_function(head, _observed_parameters(program), comment=[text])
+        declarations.append(observed.declaration)
     yield SourceFile(
         f"{name}.h",
         render(
@@ -262,8 +266,7 @@ def files(draft: Draft) -> Iterator[SourceFile]:
             runtime_version=RUNTIME_VERSION,
             counts="\n".join(counts),
             least_step=integer_literal(least, DType.UINT32),
-            constants_struct=constants_struct(program),
-            observed=observed,
+            declarations=declarations,
         ),
     )
     yield SourceFile(f"{name}.json", json.dumps(_json(program, model), indent=1) + "\n")

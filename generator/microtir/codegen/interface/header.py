@@ -10,12 +10,7 @@ from microtir.codegen.interface.constant_pools import (
     passed_constant_pools,
     pool_identity,
 )
-from microtir.codegen.interface.entry import (
-    exported_signature,
-    model_signature,
-    push_signature,
-    run_name,
-)
+from microtir.codegen.interface.entry import exported_head, run_name, run_parameters
 from microtir.codegen.interface.parameters import alignment, file_name, file_size
 from microtir.codegen.interface.parts import Draft, Part, Place, parts_at, rendered
 from microtir.codegen.interface.pools import (
@@ -27,6 +22,7 @@ from microtir.codegen.interface.pools import (
 from microtir.codegen.interface.state import macros as state_macros
 from microtir.codegen.interface.value_names import name_lines
 from microtir.codegen.printer.c_types import float_literal
+from microtir.codegen.printer.functions import c_function
 from microtir.codegen.printer.layout import WIDTH, block_comment, columns, struct_text
 from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.printer.statements import parameter_text
@@ -195,11 +191,7 @@ def _is_written(port: Port, parameter: Param, written: frozenset[Buffer]) -> boo
     return port.offset is not None or parameter in written
 
 
-def _ended(lines: list[str]) -> list[str]:
-    return [*lines[:-1], lines[-1] + ";"]
-
-
-def _run_comment(program: CProgram) -> str:
+def _run_comment(program: CProgram) -> list[str]:
     macro = program.macro
     model = program.model
     assert model is not None
@@ -236,18 +228,13 @@ def _run_comment(program: CProgram) -> str:
         rows.append(("", "of each input are taken, and as many of each output written"))
     if program.guard:
         rows.append(("guard", "what counts go to; NULL where nobody asks for them"))
-    ends = _ends(program)
-    return "\n".join(
-        block_comment(
-            [
-                *textwrap.wrap(_what_runs(model), WIDTH - 4),
-                "",
-                *columns([(f"  {name}", text) for name, text in rows], gap="  "),
-                "",
-                *ends,
-            ]
-        )
-    )
+    return [
+        *textwrap.wrap(_what_runs(model), WIDTH - 4),
+        "",
+        *columns([(f"  {name}", text) for name, text in rows], gap="  "),
+        "",
+        *_ends(program),
+    ]
 
 
 def _tensor_rows(program: CProgram, model: ModelInfo) -> list[tuple[str, str]]:
@@ -281,15 +268,6 @@ def _what_runs(model: ModelInfo) -> str:
     )
 
 
-def _push_prototype(program: CProgram) -> list[str]:
-    """Return the other name of a run that is given the newest frames; nothing without a stream."""
-    model = program.model
-    if model is None or model.stream is None:
-        return []
-    comment = block_comment([f"The same as {run_name(program)}: pushes frames into the window."])
-    return ["\n".join([*comment, *_ended(push_signature(program))])]
-
-
 def _constant_rows(program: CProgram) -> list[tuple[str, str]]:
     """Return what is said of the parameters that are constant pools."""
     rows = []
@@ -321,22 +299,20 @@ def _holder(program: CProgram) -> str:
     return "workspace" if len(program.config.workspace_pools) == 1 else "pool of its comment"
 
 
-def _function_comment(program: CProgram, function: PrimFunc) -> str:
+def _function_comment(program: CProgram, function: PrimFunc) -> list[str]:
     written = program.written[function]
     rows = [(f"  {p.name}", _parameter_text(p, p in written)) for p in function.params]
     if program.takes_constants(function) and program.has_external_params:
         rows.append(("  parameters", f"the file {file_name(program)}"))
     elif program.takes_constants(function):
         rows += [(f"  {name}", text) for name, text in _constant_rows(program)]
-    return "\n".join(
-        block_comment([
-            f"Function '{function.name}'.",
-            "",
-            *columns(rows, gap="  "),
-            "",
-            f"Returns {program.macro}_OK, or a negative status before anything is computed.",
-        ])
-    )  # fmt: skip
+    return [
+        f"Function '{function.name}'.",
+        "",
+        *columns(rows, gap="  "),
+        "",
+        f"Returns {program.macro}_OK, or a negative status before anything is computed.",
+    ]
 
 
 def _parameter_text(parameter: Param, is_written: bool) -> str:
@@ -384,16 +360,19 @@ def model_parts(draft: Draft) -> Iterator[Part]:
         yield from parts_at(Place.OWN_STRUCTS, _structs(program, model))
         return
     yield from parts_at(Place.STRUCTS, _structs(program, model))
-    run = "\n".join([_run_comment(program), *_ended(model_signature(program))])
-    yield from parts_at(Place.PROTOTYPES, [run, *_push_prototype(program)])
+    comments = {run_name(program): _run_comment(program)}
+    if model.stream is not None:
+        same = f"The same as {run_name(program)}: pushes frames into the window."
+        comments[f"{program.name}_push"] = [same]
+    for name, comment in comments.items():
+        run = c_function(f"int32_t {name}", run_parameters(program), comment=comment)
+        yield Part(Place.PROTOTYPES, run.declaration)
 
 
 def function_parts(draft: Draft) -> Iterator[Part]:
     """Yield the functions of a user's program."""
     program = draft.program
     for function in () if program.is_packed else program.exported:
-        lines = [
-            _function_comment(program, function),
-            *_ended(exported_signature(program, function)),
-        ]
-        yield Part(Place.PROTOTYPES, "\n".join(lines))
+        comment = _function_comment(program, function)
+        public = c_function(*exported_head(program, function), comment=comment)
+        yield Part(Place.PROTOTYPES, public.declaration)

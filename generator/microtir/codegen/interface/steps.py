@@ -20,7 +20,7 @@ from microtir.codegen.interface.guard import guard_call
 from microtir.codegen.interface.parts import Draft, Part, Place
 from microtir.codegen.interface.state import next_turn
 from microtir.codegen.printer.expressions import Requirements
-from microtir.codegen.printer.functions import FunctionText, signature
+from microtir.codegen.printer.functions import FunctionText, c_function
 from microtir.codegen.printer.layout import WIDTH, block_comment, indent
 from microtir.codegen.program import CProgram
 from microtir.module.ir_module import ModelInfo
@@ -144,8 +144,8 @@ def _prototype(program: CProgram) -> str:
             WIDTH - 4,
         ),
     ]
-    *lines, last = signature(f"int32_t {program.name}_step", _parameters(program))
-    return "\n".join([*block_comment(text), *lines, f"{last};"])
+    step = c_function(f"int32_t {program.name}_step", _parameters(program), comment=text)
+    return step.declaration
 
 
 def entries(program: CProgram, requirements: Requirements) -> list[FunctionText]:

@@ -39,7 +39,7 @@ def files(draft: Draft) -> Iterator[SourceFile]:
         "fingerprint": draft.fingerprint,
         "section": _section(program),
         "flash_readers": flash_readers(program),
-        "uses_math": any(array.needs_math_header for array in arrays),
+        "includes": ["#include <math.h>", ""] * any(a.needs_math_header for a in arrays),
         "arrays": [
             {
                 "declaration": array.declaration,

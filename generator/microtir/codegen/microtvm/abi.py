@@ -83,6 +83,11 @@ class _Interface:
         return bool(self.program.states) and not self.program.is_graph
 
     @property
+    def has_constants(self) -> bool:
+        """Return whether there is a pool of constants that holds something."""
+        return any(pool.size for pool in self.constants)
+
+    @property
     def memories(self) -> tuple[str, ...]:
         """Return what is passed on: the state, the workspace and pools of constants."""
         state = (f"{self.prefix}_begun()",) * self.has_instance
@@ -115,18 +120,25 @@ def data(draft: Draft) -> Iterator[DataFile]:
     yield DataFile(params_name(program.name), to_params(arrays))
 
 
-def files(draft: Draft) -> tuple[SourceFile, ...]:
-    """Return header and sources of the interface; a workspace that is ours is a file of its own."""
-    program, model = draft.program, draft.model
-    interface = _interface(program, model)
+def files(draft: Draft) -> Iterator[SourceFile]:
+    """Yield header and sources of the interface; a workspace that is ours is a file of its own."""
+    program = draft.program
+    interface = _interface(program, draft.model)
     prefix = interface.prefix
+    paths = {f"{prefix}.h": "tvmgen.h.j2", f"{prefix}.c": "tvmgen.c.j2"}
+    functions = list(_functions(interface))
+    declarations: list[str] = []
+    if not program.is_packed and not program.is_graph:
+        declarations += _structs(interface)
+    declarations += [function.declaration for function in functions]
     # The graph executor takes its workspace from the application's memory.
-    has_workspace = interface.pools is None and not program.is_graph
-    files = [(f"{prefix}.h", "tvmgen.h.j2"), (f"{prefix}.c", "tvmgen.c.j2")]
-    if has_workspace:
-        files.append((f"{prefix}_workspace.c", "tvmgen_workspace.c.j2"))
+    if interface.pools is None and not program.is_graph:
+        paths[f"{prefix}_workspace.c"] = "tvmgen_workspace.c.j2"
+        comment = f"/* The workspace, which {prefix}_workspace.c defines. */"
+        declarations.append(f"{comment}\nextern uint8_t *const {prefix}_workspace;")
     if has_module(program):
-        files.append((f"{prefix}_system_lib.c", "tvmgen_system_lib.c.j2"))
+        paths[f"{prefix}_system_lib.c"] = "tvmgen_system_lib.c.j2"
+    header_includes, includes = _includes(interface)
     values = {
         "prefix": prefix,
         "guard": f"{macro_name(prefix)}_H_",
@@ -135,27 +147,45 @@ def files(draft: Draft) -> tuple[SourceFile, ...]:
         "fingerprint": draft.fingerprint,
         "sizes": _sizes(interface),
         "memory": _memory(interface),
-        "structs": [] if program.is_packed or program.is_graph else list(_structs(interface)),
-        "is_packed": program.is_packed or program.config.needs_packed_wrapper(),
-        "is_graph": program.is_graph,
-        "has_module": has_module(program),
-        "tensors": tensor_table(model, prefix) if _packed_name(interface) else [],
-        "has_instance": interface.has_instance,
-        "functions": list(_functions(interface)),
-        "has_constant_pools": any(pool.size for pool in interface.constants),
-        "has_workspace": has_workspace,
+        "memory_title": "Bytes of the workspace"
+        + ", and what constant pools hold" * interface.has_constants,
+        "header_includes": header_includes,
+        "includes": includes,
+        "declarations": declarations,
+        "data": list(_data_parts(interface)),
+        "functions": "\n\n".join(f"TVM_DLL\n{function.definition}" for function in functions),
     }
-    return tuple(
-        SourceFile(
-            path,
-            render(
-                f"c/{template}",
-                comment=file_comment(program, f"{path}: the interface of microTVM"),
-                **values,
-            ),
-        )
-        for path, template in files
-    )
+    for path, template in paths.items():
+        comment = file_comment(program, f"{path}: the interface of microTVM")
+        yield SourceFile(path, render(f"c/{template}", comment=comment, **values))
+
+
+def _includes(interface: _Interface) -> tuple[list[str], list[str]]:
+    """Return what the header includes, and the source besides it."""
+    program, tvm = interface.program, "tvm/runtime"
+    of_header, own = [], []
+    if program.is_graph:
+        own += [f"{program.name}_graph.h", f"{tvm}/crt/internal/graph_executor/graph_executor.h"]
+    if program.is_packed or program.config.needs_packed_wrapper():
+        of_header.append(f"#include <{tvm}/c_runtime_api.h>")
+        own += [f"{program.name}_packed.h", "microtir/runtime.h", f"{tvm}/crt/packed_arguments.h"]
+    if has_module(program):
+        of_header.append(f"#include <{tvm}/crt/module.h>")
+    if interface.has_constants:
+        of_header += ["", f'#include "{program.name}_constant_pools.h"']
+    if _packed_name(interface):
+        own += [f"{tvm}/metadata_types.h"] * bool(interface.model.ports)
+    return of_header, [f'#include "{path}"' for path in own]
+
+
+def _data_parts(interface: _Interface) -> Iterator[str]:
+    """Yield the state of the one instance, and what is said of the tensors, where they are used."""
+    if interface.has_instance:
+        values = {"name": interface.program.name, "prefix": interface.prefix}
+        yield render("c/tvmgen_instance.c.j2", **values).rstrip("\n")
+    if _packed_name(interface) and interface.model.ports:
+        table = tensor_table(interface.model, interface.prefix)
+        yield "\n".join(["/* The inputs, then the outputs. */", *table])
 
 
 def is_asked(program: CProgram) -> bool:

@@ -40,6 +40,11 @@ class FunctionText:
         """Return the function in C, without its comment."""
         return f"{self.signature}\n{{\n{self.body}\n}}"
 
+    @property
+    def declaration(self) -> str:
+        """Return the prototype behind its comment."""
+        return f"{self.comment}\n{self.signature};"
+
     def commented(self, macro: str) -> str:
         """Return all of its texts, the assembly where `macro` is defined."""
         if not self.assembly:
@@ -127,7 +132,7 @@ def parameter_pointers(program: CProgram, function: PrimFunc) -> list[str]:
 
 
 def c_function(
-    head: str, parameters: Sequence[str], lines: Sequence[str], comment: Sequence[str] = ()
+    head: str, parameters: Sequence[str], lines: Sequence[str] = (), comment: Sequence[str] = ()
 ) -> FunctionText:
     """Return a function of finished lines."""
     said = "\n".join(block_comment(list(comment))) if comment else ""
