@@ -175,7 +175,7 @@ class _Layer:
             "addresses": [{"text": text, "size": size} for text, size in addresses],
             "inputs": [
                 {"name": names[t], "offset": at, "size": t.type.bytes}
-                for t, at in zip(inputs, op.given, strict=True)
+                for t, at in zip(inputs, op.operands, strict=True)
             ],
             "outputs": [
                 {"name": f"y{n}", "offset": at, "size": t.type.bytes}
@@ -213,7 +213,7 @@ class _Layer:
         elif self.driver.has_fast_scratch:
             fast = ("", op.fast_scratch)
         tensors = (*op.inputs_from_cpu(node), *node.outputs)
-        places = zip(tensors, (*op.given, *op.results), strict=True)
+        places = zip(tensors, (*op.operands, *op.results), strict=True)
         inside = [(f"&scratch[{at}]", tensor.type.bytes) for tensor, at in places]
         return [weights, ("scratch", op.scratch), fast, *inside]
 

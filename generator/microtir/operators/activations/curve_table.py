@@ -38,8 +38,8 @@ def curve_table(op: Logistic | Tanh, source: TensorType, output: TensorType) -> 
 
     Those of uint8 are less 128, as values are that a table is asked for.
     """
-    given, made = (_as_int8(type_) for type_ in (source, output))
-    return table_of_int8(_CURVES[type(op)], given, made).tobytes()
+    source_type, output_type = (_as_int8(type_) for type_ in (source, output))
+    return table_of_int8(_CURVES[type(op)], source_type, output_type).tobytes()
 
 
 def _as_int8(type_: TensorType) -> Affine:

@@ -131,15 +131,15 @@ class LeakyReluParams:
 
 def leaky_relu_params(op: LeakyRelu, input_type: TensorType, output: TensorType) -> LeakyReluParams:
     """Derive the parameters of integer LEAKY_RELU."""
-    scale, made = input_type.quant.scale, output.quant.scale
+    scale, output_scale = input_type.quant.scale, output.quant.scale
     product = scale * op.alpha
     if op.float32_ratio:
         product = float(np.float32(product))
     return LeakyReluParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        identity=quantized_ratio(scale, made, in_float32=op.float32_ratio),
-        alpha=quantized_ratio(product, made, in_float32=op.float32_ratio),
+        identity=quantized_ratio(scale, output_scale, in_float32=op.float32_ratio),
+        alpha=quantized_ratio(product, output_scale, in_float32=op.float32_ratio),
         minimum=output.dtype.min,
         maximum=output.dtype.max,
     )
@@ -161,13 +161,13 @@ def prelu_params(
 ) -> PreluParams:
     """Derive the parameters of integer PRELU, computed in double, or in float32 as LiteRT."""
     real = np.float32 if op.float32_ratio else np.float64
-    scale, slope, made = (real(t.quant.scale) for t in (input_type, alpha, output))
+    scale, slope, output_scale = (real(t.quant.scale) for t in (input_type, alpha, output))
     return PreluParams(
         input_zero_point=input_type.quant.zero_point,
         alpha_zero_point=alpha.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        identity=quantize_multiplier(float(scale / made)),
-        product=quantize_multiplier(float(scale * slope / made)),
+        identity=quantize_multiplier(float(scale / output_scale)),
+        product=quantize_multiplier(float(scale * slope / output_scale)),
     )
 
 

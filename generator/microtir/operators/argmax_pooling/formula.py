@@ -64,10 +64,12 @@ def max_unpool(node: Node, name: str) -> PrimFunc:
     above, left = argmax_pooling.unpool_before(node)
     taps = math.prod(window)
     n, h, w, c = values
-    constants, given, (value, place) = written_operands.operands_text(node, ("values", "places"))
+    constants, given_names, (value, place) = written_operands.operands_text(
+        node, ("values", "places")
+    )
     return parse_function(f"""
 {constants}
-func {name}({", ".join(given)}, result: {_shape(result)}):
+func {name}({", ".join(given_names)}, result: {_shape(result)}):
   for i in range(0, {n}):
     for y in range(0, {result[1]}):
       for x in range(0, {result[2]}):

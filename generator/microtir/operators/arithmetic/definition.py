@@ -168,8 +168,8 @@ def mul_params(op: Mul, input1: TensorType, input2: TensorType, output: TensorTy
     """Derive the parameters of int8 and int16 MUL, computed in double, or in float32 as LiteRT."""
     low, high = activation_range(op.activation, output)
     real = np.float32 if op.float32_ratio else np.float64
-    first, second, made = (real(t.quant.scale) for t in (input1, input2, output))
-    factor = float(first * second / made)
+    first, second, output_scale = (real(t.quant.scale) for t in (input1, input2, output))
+    factor = float(first * second / output_scale)
     return MulParams(
         input1_zero_point=input1.quant.zero_point,
         input2_zero_point=input2.quant.zero_point,

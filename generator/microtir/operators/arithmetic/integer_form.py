@@ -76,13 +76,13 @@ class Table:
         nearest = self._nearest(is_wide=is_wide)
         pairs = _Pairs.of(self)
         deciding = pairs.nearest_steps(nearest)
-        found = deciding.best(nearest)
-        if found is None:
+        best = deciding.best(nearest)
+        if best is None:
             return None
-        low, high = pairs.offsets(found)
+        low, high = pairs.offsets(best)
         if low >= high:
             return None
-        form = replace(found, offset=(low + high) // 2)
+        form = replace(best, offset=(low + high) // 2)
         return form if is_wide or self._reach(form) < 1 << _INT32_BITS else None
 
     def _nearest(self, *, is_wide: bool) -> IntegerForm:

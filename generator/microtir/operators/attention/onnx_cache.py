@@ -42,10 +42,10 @@ def attention(node: OnnxNode) -> onnx_values.Value | tuple[onnx_values.Value, ..
 
 def _is_of_one_token(node: OnnxNode) -> bool:
     """Return whether a node gives nothing but what one token sees of a cache."""
-    given = [node.optional(index) for index in range(6)]
-    if any(tensor is not None for tensor in given[3:]) or node.outputs > 1:
+    operands = [node.optional(index) for index in range(6)]
+    if any(tensor is not None for tensor in operands[3:]) or node.outputs > 1:
         return False
-    shapes = [tensor.shape for tensor in given[:3] if tensor is not None]
+    shapes = [tensor.shape for tensor in operands[:3] if tensor is not None]
     if any(len(shape) != 4 or shape[0] != 1 or 0 in shape for shape in shapes):
         return False
     if shapes[0][2] != 1:
@@ -151,10 +151,10 @@ def grouped_query_attention(node: OnnxNode) -> tuple[Tensor, ...]:
 
 def _grouped_positions(node: OnnxNode, first: Tensor, tokens: int) -> Tensor:
     """Return the positions of the new tokens: those that an input has, or their places."""
-    given = node.optional(9)
-    if given is None:
+    positions = node.optional(9)
+    if positions is None:
         return onnx_rotary.following(node, first, tokens)
-    return reshaped(node, onnx_types.cast(node, given, DType.INT32), tokens)
+    return reshaped(node, onnx_types.cast(node, positions, DType.INT32), tokens)
 
 
 def _cached(node: OnnxNode, index: int, new: Tensor, groups: int, begin: Tensor) -> Tensor:

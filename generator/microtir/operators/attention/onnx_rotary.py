@@ -18,10 +18,10 @@ def rotary_embedding(node: OnnxNode) -> Tensor:
     x, cosines, sines = (node.input(index) for index in range(3))
     _check_rank(node, x)
     rows = x.shape[0] * x.shape[-2]
-    given = node.optional(3)
+    places = node.optional(3)
     heads = x.shape[1] if len(x.shape) == 4 else node.integer("num_heads")
-    if given is not None:
-        return _turned(node, x, heads, (cosines, sines), _positions(node, given, rows))
+    if places is not None:
+        return _turned(node, x, heads, (cosines, sines), _positions(node, places, rows))
     if any(len(table.shape) != 3 for table in (cosines, sines)):
         raise node.malformed(f"tables of {cosines.shape} without positions", "3 dimensions")
     numbers = int32s(node, np.arange(rows))
@@ -31,7 +31,7 @@ def rotary_embedding(node: OnnxNode) -> Tensor:
 
 def microsoft_rotary_embedding(node: OnnxNode) -> Tensor:
     """Read com.microsoft's RotaryEmbedding, which may be given the position of the first row."""
-    x, given, cosines, sines = (node.input(index) for index in range(4))
+    x, places, cosines, sines = (node.input(index) for index in range(4))
     _check_rank(node, x)
     _refuse_attributes(node)
     batch, tokens = x.shape[0], x.shape[-2]
@@ -41,10 +41,10 @@ def microsoft_rotary_embedding(node: OnnxNode) -> Tensor:
         heads = x.shape[1]
     elif not heads:
         heads = max(x.shape[-1] // max(2 * angles, 1), 1)
-    if given.type.elements == 1:
-        positions = following(node, _positions(node, given, 1), tokens, batch)
+    if places.type.elements == 1:
+        positions = following(node, _positions(node, places, 1), tokens, batch)
     else:
-        positions = _positions(node, given, batch * tokens)
+        positions = _positions(node, places, batch * tokens)
     return _turned(node, x, heads, (cosines, sines), positions)
 
 
@@ -53,11 +53,11 @@ def _check_rank(node: OnnxNode, x: Tensor) -> None:
         raise node.malformed(f"an input of shape {x.shape}", "3 or 4 dimensions above 0")
 
 
-def _positions(node: OnnxNode, given: Tensor, rows: int) -> Tensor:
+def _positions(node: OnnxNode, places: Tensor, rows: int) -> Tensor:
     """Return a position for each row."""
-    if given.type.elements != rows:
-        raise node.malformed(f"{given.shape} positions of {rows} rows", "one each")
-    return reshaped(node, cast(node, given, DType.INT32), rows)
+    if places.type.elements != rows:
+        raise node.malformed(f"{places.shape} positions of {rows} rows", "one each")
+    return reshaped(node, cast(node, places, DType.INT32), rows)
 
 
 def _turned(

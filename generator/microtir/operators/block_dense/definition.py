@@ -70,8 +70,8 @@ BITS = (2, 4, 8)
 def _shape(node: Node) -> tuple[Shape, ...]:
     op = node.op
     assert isinstance(op, BlockDense)
-    given = 3 + op.has_zero_points + op.has_bias
-    require(len(node.inputs) == given, f"{len(node.inputs)} inputs", f"{given}")
+    count = 3 + op.has_zero_points + op.has_bias
+    require(len(node.inputs) == count, f"{len(node.inputs)} inputs", f"{count}")
     require(op.bits in BITS, f"weights of {op.bits} bits", ", ".join(map(str, BITS)))
     inputs = block_dense_inputs(node)
     require(len(inputs.x.shape) > 0, "an input without dimensions", "rows of elements")

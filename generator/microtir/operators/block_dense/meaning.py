@@ -23,9 +23,11 @@ def block_dense(
     channels, blocks, _ = weights.shape
     zero_points: Array = np.full((channels, blocks), op.middle, np.float64)
     if op.has_zero_points:
-        given = more[0]
-        is_float = given.dtype.kind == "f"
-        zero_points = given.astype(np.float64) if is_float else _unpacked(given, op.bits)
+        zero_point_rows = more[0]
+        is_float = zero_point_rows.dtype.kind == "f"
+        zero_points = (
+            zero_point_rows.astype(np.float64) if is_float else _unpacked(zero_point_rows, op.bits)
+        )
     stored = _unpacked(weights, op.bits) - zero_points[:, :blocks, None]
     real = (stored * scales.astype(np.float64)[:, :, None]).reshape(channels, -1)
     result = x.astype(np.float64) @ real[:, : x.shape[-1]].T

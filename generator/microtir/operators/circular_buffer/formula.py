@@ -15,10 +15,10 @@ def circular_buffer(node: Node, name: str) -> PrimFunc:
     """Write CIRCULAR_BUFFER."""
     slot = node.inputs[1].type.elements
     elements = node.output.type.elements
-    kept, lines = elements - slot, []
-    if kept:
-        lines += [f"  for i in range(0, {kept}):", f"    ring_next[i] = ring[i + {slot}]"]
-    lines += [f"  for i in range({kept}, {elements}):", f"    ring_next[i] = newest[i - {kept}]"]
+    old, lines = elements - slot, []
+    if old:
+        lines += [f"  for i in range(0, {old}):", f"    ring_next[i] = ring[i + {slot}]"]
+    lines += [f"  for i in range({old}, {elements}):", f"    ring_next[i] = newest[i - {old}]"]
     operands = (("ring", (elements,)), ("newest", (slot,)))
     return written_function(node, name, operands, (("ring_next", (elements,)),), lines)
 

@@ -27,11 +27,11 @@ def _period(operands: Operands) -> int:
     Without the option tflite-micro guesses by the number of slots; for one shape it counts how
     many of these operators its process has prepared so far, which no file says.
     """
-    given = 0
+    stated = 0
     if operands.custom_options:
-        given = CustomOptions.of(operands).integer("cycles_max", 0)
-    if given > 0:
-        return given
+        stated = CustomOptions.of(operands).integer("cycles_max", 0)
+    if stated > 0:
+        return stated
     _, slots, *rest = operands.output.shape
     if slots in _EVERY_RUN:
         return 1

@@ -15,8 +15,8 @@ def axis_of_elements(node: Node, axes: Mapping[Tensor, int]) -> int | None:
         axes: an axis of each operand that has it, of one at least; the others are the same all
             along it.
     """
-    given = next(tensor for tensor in node.inputs if tensor in axes)
-    from_end, extent = len(given.shape) - axes[given], given.shape[axes[given]]
+    source = next(tensor for tensor in node.inputs if tensor in axes)
+    from_end, extent = len(source.shape) - axes[source], source.shape[axes[source]]
     for tensor in node.inputs:
         rank = len(tensor.shape)
         if tensor in axes:

@@ -70,8 +70,8 @@ class StoredSums:
                 np.where(is_there, below, between),
                 np.where(is_there, between, reached),
             )
-        found: Ints = reached
-        return found
+        first: Ints = reached
+        return first
 
 
 @dataclass(frozen=True, slots=True, eq=False)

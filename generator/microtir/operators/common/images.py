@@ -62,7 +62,7 @@ def unless_along_images(axis_of: Callable[[Node], int]) -> OneImage:
     def one_image(node: Node, _images: int) -> Operator | None:
         axis = node.inputs[0].type.outermost
         first = node.inputs[0].shape[: axis + 1]
-        alike = all(not t.is_constant and t.shape[: axis + 1] == first for t in node.inputs)
-        return node.op if alike and axis_of(node) > axis else None
+        are_alike = all(not t.is_constant and t.shape[: axis + 1] == first for t in node.inputs)
+        return node.op if are_alike and axis_of(node) > axis else None
 
     return one_image

@@ -30,19 +30,19 @@ def centred(node: OnnxNode, x: Tensor, zero_point: Tensor | None, axis: int = 0)
 
 
 def exact_sum(
-    node: OnnxNode, terms: int, together: int, part: Callable[[int, int], Tensor]
+    node: OnnxNode, terms: int, at_once: int, part: Callable[[int, int], Tensor]
 ) -> Tensor:
     """Emit sums of products of integers as int32.
 
     Args:
         node: of the file.
         terms: of each sum.
-        together: how many of them a float32 adds up without rounding.
+        at_once: how many of them a float32 adds up without rounding.
         part: emits the sums of so many terms from one on, as floats.
     """
     total: Tensor | None = None
-    for first in range(0, terms, together):
-        sums = onnx_types.cast(node, part(first, min(together, terms - first)), DType.INT32)
+    for first in range(0, terms, at_once):
+        sums = onnx_types.cast(node, part(first, min(at_once, terms - first)), DType.INT32)
         total = sums if total is None else onnx_arithmetic.add(node, total, sums)
     assert total is not None, "an axis has an extent above 0"
     return total

@@ -128,8 +128,8 @@ def binary_label(
     """Return the second label where a score is above a threshold, else the first."""
     is_second = node.emit(Greater(), score, node.scalar_like(threshold, score), dtype=DType.BOOL)
     negative, positive = (node.constant(np.array(label, np.int64)) for label in labels)
-    found = node.emit(Select(), is_second, positive, negative, dtype=DType.INT64)
-    return onnx_parts.reshaped(node, found, score.shape[0])
+    chosen = node.emit(Select(), is_second, positive, negative, dtype=DType.INT64)
+    return onnx_parts.reshaped(node, chosen, score.shape[0])
 
 
 def both_classes(node: OnnxNode, score: Tensor) -> Tensor:

@@ -153,10 +153,10 @@ class OnnxNode:
 
     def tensors(self, values: Sequence[Value]) -> tuple[Tensor, ...]:
         """Return values none of which may be a sequence."""
-        found = tuple(value for value in values if not isinstance(value, TensorSequence))
-        if len(found) < len(values):
+        only_tensors = tuple(value for value in values if not isinstance(value, TensorSequence))
+        if len(only_tensors) < len(values):
             raise self.malformed("it has a sequence where a tensor belongs", "a tensor")
-        return found
+        return only_tensors
 
     def inputs_at(self, first: int, second: int) -> tuple[Tensor, Tensor | None]:
         """Return an input that must be there, a scale, and one that may be left out."""

@@ -56,8 +56,8 @@ def backwards(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
 
 def joined(node: OnnxNode, parts: Sequence[Tensor], axis: int) -> Tensor:
     """Return tensors one behind the other along an axis; those that hold nothing are left out."""
-    kept = [x for x in parts if x.type.elements] or [parts[0]]
-    return kept[0] if len(kept) == 1 else node.emit(movement.Concatenation(axis), *kept)
+    filled = [x for x in parts if x.type.elements] or [parts[0]]
+    return filled[0] if len(filled) == 1 else node.emit(movement.Concatenation(axis), *filled)
 
 
 def stacked(node: OnnxNode, parts: Sequence[Tensor], axis: int) -> Tensor:

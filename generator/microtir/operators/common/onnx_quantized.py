@@ -109,14 +109,16 @@ def requantised(
         bias: the place of a bias of int32, which has the product of the first two scales.
     """
     operands = tuple(dequantise(node, node.input(at), scaling) for at, scaling in inputs)
-    given = node.optional(bias)
-    if given is not None:
+    bias_tensor = node.optional(bias)
+    if bias_tensor is not None:
         first, second = (
             onnx_parts.reshaped(node, scaling.scale, scaling.scale.type.elements)
             for _, scaling in inputs[:2]
         )
         operands += (
-            dequantise(node, given, Scaling(onnx_arithmetic.mul(node, first, second), axis=-1)),
+            dequantise(
+                node, bias_tensor, Scaling(onnx_arithmetic.mul(node, first, second), axis=-1)
+            ),
         )
     result = read(replace(node, inputs=operands))
     if output is None:

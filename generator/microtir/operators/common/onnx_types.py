@@ -83,8 +83,8 @@ def emit_wide(node: OnnxNode, op: Operator, *inputs: Tensor, dtype: DType | None
     """
     if inputs[0].dtype is DType.UINT64:
         return _emit_unsigned(node, op, inputs, dtype)
-    found = node.emit(op, *(widened(node, x) for x in inputs), dtype=dtype)
-    return found if dtype is not None else cast(node, found, inputs[0].dtype)
+    result = node.emit(op, *(widened(node, x) for x in inputs), dtype=dtype)
+    return result if dtype is not None else cast(node, result, inputs[0].dtype)
 
 
 _OF_LOW_BITS = (Add, Sub, Mul, BitwiseAnd, BitwiseOr, BitwiseXor, Equal, NotEqual)
@@ -101,8 +101,8 @@ def _emit_unsigned(
         to, back = in_order, from_order
     else:
         return node.emit(op, *inputs, dtype=dtype)
-    found = node.emit(op, *(to(node, x) for x in inputs), dtype=dtype)
-    return back(node, found) if dtype is None else found
+    result = node.emit(op, *(to(node, x) for x in inputs), dtype=dtype)
+    return back(node, result) if dtype is None else result
 
 
 def low_bits(node: OnnxNode, x: Tensor) -> Tensor:

@@ -61,11 +61,11 @@ class CustomOptions:
 
     def check_type(self) -> None:
         """Check that the option T, which chooses a kernel, names the type of the first input."""
-        dtype, given = self.operands.input(0).dtype, self.integer("T")
+        dtype, stated = self.operands.input(0).dtype, self.integer("T")
         expected = tflite_schema.TfliteType[dtype.value.upper()]
-        if given != expected:
+        if stated != expected:
             legal = f"{expected.value}, for {dtype.value}"
-            raise self.operands.malformed(f"its option T is {given}", legal)
+            raise self.operands.malformed(f"its option T is {stated}", legal)
 
     def number(self, name: str, default: float | None = None) -> float:
         """Return a finite number, or the default where there is none of that name."""

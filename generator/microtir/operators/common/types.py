@@ -66,8 +66,8 @@ class TypeRule:
         known = frozenset(dtypes)
         signatures = _ANY.signatures if self.signatures is None else self.signatures
         assert signatures is not None
-        kept = tuple(s for s in signatures if known.issuperset((*s.inputs, s.output, *s.more)))
-        return replace(self, signatures=kept)
+        allowed = tuple(s for s in signatures if known.issuperset((*s.inputs, s.output, *s.more)))
+        return replace(self, signatures=allowed)
 
     def indexed(self, first: int, *dtypes: DType) -> TypeRule:
         """Return the rule with inputs from number `first` on that are indices of these types."""

@@ -54,13 +54,13 @@ class Moved:
     compared: frozenset[int] | None = None
     taken_as_equal: float = 0.0
 
-    def by_micro(self, given: TensorType, taken: TensorType) -> UnlikeScales:
+    def by_micro(self, source: TensorType, taken: TensorType) -> UnlikeScales:
         """Return what tflite-micro does between two scales."""
-        refuses = given.dtype in self.refused_by_micro and not self._is_near(given, taken)
+        refuses = source.dtype in self.refused_by_micro and not self._is_near(source, taken)
         return UnlikeScales.REFUSES if refuses else UnlikeScales.COPIES
 
-    def _is_near(self, given: TensorType, taken: TensorType) -> bool:
-        one, other = given.quantization, taken.quantization
+    def _is_near(self, source: TensorType, taken: TensorType) -> bool:
+        one, other = source.quantization, taken.quantization
         if one is None or other is None or one.zero_points != other.zero_points:
             return False
         between = abs(np.float32(one.scale) - np.float32(other.scale))

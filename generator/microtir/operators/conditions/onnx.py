@@ -27,13 +27,13 @@ def is_nan(node: OnnxNode) -> Tensor:
 
 def is_infinite(node: OnnxNode) -> Tensor:
     """Read IsInf; attributes leave one of the infinities out."""
-    x, found = node.input(0), []
+    x, signs = node.input(0), []
     for name, value in (("detect_negative", -np.inf), ("detect_positive", np.inf)):
         if node.integer(name, 1):
-            found.append(node.emit(Equal(), x, node.scalar_like(value, x), dtype=DType.BOOL))
-    if not found:
+            signs.append(node.emit(Equal(), x, node.scalar_like(value, x), dtype=DType.BOOL))
+    if not signs:
         return node.emit(Less(), x, node.scalar_like(-np.inf, x), dtype=DType.BOOL)
-    return found[0] if len(found) == 1 else node.emit(LogicalOr(), *found)
+    return signs[0] if len(signs) == 1 else node.emit(LogicalOr(), *signs)
 
 
 ONNX_READERS = (

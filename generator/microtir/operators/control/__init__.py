@@ -8,11 +8,11 @@ from microtir.operators.record import join
 RECORDS = join(
     control.DEFINITIONS,
     {
-        control.Repeat: (meaning.given, None),
-        control.Guard: (meaning.given, None),
+        control.Repeat: (meaning.unchanged, None),
+        control.Guard: (meaning.unchanged, None),
         control.EndRepeat: (meaning.end_repeat, None),
-        control.Then: (meaning.given, None),
-        control.Otherwise: (meaning.given, None),
+        control.Then: (meaning.unchanged, None),
+        control.Otherwise: (meaning.unchanged, None),
         control.EndIf: (meaning.end_if, None),
         control.PutItem: (meaning.put_item, WrittenFunction(formula.put_item)),
     },

@@ -6,7 +6,7 @@ from microtir.graph.ir import Array, Node
 from microtir.operators.control import definition as control
 
 
-def given(
+def unchanged(
     _op: control.Repeat | control.Guard | control.Then | control.Otherwise,
     _node: Node,
     *values: Array,

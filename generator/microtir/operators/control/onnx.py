@@ -46,7 +46,9 @@ def _chosen(node: OnnxNode, flag: Tensor, yes: Value, no: Value) -> Value:
     if isinstance(no, TensorSequence) is not is_sequence or [x.type for x in first] != [
         x.type for x in second
     ]:
-        shapes = [", ".join(str(x.shape) for x in found) or "nothing" for found in (first, second)]
+        shapes = [
+            ", ".join(str(x.shape) for x in values) or "nothing" for values in (first, second)
+        ]
         raise node.unsupported(
             f"its branches give {shapes[0]} and {shapes[1]}",
             "results of one shape and type, or a condition that is known",
@@ -70,9 +72,9 @@ def loop(node: OnnxNode) -> tuple[Value, ...]:
         begins = condition if condition is not None and condition.data is None else None
         most = None if turns >= _ENDLESS else turns
         body = partial(_turn, node, len(first))
-        found = node.emitter.repeat(Loop(first, body, most, begins, DType.INT64))
-        if found is not None:
-            return (*found.states, *found.lists)
+        results = node.emitter.repeat(Loop(first, body, most, begins, DType.INT64))
+        if results is not None:
+            return (*results.states, *results.lists)
     return _turn_by_turn(node, turns, condition, states)
 
 
@@ -91,19 +93,19 @@ def _turn_by_turn(
     while number < turns and _holds(node, condition):
         if number >= _MOST_TURNS:
             raise _too_long(node)
-        given = node.constant(np.array(True)) if condition is None else condition
+        is_going = node.constant(np.array(True)) if condition is None else condition
         counter = node.constant(np.array(number, np.int64))
-        flag, *results = node.run("body", counter, given, *states)
+        flag, *results = node.run("body", counter, is_going, *states)
         (condition,) = node.tensors((flag,))
         states = tuple(results[: len(states)])
-        for found, result in zip(lists, node.tensors(results[len(states) :]), strict=False):
-            found.append(result)
+        for values, result in zip(lists, node.tensors(results[len(states) :]), strict=False):
+            values.append(result)
         number += 1
     if lists and not number:
         raise node.unsupported(
             "it never runs, and its lists are empty", "one turn or more", "leave the loop out"
         )
-    return (*states, *(stacked(node, found, 0) for found in lists))
+    return (*states, *(stacked(node, values, 0) for values in lists))
 
 
 def _holds(node: OnnxNode, condition: Tensor | None) -> bool:
@@ -135,24 +137,26 @@ def scan(node: OnnxNode) -> tuple[Tensor, ...]:
             "its lists have several lengths", "lists as long as their axis",
             "export the model without sequence_lens",
         )  # fmt: skip
-    given = node.with_inputs(*node.inputs[1:]).present
-    batches = given[0].shape[0] if given and given[0].shape else 0
-    if not batches or any(x.shape[:1] != (batches,) for x in given):
+    operands = node.with_inputs(*node.inputs[1:]).present
+    batches = operands[0].shape[0] if operands and operands[0].shape else 0
+    if not batches or any(x.shape[:1] != (batches,) for x in operands):
         raise node.malformed("its inputs have no common number of batches", "one first extent")
     directions = node.list_of_integers("directions", ())
     attributes = {name: node.attributes[name] for name in ("body", "num_scan_inputs")}
     inner = replace(node, attributes={**attributes, "scan_input_directions": directions})
     if not directions:
         inner = replace(node, attributes=attributes)
-    found = [_scan(inner.with_inputs(*(_at(node, x, 0, n) for x in given))) for n in range(batches)]
-    return tuple(stacked(node, parts, 0) for parts in zip(*found, strict=True))
+    all_batches = [
+        _scan(inner.with_inputs(*(_at(node, x, 0, n) for x in operands))) for n in range(batches)
+    ]
+    return tuple(stacked(node, parts, 0) for parts in zip(*all_batches, strict=True))
 
 
 def _scan(node: OnnxNode) -> tuple[Tensor, ...]:
     """Emit it turn by turn: slices of some inputs, and results put together."""
     taken = node.integer("num_scan_inputs")
     states, lists = node.present[:-taken], node.present[-taken:]
-    made = node.outputs - len(states)
+    list_count = node.outputs - len(states)
     axes = node.list_of_integers("scan_input_axes", (0,) * taken)
     backwards = node.list_of_integers("scan_input_directions", (0,) * taken)
     if not 1 <= taken <= len(node.inputs) or not len(axes) == len(backwards) == taken:
@@ -161,28 +165,28 @@ def _scan(node: OnnxNode) -> tuple[Tensor, ...]:
     turns = lists[0].shape[axes[0]]
     if any(x.shape[axis] != turns for axis, x in zip(axes, lists, strict=True)):
         raise node.malformed("its lists have several lengths", "one length")
-    out_axes = node.list_of_integers("scan_output_axes", (0,) * made)
-    reverse = node.list_of_integers("scan_output_directions", (0,) * made)
-    if not len(out_axes) == len(reverse) == made:
-        raise node.malformed(f"axes {out_axes} of {made} lists that it makes", "one for each")
+    out_axes = node.list_of_integers("scan_output_axes", (0,) * list_count)
+    reverse = node.list_of_integers("scan_output_directions", (0,) * list_count)
+    if not len(out_axes) == len(reverse) == list_count:
+        raise node.malformed(f"axes {out_axes} of {list_count} lists that it makes", "one for each")
 
-    def turn(number: Tensor, given: tuple[Tensor, ...]) -> Turn:
+    def turn(number: Tensor, values: tuple[Tensor, ...]) -> Turn:
         last = node.scalar_like(turns - 1, number)
         parts = [
             node.emit(Gather(axis), x, sub(node, last, number) if flag else number)
             for x, axis, flag in zip(lists, axes, backwards, strict=True)
         ]
-        results = node.tensors(node.run("body", *given, *parts))
-        return Turn(results[: len(given)], results[len(given) :])
+        results = node.tensors(node.run("body", *values, *parts))
+        return Turn(results[: len(values)], results[len(values) :])
 
     from_end = tuple(map(bool, reverse))
-    found = node.emitter.repeat(Loop(states, turn, turns, from_end=from_end))
-    if found is not None:
-        moved = (from_first(node, *one) for one in zip(found.lists, out_axes, strict=True))
-        return (*found.states, *moved)
+    all_results = node.emitter.repeat(Loop(states, turn, turns, from_end=from_end))
+    if all_results is not None:
+        moved = (from_first(node, *one) for one in zip(all_results.lists, out_axes, strict=True))
+        return (*all_results.states, *moved)
     if turns > _MOST_TURNS:
         raise _too_long(node)
-    results: list[list[Tensor]] = [[] for _ in range(made)]
+    results: list[list[Tensor]] = [[] for _ in range(list_count)]
     for number in range(turns):
         places = [turns - 1 - number if flag else number for flag in backwards]
         parts = [_at(node, *one) for one in zip(lists, axes, places, strict=True)]

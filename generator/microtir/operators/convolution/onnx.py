@@ -69,10 +69,10 @@ def _conv_3d(node: OnnxNode, window: onnx_windows.OnnxWindow) -> Tensor:
 
 def fused_conv(node: OnnxNode) -> Tensor:
     """Read com.microsoft's FusedConv: a convolution, a term, and a function of their sum."""
-    given = node.optional(3)
+    summand = node.optional(3)
     result = conv(replace(node, inputs=node.inputs[:3]))
-    if given is not None:
-        result = node.emit(Add(), result, given)
+    if summand is not None:
+        result = node.emit(Add(), result, summand)
     has_numbers = node.has("activation_params")
     return onnx_functions.fused_function(
         node, result, node.list_of_numbers("activation_params") if has_numbers else ()
@@ -95,10 +95,10 @@ def conv_integer(node: OnnxNode) -> Tensor:
     weights = centred(node, node.input(1), node.optional(3))
     group, depth = node.integer("group", 1), weights.shape[1]
     taps = math.prod(weights.shape[2:])
-    together = depth if group > 1 else max(1, EXACT_PRODUCTS // max(taps, 1))
-    if together * taps > EXACT_PRODUCTS:
+    at_once = depth if group > 1 else max(1, EXACT_PRODUCTS // max(taps, 1))
+    if at_once * taps > EXACT_PRODUCTS:
         raise node.unsupported(
-            f"it adds {together * taps} products",
+            f"it adds {at_once * taps} products",
             f"at most {EXACT_PRODUCTS}",
             "quantise the model statically",
             ExportProblem.DYNAMIC_QUANTISATION,
@@ -110,7 +110,7 @@ def conv_integer(node: OnnxNode) -> Tensor:
             operands = along(node, image, 1, first, count), along(node, weights, 1, first, count)
         return conv(replace(node, inputs=operands))
 
-    return exact_sum(node, depth, together, part)
+    return exact_sum(node, depth, at_once, part)
 
 
 ONNX_READERS = (

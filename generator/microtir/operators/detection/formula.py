@@ -52,12 +52,12 @@ def non_max_suppression(node: Node, name: str) -> PrimFunc:
     """Write NON_MAX_SUPPRESSION_V4 and V5: the best box goes, and takes others with it."""
     op = node.op
     assert isinstance(op, detection.NonMaxSuppression)
-    constants, given, (boxes, scores) = operands_text(node, ("boxes", "scores"))
+    constants, given_names, (boxes, scores) = operands_text(node, ("boxes", "scores"))
     size, threshold = node.inputs[0].shape[0], _number(op.score_threshold)
     with_scores = len(node.outputs) == 3
     results = [f"chosen: int32[{op.count}]"]
     results += [f"values: float32[{op.count}]"] if with_scores else []
-    parameters = ", ".join((*given, *results, "number: int32[]", f"left: float32[{size}, 1]"))
+    parameters = ", ".join((*given_names, *results, "number: int32[]", f"left: float32[{size}, 1]"))
     return parse_function(f"""
 {constants}
 func {name}({parameters}):
@@ -187,7 +187,7 @@ def class_non_max_suppression(node: Node, name: str) -> PrimFunc:
     op, rows = node.op, node.outputs[0]
     assert isinstance(op, detection.ClassNonMaxSuppression)
     names = ("boxes", "scores", "iou", "least")[: len(node.inputs)]
-    constants, given, (boxes, scores, iou, *least) = operands_text(node, names)
+    constants, given_names, (boxes, scores, iou, *least) = operands_text(node, names)
     images, kinds, size = node.inputs[1].shape
     dtype, most = rows.dtype.value, rows.shape[0]
     results = [f"rows: {dtype}[{most}, 3]", "number: int32[1]", f"left: int8[{size}, 1]"]
@@ -202,7 +202,7 @@ rows[slot, 2] = cast({dtype}, b)
 found[] = min(found[] + 1, {most})"""
     return parse_function(f"""
 {constants}
-func {name}({", ".join((*given, *results))}):
+func {name}({", ".join((*given_names, *results))}):
   scratch left
   alloc found: int32[] local
   found[] = 0
@@ -247,7 +247,7 @@ def best_boxes(node: Node, name: str) -> PrimFunc:
     """Write BestBoxes: what classes choose is put in order, and the worst goes."""
     op = node.op
     assert isinstance(op, detection.BestBoxes)
-    constants, given, (boxes, scores) = operands_text(node, ("boxes", "scores"))
+    constants, given_names, (boxes, scores) = operands_text(node, ("boxes", "scores"))
     size, count = node.inputs[0].shape[0], op.count
     results = (
         f"places: float32[{count}, 4]", f"values: float32[{count}]", f"kinds: int32[{count}]",
@@ -259,15 +259,15 @@ def best_boxes(node: Node, name: str) -> PrimFunc:
         _number(op.iou_threshold), _number(op.score_threshold), DType.FLOAT32,
     )  # fmt: skip
     classes = node.inputs[1].type.elements // size
-    kept = _inserted(count, "kind", lambda p, part: f"left[{size} + 3 * ({p}) + {part}, 0]")
+    insertion = _inserted(count, "kind", lambda p, part: f"left[{size} + 3 * ({p}) + {part}, 0]")
     return parse_function(f"""
 {constants}
-func {name}({", ".join((*given, *results))}):
+func {name}({", ".join((*given_names, *results))}):
   scratch left
   alloc found: int32[] local
   found[] = 0
   for kind in range(0, {classes}):
-{_indented(of_class.chosen(kept), 2)}
+{_indented(of_class.chosen(insertion), 2)}
   for j in range(0, {count}):
     if j < found[]:
       let b: int32 = min(max(cast(int32, left[{size} + 3 * j + 2, 0]), 0), {size - 1})
@@ -335,7 +335,9 @@ def detection_post_process(node: Node, name: str) -> PrimFunc:
     """Write TFLite_Detection_PostProcess: decode all boxes, then choose for one or each class."""
     op = node.op
     assert isinstance(op, detection.DetectionPostProcess)
-    constants, given, (boxes, scores, anchors) = operands_text(node, ("boxes", "scores", "anchors"))
+    constants, given_names, (boxes, scores, anchors) = operands_text(
+        node, ("boxes", "scores", "anchors")
+    )
     size, first, count = node.inputs[0].shape[1], detection.background(node), op.count
     results = (
         f"places: float32[1, {count}, 4]", f"kinds: float32[1, {count}]",
@@ -359,7 +361,7 @@ def detection_post_process(node: Node, name: str) -> PrimFunc:
         kind = _first_of_highest(f"{scores}[0, b, c + {first}]", op.classes, "score", "c", "kind")
     return parse_function(f"""
 {constants}
-func {name}({", ".join((*given, *results))}):
+func {name}({", ".join((*given_names, *results))}):
   scratch left
   alloc found: int32[] local
   found[] = 0
@@ -380,9 +382,9 @@ func {name}({", ".join((*given, *results))}):
 """)
 
 
-def _first_of_highest(score: str, classes: int, top: str, index: str, kept: str = "") -> str:
+def _first_of_highest(score: str, classes: int, top: str, index: str, remembered: str = "") -> str:
     """Return lines that find the highest score of a box, and its class if that is `kept`."""
-    keep = f"\n    {kept}[] = {index}" if kept else ""
+    keep = f"\n    {remembered}[] = {index}" if remembered else ""
     return f"""alloc {top}: float32[] local
 {top}[] = -inf
 for {index} in range(0, {classes}):

@@ -81,7 +81,7 @@ def class_non_max_suppression(
     op: ClassNonMaxSuppression, node: Node, boxes: Array, scores: Array, iou: Array, *least: Array
 ) -> tuple[Array, Array]:
     """Compute NonMaxSuppression of ONNX."""
-    found = [
+    selected = [
         (image, kind, box)
         for image, kind in np.ndindex(scores.shape[:2])
         for box in _best_of_class(
@@ -89,25 +89,25 @@ def class_non_max_suppression(
         )
     ]
     rows = np.zeros(node.outputs[0].shape, node.outputs[0].dtype.value)
-    rows[: len(found)] = np.array(found).reshape(-1, 3)
-    return rows, np.array([len(found)], np.int32)
+    rows[: len(selected)] = np.array(selected).reshape(-1, 3)
+    return rows, np.array([len(selected)], np.int32)
 
 
 def best_boxes(op: BestBoxes, node: Node, boxes: Array, scores: Array) -> tuple[Array, ...]:
     """Compute BestBoxes: all classes choose, and the best of these stay."""
     by_class, corners = scores.T if op.classes_last else scores, _corners(op.form, boxes)
     least = np.float32(op.score_threshold)
-    found = [
+    chosen_boxes = [
         (kind, box)
         for kind, of_class in enumerate(by_class)
         for box in _best_of_class(corners, of_class, op.count, op.iou_threshold, np.array(least))
     ]
-    found.sort(key=lambda pair: -by_class[pair])
-    found = found[: op.count]
+    chosen_boxes.sort(key=lambda pair: -by_class[pair])
+    chosen_boxes = chosen_boxes[: op.count]
     places, values, kinds, number = (np.zeros(t.shape, t.dtype.value) for t in node.outputs)
-    for at, (kind, box) in enumerate(found):
+    for at, (kind, box) in enumerate(chosen_boxes):
         places[at], values[at], kinds[at] = boxes[box], by_class[kind, box], kind
-    number[0] = len(found)
+    number[0] = len(chosen_boxes)
     return places, values, kinds, number
 
 
@@ -141,18 +141,18 @@ def detection_post_process(
     corners = _decoded(op, boxes, anchors)
     of_classes = scores[0, :, background(node) :]
     if op.per_class:
-        found = [
+        selected = [
             (box, kind)
             for kind in range(op.classes)
             for box in _selected(op, corners, of_classes[:, kind], op.per_class)
         ]
-        found.sort(key=lambda pair: -of_classes[pair])
+        selected.sort(key=lambda pair: -of_classes[pair])
     else:
         best = of_classes.argmax(axis=1)
         highest = of_classes.max(axis=1)
-        found = [(box, int(best[box])) for box in _selected(op, corners, highest, op.count)]
-    found = found[: op.count]
+        selected = [(box, int(best[box])) for box in _selected(op, corners, highest, op.count)]
+    selected = selected[: op.count]
     places, kinds, values = (np.zeros(t.shape, np.float32) for t in node.outputs[:3])
-    for at, (box, kind) in enumerate(found):
+    for at, (box, kind) in enumerate(selected):
         places[0, at], kinds[0, at], values[0, at] = corners[box], kind, of_classes[box, kind]
-    return places, kinds, values, np.array([len(found)], np.float32)
+    return places, kinds, values, np.array([len(selected)], np.float32)

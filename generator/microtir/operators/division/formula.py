@@ -86,8 +86,11 @@ def _quantised(node: Node, op: Div) -> Scalars:
     largest = 1 << (dtype.bits + 2)  # no quotient that counts
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
-        given, divisor = centred(a, params.input1_zero_point), centred(b, params.input2_zero_point)
-        x = te.bind("x", te.select(divisor < 0, -given, given))
+        dividend, divisor = (
+            centred(a, params.input1_zero_point),
+            centred(b, params.input2_zero_point),
+        )
+        x = te.bind("x", te.select(divisor < 0, -dividend, dividend))
         y = te.bind("y", te.maximum(te.abs(divisor), 1))
         spare = te.bind("spare", _leading_zeros(y))
         headroom = te.bind("headroom", _leading_zeros(te.select(x < 0, -1 - x, x)) - 1)
@@ -96,7 +99,7 @@ def _quantised(node: Node, op: Div) -> Scalars:
         # Shifted by more than 31 bits nothing is left.
         scaled = _MUL(quotient, params.multiplier.multiplier) * te.select(right > 31, 0, 1)
         rounded = te.rounding_divide_by_pot(scaled, te.clamp(right, 0, 31))
-        sign = te.select(given > 0, 1, te.select(given < 0, -1, 0))
+        sign = te.select(dividend > 0, 1, te.select(dividend < 0, -1, 0))
         beyond = te.select(divisor == 0, sign * (2 * largest), 0)
         total = te.clamp(rounded, -largest, largest) + beyond
         low, high = params.activation_min, params.activation_max

@@ -98,8 +98,8 @@ def array_feature_extractor(node: OnnxNode) -> Tensor:
         if named.size and not 0 <= named.min() <= named.max() < x.shape[last]:
             raise node.malformed(f"it names the features {named.min()} to {named.max()}",
                                  f"0 to {x.shape[last] - 1}")  # fmt: skip
-    found = node.emit(Gather(last), x, reshaped(node, indices, count))
-    return reshaped(node, found, 1, count) if last == 0 else found
+    features = node.emit(Gather(last), x, reshaped(node, indices, count))
+    return reshaped(node, features, 1, count) if last == 0 else features
 
 
 def feature_vectorizer(node: OnnxNode) -> Tensor:

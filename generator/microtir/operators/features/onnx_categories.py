@@ -18,16 +18,16 @@ from microtir.operators.reduction.definition import ArgMax
 def _is_each(node: OnnxNode, x: Tensor, keys: Array) -> Tensor:
     """Return for each value of a tensor which of some numbers it is; NaN is equal to itself."""
     column = reshaped(node, x, *x.shape, 1)
-    found = node.emit(Equal(), column, node.constant(keys), dtype=DType.BOOL)
+    is_equal = node.emit(Equal(), column, node.constant(keys), dtype=DType.BOOL)
     if keys.dtype.kind != "f" or not np.isnan(keys).any():
-        return found
+        return is_equal
     is_nan = node.emit(NotEqual(), column, column, dtype=DType.BOOL)
     # A NaN is unlike every number, so that it is looked for beside the numbers.
     at_nan = node.constant(np.isnan(keys).astype(np.float32))
     both = node.emit(
         Equal(), cast(node, is_nan, DType.FLOAT32), _or_two(node, at_nan), dtype=DType.BOOL
     )
-    return node.emit(LogicalOr(), found, both, dtype=DType.BOOL)
+    return node.emit(LogicalOr(), is_equal, both, dtype=DType.BOOL)
 
 
 def _or_two(node: OnnxNode, flags: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def label_encoder(node: OnnxNode) -> Tensor:
     else:
         default = _default(node, values.dtype)
     table = np.concatenate([values, default]).astype(values.dtype)
-    found = node.emit(Gather(0), node.constant(table), index)
+    label = node.emit(Gather(0), node.constant(table), index)
     if texts:
-        node.emitter.name_values(found, names)
-    return found
+        node.emitter.name_values(label, names)
+    return label

@@ -19,13 +19,13 @@ _MODES = ("TF", "IDF", "TFIDF")
 def tfidf_vectorizer(node: onnx_operands.OnnxNode) -> Tensor:
     """Read TfIdfVectorizer: how often each n-gram of a pool occurs, with gaps of some lengths."""
     onnx_ml.refuse_strings(node, "pool_strings")
-    given = node.input(0)
-    if len(given.shape) not in (1, 2) or given.dtype not in (DType.INT32, DType.INT64):
+    words = node.input(0)
+    if len(words.shape) not in (1, 2) or words.dtype not in (DType.INT32, DType.INT64):
         raise node.malformed(
-            f"{given.dtype.value} of the shape {given.shape}", "int32 or int64, (C) or (N, C)"
+            f"{words.dtype.value} of the shape {words.shape}", "int32 or int64, (C) or (N, C)"
         )
     pools = _pools(node)
-    x = onnx_parts.reshaped(node, given, *(1, *given.shape)[-2:])
+    x = onnx_parts.reshaped(node, words, *(1, *words.shape)[-2:])
     if not all(_fits_32_bits(pool) for pool in pools):
         x = onnx_types.cast(node, x, DType.INT64)
     shortest, longest = node.integer("min_gram_length"), node.integer("max_gram_length")
@@ -41,8 +41,8 @@ def tfidf_vectorizer(node: onnx_operands.OnnxNode) -> Tensor:
             counts.append(_counts(node, x, pool, steps))
     if not counts:
         raise node.malformed("its pool is empty", "one n-gram or more")
-    found = _weighted(node, _in_columns(node, onnx_parts.joined(node, counts, 1)))
-    return onnx_parts.reshaped(node, found, *given.shape[:-1], found.shape[1])
+    weights = _weighted(node, _in_columns(node, onnx_parts.joined(node, counts, 1)))
+    return onnx_parts.reshaped(node, weights, *words.shape[:-1], weights.shape[1])
 
 
 def _fits_32_bits(pool: Array) -> bool:

@@ -104,8 +104,8 @@ def bands(node: Node) -> Bands:
     rows = [
         [int(n) for n in table[: node.op.channels + 1]] for table in tables if table is not None
     ]
-    found = [(f, f + n, w) if n > 0 else (0, 0, 0) for f, w, n in zip(*rows, strict=True)]
-    first, stop, weights = zip(*found, strict=True)
+    all_bands = [(f, f + n, w) if n > 0 else (0, 0, 0) for f, w, n in zip(*rows, strict=True)]
+    first, stop, weights = zip(*all_bands, strict=True)
     return Bands(first, stop, weights)
 
 

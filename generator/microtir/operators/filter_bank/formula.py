@@ -30,7 +30,7 @@ def _data(node: Node, index: int) -> Array:
 def filter_bank(node: Node, name: str) -> PrimFunc:
     """Write SignalFilterBank."""
     first, stop, weights = bands(node)
-    given = [tensor.shape for tensor in node.inputs]
+    shapes = [tensor.shape for tensor in node.inputs]
     last, channels = len(_data(node, 1)) - 1, len(first) - 1
     offsets = [w - f for f, w in zip(first, weights, strict=True)]
     tables: dict[str, Array] = {
@@ -56,7 +56,7 @@ def filter_bank(node: Node, name: str) -> PrimFunc:
         "    sum[] = carried[]",
     )
     names = ("x", "weights", "unweights", "starts", "weight_starts", "widths")
-    operands = tuple(zip(names, given, strict=True))
+    operands = tuple(zip(names, shapes, strict=True))
     return written_function(node, name, operands, (("y", (channels,)),), lines, tables)
 
 

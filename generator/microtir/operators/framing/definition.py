@@ -180,8 +180,8 @@ def _framer_shapes(node: Node) -> tuple[Shape, ...]:
     require(fits, f"a step of {op.step} over frames of {op.size}, with prefill", "at most the size")
     extents = framer_extents(op, shape)
     held: tuple[Shape, ...] = ((extents.rows, extents.held),) if extents.held else ()
-    kept = (*held, *([()] if extents.warm_up else []))
-    return ((*shape[:-1], extents.frames, op.size), (), *_remembered(node, kept))
+    memory = (*held, *([()] if extents.warm_up else []))
+    return ((*shape[:-1], extents.frames, op.size), (), *_remembered(node, memory))
 
 
 def _stacker_shapes(node: Node) -> tuple[Shape, ...]:
@@ -201,8 +201,8 @@ def _overlap_add_shapes(node: Node) -> tuple[Shape, ...]:
     require(len(shape) >= 2, f"frames of the shape {shape}", "2 or more dimensions")
     require(1 <= op.step <= shape[-1], f"a step of {op.step}", f"1 to {shape[-1]}, a frame")
     extents = overlap_extents(op, shape)
-    kept: tuple[Shape, ...] = ((extents.rows, extents.held),) if extents.held else ()
-    return ((*shape[:-2], extents.frames * op.step), *_remembered(node, kept))
+    memory: tuple[Shape, ...] = ((extents.rows, extents.held),) if extents.held else ()
+    return ((*shape[:-2], extents.frames * op.step), *_remembered(node, memory))
 
 
 def _delay_shapes(node: Node) -> tuple[Shape, ...]:
@@ -211,17 +211,17 @@ def _delay_shapes(node: Node) -> tuple[Shape, ...]:
     require(len(shape) >= 1, "samples without a dimension", "1 or more dimensions")
     require(op.length >= 0, f"a delay by {op.length} samples", "0 or more")
     extents = delay_extents(op, shape)
-    kept: tuple[Shape, ...] = ((extents.rows, op.length),) if op.length else ()
-    return (shape, *_remembered(node, kept))
+    memory: tuple[Shape, ...] = ((extents.rows, op.length),) if op.length else ()
+    return (shape, *_remembered(node, memory))
 
 
 def _remembered(node: Node, expected: tuple[Shape, ...]) -> tuple[Shape, ...]:
     """Return the shapes of what is remembered, once the node has it among its inputs."""
-    given = tuple(tensor.shape for tensor in node.inputs[1:])
-    if not given:  # asked by a reader, before it knows
+    shapes = tuple(tensor.shape for tensor in node.inputs[1:])
+    if not shapes:  # asked by a reader, before it knows
         return expected[: len(node.outputs) - _RESULTS[type(node.op)]]
-    require(given == expected, f"memory of the shapes {given}", f"{expected}")
-    return given
+    require(shapes == expected, f"memory of the shapes {shapes}", f"{expected}")
+    return shapes
 
 
 _RESULTS = {Framer: 2, Stacker: 2, OverlapAdd: 1, Delay: 1}

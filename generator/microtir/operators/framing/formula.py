@@ -34,12 +34,12 @@ def window(node: Node, name: str) -> PrimFunc:
 
 def _moved(held: int, by: int, depth: int) -> list[str]:
     """Return lines that move `history` by some places, and put what is new of `x` behind it."""
-    pad, kept = "  " * depth, max(held - by, 0)
+    pad, remaining = "  " * depth, max(held - by, 0)
     lines = []
-    if kept:
-        lines += [f"{pad}for i in range(0, {kept}):"]
+    if remaining:
+        lines += [f"{pad}for i in range(0, {remaining}):"]
         lines += [f"{pad}  history_next[row, i] = history[row, i + {by}]"]
-    lines += [f"{pad}for i in range({kept}, {held}):"]
+    lines += [f"{pad}for i in range({remaining}, {held}):"]
     return [*lines, f"{pad}  history_next[row, i] = x[row, i + {by - held}]"]
 
 

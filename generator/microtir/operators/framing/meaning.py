@@ -26,14 +26,14 @@ def framer(op: Framer, node: Node, x: Array, *memory: Array) -> tuple[Array, ...
     starts = range(0, x.shape[-1], op.step)
     frames = np.stack([known[:, at : at + op.size] for at in starts], axis=1)
     valid = np.array(True)
-    kept: tuple[Array, ...] = (known[:, x.shape[-1] :],) if memory else ()
+    memory_after: tuple[Array, ...] = (known[:, x.shape[-1] :],) if memory else ()
     if len(memory) == 2:
         missing = -(-op.size // op.step) - 1
         before = int(memory[1])
         frames[:, : max(0, missing - before)] = 0
         valid = np.array(before >= missing)
-        kept += (np.array(min(before + len(starts), missing), np.int32),)
-    return frames.reshape(node.outputs[0].shape), valid, *kept
+        memory_after += (np.array(min(before + len(starts), missing), np.int32),)
+    return frames.reshape(node.outputs[0].shape), valid, *memory_after
 
 
 def stacker(op: Stacker, _node: Node, x: Array, *memory: Array) -> tuple[Array, ...]:

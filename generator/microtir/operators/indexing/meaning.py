@@ -40,9 +40,9 @@ def scatter_nd(op: indexing.ScatterNd, _node: Node, updates: Array, places: Arra
 
 def true_places(_op: indexing.TruePlaces, _node: Node, x: Array) -> tuple[Array, Array]:
     """Find the places of what is true."""
-    places, found = np.zeros(x.size, np.int32), np.flatnonzero(x)
-    places[: found.size] = found
-    return places, np.array([found.size], np.int32)
+    places, indices = np.zeros(x.size, np.int32), np.flatnonzero(x)
+    places[: indices.size] = indices
+    return places, np.array([indices.size], np.int32)
 
 
 def embedding_lookup(

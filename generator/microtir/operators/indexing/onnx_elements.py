@@ -139,17 +139,17 @@ def put_rows(node: OnnxNode, data: Tensor, places: Tensor, updates: Tensor, row:
     """
     count = data.type.elements // math.prod(row)
     rows = reshaped(node, data, count, *row)
-    given = reshaped(node, updates, places.type.elements, *row)
+    values = reshaped(node, updates, places.type.elements, *row)
     kind = node.word("reduction", "none")
     if kind != "none" and kind not in _REDUCTIONS:
         raise node.malformed(f"the reduction {kind!r}", ", ".join(("none", *_REDUCTIONS)))
     if places.data is not None:
-        found = _put_at_known(node, rows, places.data.reshape(-1), given, kind)
+        result = _put_at_known(node, rows, places.data.reshape(-1), values, kind)
     else:
-        found = _put_at_computed(
-            node, rows, reshaped(node, places, places.type.elements), given, kind
+        result = _put_at_computed(
+            node, rows, reshaped(node, places, places.type.elements), values, kind
         )
-    return reshaped(node, found, *data.shape)
+    return reshaped(node, result, *data.shape)
 
 
 def _put_at_known(
@@ -170,8 +170,8 @@ def _put_at_known(
                 waiting.append((number, place))
             else:
                 chosen[place], taken[place] = count + number, True
-        given = node.emit(indexing.Gather(0), source, int32s(node, chosen))
-        both = emit_wide(node, _REDUCTIONS[kind], result, given)
+        values = node.emit(indexing.Gather(0), source, int32s(node, chosen))
+        both = emit_wide(node, _REDUCTIONS[kind], result, values)
         mask = node.constant(taken.reshape(-1, *(1,) * (len(rows.shape) - 1)))
         result = node.emit(Select(), mask, both, result, dtype=rows.dtype)
         left = waiting
@@ -191,14 +191,14 @@ def _put_at_computed(
     at = reshaped(node, places, *places.shape, 1)
     if kind == "add":
         return emit_wide(node, Add(), rows, node.emit(indexing.ScatterNd(rows.shape), updates, at))
-    found = node.emit(indexing.ScatterNd(rows.shape, keeps_last=True), updates, at)
+    result = node.emit(indexing.ScatterNd(rows.shape, keeps_last=True), updates, at)
     if rows.data is not None and not rows.data.any():
-        return found
+        return result
     ones = node.constant(np.ones(places.shape, np.int32))
     hits = node.emit(indexing.ScatterNd(rows.shape[:1]), ones, at)
     is_hit = node.emit(Greater(), hits, node.scalar_like(0, hits), dtype=DType.BOOL)
     mask = reshaped(node, is_hit, rows.shape[0], *(1,) * (len(rows.shape) - 1))
-    return node.emit(Select(), mask, found, rows, dtype=rows.dtype)
+    return node.emit(Select(), mask, result, rows, dtype=rows.dtype)
 
 
 def image_from_columns(node: OnnxNode) -> Tensor:
@@ -231,16 +231,16 @@ def image_from_columns(node: OnnxNode) -> Tensor:
         index = index * sizes[axis] + place
     channels = rows // math.prod(taps)
     split = reshaped(node, columns, n, channels, index.size)
-    given = transposed(node, split, (2, 0, 1))
-    kept = np.flatnonzero(is_inside)
-    given = (
-        given
-        if len(kept) == index.size
-        else node.emit(indexing.Gather(0), given, int32s(node, kept))
+    values = transposed(node, split, (2, 0, 1))
+    inside = np.flatnonzero(is_inside)
+    values = (
+        values
+        if len(inside) == index.size
+        else node.emit(indexing.Gather(0), values, int32s(node, inside))
     )
     zeros = node.constant(np.zeros((math.prod(sizes), n, channels), columns.dtype.value))
-    found = _put_at_known(node, zeros, index.reshape(-1)[kept], given, "add")
-    return reshaped(node, transposed(node, found, (1, 2, 0)), n, channels, *sizes)
+    result = _put_at_known(node, zeros, index.reshape(-1)[inside], values, "add")
+    return reshaped(node, transposed(node, result, (1, 2, 0)), n, channels, *sizes)
 
 
 def compress(node: OnnxNode) -> Tensor:
@@ -281,8 +281,8 @@ def non_zero(node: OnnxNode) -> Tensor:
         if axis:
             row = node.emit(FloorMod(), row, int32s(node, np.array(extent)))
         rows.append(row)
-    found = cast(node, stacked(node, rows, 0), DType.INT64)
-    return with_row_count(node, found, 1, count)
+    all_places = cast(node, stacked(node, rows, 0), DType.INT64)
+    return with_row_count(node, all_places, 1, count)
 
 
 def one_hot(node: OnnxNode) -> Tensor:
@@ -335,7 +335,7 @@ def reverse_sequence(node: OnnxNode) -> Tensor:
 
 def tensor_scatter(node: OnnxNode) -> Tensor:
     """Read TensorScatter: an update of each sequence of a cache, from a place of its own on."""
-    cache, update, given = node.input(0), node.input(1), node.optional(2)
+    cache, update, start = node.input(0), node.input(1), node.optional(2)
     axis = node.axis(node.integer("axis", -2), len(cache.shape))
     others = [
         tuple(extent for n, extent in enumerate(x.shape) if n != axis) for x in (cache, update)
@@ -348,10 +348,10 @@ def tensor_scatter(node: OnnxNode) -> Tensor:
     room, size = cache.shape[axis], update.shape[axis]
     wraps = node.word("mode", "linear") == "circular"
     is_one = cache.shape[0] == 1 and axis > 0 and (size == 1 or not wraps)
-    if given is not None and given.data is None and is_one:
-        return _put_slice(node, cache, update, given, axis)
+    if start is not None and start.data is None and is_one:
+        return _put_slice(node, cache, update, start, axis)
     begins = np.zeros(cache.shape[0], np.int64)
-    if given is not None:
+    if start is not None:
         begins = node.known(2, "the places").reshape(-1)
     is_of_batch = begins.shape == cache.shape[:1] and not (begins < 0).any()
     if axis == 0 or not is_of_batch or (not wraps and (begins + size > room).any()):

@@ -36,8 +36,8 @@ def einsum(node: OnnxNode) -> Tensor:
     operands = [_diagonal(node, x, term) for x, term in zip(node.present, terms, strict=True)]
     total = _summed(node, operands[0], "".join(terms[1:]) + result)
     for number, other in enumerate(operands[1:], 2):
-        kept = "".join(terms[number:]) + result
-        total = _product(node, total, other, kept)
+        labels = "".join(terms[number:]) + result
+        total = _product(node, total, other, labels)
     total = _summed(node, total, result)
     return transposed(node, total.tensor, [total.letters.index(letter) for letter in result])
 
@@ -86,21 +86,21 @@ def _diagonal(node: OnnxNode, x: Tensor, term: str) -> _Labelled:
     return _Labelled(node.emit(Gather(0), flat, int32s(node, places)), letters)
 
 
-def _summed(node: OnnxNode, x: _Labelled, kept: str) -> _Labelled:
+def _summed(node: OnnxNode, x: _Labelled, labels: str) -> _Labelled:
     """Return a tensor without the axes that nothing needs any more."""
-    axes = tuple(n for n, letter in enumerate(x.letters) if letter not in kept)
+    axes = tuple(n for n, letter in enumerate(x.letters) if letter not in labels)
     if not axes:
         return x
-    letters = "".join(letter for letter in x.letters if letter in kept)
+    letters = "".join(letter for letter in x.letters if letter in labels)
     return _Labelled(node.emit(Sum(axes, keep_dims=False), x.tensor), letters)
 
 
-def _product(node: OnnxNode, a: _Labelled, b: _Labelled, kept: str) -> _Labelled:
+def _product(node: OnnxNode, a: _Labelled, b: _Labelled, labels: str) -> _Labelled:
     """Return the product of two tensors, summed over the letters that nothing else has."""
-    a, b = _summed(node, a, b.letters + kept), _summed(node, b, a.letters + kept)
+    a, b = _summed(node, a, b.letters + labels), _summed(node, b, a.letters + labels)
     common = [letter for letter in a.letters if letter in b.letters]
-    stacks = [letter for letter in common if letter in kept]
-    inner = [letter for letter in common if letter not in kept]
+    stacks = [letter for letter in common if letter in labels]
+    inner = [letter for letter in common if letter not in labels]
     rows = [letter for letter in a.letters if letter not in common]
     columns = [letter for letter in b.letters if letter not in common]
     extents = {**a.extents(), **b.extents()}

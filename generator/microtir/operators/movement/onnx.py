@@ -52,8 +52,8 @@ def reshape(node: OnnxNode) -> Tensor:
     x = node.input(0)
     wanted = list(node.integers(1, "the shape"))
     if not node.integer("allowzero", 0):
-        kept = (*x.shape, *(0,) * len(wanted))
-        wanted = [extent or kept[axis] for axis, extent in enumerate(wanted)]
+        extents = (*x.shape, *(0,) * len(wanted))
+        wanted = [extent or extents[axis] for axis, extent in enumerate(wanted)]
     others = math.prod(extent for extent in wanted if extent != -1)
     if wanted.count(-1) == 1 and others > 0 and x.type.elements % others == 0:
         wanted[wanted.index(-1)] = x.type.elements // others

@@ -159,9 +159,9 @@ def reshape(operands: Operands) -> Converted:
     """
     data = operands.input(0)
     shape = operands.table(ReshapeOptions).new_shape
-    given = operands.optional(1)
-    if given is not None:
-        if given.data is None:
+    shape_tensor = operands.optional(1)
+    if shape_tensor is not None:
+        if shape_tensor.data is None:
             return Converted(movement.Reshape(), (data,))
         shape = operands.integers(1, "the shape")
     # Old converters write (0,) for a scalar.
@@ -291,10 +291,10 @@ def _from_computed(operands: Operands, options: StridedSliceOptions) -> Converte
     if masks or any(stride != 1 for stride in strides) or begin.shape != (len(strides),):
         raise _unknown_part(operands, "strides of 1, no ellipsis and no new axis")
     indices = {i for i in range(len(strides)) if _bit(options.shrink_axis_mask, i)}
-    kept = [axis for axis in range(len(size)) if axis not in indices]
-    if len(kept) != len(operands.output.shape):
+    axes = [axis for axis in range(len(size)) if axis not in indices]
+    if len(axes) != len(operands.output.shape):
         raise operands.malformed(f"its output has the shape {operands.output.shape}")
-    extents = dict(zip(kept, operands.output.shape, strict=True))
+    extents = dict(zip(axes, operands.output.shape, strict=True))
     for axis, taken in extents.items():
         is_open = _bit(options.begin_mask, axis) or _bit(options.end_mask, axis)
         moves = end.data is None or options.offset

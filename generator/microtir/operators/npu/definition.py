@@ -27,14 +27,14 @@ class EthosU(Operator):
         scratch: bytes that the NPU works in, with inputs and outputs among them.
         fast_scratch: bytes of faster memory that it works in besides; 0 for none.
         has_weights: whether input 1 holds weights.
-        given: the byte of the scratch at which each input from the CPU lies.
+        operands: the byte of the scratch at which each input from the CPU lies.
         results: the byte at which each output lies.
     """
 
     scratch: int = 0
     fast_scratch: int = 0
     has_weights: bool = False
-    given: tuple[int, ...] = ()
+    operands: tuple[int, ...] = ()
     results: tuple[int, ...] = ()
 
     def inputs_from_cpu(self, node: Node) -> tuple[Tensor, ...]:
@@ -46,7 +46,7 @@ def _in_scratch(node: Node) -> tuple[shapes.Shape, ...]:
     """Check that inputs and outputs lie inside of the scratch."""
     op = node.op
     assert isinstance(op, EthosU)
-    sides = ((op.inputs_from_cpu(node), op.given), (node.outputs, op.results))
+    sides = ((op.inputs_from_cpu(node), op.operands), (node.outputs, op.results))
     for tensors, offsets in sides:
         shapes.require(len(tensors) == len(offsets), f"{len(offsets)} places", f"{len(tensors)}")
         for tensor, offset in zip(tensors, offsets, strict=True):

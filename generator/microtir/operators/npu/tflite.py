@@ -38,7 +38,7 @@ def ethos_u(operands: Operands) -> Converted:
         scratch=_scratch(operands, SCRATCH),
         fast_scratch=_fast_scratch(operands),
         has_weights=has_weights,
-        given=tuple(_place(operands, n + FIRST_INPUT, t) for n, t in enumerate(inputs)),
+        operands=tuple(_place(operands, n + FIRST_INPUT, t) for n, t in enumerate(inputs)),
         results=tuple(
             _place(operands, n + len(operands.inputs), t) for n, t in enumerate(operands.outputs)
         ),

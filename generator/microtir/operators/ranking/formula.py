@@ -12,27 +12,27 @@ from microtir.tir.text import parse_function
 def top_k(node: Node, name: str) -> PrimFunc:
     """Write TOPK_V2: each value moves up among the best of those before it, until one is above."""
     assert isinstance(node.op, TopK)
-    type_, kept = node.inputs[0].type, node.op.count
+    type_, count = node.inputs[0].type, node.op.count
     size, dtype = type_.shape[-1], type_.dtype.value
     rows = type_.elements // size
-    values, best = f"values: {dtype}[{rows}, {kept}]", f"best: int32[{kept}]"
+    values, best = f"values: {dtype}[{rows}, {count}]", f"best: int32[{count}]"
     return parse_function(f"""
-func {name}(x: {dtype}[{rows}, {size}], {values}, places: int32[{rows}, {kept}], {best}):
+func {name}(x: {dtype}[{rows}, {size}], {values}, places: int32[{rows}, {count}], {best}):
   scratch best
   for row in range(0, {rows}):
     for i in range(0, {size}):
       alloc place: int32[] local
-      place[] = min(i, {kept})
-      for above in range(0, min(i, {kept})):
-        let j: int32 = min(i, {kept}) - 1 - above
+      place[] = min(i, {count})
+      for above in range(0, min(i, {count})):
+        let j: int32 = min(i, {count}) - 1 - above
         if x[row, min(max(best[j], 0), {size - 1})] < x[row, i]:
-          if j < {kept - 1}:
+          if j < {count - 1}:
             best[j + 1] = best[j]
           place[] = j
       let first: int32 = max(place[], 0)
-      if first < {kept}:
+      if first < {count}:
         best[first] = i
-    for j in range(0, {kept}):
+    for j in range(0, {count}):
       let source: int32 = min(max(best[j], 0), {size - 1})
       values[row, j] = x[row, source]
       places[row, j] = source

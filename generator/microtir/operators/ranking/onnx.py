@@ -22,8 +22,8 @@ def top_k(node: OnnxNode) -> tuple[Tensor, Tensor]:
     axis = node.axis(node.integer("axis", -1), len(x.shape))
     rows, is_largest = onnx_parts.to_last(node, x, axis), bool(node.integer("largest", 1))
     values, places = _ranked(node, rows, count, is_largest=is_largest)
-    found = onnx_parts.from_last(node, values, axis)
-    return found, onnx_parts.from_last(node, cast(node, places, DType.INT64), axis)
+    results = onnx_parts.from_last(node, values, axis)
+    return results, onnx_parts.from_last(node, cast(node, places, DType.INT64), axis)
 
 
 def _ranked(node: OnnxNode, x: Tensor, count: int, *, is_largest: bool) -> tuple[Tensor, Tensor]:

@@ -30,16 +30,16 @@ def known_unique(node: OnnxNode) -> tuple[Tensor, ...]:
     axis = None
     if node.has("axis"):
         axis = node.axis(node.integer("axis"), values.ndim)
-    found, first, inverse, counts = np.unique(
+    unique, first, inverse, counts = np.unique(
         values, return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
     if not node.integer("sorted", 1):
         order = np.argsort(first)
         rank = np.argsort(order)
-        found = found[order] if axis is None else np.take(found, order, axis)
+        unique = unique[order] if axis is None else np.take(unique, order, axis)
         first, inverse, counts = first[order], rank[inverse.reshape(-1)], counts[order]
     numbers = (first, inverse.reshape(-1), counts)
-    return (node.constant(found), *(node.constant(n.astype(np.int64)) for n in numbers))
+    return (node.constant(unique), *(node.constant(n.astype(np.int64)) for n in numbers))
 
 
 def computed_unique(node: OnnxNode, sort: Sort) -> tuple[Tensor, ...]:
@@ -62,11 +62,11 @@ def computed_unique(node: OnnxNode, sort: Sort) -> tuple[Tensor, ...]:
     line = reshaped(node, x, x.type.elements)
     groups = _groups(node, line, sort)
     is_sorted = node.integer("sorted", 1)
-    found, count = _in_order(node, groups) if is_sorted else _as_they_came(node, line, groups)
-    first, inverse, counts = (cast(node, numbers, DType.INT64) for numbers in found)
-    values = node.emit(Gather(0), line, found[0])
-    kept = (with_row_count(node, rows, 0, count) for rows in (values, first, counts))
-    values, first, counts = kept
+    row_groups, count = _in_order(node, groups) if is_sorted else _as_they_came(node, line, groups)
+    first, inverse, counts = (cast(node, numbers, DType.INT64) for numbers in row_groups)
+    values = node.emit(Gather(0), line, row_groups[0])
+    outputs = (with_row_count(node, rows, 0, count) for rows in (values, first, counts))
+    values, first, counts = outputs
     return values, first, inverse, counts
 
 

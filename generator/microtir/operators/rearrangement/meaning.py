@@ -46,5 +46,5 @@ def batch_to_space(op: rearrangement.BatchToSpace, node: Node, x: Array) -> Arra
     full = [size * block for size, block in zip(sizes, op.block, strict=True)]
     joined = blocks.transpose(rank, *pairs, *last).reshape(images, *full, *rest)
     crops = zip(op.before, op.after, full, strict=True)
-    kept = (slice(None), *(slice(before, size - after) for before, after, size in crops))
-    return np.array(joined[kept])
+    inside = (slice(None), *(slice(before, size - after) for before, after, size in crops))
+    return np.array(joined[inside])

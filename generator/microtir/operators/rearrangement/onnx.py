@@ -19,8 +19,8 @@ def depth_to_space(node: OnnxNode) -> Tensor:
         split, order = (n, depth, block, block, h, w), (0, 1, 4, 2, 5, 3)
     else:
         split, order = (n, block, block, depth, h, w), (0, 3, 4, 1, 5, 2)
-    apart = node.emit(Reshape(), node.input(0), shape=split)
-    moved = node.emit(Transpose(order), apart)
+    split_tensor = node.emit(Reshape(), node.input(0), shape=split)
+    moved = node.emit(Transpose(order), split_tensor)
     return node.emit(Reshape(), moved, shape=(n, depth, h * block, w * block))
 
 
@@ -30,10 +30,10 @@ def space_to_depth(node: OnnxNode) -> Tensor:
     if h % block or w % block:
         raise node.malformed(f"{h} by {w} in blocks of {block}", "multiples of the block")
     split = (n, c, h // block, block, w // block, block)
-    apart = node.emit(Reshape(), node.input(0), shape=split)
+    split_tensor = node.emit(Reshape(), node.input(0), shape=split)
     is_by_column = node.word("mode", "DCR") == "CRD"
     order = (0, 1, 3, 5, 2, 4) if is_by_column else (0, 3, 5, 1, 2, 4)
-    moved = node.emit(Transpose(order), apart)
+    moved = node.emit(Transpose(order), split_tensor)
     shape = (n, c * block * block, h // block, w // block)
     return node.emit(Reshape(), moved, shape=shape)
 

@@ -208,7 +208,7 @@ class LstmParams:
 
     inputs: tuple[multiplier.QuantizedMultiplier, ...]  # of each gate, for sums over inputs
     recurrent: tuple[multiplier.QuantizedMultiplier, ...]  # and for sums over the hidden state
-    kept: multiplier.QuantizedMultiplier  # forget gate times cell
+    forget: multiplier.QuantizedMultiplier  # forget gate times cell
     added: multiplier.QuantizedMultiplier  # input gate times cell gate
     hidden: multiplier.QuantizedMultiplier  # output gate times TANH of the cell
     cell_scaling: sigmoid_table.SigmoidScaling
@@ -319,8 +319,8 @@ def _lstm_terms(node: Node) -> int:
 
 
 def _require_shape(node: Node, index: int, shape: Shape) -> None:
-    given = node.inputs[index].shape
-    require(given == shape, f"input {index} has the shape {given}", f"{shape}")
+    actual = node.inputs[index].shape
+    require(actual == shape, f"input {index} has the shape {actual}", f"{shape}")
 
 
 # --- rules ----------------------------------------------------------------------------------------

@@ -119,12 +119,12 @@ def svdf(layer: FormulaContext) -> None:
             total = te.sum(term, (part, age), init=total)
         return finish.output(total, unit)
 
-    def kept(n: te.Expr, number: te.Expr, age: te.Expr) -> te.Expr:
+    def remembered(n: te.Expr, number: te.Expr, age: te.Expr) -> te.Expr:
         older = memory[n, number, te.minimum(age + 1, last)]
         return te.select(age < last, older, newest[n, number])
 
     layer.tensor(output)
-    layer.tensor(kept, (batch, filters, length))
+    layer.tensor(remembered, (batch, filters, length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,9 @@ class SvdfFinish:
 
     def newest(self, total: te.Expr, number: te.Expr) -> te.Expr:
         """Return the newest feature of a filter, of a sum that began with `features.start`."""
-        kept = self.node.inputs[1].type
+        memory = self.node.inputs[1].type
         value = self.features.stored(total, number)
-        return value if kept.dtype.is_float else _with_zero_point(value, kept.quant.zero_point)
+        return value if memory.dtype.is_float else _with_zero_point(value, memory.quant.zero_point)
 
     def output(self, total: te.Expr, unit: te.Expr) -> te.Expr:
         """Return an output, of a sum that began with `time.start`."""
@@ -242,9 +242,9 @@ def weighted_gates(layer: FormulaContext, x: Element, hidden: Element) -> GateSu
 
     def sum_of(number: int, unit: te.Expr) -> te.Expr:
         matrix, arithmetic = weights[number], sums[number]
-        given = x if number < recurrent.GATES else hidden
+        source = x if number < recurrent.GATES else hidden
         i = te.reduce_axis(0, matrix.shape[1], "i")
-        term = arithmetic.product(given(i), matrix[unit, i])
+        term = arithmetic.product(source(i), matrix[unit, i])
         total = te.sum(term, i, init=arithmetic.start(unit))
         return arithmetic.stored(total, unit)
 
@@ -412,9 +412,9 @@ class _IntegerStep:
         add = te.bind("add", table.logistic(self._argument(_ADD, unit), _ARGUMENT))
         keep = te.bind("keep", table.logistic(self._argument(_KEEP, unit), _ARGUMENT))
         new = te.bind("new", table.tanh(self._argument(_CELL, unit), _ARGUMENT))
-        kept = _int16(requantise_small(keep * wide(old), params.kept, _LARGEST_PRODUCT))
+        remembered = _int16(requantise_small(keep * wide(old), params.forget, _LARGEST_PRODUCT))
         added = _int16(requantise_small(add * new, params.added, _LARGEST_PRODUCT))
-        return te.cast(DType.INT16, te.clamp(wide(kept) + wide(added), *params.cell_range))
+        return te.cast(DType.INT16, te.clamp(wide(remembered) + wide(added), *params.cell_range))
 
     def hidden(self, cell: te.Expr, unit: te.Expr) -> te.Expr:
         show = te.bind("show", self._table.logistic(self._argument(_SHOW, unit), _ARGUMENT))

@@ -37,13 +37,13 @@ def svdf(
     of_features = arrays.real_weights(features, node.inputs[2].type)
     of_time = arrays.real_weights(time, node.inputs[3].type)
     newest = x.astype(np.float64) @ of_features.T
-    kept = _pushed(memory.astype(np.float64), newest, time.shape)
-    sums = (kept * of_time).reshape(len(x), -1, op.rank * time.shape[1]).sum(axis=-1)
+    memory_after = _pushed(memory.astype(np.float64), newest, time.shape)
+    sums = (memory_after * of_time).reshape(len(x), -1, op.rank * time.shape[1]).sum(axis=-1)
     if bias is not None:
         sums = sums + bias
     y, after = arrays.activate(sums, op.activation), node.outputs[1].type
     return arrays.as_output(y, node.outputs[0].type), arrays.as_output(
-        kept.reshape(memory.shape), after
+        memory_after.reshape(memory.shape), after
     )
 
 
@@ -58,14 +58,14 @@ def _integer_svdf(
     # The zero point comes last, and may push a clamped value out of the type.
     clamped = np.clip(scaled, after.dtype.min, after.dtype.max)
     newest = wrap(clamped + memory_zero, 8 * after.dtype.bytes)
-    kept = _pushed(arrays.stored(memory), newest, time.shape)
-    products = (kept - memory_zero) * arrays.stored(time)
+    memory_after = _pushed(arrays.stored(memory), newest, time.shape)
+    products = (memory_after - memory_zero) * arrays.stored(time)
     sums = products.reshape(len(x), -1, op.rank * time.shape[1]).sum(axis=-1)
     if bias is not None:
         sums = sums + bias
     result = multiply_by_quantized_multiplier(wrap(sums), *params.time) + y.quant.zero_point
     result = np.clip(result, y.dtype.min, y.dtype.max)
-    return arrays.as_output(result, y), arrays.as_output(kept.reshape(memory.shape), after)
+    return arrays.as_output(result, y), arrays.as_output(memory_after.reshape(memory.shape), after)
 
 
 def _pushed(memory: Array, newest: Array, shape: tuple[int, ...]) -> Array:
@@ -101,8 +101,8 @@ def _float_step(
     biases: tuple[Array, ...],
 ) -> Step:  # fmt: skip
     types = [tensor.type for tensor in node.inputs[3 : 3 + 2 * GATES]]
-    given = zip((*weights, *recurrent), types, strict=True)
-    matrices = [arrays.real_weights(values, type_) for values, type_ in given]
+    typed = zip((*weights, *recurrent), types, strict=True)
+    matrices = [arrays.real_weights(values, type_) for values, type_ in typed]
 
     def sums(gate: int, x: arrays.Doubles, hidden: arrays.Doubles) -> arrays.Doubles:
         of_input = x.astype(np.float64) @ matrices[gate].T
@@ -151,9 +151,9 @@ def _integer_step(
             argument(gate, arrays.stored(x), arrays.stored(hidden)) for gate in range(GATES)
         ]
         add, keep, show = (logistic_of_int16(arguments[gate], _ARGUMENT) for gate in (0, 1, 3))
-        kept = _product(keep, arrays.stored(cell), params.kept)
+        remembered = _product(keep, arrays.stored(cell), params.forget)
         added = _product(add, tanh_of_int16(arguments[2], _ARGUMENT), params.added)
-        new = np.clip(kept + added, *params.cell_range)
+        new = np.clip(remembered + added, *params.cell_range)
         bent = tanh_of_int16(new, params.cell_scaling)
         shown = multiply_by_quantized_multiplier(show * bent, *params.hidden) + hidden_zero
         return np.clip(shown, hidden_type.min, hidden_type.max), new

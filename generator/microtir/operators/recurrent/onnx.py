@@ -63,10 +63,12 @@ class _Direction:
         rows = (self.gates if count is None else count) * self.size
         weights = along(self.node, self.state, 0, first * self.size, rows)
         h = _rounded(self.node, h) if self.is_rounded else h
-        found = _product(self.node, h, weights)
+        product = _product(self.node, h, weights)
         if self.state_bias is None:
-            return found
-        return add(self.node, found, along(self.node, self.state_bias, 0, first * self.size, rows))
+            return product
+        return add(
+            self.node, product, along(self.node, self.state_bias, 0, first * self.size, rows)
+        )
 
     def gate(self, x: Tensor, number: int) -> Tensor:
         """Return one gate of (N, gates * size)."""
@@ -103,20 +105,20 @@ def _functions(
         node.list_of_numbers(name) if node.has(name) else ()
         for name in ("activation_alpha", "activation_beta")
     ]
-    found = []
+    functions = []
     for number, name in enumerate(names):
         activation = onnx_functions.ACTIVATIONS.get(name)
         if activation is None:
             raise node.malformed(f"the activation {name!r}", ", ".join(onnx_functions.ACTIVATIONS))
         at = direction * count + number
         alpha, beta = (
-            given[at] if at < len(given) else default
-            for given, default in zip(numbers, (activation.alpha, activation.beta), strict=True)
+            number[at] if at < len(number) else default
+            for number, default in zip(numbers, (activation.alpha, activation.beta), strict=True)
         )
-        found.append(_bound(node, activation, alpha, beta))
-    if len(found) != count:
+        functions.append(_bound(node, activation, alpha, beta))
+    if len(functions) != count:
         raise node.malformed(f"{len(names)} activations", f"{count} for each direction")
-    return found
+    return functions
 
 
 def _bound(
@@ -208,8 +210,8 @@ def _layer(cell: _Cell) -> Callable[[OnnxNode], tuple[Tensor, ...]]:
         lists, ends = [], []
         run = _as_lstm if cell is _LSTM and _is_plain_lstm(node, x) else partial(_run, cell=cell)
         for number, is_reverse in enumerate(ways[way]):
-            made, last = run(node, x=x, number=number, is_reverse=is_reverse)
-            lists.append(made)
+            sequence, last = run(node, x=x, number=number, is_reverse=is_reverse)
+            lists.append(sequence)
             ends.append(last)
         n, size = x.shape[1], ends[0][0].shape[-1]
         listed = joined(node, [reshaped(node, y, steps, 1, n, size) for y in lists], 1)
@@ -296,8 +298,8 @@ def _as_lstm(
     types = [TensorType(shape, DType.FLOAT32) for shape in ((steps, n, size), *[(n, size)] * 2)]
     sequence = backwards(node, x, 0) if is_reverse else x
     op = Lstm(time_major=True)
-    made, *last = node.emitter.emit(op, (sequence, *states, *constants), types)
-    return backwards(node, made, 0) if is_reverse else made, tuple(last)
+    outputs, *last = node.emitter.emit(op, (sequence, *states, *constants), types)
+    return backwards(node, outputs, 0) if is_reverse else outputs, tuple(last)
 
 
 def _check(node: OnnxNode, cell: _Cell, x: Tensor, steps: int) -> None:
@@ -383,13 +385,13 @@ def _repeated(
         if taken.all():
             return onnx_loops.Turn(new, new[:1])
         flags = node.emit(Gather(), node.constant(taken), place)
-        kept = tuple(choose(node, flags, *pair) for pair in zip(new, old, strict=True))
-        return onnx_loops.Turn(kept, (choose(node, flags, new[0], 0.0),))
+        states_after = tuple(choose(node, flags, *pair) for pair in zip(new, old, strict=True))
+        return onnx_loops.Turn(states_after, (choose(node, flags, new[0], 0.0),))
 
-    found = node.emitter.repeat(onnx_loops.Loop(states, turn, steps, from_end=(is_reverse,)))
-    if found is None:
+    results = node.emitter.repeat(onnx_loops.Loop(states, turn, steps, from_end=(is_reverse,)))
+    if results is None:
         return None
-    return reshaped(node, found.lists[0], steps, n, layer.size), found.states
+    return reshaped(node, results.lists[0], steps, n, layer.size), results.states
 
 
 def _written_out(
@@ -404,7 +406,7 @@ def _written_out(
             "export the model with shorter sequences",
         )  # fmt: skip
     zeros = node.constant(np.zeros((n, layer.size), np.float32))
-    found = []
+    outputs = []
     for number in range(steps)[:: -1 if is_reverse else 1]:
         # Behind the end of a sequence its states stay, and its outputs are zeros.
         taken = number < lengths
@@ -413,17 +415,17 @@ def _written_out(
             new = step(layer.step_inputs(number), states)
             states = tuple(_where(node, taken, *pair) for pair in zip(new, states, strict=True))
             output = _where(node, taken, new[0], zeros)
-        found.append(reshaped(node, output, 1, n, layer.size))
-    return joined(node, found[::-1] if is_reverse else found, 0), states
+        outputs.append(reshaped(node, output, 1, n, layer.size))
+    return joined(node, outputs[::-1] if is_reverse else outputs, 0), states
 
 
 def _start(node: OnnxNode, index: int, number: int, shape: tuple[int, int]) -> Tensor:
     """Return a state before the first step: an input, or zeros."""
-    given = node.optional(index)
-    if given is None:
+    tensor = node.optional(index)
+    if tensor is None:
         return node.constant(np.zeros(shape, np.float32))
     axis = 1 if node.integer("layout", 0) else 0
-    return reshaped(node, along(node, given, axis, number, 1), *shape)
+    return reshaped(node, along(node, tensor, axis, number, 1), *shape)
 
 
 _ATTRIBUTES = (

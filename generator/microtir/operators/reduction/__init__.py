@@ -53,7 +53,7 @@ def _plain(
 def _place(op: type[reduction.ArgExtremum], code: Tflite, options: type[Options]) -> OperatorRecord:
     definition = Definition(
         op,
-        types=converting(*((found, to) for to in (_I32, _I64) for found in (_F32, _I8))),
+        types=converting(*((source, to) for to in (_I32, _I64) for source in (_F32, _I8))),
         quantization=quantization.UNUSED,
         shapes=reduction.position_shape,
         one_image=_ONE_IMAGE,

@@ -69,12 +69,15 @@ def logical(reduce: Callable[..., Array]) -> arrays.Meaning:
 def arg_extremum(op: reduction.ArgExtremum, node: Node, x: Array) -> Array:
     """Compute ARG_MAX and ARG_MIN: the first of equals, and a NaN where one is first."""
     along = np.moveaxis(x, op.axis, 0)
-    found, is_max = np.zeros(along.shape[1:], np.int64), isinstance(op, reduction.ArgMax)
+    index_of_best, is_max = np.zeros(along.shape[1:], np.int64), isinstance(op, reduction.ArgMax)
     best = along[0]
     for index, values in enumerate(along):
         is_better = values > best if is_max else values < best
-        found, best = np.where(is_better, index, found), np.where(is_better, values, best)
-    return arrays.as_output(found, node.output.type)
+        index_of_best, best = (
+            np.where(is_better, index, index_of_best),
+            np.where(is_better, values, best),
+        )
+    return arrays.as_output(index_of_best, node.output.type)
 
 
 def _shaped(result: Array, node: Node) -> Array:

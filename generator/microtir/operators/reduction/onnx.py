@@ -52,8 +52,8 @@ def _reduction(
 
     def read(node: OnnxNode) -> Tensor:
         x, axes = node.input(0), _axes(node)
-        given = x.dtype
-        if given in _UNSIGNED:
+        own_dtype = x.dtype
+        if own_dtype in _UNSIGNED:
             x = onnx_types.widened(node, x)
         if before is not None:
             x = before(node, x)
@@ -61,8 +61,8 @@ def _reduction(
             x = node.emit(_logical(kind)(axes, bool(node.integer("keepdims", 1))), x)
         elif axes is not None and x.shape:
             x = node.emit(kind(axes, bool(node.integer("keepdims", 1))), x)
-        if given in _UNSIGNED:
-            x = onnx_types.cast(node, x, given)
+        if own_dtype in _UNSIGNED:
+            x = onnx_types.cast(node, x, own_dtype)
         return x if after is None else after(node, x)
 
     return read
@@ -107,14 +107,14 @@ def _arg_extremum(
         if x.dtype in _UNSIGNED:
             x = onnx_types.cast(node, x, DType.FLOAT32)  # which holds all of them
         is_last = bool(node.integer("select_last_index", 0))
-        found = node.emit(kind(axis), backwards(node, x, axis) if is_last else x, dtype=DType.INT64)
+        index = node.emit(kind(axis), backwards(node, x, axis) if is_last else x, dtype=DType.INT64)
         if is_last:
             end = node.constant(np.array(x.shape[axis] - 1, np.int64))
-            found = node.emit(Sub(), end, found)
+            index = node.emit(Sub(), end, index)
         if not node.integer("keepdims", 1):
-            return found
+            return index
         shape = tuple(1 if n == axis else extent for n, extent in enumerate(x.shape))
-        return node.emit(Reshape(), found, shape=shape)
+        return node.emit(Reshape(), index, shape=shape)
 
     return read
 
@@ -130,8 +130,8 @@ def hardmax(node: OnnxNode) -> Tensor:
 
 
 def _hardmax(node: OnnxNode, x: Tensor, axis: int) -> Tensor:
-    found = node.emit(reduction.ArgMax(axis), x, dtype=DType.INT32)
-    wide = reshaped(node, found, *(1 if n == axis else e for n, e in enumerate(x.shape)))
+    index = node.emit(reduction.ArgMax(axis), x, dtype=DType.INT32)
+    wide = reshaped(node, index, *(1 if n == axis else e for n, e in enumerate(x.shape)))
     line = [x.shape[axis] if n == axis else 1 for n in range(len(x.shape))]
     numbers = int32s(node, np.arange(x.shape[axis]).reshape(line))
     one, nothing = (node.scalar_like(n, x) for n in (1, 0))

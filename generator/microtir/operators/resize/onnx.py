@@ -118,7 +118,7 @@ def _axes(node: OnnxNode) -> tuple[AxisResize, ...]:
     named = [node.axis(axis, len(shape)) for axis in stated]
     region = _region(node, len(named))
     if node.optional(3) is not None:
-        made = _by_sizes(node, [shape[axis] for axis in named])
+        ways = _by_sizes(node, [shape[axis] for axis in named])
     else:
         if node.has("scales"):
             factors: tuple[float, ...] = node.list_of_numbers("scales")
@@ -128,12 +128,12 @@ def _axes(node: OnnxNode) -> tuple[AxisResize, ...]:
         is_legal = all(0 < factor < math.inf for factor in factors)
         if len(factors) != len(named) or not is_legal:
             raise node.malformed(f"the scales {factors} for {len(named)} axes")
-        made = [
+        ways = [
             AxisResize(shape[axis], math.floor(np.float32(shape[axis] * factor)), factor)
             for axis, factor in zip(named, factors, strict=True)
         ]
     axes = [AxisResize(size, size, 1.0) for size in shape]
-    for axis, one, (begin, end) in zip(named, made, region, strict=True):
+    for axis, one, (begin, end) in zip(named, ways, region, strict=True):
         if one.extent < 1:
             raise node.malformed(f"axis {axis} of {one.size} to {one.extent}", "from 1 on")
         axes[axis] = replace(one, begin=begin, end=end)

@@ -153,10 +153,10 @@ def along_axis(
         raise node.malformed(f"the places are {mode!r}")
     if kernel.mode == "nearest":
         rounding = nearest_mode(node)
-        found = nearest(at, rounding)
-        if found is None:
+        nearest_places = nearest(at, rounding)
+        if nearest_places is None:
             raise node.malformed(f"the attribute 'nearest_mode' is {rounding!r}")
-        chosen = found.clip(0, axis.size - 1)
+        chosen = nearest_places.clip(0, axis.size - 1)
         result = node.emit(Gather(number), x, int32s(node, chosen))
     else:
         weights = node.constant(kernel.matrix(axis, at).astype(np.float32))

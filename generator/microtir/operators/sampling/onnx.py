@@ -51,8 +51,8 @@ def grid_sample(node: OnnxNode) -> Tensor:
         line = along(node, grid, len(grid.shape) - 1, rank - 1 - axis, 1)
         at = reshaped(node, line, n, math.prod(places))
         taps.append(_axis_taps(node, at, size, mode, outside, is_aligned=is_aligned))
-    found = total(node, weighed(node, pixels_of(node, image), sizes, taps))
-    return reshaped(node, transposed(node, found, (0, 2, 1)), n, image.shape[1], *places)
+    sums = total(node, weighed(node, pixels_of(node, image), sizes, taps))
+    return reshaped(node, transposed(node, sums, (0, 2, 1)), n, image.shape[1], *places)
 
 
 def _axis_taps(
@@ -113,14 +113,14 @@ def roi_align(node: OnnxNode) -> Tensor:
         spread = [count, points[0], 1] if axis == 0 else [count, 1, points[1]]
         taps.append([_spread(node, tap, spread, points) for tap in _region_taps(node, line, size)])
     chosen = node.emit(Gather(0), pixels_of(node, image), images)
-    found = weighed(node, chosen, image.shape[2:], taps)
+    samples_of_image = weighed(node, chosen, image.shape[2:], taps)
     shape = (count, extents[0], samples, extents[1], samples, channels)
     if mode == "avg":
         pooled = node.emit(Mean((2, 4), keep_dims=False),
-                           reshaped(node, total(node, found), *shape))  # fmt: skip
+                           reshaped(node, total(node, samples_of_image), *shape))  # fmt: skip
     else:
-        largest = found[0]
-        for part in found[1:]:
+        largest = samples_of_image[0]
+        for part in samples_of_image[1:]:
             largest = most(node, largest, part)
         pooled = node.emit(ReduceMax((2, 4), keep_dims=False), reshaped(node, largest, *shape))
     return transposed(node, pooled, (0, 3, 1, 2))
@@ -169,12 +169,12 @@ def deformed_convolution(node: OnnxNode) -> Tensor:
         at = reshaped(node, add(node, shift, node.constant(fixed)), n * moved, fixed.size)
         lines.append(with_nothing_outside(node, linear_taps(node, at), size))
     parts = reshaped(node, image, n * moved, channels // moved, *sizes)
-    found = total(node, weighed(node, pixels_of(node, parts), sizes, lines))
+    columns = total(node, weighed(node, pixels_of(node, parts), sizes, lines))
     if node.optional(4) is not None:
         mask = reshaped(node, node.input(4), n * moved, area * math.prod(extent), 1)
-        found = mul(node, found, mask)
+        columns = mul(node, columns, mask)
     # (N, groups, channels and taps of a group, places)
-    rows = reshaped(node, found, n, moved, area, math.prod(extent), channels // moved)
+    rows = reshaped(node, columns, n, moved, area, math.prod(extent), channels // moved)
     rows = transposed(node, rows, (0, 1, 4, 2, 3))
     rows = reshaped(node, rows, n, groups, depth * area, math.prod(extent))
     matrix = reshaped(node, weights, 1, groups, outputs // groups, depth * area)

@@ -88,14 +88,14 @@ def clamped(node: OnnxNode, place: Tensor, size: int) -> Tensor:
 
 def with_nothing_outside(node: OnnxNode, taps: Sequence[Tap], size: int) -> tuple[Tap, ...]:
     """Return taps of which those outside weigh nothing."""
-    kept = []
+    inside = []
     for tap in taps:
         is_inside = both(
             node, at_most(node, node.scalar_like(0.0, tap.place), tap.place),
             less(node, tap.place, float(size)),
         )  # fmt: skip
-        kept.append(Tap(clamped(node, tap.place, size), choose(node, is_inside, tap.weight, 0.0)))
-    return tuple(kept)
+        inside.append(Tap(clamped(node, tap.place, size), choose(node, is_inside, tap.weight, 0.0)))
+    return tuple(inside)
 
 
 def weighed(
@@ -116,8 +116,8 @@ def weighed(
         for tap, size in zip(chosen[1:], sizes[1:], strict=True):
             place = add(node, mul(node, place, float(size)), tap.place)
             weight = mul(node, weight, tap.weight)
-        found = node.emit(Gather(1, 1), pixels, onnx_types.cast(node, place, DType.INT32))
-        parts.append(mul(node, found, onnx_parts.reshaped(node, weight, *weight.shape, 1)))
+        values = node.emit(Gather(1, 1), pixels, onnx_types.cast(node, place, DType.INT32))
+        parts.append(mul(node, values, onnx_parts.reshaped(node, weight, *weight.shape, 1)))
     return parts
 
 

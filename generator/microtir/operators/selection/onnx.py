@@ -40,8 +40,8 @@ def triangle(node: OnnxNode) -> Tensor:
         raise node.malformed(f"a tensor of shape {x.shape}", "matrices, or stacks of them")
     node.check_room(*x.shape[-2:])
     ones = np.ones((1,) * (len(x.shape) - 2) + x.shape[-2:], np.bool_)
-    kept = np.triu(ones, diagonal) if node.integer("upper", 1) else np.tril(ones, diagonal)
-    return choose(node, node.constant(kept), x, 0)
+    mask = np.triu(ones, diagonal) if node.integer("upper", 1) else np.tril(ones, diagonal)
+    return choose(node, node.constant(mask), x, 0)
 
 
 ONNX_READERS = (

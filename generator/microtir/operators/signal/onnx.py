@@ -27,8 +27,8 @@ def _matrix(size: int, length: int, parts: int, *, is_inverse: bool, is_one_side
         is_one_sided: of the two halves of the spectrum of a real signal one is there.
     """
     taken = min(size, length // 2 + 1 if is_inverse and is_one_sided else length)
-    made = length // 2 + 1 if is_one_sided and not is_inverse else length
-    angle = 2 * np.pi * ((np.arange(made)[:, None] * np.arange(taken)) % length) / length
+    outputs = length // 2 + 1 if is_one_sided and not is_inverse else length
+    angle = 2 * np.pi * ((np.arange(outputs)[:, None] * np.arange(taken)) % length) / length
     real, imaginary = np.cos(angle), np.sin(angle) * (1 if is_inverse else -1)
     if is_inverse:
         real, imaginary = real / length, imaginary / length
@@ -42,17 +42,17 @@ def _matrix(size: int, length: int, parts: int, *, is_inverse: bool, is_one_side
         blocks = np.stack(
             [np.stack([real, -imaginary], axis=-1), np.stack([imaginary, real], axis=-1)], axis=1
         )
-    weights = np.zeros((made, blocks.shape[1], size, parts))
+    weights = np.zeros((outputs, blocks.shape[1], size, parts))
     weights[:, :, :taken] = blocks[..., :parts]
-    return weights.reshape(made * blocks.shape[1], size * parts).astype(np.float32)
+    return weights.reshape(outputs * blocks.shape[1], size * parts).astype(np.float32)
 
 
 def _transformed(node: OnnxNode, x: Tensor, weights: Array, parts: int) -> Tensor:
     """Return (..., numbers, parts) as (..., numbers, parts), by a matrix of both together."""
     rows = reshaped(node, x, *x.shape[:-2], x.shape[-2] * x.shape[-1])
     shape = (*rows.shape[:-1], weights.shape[0])
-    found = node.emit(FullyConnected(), rows, node.constant(weights), shape=shape)
-    return reshaped(node, found, *shape[:-1], weights.shape[0] // parts, parts)
+    result = node.emit(FullyConnected(), rows, node.constant(weights), shape=shape)
+    return reshaped(node, result, *shape[:-1], weights.shape[0] // parts, parts)
 
 
 def discrete_fourier(node: OnnxNode) -> Tensor:
@@ -76,9 +76,9 @@ def discrete_fourier(node: OnnxNode) -> Tensor:
     node.check_room(length, 2, size, parts)
     weights = _matrix(size, length, parts, is_inverse=is_inverse, is_one_sided=is_one_sided)
     order = [*(n for n in range(rank - 1) if n != axis), axis, rank - 1]
-    made = 1 if is_inverse and is_one_sided else 2
-    found = _transformed(node, transposed(node, x, order), weights, made)
-    return transposed(node, found, np.argsort(order).tolist())
+    part_count = 1 if is_inverse and is_one_sided else 2
+    result = _transformed(node, transposed(node, x, order), weights, part_count)
+    return transposed(node, result, np.argsort(order).tolist())
 
 
 def short_time_fourier(node: OnnxNode) -> Tensor:

@@ -82,7 +82,7 @@ class Stage(NamedTuple):
 
 def stages(count: int) -> tuple[Stage, ...]:
     """Return the stages of a transform of complex numbers, the one that comes last first."""
-    found: list[Stage] = []
+    all_stages: list[Stage] = []
     radix, rest, blocks = 4, count, 1
     most = math.isqrt(count)
     while True:
@@ -91,9 +91,9 @@ def stages(count: int) -> tuple[Stage, ...]:
             if radix > most:
                 radix = rest
         rest //= radix
-        found.append(Stage(radix, rest, blocks))
+        all_stages.append(Stage(radix, rest, blocks))
         if rest <= 1:
-            return tuple(found)
+            return tuple(all_stages)
         blocks *= radix
 
 

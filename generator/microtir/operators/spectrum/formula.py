@@ -68,26 +68,26 @@ def _halves(out: Lines, source: str, count: int) -> tuple[Pair, Pair, Pair]:
     conjugate = Pair(far.re, out.load(out.wrapped(f"-{far.im}")))
     far = out.divided("far", conjugate, 2)
     total = out.sum("sum", near, "+", far)
-    apart = out.sum("difference", near, "-", far)
+    difference = out.sum("difference", near, "-", far)
     factor = out.pair("w", *(out.load(f"halves[k - 1, {part}]") for part in (0, 1)))
-    return total, apart, factor
+    return total, difference, factor
 
 
 def rfft(node: Node, name: str) -> PrimFunc:
     """Write SignalRfft."""
     op, x = node.op, node.inputs[0]
     assert isinstance(op, spectrum.Rfft)
-    count, given = op.length // 2, x.shape[-1]
+    count, length = op.length // 2, x.shape[-1]
     rows = math.prod(x.shape[:-1])
     out = Lines(spectrum.numbers_of(x.dtype), 2)
     sample = "x[row, ({at}) * 2 + {part}]"
-    if given < op.length:
+    if length < op.length:
         zero = "float32(0.0)" if x.dtype.is_float else f"{x.dtype.value}(0)"
-        sample = f"select(({{at}}) * 2 + {{part}} < {given}, {sample}, {zero})"
+        sample = f"select(({{at}}) * 2 + {{part}} < {length}, {sample}, {zero})"
     _in_order(out, count, sample, "y[row, {at}, {part}]")
     _all_stages(out, count, inverse=False)
     _separated(out, count)
-    operands = (("x", (rows, given)),)
+    operands = (("x", (rows, length)),)
     results = (("y", (rows, count + 1, 2)),)
     lines = [f"  for row in range(0, {rows}):", *out.lines]
     return written_function(
@@ -104,8 +104,8 @@ def _separated(out: Lines, count: int) -> None:
         out.add(f"y[row, {place}, 1] = {zero}")
     out.add(f"for k in range(1, {count // 2 + 1}):")
     out.depth += 1
-    total, apart, factor = _halves(out, "y[row, {at}, {part}]", count)
-    turned = out.product("turned", apart, factor, wraps=True)
+    total, difference, factor = _halves(out, "y[row, {at}, {part}]", count)
+    turned = out.product("turned", difference, factor, wraps=True)
     for place, part, text in (
         ("k", 0, f"{total.re} + {turned.re}"),
         ("k", 1, f"{total.im} + {turned.im}"),
@@ -149,8 +149,8 @@ def _joined(out: Lines, count: int) -> None:
         out.add(f"work[0, {part}] = {out.narrow(value)}")
     out.add(f"for k in range(1, {count // 2 + 1}):")
     out.depth += 1
-    even, apart, factor = _halves(out, "x[row, {at}, {part}]", count)
-    odd = out.product("odd", apart, factor, wraps=True)
+    even, difference, factor = _halves(out, "x[row, {at}, {part}]", count)
+    odd = out.product("odd", difference, factor, wraps=True)
     out.store("work[k, {part}]", f"{even.re} + {odd.re}", f"{even.im} + {odd.im}")
     mirrored = f"work[{count} - k, {{part}}]"
     out.store(mirrored, f"{even.re} - {odd.re}", f"{odd.im} - {even.im}")

@@ -115,10 +115,10 @@ class _Transform:
         parts = m.divided(_Complex(x.re.reshape(shape), x.im.reshape(shape)), stage.radix)
         groups = [parts.at((slice(None), slice(None), q)) for q in range(stage.radix)]
         combine = {2: self.radix_2, 3: self.radix_3, 4: self.radix_4, 5: self.radix_5}
-        made = combine[stage.radix](groups, stage)
+        combined = combine[stage.radix](groups, stage)
         return _Complex(
-            np.stack([part.re for part in made], axis=2).reshape(rows, -1),
-            np.stack([part.im for part in made], axis=2).reshape(rows, -1),
+            np.stack([part.re for part in combined], axis=2).reshape(rows, -1),
+            np.stack([part.im for part in combined], axis=2).reshape(rows, -1),
         )
 
     def factor(self, stage: spectrum.Stage, q: int) -> _Complex:
@@ -134,11 +134,13 @@ class _Transform:
         m = self.math
         third = self.factors.im[stage.blocks * stage.size]
         a, b = (m.product(x[q], self.factor(stage, q)) for q in (1, 2))
-        total, apart = m.sum(a, b), m.difference(a, b)
+        total, difference = m.sum(a, b), m.difference(a, b)
         middle = _Complex(
             m.wrapped(x[0].re - m.halved(total.re)), m.wrapped(x[0].im - m.halved(total.im))
         )
-        side = m.turned(_Complex(m.rounded(apart.re * third), m.rounded(apart.im * third)))
+        side = m.turned(
+            _Complex(m.rounded(difference.re * third), m.rounded(difference.im * third))
+        )
         return [m.sum(x[0], total), m.sum(middle, side), m.difference(middle, side)]
 
     def radix_4(self, x: list[_Complex], stage: spectrum.Stage) -> list[_Complex]:
@@ -160,7 +162,7 @@ class _Transform:
             m.wrapped(x[0].re + m.wrapped(s7.re + s8.re)),
             m.wrapped(x[0].im + m.wrapped(s7.im + s8.im)),
         )
-        made = {0: first}
+        values = {0: first}
         for q, u, v in ((1, ya, yb), (2, yb, ya)):
             even = _Complex(
                 m.wrapped(x[0].re + m.rounded(s7.re * u.re) + m.rounded(s8.re * v.re)),
@@ -171,8 +173,8 @@ class _Transform:
                 m.wrapped(m.rounded(s10.im * u.im) + sign * m.rounded(s9.im * v.im)),
                 m.wrapped(-m.rounded(s10.re * u.im) - sign * m.rounded(s9.re * v.im)),
             )
-            made[q], made[5 - q] = m.difference(even, odd), m.sum(even, odd)
-        return [made[q] for q in range(5)]
+            values[q], values[5 - q] = m.difference(even, odd), m.sum(even, odd)
+        return [values[q] for q in range(5)]
 
 
 def rfft(op: spectrum.Rfft, node: Node, x: Array) -> Array:
@@ -190,8 +192,8 @@ def rfft(op: spectrum.Rfft, node: Node, x: Array) -> Array:
         near = m.divided(z.at((slice(None), k)), 2)
         far = z.at((slice(None), half - k))
         far = m.divided(_Complex(far.re, m.wrapped(-far.im)), 2)
-        total, apart = m.sum(near, far), m.difference(near, far)
-        turned = m.product(apart, transform.halves.at(k - 1))
+        total, difference = m.sum(near, far), m.difference(near, far)
+        turned = m.product(difference, transform.halves.at(k - 1))
         result[:, k, 0] = m.half_sum(total.re, turned.re)
         result[:, k, 1] = m.half_sum(total.im, turned.im)
         result[:, half - k, 0] = m.half_sum(total.re, -turned.re)
@@ -204,17 +206,17 @@ def irfft(op: spectrum.Irfft, node: Node, x: Array) -> Array:
     half, dtype = op.length // 2, node.inputs[0].dtype
     transform = _Transform(dtype, half, inverse=True)
     m = transform.math
-    given = transform.complex(x.reshape(-1, half + 1, 2))
-    z = _Complex(np.zeros_like(given.re[:, :half]), np.zeros_like(given.re[:, :half]))
-    first, last = given.re[:, 0], given.re[:, half]
+    bins = transform.complex(x.reshape(-1, half + 1, 2))
+    z = _Complex(np.zeros_like(bins.re[:, :half]), np.zeros_like(bins.re[:, :half]))
+    first, last = bins.re[:, 0], bins.re[:, half]
     ends = m.divided(_Complex(m.wrapped(first + last), m.wrapped(first - last)), 2)
     z.re[:, 0], z.im[:, 0] = ends
     for k in range(1, half // 2 + 1):
-        near = m.divided(given.at((slice(None), k)), 2)
-        far = given.at((slice(None), half - k))
+        near = m.divided(bins.at((slice(None), k)), 2)
+        far = bins.at((slice(None), half - k))
         far = m.divided(_Complex(far.re, m.wrapped(-far.im)), 2)
-        even, apart = m.sum(near, far), m.difference(near, far)
-        odd = m.product(apart, transform.halves.at(k - 1))
+        even, difference = m.sum(near, far), m.difference(near, far)
+        odd = m.product(difference, transform.halves.at(k - 1))
         z.re[:, k], z.im[:, k] = m.sum(even, odd)
         mirrored = m.difference(even, odd)
         z.re[:, half - k], z.im[:, half - k] = mirrored.re, m.wrapped(-mirrored.im)

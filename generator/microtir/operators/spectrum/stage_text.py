@@ -142,7 +142,7 @@ class StageText:
         """Write the lines."""
         radix = self.stage.radix
         combine = {2: self.radix_2, 3: self.radix_3, 4: self.radix_4, 5: self.radix_5}
-        x = [self.given(group) for group in range(radix)]
+        x = [self.inputs_of(group) for group in range(radix)]
         y = [x[0], *(self.turned(x[q], q) for q in range(1, radix))]
         combine[radix](y)
 
@@ -155,7 +155,7 @@ class StageText:
         """Return a number of a group, with `{part}` for its parts."""
         return self.place.replace("{group}", str(group))
 
-    def given(self, group: int) -> Pair:
+    def inputs_of(self, group: int) -> Pair:
         """Name a number divided by the radix."""
         place = self.place_of(group)
         parts = (self.out.load(place.format(part=part)) for part in (0, 1))

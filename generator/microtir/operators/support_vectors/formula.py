@@ -20,8 +20,8 @@ def squared_distances(layer: common_formula.FormulaContext) -> None:
 
     def element(row: te.Expr, vector: te.Expr) -> te.Expr:
         k = te.reduce_axis(0, features, "k")
-        apart = te.bind("difference", x[row, k] - vectors[vector, k])
-        return te.sum(apart * apart, k, 0.0)
+        difference = te.bind("difference", x[row, k] - vectors[vector, k])
+        return te.sum(difference * difference, k, 0.0)
 
     layer.tensor(element)
 

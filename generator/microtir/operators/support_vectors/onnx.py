@@ -51,9 +51,9 @@ class Machine:
             return node.emit(Exp(), onnx_arithmetic.mul(node, far, -self.gamma))
         if kind is Similarity.LINEAR:
             return _layer(node, self.x, self.vectors)
-        found = _layer(node, self.x, np.float32(self.gamma) * self.vectors)
-        found = onnx_arithmetic.add(node, found, self.start) if self.start else found
-        return node.emit(Tanh(), found) if kind is Similarity.SIGMOID else self._power(found)
+        products = _layer(node, self.x, np.float32(self.gamma) * self.vectors)
+        products = onnx_arithmetic.add(node, products, self.start) if self.start else products
+        return node.emit(Tanh(), products) if kind is Similarity.SIGMOID else self._power(products)
 
     def _power(self, base: Tensor) -> Tensor:
         node = self.node
@@ -85,12 +85,13 @@ def _machine(node: OnnxNode, count: int) -> Machine:
     word, names = node.word("kernel_type", "LINEAR"), [each.value for each in Similarity]
     if word not in names:
         raise node.malformed(f"the attribute 'kernel_type' is {word!r}", ", ".join(names))
-    kind, given = Similarity(word), onnx_ml.floats(node, "kernel_params")
-    if given.size != 3 and (given.size or kind is not Similarity.LINEAR):
+    kind, parameters = Similarity(word), onnx_ml.floats(node, "kernel_params")
+    if parameters.size != 3 and (parameters.size or kind is not Similarity.LINEAR):
         raise node.malformed(
-            f"the attribute 'kernel_params' has {given.size} numbers", "gamma, coef0 and degree"
+            f"the attribute 'kernel_params' has {parameters.size} numbers",
+            "gamma, coef0 and degree",
         )
-    gamma, start, degree = given.tolist() or (0.0, 0.0, 0.0)
+    gamma, start, degree = parameters.tolist() or (0.0, 0.0, 0.0)
     x, vectors = onnx_ml.rows_of(node), onnx_ml.floats(node, "support_vectors")
     features = x.shape[1]
     if vectors.size != count * features:
@@ -137,15 +138,15 @@ def svm_regressor(node: OnnxNode) -> Tensor:
     start = _only_start(node)
     if count:
         machine = _machine(node, count)
-        found = machine.sums(_of_size(node, "coefficients", count).reshape(1, count), start)
+        sums = machine.sums(_of_size(node, "coefficients", count).reshape(1, count), start)
     else:
         x = onnx_ml.rows_of(node)
         weights = _of_size(node, "coefficients", x.shape[1]).reshape(1, -1)
-        found = _layer(node, x, weights, start)
+        sums = _layer(node, x, weights, start)
     if not node.integer("one_class", 0):
-        return found
-    inside, outside = (node.constant(np.full(found.shape, end, np.float32)) for end in (1.0, -1.0))
-    return onnx_arithmetic.choose(node, onnx_arithmetic.greater(node, found, 0.0), inside, outside)
+        return sums
+    inside, outside = (node.constant(np.full(sums.shape, end, np.float32)) for end in (1.0, -1.0))
+    return onnx_arithmetic.choose(node, onnx_arithmetic.greater(node, sums, 0.0), inside, outside)
 
 
 def svm_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
@@ -224,11 +225,11 @@ def _pair_scores(node: OnnxNode, counts: tuple[int, ...]) -> Tensor:
             row[places[i]], row[places[j]] = table[j - 1, places[i]], table[i, places[j]]
         return machine.sums(weights, start)
     # Half of such a matrix or more would be zeros: each class by itself, then parts in pairs.
-    found = machine.similarities()
+    similarities = machine.similarities()
     parts = [
-        _layer(node, along(node, found, 1, place.start, count), table[:, place])
+        _layer(node, along(node, similarities, 1, place.start, count), table[:, place])
         if count
-        else node.constant(np.zeros((found.shape[0], classes - 1), np.float32))
+        else node.constant(np.zeros((similarities.shape[0], classes - 1), np.float32))
         for place, count in zip(places, counts, strict=True)
     ]
     of_classes = joined(node, parts, 1)

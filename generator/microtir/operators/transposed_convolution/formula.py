@@ -77,11 +77,11 @@ def _emit_integers(layer: FormulaContext) -> None:
     image, weights = (tensor.type for tensor in node.inputs[:2])
     params = transposed_convolution.transpose_conv_params(op, image, weights, node.output.type)
     arithmetic = WeightedArithmetic.of(layer, params, None)
-    kept = stored_weights(layer)
+    packed_weights = stored_weights(layer)
 
     def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
         start = arithmetic.start(ch)
-        total = _sum(layer, (n, row, col, ch), arithmetic.product, start, kept)
+        total = _sum(layer, (n, row, col, ch), arithmetic.product, start, packed_weights)
         return arithmetic.stored(total, ch)
 
     layer.tensor(element)

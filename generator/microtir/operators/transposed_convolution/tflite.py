@@ -28,8 +28,8 @@ def transpose_conv(operands: Operands) -> Converted:
     the same where it is known; where it is not, the output tensor's counts.
     """
     options = operands.table(TransposeConvOptions)
-    given = operands.input(0).data
-    shape = None if given is None else tuple(int(extent) for extent in given.reshape(-1))
+    stated = operands.input(0).data
+    shape = None if stated is None else tuple(int(extent) for extent in stated.reshape(-1))
     output = operands.output.shape if shape is None else shape
     if len(output) != 4:
         raise operands.malformed(f"its output has the shape {output}", "four dimensions")

@@ -69,13 +69,13 @@ class Tables:
     @property
     def inputs(self) -> tuple[Array, ...]:
         """Return them in order, in the narrowest type of index that they fit."""
-        given = (self.features, self.thresholds, self.following, self.roots, self.weights)
+        tensors = (self.features, self.thresholds, self.following, self.roots, self.weights)
         more = [] if self.targets is None else [self.targets]
         more += [] if self.tracks is None else [self.tracks]
-        indices = [table for table in (*given, *more) if table.dtype != np.float32]
+        indices = [table for table in (*tensors, *more) if table.dtype != np.float32]
         largest = max(int(table.max(initial=0)) for table in indices)
         index = np.int16 if largest <= np.iinfo(np.int16).max else np.int32
-        return tuple(t if t.dtype == np.float32 else t.astype(index) for t in (*given, *more))
+        return tuple(t if t.dtype == np.float32 else t.astype(index) for t in (*tensors, *more))
 
 
 class _Writer:
@@ -180,18 +180,18 @@ def always_given(items: Sequence[Item], roots: Sequence[int]) -> set[int]:
 
     The trees are those that `tables_of` took.
     """
-    given: dict[int, set[int]] = {}
+    outcomes: dict[int, set[int]] = {}
     for root in roots:
         stack = [root]
         while stack:
             item = items[stack[-1]]
             if isinstance(item, Leaf):
-                given[stack.pop()] = {target for target, _ in item.numbers}
-            elif item.yes in given and item.no in given:
-                given[stack.pop()] = given[item.yes] & given[item.no]
+                outcomes[stack.pop()] = {target for target, _ in item.numbers}
+            elif item.yes in outcomes and item.no in outcomes:
+                outcomes[stack.pop()] = outcomes[item.yes] & outcomes[item.no]
             else:
-                stack += [child for child in (item.yes, item.no) if child not in given]
-    return set().union(*(given[root] for root in roots))
+                stack += [child for child in (item.yes, item.no) if child not in outcomes]
+    return set().union(*(outcomes[root] for root in roots))
 
 
 def _check_tree(

@@ -56,8 +56,8 @@ def tree_ensemble(node: Node, name: str) -> PrimFunc:
     """Write an ensemble: a step a level, which stays where it is at a leaf."""
     op = node.op
     assert isinstance(op, TreeEnsemble)
-    given = len(node.inputs)
-    constants, parameters, names = operands_text(node, _TABLES[:given])
+    count = len(node.inputs)
+    constants, parameters, names = operands_text(node, _TABLES[:count])
     (rows, width), nodes = node.inputs[0].shape, node.inputs[1].shape[0]
     (trees,), (leaves, numbers) = node.inputs[4].shape, node.inputs[5].shape
     parameters.append(f"y: float32[{rows}, {op.targets}]")
@@ -67,7 +67,7 @@ def tree_ensemble(node: Node, name: str) -> PrimFunc:
         scratch, sums = "scratch sums", "sums[c]"
         end = f"for c in range(0, {op.targets}):\n      y[row, c] = sums[c]"
     goes = "value <= thresholds[i]"
-    if given == len(_TABLES):
+    if count == len(_TABLES):
         goes = f"{goes} or (cast(int32, tracks[i]) == 1 and {_missing(node)})"
     return parse_function(f"""
 {constants}

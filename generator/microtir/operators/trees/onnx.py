@@ -51,14 +51,14 @@ def _leaf_numbers(
     nodes = of_count(node, f"{prefix}_nodeids",
                       node.list_of_integers(f"{prefix}_nodeids"), len(ids))  # fmt: skip
     weights = of_count(node, f"{prefix}_weights", _numbers(node, f"{prefix}_weights"), len(ids))
-    found: dict[int, list[tuple[int, float]]] = {}
+    numbers: dict[int, list[tuple[int, float]]] = {}
     for target, tree, number, weight in zip(ids, trees, nodes, weights, strict=True):
         if (tree, number) not in places:
             raise node.malformed(f"tree {tree} has no node {number}, which '{prefix}_nodeids' has")
         if not 0 <= target < targets:
             raise node.malformed(f"target {target} of a leaf", f"0 to {targets - 1}")
-        found.setdefault(places[tree, number], []).append((target, weight))
-    return found
+        numbers.setdefault(places[tree, number], []).append((target, weight))
+    return numbers
 
 
 def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[Item], list[int]]:
@@ -73,8 +73,8 @@ def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[
     features = integers("nodes_featureids")
     yes, no = integers("nodes_truenodeids"), integers("nodes_falsenodeids")
     missing = integers("nodes_missing_value_tracks_true", (0,) * count)
-    given = np.array(_numbers(node, "nodes_values"), np.float32).tolist()
-    thresholds = of_count(node, "nodes_values", given, count)
+    values = np.array(_numbers(node, "nodes_values"), np.float32).tolist()
+    thresholds = of_count(node, "nodes_values", values, count)
     places = {key: place for place, key in enumerate(zip(trees, numbers, strict=True))}
     if len(places) < count:
         raise node.malformed("two nodes of a tree have one number", "each its own")

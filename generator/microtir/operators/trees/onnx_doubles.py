@@ -38,9 +38,9 @@ def keeps_labels(
         return False
     if trees == 1:
         return all(_is_same(_of_targets(leaf, targets), threshold) for leaf in leaves)
-    given = {number for number in numbers if number}
+    present = {number for number in numbers if number}
     is_once = all(len({target for target, _ in leaf}) == len(leaf) for leaf in leaves)
-    return len(given) == 1 and is_once and _counts_alike(given.pop(), trees, threshold)
+    return len(present) == 1 and is_once and _counts_alike(present.pop(), trees, threshold)
 
 
 def _are_exact(numbers: Sequence[float], trees: int, base: Sequence[float]) -> bool:

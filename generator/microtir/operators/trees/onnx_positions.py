@@ -74,18 +74,18 @@ def _modes(node: OnnxNode) -> tuple[int, ...]:
 def _sets(node: OnnxNode, count: int) -> list[list[float]]:
     """Return the members that nodes ask for, in the order of these; each list ends in a NaN."""
     values = node.tensor("membership_values").reshape(-1).tolist() if count else []
-    found: list[list[float]] = [[]]
+    sets: list[list[float]] = [[]]
     for value in values:
         if np.isnan(value):
-            found.append([])
+            sets.append([])
         else:
-            found[-1].append(value)
-    if len(found) != count + 1 or found[-1]:
+            sets[-1].append(value)
+    if len(sets) != count + 1 or sets[-1]:
         raise node.malformed(
-            f"'membership_values' has {len(found) - 1} sets for {count} nodes",
+            f"'membership_values' has {len(sets) - 1} sets for {count} nodes",
             "one for each node of mode 6, with a NaN behind it",
         )
-    return found
+    return sets
 
 
 def _leaves(node: OnnxNode, targets: int) -> list[Item]:

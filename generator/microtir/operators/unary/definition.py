@@ -176,11 +176,11 @@ def may_leave_float32(node: Node) -> bool:
     """
     if not isinstance(node.op, Exp) or node.output.dtype not in types.QUANTISED:
         return False
-    given, made = node.inputs[0].type, node.output.type
-    function = real_function(node.op, made)
+    source, output = node.inputs[0].type, node.output.type
+    function = real_function(node.op, output)
     return bool(
         lookup.c_leaves_undefined(
-            made.dtype, function, lookup.Affine.of(given), lookup.Affine.of(made)
+            output.dtype, function, lookup.Affine.of(source), lookup.Affine.of(output)
         ).any()
     )
 
