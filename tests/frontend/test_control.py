@@ -18,8 +18,8 @@ from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
 from microtir.graph.ir import Graph
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import SampleBatch
-from microtir.operators.arithmetic.tflite import AddOptions, MulOptions, SubOptions
-from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.arithmetic.tflite import AddOptions, SubOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator, FusedOptions
 from microtir.operators.control.definition import EndIf, Repeat
 from microtir.operators.movement.tflite import ConcatenationOptions
 from microtir.rewrite.reference import execute
@@ -218,7 +218,7 @@ def test_lists_are_filled_in_place() -> None:
     row = body.tensor("row", (1, 3), np.float32, np.array([[2.0, 3.0, 5.0]], np.float32))
     first = body.tensor("first", (1, 3), np.float32)
     body.operator(Code.SLICE, [given, numbers("begin", 1, 0), numbers("size", 1, 3)], [first])
-    body.operator(Code.MUL, [first, row], [item], MulOptions())
+    body.operator(Code.MUL, [first, row], [item], FusedOptions())
     before, behind = (body.tensor(name, (1, 1), np.float32) for name in ("before", "behind"))
     until = joined("until", i, numbers("rest", -1))
     body.operator(Code.SLICE, [old, numbers("zeros", 0, 0), until], [before])
@@ -326,7 +326,7 @@ def coder() -> bytes:
     builder.signature("decode")
     other = builder.subgraph("other")
     a, b = (other.tensor(name, SHAPE, np.float32) for name in "ab")
-    other.operator(Code.MUL, [a, a], [b], MulOptions())
+    other.operator(Code.MUL, [a, a], [b], FusedOptions())
     other.define([a], [b])
     other.signature("encode")
     return builder.build([x], [y])

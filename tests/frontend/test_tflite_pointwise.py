@@ -7,13 +7,14 @@ from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
 from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
-from microtir.operators.arithmetic.tflite import (
-    AddOptions,
-    MulOptions,
-    SubOptions,
-)
+from microtir.operators.arithmetic.tflite import AddOptions, SubOptions
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, WeightsFormat
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    FusedOptions,
+    Options,
+    WeightsFormat,
+)
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 from microtir.operators.dense.definition import FullyConnected
@@ -63,7 +64,7 @@ def test_leaky_relu() -> None:
     [
         (Code.ADD, AddOptions(FileActivation.RELU), Add(Activation.RELU)),
         (Code.SUB, SubOptions(FileActivation.RELU6), Sub(Activation.RELU6)),
-        (Code.MUL, MulOptions(FileActivation.RELU_N1_TO_1), Mul(Activation.RELU_N1_TO_1)),
+        (Code.MUL, FusedOptions(FileActivation.RELU_N1_TO_1), Mul(Activation.RELU_N1_TO_1)),
         (Code.MINIMUM, Options(), Minimum()),
         (Code.MAXIMUM, Options(), Maximum()),
     ],

@@ -20,12 +20,12 @@ from microtir.operators.reduction.definition import (
     Reduction,
     Sum,
 )
-from microtir.operators.reduction.tflite import ArgMaxOptions, ArgMinOptions, ReducerOptions
+from microtir.operators.reduction.tflite import PlaceOptions, ReducerOptions
 from tests.frontend.models import Value, ints, model, read_node, refusal, scalar
 
 Code = BuiltinOperator
 SHAPE = (2, 3, 4)
-ARG_MAX, ARG_MIN = ArgMaxOptions(TfliteType.INT32), ArgMinOptions(TfliteType.INT32)
+ARG_MAX, ARG_MIN = PlaceOptions(TfliteType.INT32), PlaceOptions(TfliteType.INT32)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from microtir.config.enums import Optimize
 from microtir.frontend import from_tflite
 from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
 from microtir.graph.ir import Graph
-from microtir.operators.arithmetic.tflite import AddOptions, MulOptions
-from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.arithmetic.tflite import AddOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator, FusedOptions
 from microtir.operators.control.definition import EndIf, Repeat
 from microtir.rewrite.reference import execute_steps
 from microtir.rewrite.verify import verify
@@ -60,7 +60,7 @@ def halved(builder: TfliteBuilder, value: int, name: str) -> int:
     """Add half of a value."""
     (result,) = floats(builder, name)
     builder.operator(
-        Code.MUL, [value, constant(builder, f"{name}_half", 0.5)], [result], MulOptions()
+        Code.MUL, [value, constant(builder, f"{name}_half", 0.5)], [result], FusedOptions()
     )
     return result
 

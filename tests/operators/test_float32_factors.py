@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from microtir.config.enums import Numerics
-from microtir.operators.arithmetic.tflite import MulOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.operators.common.tflite_schema import FusedOptions, Options
 from scripts.models.tflite_writer import TfliteBuilder
@@ -29,8 +28,8 @@ class Kind:
 
 
 _KINDS = {
-    ("mul", 8): Kind(Code.MUL, MulOptions(), 2.0**5, 2.0**8),
-    ("mul", 16): Kind(Code.MUL, MulOptions(), 2.0**12, 2.0**15),
+    ("mul", 8): Kind(Code.MUL, FusedOptions(), 2.0**5, 2.0**8),
+    ("mul", 16): Kind(Code.MUL, FusedOptions(), 2.0**12, 2.0**15),
     ("prelu", 8): Kind(Code.PRELU, Options(), 2.0**5, 2.0**8),
     ("div", 8): Kind(Code.DIV, FusedOptions(), 2.0**7.1, 2.0**10),
 }

@@ -7,7 +7,7 @@ import pytest
 
 from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import Options, TfliteType
-from microtir.operators.reduction.tflite import ArgMaxOptions, ArgMinOptions, ReducerOptions
+from microtir.operators.reduction.tflite import PlaceOptions, ReducerOptions
 from microtir.rewrite.reference import execute
 from tests.support.litert import run_litert
 from tests.support.sketch import Quant, Sketch
@@ -15,7 +15,7 @@ from tests.support.tflm import run_tflm
 
 NAN, INF = np.nan, np.inf
 _OPTIONS: dict[str, Options] = {
-    "ARG_MAX": ArgMaxOptions(TfliteType.INT64), "ARG_MIN": ArgMinOptions(TfliteType.INT64)
+    "ARG_MAX": PlaceOptions(TfliteType.INT64), "ARG_MIN": PlaceOptions(TfliteType.INT64)
 }  # fmt: skip
 
 

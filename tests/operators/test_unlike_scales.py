@@ -17,9 +17,9 @@ from microtir.frontend import from_tflite
 from microtir.frontend.tflite_subgraphs import IfOptions, WhileOptions
 from microtir.graph.ir import Graph
 from microtir.operators.activations.tflite import LeakyReluOptions
-from microtir.operators.arithmetic.tflite import AddOptions, MulOptions
+from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
-from microtir.operators.common.tflite_schema import Padding
+from microtir.operators.common.tflite_schema import FusedOptions, Padding
 from microtir.operators.division.definition import may_shift_far
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.unary.definition import may_leave_float32
@@ -384,7 +384,9 @@ def branching() -> bytes:
     builder = TfliteBuilder()
     flag, x = builder.tensor("flag", (), np.bool_), _int8(builder, "x", 0.05, 3)
     branches = []
-    for number, (code, options) in enumerate(((Code.ADD, AddOptions()), (Code.MUL, MulOptions()))):
+    for number, (code, options) in enumerate(
+        ((Code.ADD, AddOptions()), (Code.MUL, FusedOptions()))
+    ):
         graph = builder.subgraph(code.name)
         value, made = _int8(graph, "v", 0.04, -5), _int8(graph, "made", 0.06 + number, 9)
         graph.operator(code, [value, value], [made], options)

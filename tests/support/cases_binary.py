@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from microtir.operators.arithmetic.tflite import AddOptions, MulOptions, SubOptions
+from microtir.operators.arithmetic.tflite import AddOptions, SubOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator, FusedOptions
 from tests.support.sketch import Case, Quant, Shape, Sketch
 
 _ARITHMETIC = {
     BuiltinOperator.ADD: AddOptions,
     BuiltinOperator.SUB: SubOptions,
-    BuiltinOperator.MUL: MulOptions,
+    BuiltinOperator.MUL: FusedOptions,
 }
 
 

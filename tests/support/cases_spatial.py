@@ -12,7 +12,7 @@ from microtir.operators.common.tflite_schema import (
 )
 from microtir.operators.cumulation.tflite import CumsumOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
-from microtir.operators.reduction.tflite import ArgMaxOptions, ArgMinOptions, ReducerOptions
+from microtir.operators.reduction.tflite import PlaceOptions, ReducerOptions
 from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from tests.support.sketch import Case, Quant, Shape, Sketch
 
@@ -87,8 +87,7 @@ def position(s: Sketch) -> Case:
     quant = s.quant() if s.is_int8 else None
     inputs = [s.input(shape, quant, values), s.ints("axis", axis - len(shape) * s.chance(0.3))]
     result = (*shape[:axis], *shape[axis + 1 :])
-    options = ArgMaxOptions if s.code is BuiltinOperator.ARG_MAX else ArgMinOptions
-    return s.finish(inputs, s.output(result, dtype=np.int32), options(TfliteType.INT32))
+    return s.finish(inputs, s.output(result, dtype=np.int32), PlaceOptions(TfliteType.INT32))
 
 
 def cumulation(s: Sketch) -> Case:

@@ -13,6 +13,7 @@ from microtir.operators.common import quantization, tflite_operands
 from microtir.operators.common.elementwise_formula import broadcast, by_node
 from microtir.operators.common.elementwise_meaning import plain, real
 from microtir.operators.common.tflite_schema import BuiltinOperator as Tflite
+from microtir.operators.common.tflite_schema import FusedOptions
 from microtir.operators.common.types import equal_types
 from microtir.operators.definition import ACTIVATIONS, Trait
 from microtir.operators.elementwise import row
@@ -43,7 +44,7 @@ RECORDS = (
          formula.of_two(operator.mul, te.wrapping_mul, formula.product), _NUMBERS,
          quantization.unless_in_float(_SYMMETRIC),
          multipliers=arithmetic.mul_multipliers, sums=arithmetic.mul_sums, limits=ACTIVATIONS,
-         tflite=Tflite.MUL, options=tflite.MulOptions,
+         tflite=Tflite.MUL, options=FusedOptions,
          read=tflite.arithmetic(arithmetic.Mul), onnx="Mul"),
     _two(arithmetic.SquaredDifference, meaning.squared_difference,
          by_node(formula.squared_difference, formula.cost),

@@ -8,40 +8,28 @@ from dataclasses import dataclass
 from microtir.dtype import DType
 from microtir.operators.arithmetic.definition import BinaryArithmetic, Mul
 from microtir.operators.common.tflite_operands import Converted, Operands
-from microtir.operators.common.tflite_schema import Options, TfliteActivation
+from microtir.operators.common.tflite_schema import FusedOptions
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryOptions(Options):
-    """Options that ADD, SUB and MUL begin with."""
-
-    activation: TfliteActivation = TfliteActivation.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class AddOptions(BinaryOptions):
+class AddOptions(FusedOptions):
     """Options of ADD."""
 
     pot_scale_int16: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class SubOptions(BinaryOptions):
+class SubOptions(FusedOptions):
     """Options of SUB."""
 
     pot_scale_int16: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class MulOptions(BinaryOptions):
-    """Options of MUL."""
 
 
 def arithmetic(op: type[BinaryArithmetic]) -> Callable[[Operands], Converted]:
     """Return what reads ADD, SUB or MUL, which have an activation."""
 
     def read(operands: Operands) -> Converted:
-        activation = operands.activation(operands.table(BinaryOptions).activation)
+        activation = operands.activation(operands.table(FusedOptions).activation)
         if op is Mul:
             is_of_litert = operands.input(0).dtype is DType.UINT8
             return Converted(Mul(activation, float32_ratio=is_of_litert), operands.present)

@@ -7,7 +7,6 @@ from microtir.operators.common import images, quantization
 from microtir.operators.common.arrays import Meaning
 from microtir.operators.common.formula import Formula, whole
 from microtir.operators.common.tflite_schema import BuiltinOperator as Tflite
-from microtir.operators.common.tflite_schema import Options
 from microtir.operators.common.types import converting, equal_types
 from microtir.operators.definition import Definition
 from microtir.operators.record import OperatorRecord
@@ -50,7 +49,7 @@ def _plain(
     return OperatorRecord(definition, of_arrays, _REDUCE, (tflite.reduction(op, code),))
 
 
-def _place(op: type[reduction.ArgExtremum], code: Tflite, options: type[Options]) -> OperatorRecord:
+def _place(op: type[reduction.ArgExtremum], code: Tflite) -> OperatorRecord:
     definition = Definition(
         op,
         types=converting(*((source, to) for to in (_I32, _I64) for source in (_F32, _I8))),
@@ -59,7 +58,7 @@ def _place(op: type[reduction.ArgExtremum], code: Tflite, options: type[Options]
         one_image=_ONE_IMAGE,
         limits="constant axis",
     )
-    reader = tflite.position(op, code, options)
+    reader = tflite.position(op, code)
     return OperatorRecord(definition, meaning.arg_extremum, _FIND, (reader,))
 
 
@@ -71,6 +70,6 @@ RECORDS = (
     _plain(reduction.ReduceProd, meaning.reduce_prod, Tflite.REDUCE_PROD, _F32, _I32, _I64),
     _plain(reduction.ReduceAll, meaning.logical(np.all), Tflite.REDUCE_ALL, DType.BOOL),
     _plain(reduction.ReduceAny, meaning.logical(np.any), Tflite.REDUCE_ANY, DType.BOOL),
-    _place(reduction.ArgMax, Tflite.ARG_MAX, tflite.ArgMaxOptions),
-    _place(reduction.ArgMin, Tflite.ARG_MIN, tflite.ArgMinOptions),
+    _place(reduction.ArgMax, Tflite.ARG_MAX),
+    _place(reduction.ArgMin, Tflite.ARG_MIN),
 )

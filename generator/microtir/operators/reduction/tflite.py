@@ -17,20 +17,13 @@ class ReducerOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class ArgMaxOptions(Options):
-    """Options of ARG_MAX; readers take the type from the output."""
+class PlaceOptions(Options):
+    """Options of ARG_MAX and ARG_MIN; readers take the type from the output."""
 
     output_type: TfliteType = TfliteType.FLOAT32
 
 
-@dataclass(frozen=True, slots=True)
-class ArgMinOptions(Options):
-    """Options of ARG_MIN; readers take the type from the output."""
-
-    output_type: TfliteType = TfliteType.FLOAT32
-
-
-def position(op: type[ArgExtremum], code: BuiltinOperator, options: type[Options]) -> TfliteReader:
+def position(op: type[ArgExtremum], code: BuiltinOperator) -> TfliteReader:
     """Return the reader of an operator whose inputs are data and an axis."""
 
     def read(operands: Operands) -> Converted:
@@ -38,7 +31,7 @@ def position(op: type[ArgExtremum], code: BuiltinOperator, options: type[Options
         axis = operands.axis(operands.integer(1, "the axis"), len(data.shape))
         return Converted(op(axis), (data,))
 
-    return TfliteReader(op, code, read, options, (2, 2))
+    return TfliteReader(op, code, read, PlaceOptions, (2, 2))
 
 
 def reduction(op: type[Reduction], code: BuiltinOperator) -> TfliteReader:
