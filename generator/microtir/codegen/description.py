@@ -7,33 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from microtir.codegen import metadata
 from microtir.codegen.interface import state
 from microtir.codegen.interface.constant_pools import constant_pool_data
 from microtir.codegen.interface.entry import exported_name
 from microtir.codegen.interface.parameters import alignment, file_name, file_size
 from microtir.codegen.interface.pools import workspace_pools
 from microtir.codegen.kernel_data import kernel_data
-from microtir.codegen.metadata import (
-    METADATA_VERSION,
-    AccumulatorData,
-    AlternativeData,
-    ChoiceData,
-    FrameData,
-    FunctionData,
-    LayerData,
-    MemoryData,
-    Metadata,
-    ModelData,
-    ParameterData,
-    ParameterFileData,
-    PlacementData,
-    PoolData,
-    PortData,
-    QuantizationData,
-    StackData,
-    StateData,
-    StateMemberData,
-)
 from microtir.codegen.outputs import output_data
 from microtir.codegen.printer.definitions import definitions
 from microtir.codegen.program import CProgram
@@ -49,7 +29,7 @@ from microtir.version import __version__
 Data = TypeVar("Data")
 
 
-def metadata_of(program: CProgram, figures: Figures, identity: str = "") -> Metadata:
+def metadata_of(program: CProgram, figures: Figures, identity: str = "") -> metadata.Metadata:
     """Describe a program, but for what is printed: `with_files` adds that.
 
     Args:
@@ -58,8 +38,8 @@ def metadata_of(program: CProgram, figures: Figures, identity: str = "") -> Meta
         identity: of the code that reads constants that a run is given, if there are any.
     """
     model = program.model
-    return Metadata(
-        metadata_version=METADATA_VERSION,
+    return metadata.Metadata(
+        metadata_version=metadata.METADATA_VERSION,
         generator=f"microtir {__version__}",
         module_name=program.name,
         config=program.config.recorded(),
@@ -81,19 +61,21 @@ def metadata_of(program: CProgram, figures: Figures, identity: str = "") -> Meta
     )
 
 
-def with_files(metadata: Metadata, files: Sequence[str], source: str) -> Metadata:
+def with_files(
+    described: metadata.Metadata, files: Sequence[str], source: str
+) -> metadata.Metadata:
     """Return the metadata of a program that was printed.
 
     Args:
-        metadata: without files.
+        described: without files.
         files: the paths of everything that is generated.
         source: the C file, in which functions are looked for.
     """
     lines = definitions(source)
     return replace(
-        metadata,
-        layers=tuple(replace(m, lines=lines.get(m.function, ())) for m in metadata.layers),
-        kernels=tuple(replace(k, lines=lines.get(k.function, ())) for k in metadata.kernels),
+        described,
+        layers=tuple(replace(m, lines=lines.get(m.function, ())) for m in described.layers),
+        kernels=tuple(replace(k, lines=lines.get(k.function, ())) for k in described.kernels),
         files=tuple(sorted(files)),
     )
 
@@ -108,8 +90,8 @@ def _copied(kind: type[Data], source: object, **others: object) -> Data:
     return kind(**others, **{name: getattr(source, name) for name in names})
 
 
-def _parameter_file(program: CProgram, identity: str) -> ParameterFileData:
-    return ParameterFileData(
+def _parameter_file(program: CProgram, identity: str) -> metadata.ParameterFileData:
+    return metadata.ParameterFileData(
         file=file_name(program),
         bytes=file_size(program.constants),
         alignment=alignment(program.constants),
@@ -117,8 +99,8 @@ def _parameter_file(program: CProgram, identity: str) -> ParameterFileData:
     )
 
 
-def _model(model: ModelInfo) -> ModelData:
-    return ModelData(
+def _model(model: ModelInfo) -> metadata.ModelData:
+    return metadata.ModelData(
         name=model.name,
         file=model.source_file,
         sha256=model.source_sha256,
@@ -126,18 +108,18 @@ def _model(model: ModelInfo) -> ModelData:
     )
 
 
-def _state(program: CProgram) -> StateData | None:
+def _state(program: CProgram) -> metadata.StateData | None:
     """Return the struct of a model's state; None for one without."""
     if not program.states:
         return None
     layout = state.layout(program)
-    return StateData(
+    return metadata.StateData(
         size=layout.size,
         alignment=layout.alignment,
         saved_size=state.saved_size(program),
         identity=state.identity(program),
         members=tuple(
-            StateMemberData(
+            metadata.StateMemberData(
                 name=port.name,
                 member=port.c_name,
                 shape=port.type.shape,
@@ -152,16 +134,16 @@ def _state(program: CProgram) -> StateData | None:
     )
 
 
-def _quantization(port: Port | StatePort) -> QuantizationData | None:
+def _quantization(port: Port | StatePort) -> metadata.QuantizationData | None:
     """Return the quantisation of a whole tensor; None if it has another, or none."""
     quantization = port.type.quantization
     if quantization is None or quantization.is_per_channel:
         return None
-    return QuantizationData(quantization.scale, quantization.zero_point)
+    return metadata.QuantizationData(quantization.scale, quantization.zero_point)
 
 
-def _port(port: Port, model: ModelInfo) -> PortData:
-    return PortData(
+def _port(port: Port, model: ModelInfo) -> metadata.PortData:
+    return metadata.PortData(
         kind=port.kind.value,
         name=port.name,
         member=port.c_name,
@@ -176,11 +158,11 @@ def _port(port: Port, model: ModelInfo) -> PortData:
     )
 
 
-def _layer(program: CProgram, layer: PrimFunc) -> LayerData:
+def _layer(program: CProgram, layer: PrimFunc) -> metadata.LayerData:
     origin = layer.origin or Origin(operator="", node=layer.name, index=-1)
     decision = program.model.decisions.get(layer.name) if program.model else None
     return _copied(
-        LayerData,
+        metadata.LayerData,
         origin,
         name=origin.node,
         function=program.names[layer],
@@ -195,21 +177,23 @@ def _layer(program: CProgram, layer: PrimFunc) -> LayerData:
     )
 
 
-def _choice(decision: Decision) -> ChoiceData:
+def _choice(decision: Decision) -> metadata.ChoiceData:
     return _copied(
-        ChoiceData,
+        metadata.ChoiceData,
         decision,
         measured=decision.is_measured,
-        alternatives=tuple(_copied(AlternativeData, a) for a in decision.alternatives),
+        alternatives=tuple(_copied(metadata.AlternativeData, a) for a in decision.alternatives),
     )
 
 
-def _accumulator(decision: Decision | None) -> AccumulatorData | None:
+def _accumulator(decision: Decision | None) -> metadata.AccumulatorData | None:
     sums = decision.sums if decision else None
     if sums is None:
         return None
     bits = (DType.INT32 if sums.fits else DType.INT64).bits
-    return AccumulatorData(bits=bits, spare_bits=bits - sums.bits, low=sums.low, high=sums.high)
+    return metadata.AccumulatorData(
+        bits=bits, spare_bits=bits - sums.bits, low=sums.low, high=sums.high
+    )
 
 
 def _bytes(buffer: Buffer) -> int:
@@ -217,14 +201,14 @@ def _bytes(buffer: Buffer) -> int:
     return math.prod(extents) * buffer.dtype.bytes
 
 
-def _memory(program: CProgram, model: ModelInfo) -> MemoryData:
+def _memory(program: CProgram, model: ModelInfo) -> metadata.MemoryData:
     memory = model.memory
     return _copied(
-        MemoryData,
+        metadata.MemoryData,
         memory,
         pools=tuple(
             _copied(
-                PoolData,
+                metadata.PoolData,
                 pool.plan,
                 limit=info.size_limit,
                 is_internal=pool.is_internal,
@@ -235,7 +219,8 @@ def _memory(program: CProgram, model: ModelInfo) -> MemoryData:
             )
         ),
         placements=tuple(
-            _copied(PlacementData, p, pool=memory.pools[p.pool].name) for p in memory.placements
+            _copied(metadata.PlacementData, p, pool=memory.pools[p.pool].name)
+            for p in memory.placements
         ),
     )
 
@@ -246,18 +231,20 @@ def _frame_name(program: CProgram, frame: StackFrame) -> str:
     return frame.name if frame.function is None or is_entry else program.names[frame.function]
 
 
-def _stack(program: CProgram, stacks: Stacks) -> StackData:
-    return StackData(
+def _stack(program: CProgram, stacks: Stacks) -> metadata.StackData:
+    return metadata.StackData(
         bytes=stacks.best.bytes,
-        frames=tuple(FrameData(_frame_name(program, f), f.bytes) for f in stacks.best.frames),
+        frames=tuple(
+            metadata.FrameData(_frame_name(program, f), f.bytes) for f in stacks.best.frames
+        ),
         bytes_in_c=stacks.in_c.bytes,
         bytes_unoptimised=stacks.unoptimised.bytes,
     )
 
 
-def _function(program: CProgram, function: PrimFunc) -> FunctionData:
+def _function(program: CProgram, function: PrimFunc) -> metadata.FunctionData:
     written = program.written[function]
-    return FunctionData(
+    return metadata.FunctionData(
         name=function.name,
         function=exported_name(program, function),
         parameters=tuple(_parameter(p, p in written) for p in function.params),
@@ -265,9 +252,9 @@ def _function(program: CProgram, function: PrimFunc) -> FunctionData:
     )
 
 
-def _parameter(parameter: Param, is_written: bool) -> ParameterData:
+def _parameter(parameter: Param, is_written: bool) -> metadata.ParameterData:
     is_scalar = isinstance(parameter, Var)
-    return ParameterData(
+    return metadata.ParameterData(
         name=parameter.name,
         kind="scalar" if is_scalar else "buffer",
         dtype=parameter.dtype.value,

@@ -62,14 +62,21 @@ INTERFACES = (
         lambda program: program.config.has_packed_operators(),
         parts=packed.operator_parts,
     ),
-    Interface("packed", lambda program: program.is_packed, parts=packed.parts, files=packed.header),
+    Interface(
+        "packed",
+        lambda program: program.is_packed,
+        parts=packed.parts,
+        files=lambda draft: [packed.file(draft, "packed.h")],
+    ),
     Interface(
         "packed beside plain",
         lambda program: program.config.needs_packed_wrapper(),
-        files=packed.wrapper_files,
+        files=lambda draft: [packed.file(draft, name) for name in ("packed.h", "packed.c")],
     ),
     Interface(
-        "system library", lambda program: program.config.runtime.system_lib, files=packed.system_lib
+        "system library",
+        lambda program: program.config.runtime.system_lib,
+        files=lambda draft: [packed.file(draft, "system_lib.c", "the system library")],
     ),
     Interface(
         "typed view",

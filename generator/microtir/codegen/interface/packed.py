@@ -97,23 +97,8 @@ def _operator_wrappers(program: CProgram) -> tuple[Wrapper, ...]:
     return tuple(_operator_wrapper(program, layer) for layer in program.layers)
 
 
-def header(draft: Draft) -> Iterator[SourceFile]:
-    """Yield the header of the packed functions."""
-    yield _file(draft, "packed.h", "the packed interface")
-
-
-def wrapper_files(draft: Draft) -> Iterator[SourceFile]:
-    """Yield the packed functions as files of their own, beside those with plain arguments."""
-    yield from header(draft)
-    yield _file(draft, "packed.c", "the packed interface")
-
-
-def system_lib(draft: Draft) -> Iterator[SourceFile]:
-    """Yield what finds a program by name."""
-    yield _file(draft, "system_lib.c", "the system library")
-
-
-def _file(draft: Draft, suffix: str, title: str) -> SourceFile:
+def file(draft: Draft, suffix: str, title: str = "the packed interface") -> SourceFile:
+    """Return a file of the interface."""
     program = draft.program
     name = f"{program.name}_{suffix}"
     return SourceFile(

@@ -240,13 +240,11 @@ def _sizes(interface: _Interface) -> list[str]:
 
 
 def _memory(interface: _Interface) -> list[str]:
-    macro, sizes = macro_name(interface.prefix), [_declared(interface.model.memory.workspace_size)]
-    names = [f"{macro}_WORKSPACE_SIZE"]
+    whole = _declared(interface.model.memory.workspace_size)
+    rows = [(f"{macro_name(interface.prefix)}_WORKSPACE_SIZE", whole)]
     for pool in interface.pools or ():
         stem = workspace_macro(interface.prefix, pool.plan.name, is_alone=False)
-        names.append(f"{stem}_SIZE")
-        sizes.append(_declared(pool.size))
-    rows = [(name, str(size)) for name, size in zip(names, sizes, strict=True)]
+        rows.append((f"{stem}_SIZE", _declared(pool.size)))
     for constants in interface.constants:
         stem = constants_macro(interface.prefix, constants.plan.name)
         rows.append((f"{stem}_SIZE", str(constants.size)))
@@ -254,9 +252,9 @@ def _memory(interface: _Interface) -> list[str]:
     return columns([(f"#define {name}", text) for name, text in rows])
 
 
-def _declared(size: int) -> int:
+def _declared(size: int) -> str:
     """Return the bytes of an array that an application declares of a size: C has none of 0."""
-    return max(size, 1)
+    return str(max(size, 1))
 
 
 def _structs(interface: _Interface) -> Iterator[str]:
@@ -268,16 +266,9 @@ def _structs(interface: _Interface) -> Iterator[str]:
         )
     if interface.structs:
         where = f"_ALIGNMENT of {interface.program.name}.h */"
-        rows = [
-            *(
-                (f"void *{p.member};", f"/* aligned to {p.macro}{where}")
-                for p in interface.pools or ()
-            ),
-            *(
-                (f"const void *{p.member};", f"/* aligned to {p.macro}{where}")
-                for p in interface.constants
-            ),
-        ]
+        members = [(f"void *{pool.member};", pool.macro) for pool in interface.pools or ()]
+        members += [(f"const void *{p.member};", p.macro) for p in interface.constants]
+        rows = [(member, f"/* aligned to {macro}{where}") for member, macro in members]
         yield struct_text(interface.struct(_POOLS), rows)
     if interface.program.devices:
         yield struct_text(interface.struct(_DEVICES), device_members(interface.program))
