@@ -14,10 +14,8 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.kernels.common.finish_s16 import Finish16, Found16
+from microtir.kernels.common import finish_s16, micro_kernel, packing
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.packing import channel_bytes
 from microtir.kernels.common.requantise import WORDS
 from microtir.kernels.common.runs import Runs, turns_of
 from microtir.kernels.common.statements import load, loop, seq, store
@@ -41,7 +39,7 @@ class Block16:
     channels: int
     outputs: int
     runs: Runs
-    finish: Finish16
+    finish: finish_s16.Finish16
 
     @property
     def turns(self) -> int:
@@ -284,7 +282,7 @@ def block(block: Block16) -> KernelDescription:
         stored = store(y, (place,), finish.output(load(total), word))
         return ir.Allocate(total, seq(store(total, (), finish.start(word)), sums, stored))
 
-    return describe(
+    return micro_kernel.describe(
         block.name,
         (f"Convolution: {block.pixels} x {block.outputs} outputs, {channels} channels at a time",),
         (x, weights, y) if finish.is_raw else (x, weights, words, y),
@@ -300,11 +298,11 @@ def block(block: Block16) -> KernelDescription:
     )  # fmt: skip
 
 
-def packed_bytes(block: Block16, finish: Found16) -> int:
+def packed_bytes(block: Block16, finish: finish_s16.Found16) -> int:
     """Return the bytes of what `pack_weights` and `pack_words` give."""
     runs = block.runs
     values = runs.rows * runs.parts * block.words * PAIR
-    return channel_bytes(block.turns * block.channels, 1, values, finish[1].shape[1])
+    return packing.channel_bytes(block.turns * block.channels, 1, values, finish[1].shape[1])
 
 
 def pack_weights(matrix: npt.NDArray[np.int8], block: Block16) -> npt.NDArray[np.int8]:

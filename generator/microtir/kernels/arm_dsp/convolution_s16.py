@@ -25,13 +25,8 @@ from microtir.kernels.arm_dsp.blocks_s16 import (
 )
 from microtir.kernels.arm_dsp.copying import copy
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.common.bordered_rows import (
-    DirectRows,
-    WindowRows,
-    copy_cost,
-    scratch_bytes,
-    window_rows,
-)
+from microtir.kernels.common import bordered_rows, made_once, packing, refusals
+from microtir.kernels.common.bordered_rows import scratch_bytes
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.finish_s16 import Finish16, Found16, finish16, pack_words
 from microtir.kernels.common.layer import Layer
@@ -43,9 +38,6 @@ from microtir.kernels.common.macro_kernel import (
     all_blocks,
     macro_kernel,
 )
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import mixed_refusal, type_refusal
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
@@ -70,7 +62,7 @@ def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
     return finish16(node, params, _matrix(node), wide=wide)
 
 
-_narrow, _wide = (of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
+_narrow, _wide = (made_once.of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
 class Convolution16(FloatRescaling):
@@ -95,10 +87,10 @@ class Convolution16(FloatRescaling):
         Int16 over one image, and factors that fit the sequences of `finish_s16`.
         """
         geometry = Geometry.of(node)
-        reason = type_refusal(node, DType.INT16)
+        reason = refusals.type_refusal(node, DType.INT16)
         if reason is None and not geometry.has_one_image:
             reason = Refusal.IMAGES
-        reason = reason or mixed_refusal(node)
+        reason = reason or refusals.mixed_refusal(node)
         if reason is None and geometry.output.channels < PAIR:
             reason = Refusal.FEW_CHANNELS
         if reason is not None:
@@ -118,7 +110,7 @@ class Convolution16(FloatRescaling):
         counts, spans_rows = _counts(largest), geometry.is_pointwise
         blocks = all_blocks(geometry.output, calls, counts, spans_rows=spans_rows)
         products = (times * (_of(largest, n).instructions + 12) for times, n in blocks)
-        return copy_cost(node, by_rows=calls.rows > 0) + sum(products)
+        return bordered_rows.copy_cost(node, by_rows=calls.rows > 0) + sum(products)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
@@ -139,19 +131,19 @@ class Convolution16(FloatRescaling):
         node, geometry = layer.node, Geometry.of(layer.node)
         x, sink, finish = layer.input_rows(0), Nhwc(layer.output_rows()), self._finish(node)
         assert finish is not None, "reject() was asked"
-        source: WindowRows
+        source: bordered_rows.WindowRows
         if geometry.is_pointwise and x.is_whole and sink.is_line:
-            source = DirectRows(x, geometry, is_line=True)
+            source = bordered_rows.DirectRows(x, geometry, is_line=True)
         else:
-            source = window_rows(x, geometry, lambda size: copy(size, DType.INT16))
+            source = bordered_rows.window_rows(x, geometry, lambda size: copy(size, DType.INT16))
         largest = self._block(node, source.row_step)
 
         def kernel(pixels: int) -> KernelDescription:
             return block(_of(largest, pixels))
 
         constants = (
-            at(constant("weights", pack_weights(_matrix(node), largest)), *[0] * 7),
-            at(constant("constants", pack_words(finish, largest.channels)), 0, 0),
+            at(packing.constant("weights", pack_weights(_matrix(node), largest)), *[0] * 7),
+            at(packing.constant("constants", pack_words(finish, largest.channels)), 0, 0),
         )
         tile = Tile(_counts(largest), (Product(kernel, constants),))
         return macro_kernel(layer, name, geometry.output.width, source, tile, sink)

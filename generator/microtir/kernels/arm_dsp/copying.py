@@ -6,11 +6,10 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.copies import copying, filling
+from microtir.kernels.common import copies, micro_kernel
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import call, describe, repeated
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.operators.movement.definition import StridedSlice
 from microtir.operators.movement.formula import slices_within_rows
@@ -29,7 +28,7 @@ _CALL = 20  # instructions for a row, beside those that move its bytes
 def copy(size: int, dtype: DType = DType.INT8) -> KernelDescription:
     """Move `size` elements; parameters: from, to."""
     values = copy_values(size * dtype.bytes)
-    return copying("copy", size, "kernels/copy.j2", values, 16, Feature.DSP, dtype)
+    return copies.copying("copy", size, "kernels/copy.j2", values, 16, Feature.DSP, dtype)
 
 
 @made_once
@@ -46,7 +45,7 @@ def spread(size: int, every: int) -> KernelDescription:
         )
         return seq(*bytes_)
 
-    return describe(
+    return micro_kernel.describe(
         f"spread{every}_{size}",
         (f"Copies {size} bytes, the words to every {every} words",),
         (source, target),
@@ -69,7 +68,7 @@ def copy_values(size: int, every: int = 1, *, is_filled: bool = False) -> dict[s
     blocks, words = size // _BLOCK, size % _BLOCK // _WORD
     behind = str(size % _WORD) if size % _WORD else ""
     return {
-        **repeated(blocks, _BLOCKS_PER_TURN),
+        **micro_kernel.repeated(blocks, _BLOCKS_PER_TURN),
         "loop_bytes": str(blocks * _BLOCK),
         "words": str(words) if words else "",
         "bytes": "" if is_filled else behind,
@@ -84,7 +83,7 @@ def copy_values(size: int, every: int = 1, *, is_filled: bool = False) -> dict[s
 @made_once
 def fill(size: int, value: int, dtype: DType) -> KernelDescription:
     """Set `size` elements to `value`; parameter: to.  The compiler knows how."""
-    return filling(size, value, dtype, None, {}, 0, Feature.DSP)
+    return copies.filling(size, value, dtype, None, {}, 0, Feature.DSP)
 
 
 @made_once
@@ -97,7 +96,7 @@ def fill_spread(size: int, every: int, value: int) -> KernelDescription:
         place = number * (every * _WORD)
         return seq(*(store(target, (place + n,), value) for n in range(_WORD)))
 
-    return describe(
+    return micro_kernel.describe(
         f"fill{every}_{size}_{value}".replace("-", "m"),
         (f"Sets {size} bytes to {value}, the words of every {every} words",),
         (target,),
@@ -145,6 +144,6 @@ class CopyWords(Kernel):
         kernel = copy(layer.node.output.type.row_elements)
         body = loop(
             "row", layer.y0, layer.y1,
-            lambda row: call(kernel, x.at(row, source, 0), y.at(row, column, 0)),
+            lambda row: micro_kernel.call(kernel, x.at(row, source, 0), y.at(row, column, 0)),
         )  # fmt: skip
         return layer.function(name, None, body)

@@ -13,17 +13,12 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
-from microtir.kernels.common.counted import Counted
+from microtir.kernels.arm_dsp import float_rescaling, lane_sums
+from microtir.kernels.common import counted, macro_kernel, micro_kernel, packing, refusals
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.made_once import made_once, of_node
-from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.packing import PackedLinear, channel_bytes, pack_linear
 from microtir.kernels.common.printed import Printed, printed
-from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
@@ -69,12 +64,12 @@ def arranged(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
 
 
 @of_node
-def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
+def _packed(node: Node) -> list[tuple[_Block, packing.PackedLinear]] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     params = fully_connected_params(op, *types)
-    packed = pack_linear(weights, arranged(weights), node, params)
+    packed = packing.pack_linear(weights, arranged(weights), node, params)
     if packed is None:
         return None
     parts = []
@@ -88,7 +83,7 @@ def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
     return parts
 
 
-class Dense(FloatRescaling, Counted):
+class Dense(float_rescaling.FloatRescaling, counted.Counted):
     """Eight outputs a pass, two for each packed weight."""
 
     name = "dense_s8_1x8_dsp"
@@ -102,7 +97,7 @@ class Dense(FloatRescaling, Counted):
 
         Int8, whole quads of inputs, weights that fit the packed form.
         """
-        reason = int8_refusal(node)
+        reason = refusals.int8_refusal(node)
         if reason is not None:
             return reason
         outputs, inputs = node.inputs[1].shape
@@ -131,7 +126,7 @@ class Dense(FloatRescaling, Counted):
 
     def packed_bytes(self, node: Node) -> int:
         outputs, inputs = node.inputs[1].shape
-        return sum(channel_bytes(b.outputs, 1, inputs) for b in _blocks(outputs))
+        return sum(packing.channel_bytes(b.outputs, 1, inputs) for b in _blocks(outputs))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: one call of the kernel, or two, for each row of inputs."""
@@ -139,14 +134,14 @@ class Dense(FloatRescaling, Counted):
         assert parts is not None, "reject() was asked"
         inputs = layer.node.inputs[1].shape[1]
         products = tuple(
-            Product(
+            macro_kernel.Product(
                 partial(_of_row, inputs, block, packed.rescaling),
                 (at(packed.weights, 0, 0, 0, 0, 0), at(packed.constants, 0, 0)),
                 block.first,
             )
             for block, packed in parts
         )
-        return dense_rows(layer, name, Tile((Count(1, "row"),), products))
+        return dense_rows(layer, name, macro_kernel.Tile((macro_kernel.Count(1, "row"),), products))
 
 
 def _bodies(node: Node) -> Iterator[tuple[_Block, Printed, int]]:
@@ -176,13 +171,13 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling | None) -> 
     weights = ir.Buffer("weights", (passes, quads, 2, pairs, 2), DType.INT16, alignment=4)
     constants = ir.Buffer("constants", (outputs, WORDS), DType.INT32)
     y = ir.Buffer("y", (outputs,), DType.INT32 if rescaling is None else DType.INT8)
-    low, high = local_sums(pairs)
+    low, high = lane_sums.local_sums(pairs)
 
     def value(turn: te.Expr, quad: te.Expr, byte: int) -> ir.Stmt:
         half, number = byte % 2, byte // 2
 
         def multiply(pair: te.Expr, v: te.Expr) -> ir.Stmt:
-            return split_lane(
+            return lane_sums.split_lane(
                 load(weights, turn, quad, half, pair, number),
                 lambda a, b: seq(
                     store(low, (pair,), load(low, pair) + v * a),
@@ -200,7 +195,7 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling | None) -> 
                 total = rescaling.apply(total * 2, constants, place)
             return store(y, (place,), total)
 
-        zero = cleared(pairs, low, high)
+        zero = lane_sums.cleared(pairs, low, high)
         sums = loop(
             "quad", 0, quads, lambda quad: seq(*(value(turn, quad, byte) for byte in range(_QUAD)))
         )
@@ -208,7 +203,7 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling | None) -> 
         return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, last)))
 
     name = "sums" if rescaling is None else rescaling.name
-    return describe(
+    return micro_kernel.describe(
         f"dense_{inputs}x{pairs}x{passes}_{name}",
         (f"Fully connected: {inputs} inputs, {outputs} outputs, {2 * pairs} at a time",),
         (x, weights, y) if rescaling is None else (x, weights, constants, y),

@@ -9,16 +9,12 @@ import numpy as np
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp import convolution_s16, float_rescaling
 from microtir.kernels.arm_dsp.blocks_s16 import PAIR, Block16, block, pack_weights, packed_bytes
-from microtir.kernels.arm_dsp.convolution_s16 import best_block
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.common.dense import dense_rows, rows_of
+from microtir.kernels.common import dense, made_once, packing, refusals
 from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
@@ -34,10 +30,10 @@ def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
     return finish16(node, params, weights.astype(np.int8), wide=wide)
 
 
-_narrow, _wide = (of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
+_narrow, _wide = (made_once.of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
-class Dense16(FloatRescaling):
+class Dense16(float_rescaling.FloatRescaling):
     """Eight outputs a turn, or four where sums are wide.
 
     Args:
@@ -54,7 +50,7 @@ class Dense16(FloatRescaling):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: another type, one output, factors that do not fit."""
-        reason = type_refusal(node, DType.INT16)
+        reason = refusals.type_refusal(node, DType.INT16)
         if reason is not None:
             return reason
         if node.inputs[1].shape[0] < PAIR:
@@ -63,7 +59,7 @@ class Dense16(FloatRescaling):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions of the kernel, as they are printed."""
-        return rows_of(node) * (self._block(node).instructions + 10)
+        return dense.rows_of(node) * (self._block(node).instructions + 10)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernel; other layers may use the same."""
@@ -80,11 +76,11 @@ class Dense16(FloatRescaling):
         assert finish is not None, "reject() was asked"
         matrix = layer.data(1).astype(np.int8)
         constants = (
-            at(constant("weights", pack_weights(matrix, own_block)), *[0] * 7),
-            at(constant("constants", pack_words(finish, own_block.channels)), 0, 0),
+            at(packing.constant("weights", pack_weights(matrix, own_block)), *[0] * 7),
+            at(packing.constant("constants", pack_words(finish, own_block.channels)), 0, 0),
         )
         tile = Tile((Count(1, "row"),), (Product(lambda _rows: block(own_block), constants),))
-        return dense_rows(layer, name, tile)
+        return dense.dense_rows(layer, name, tile)
 
     def _finish(self, node: Node) -> Found16 | None:
         return (_wide if self.has_wide_sums else _narrow)(node)
@@ -94,4 +90,4 @@ class Dense16(FloatRescaling):
         assert finish is not None, "reject() was asked"
         most = min(4 if self.has_wide_sums else 8, outputs // PAIR * PAIR)
         runs = Runs(1, 1, inputs, inputs, inputs, inputs)
-        return best_block(1, most, outputs, runs, finish[0])
+        return convolution_s16.best_block(1, most, outputs, runs, finish[0])

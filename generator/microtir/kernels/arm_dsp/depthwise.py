@@ -16,14 +16,13 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import copy
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
+from microtir.kernels.common import micro_kernel, packing
 from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
-from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.packing import channel_bytes, constant, requantised
 from microtir.kernels.common.requantise import WORDS, Requantisation, Rescaling
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD, channel_quads
@@ -44,7 +43,7 @@ def factors(node: Node) -> Requantisation | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, DepthwiseConv2D) and weights is not None
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return requantised(weights.reshape(-1, weights.shape[-1]).T, node, params)
+    return packing.requantised(weights.reshape(-1, weights.shape[-1]).T, node, params)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,8 +67,8 @@ class PackedDepthwise:
         order = channel_quads(weights.shape[-1])
         by_word = weights.astype(np.int16)[..., order].reshape(-1, len(order) // QUAD, QUAD)
         return PackedDepthwise(
-            constant("weights", by_word[:, :, list(_WORD_ORDER)].transpose(1, 0, 2)),
-            constant("constants", scaling.constants[order]),
+            packing.constant("weights", by_word[:, :, list(_WORD_ORDER)].transpose(1, 0, 2)),
+            packing.constant("constants", scaling.constants[order]),
             scaling.rescaling,
         )
 
@@ -77,7 +76,7 @@ class PackedDepthwise:
 def packed_bytes(node: Node) -> int:
     """Return the bytes of the constants of a layer."""
     _, rows, columns, channels = node.inputs[1].shape
-    return channel_bytes(channels, QUAD, rows * columns * DType.INT16.bytes)
+    return packing.channel_bytes(channels, QUAD, rows * columns * DType.INT16.bytes)
 
 
 class Depthwise(FloatRescaling, DepthwiseKernel):
@@ -212,7 +211,7 @@ def depthwise(pixels: int, taps: Taps, rescaling: Rescaling) -> KernelDescriptio
         ),
     )  # fmt: skip
     step = f"{taps.row_step}_{taps.column_step}_{taps.stride}"
-    return describe(
+    return micro_kernel.describe(
         f"depthwise{pixels}_{taps.rows}x{taps.columns}_{channels}_{step}_{rescaling.name}",
         (f"Depthwise convolution: {pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps",),
         (x, weights, constants, y),

@@ -15,11 +15,8 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.kernels.arm_dsp.blocks_s16 import IMMEDIATE, PAIR, add_number, registers
-from microtir.kernels.common.finish_s16 import Finish16
+from microtir.kernels.common import finish_s16, micro_kernel, requantise, runs
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.requantise import WORDS
-from microtir.kernels.common.runs import Taps, turns_of
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -34,12 +31,12 @@ class DepthwiseBlock16:
 
     pixels: int
     channels: int
-    taps: Taps
-    finish: Finish16
+    taps: runs.Taps
+    finish: finish_s16.Finish16
 
     @property
     def turns(self) -> int:
-        return len(turns_of(self.channels, PAIR))
+        return len(runs.turns_of(self.channels, PAIR))
 
     @property
     def reaches(self) -> bool:
@@ -92,7 +89,7 @@ class DepthwiseBlock16:
                 for pixel in range(1, self.pixels)
                 for n in range(held)
             ],
-            "words": registers(_REGISTERS, WORDS - self.finish.starts),
+            "words": registers(_REGISTERS, requantise.WORDS - self.finish.starts),
             "channels": [
                 [
                     dict(zip(("low", "high"), self._sum(pixel, channel), strict=True))
@@ -168,7 +165,7 @@ def depthwise_block(block: DepthwiseBlock16) -> KernelDescription:
     x = ir.Buffer("x", (taps.reach(block.pixels, channels),), DType.INT16)
     shape = (block.turns, taps.rows, taps.columns, PAIR)
     weights = ir.Buffer("weights", shape, DType.INT16, alignment=4)
-    words = ir.Buffer("constants", (block.turns, PAIR * WORDS), DType.INT32, alignment=4)
+    words = ir.Buffer("constants", (block.turns, PAIR * requantise.WORDS), DType.INT32, alignment=4)
     y = ir.Buffer("y", (block.pixels * channels,), DType.INT16)
     total = ir.Buffer("total", (), finish.dtype, ir.Scope.LOCAL)
 
@@ -192,7 +189,7 @@ def depthwise_block(block: DepthwiseBlock16) -> KernelDescription:
         return ir.Allocate(total, seq(store(total, (), finish.start(word)), sums, stored))
 
     about = f"{block.pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps"
-    return describe(
+    return micro_kernel.describe(
         block.name,
         (f"Depthwise convolution: {about}",),
         (x, weights, words, y),
@@ -211,6 +208,6 @@ def depthwise_block(block: DepthwiseBlock16) -> KernelDescription:
 def pack_taps(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
     """Return weights (rows, columns, channels) as the kernel reads them."""
     rows, columns, channels = weights.shape
-    order = [first + n for first in turns_of(channels, PAIR) for n in range(PAIR)]
+    order = [first + n for first in runs.turns_of(channels, PAIR) for n in range(PAIR)]
     split = weights[:, :, order].reshape(rows, columns, -1, PAIR)
     return np.ascontiguousarray(split.transpose(2, 0, 1, 3).astype(np.int16))

@@ -26,12 +26,10 @@ from microtir.kernels.arm_dsp.depthwise import (
     values_of,
 )
 from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
+from microtir.kernels.common import depthwise, micro_kernel, packing
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.packing import constant
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import QUAD
@@ -151,7 +149,7 @@ def _has_short_borders(geometry: Geometry) -> bool:
     return all(o in ([], [taps[0]], [taps[-1]]) for o in outside)
 
 
-class DepthwiseRows(FloatRescaling, DepthwiseKernel):
+class DepthwiseRows(FloatRescaling, depthwise.DepthwiseKernel):
     """Four channels a word from rows where they lie, without scratch."""
 
     name = "dwconv_s8_1x4_dsp_rows"
@@ -227,7 +225,7 @@ class _Emitter:
         self.packed = PackedDepthwise.of(layer)
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
         longest = max(c.taps.reach for c in self.calls)
-        self.outside = constant("outside", np.full(longest, self.zero_point, np.int8))
+        self.outside = packing.constant("outside", np.full(longest, self.zero_point, np.int8))
 
     def function(self, name: str) -> ir.PrimFunc:
         rows = self.geometry.windows.rows
@@ -263,7 +261,7 @@ class _Emitter:
         def some(c: _Call, column: te.Expr) -> ir.Stmt:
             start = column * columns.stride + (c.taps.inside[0] - columns.before)
             zero_point = self.zero_point if c.taps.clips else 0
-            return call(
+            return micro_kernel.call(
                 depthwise_rows(c.taps, zero_point, self.packed.rescaling),
                 *(place(start) for place in rows),
                 at(self.packed.weights, 0, 0, 0),
@@ -320,7 +318,7 @@ def depthwise_rows(taps: Taps, zero_point: int, rescaling: Rescaling) -> KernelD
 
     zero = f"_zero{zero_point}".replace("-", "m") if taps.clips else ""
     about = f"{taps.pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps"
-    return describe(
+    return micro_kernel.describe(
         f"depthwise_rows{taps.name}{zero}_{rescaling.name}",
         (f"Depthwise convolution by rows: {about}",),
         (*rows, weights, constants, y),

@@ -9,24 +9,14 @@ import numpy as np
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.blocks_s16 import PAIR
-from microtir.kernels.arm_dsp.copying import copy
-from microtir.kernels.arm_dsp.depthwise_blocks_s16 import (
-    DepthwiseBlock16,
-    depthwise_block,
-    pack_taps,
-)
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
+from microtir.kernels.arm_dsp import blocks_s16, copying, depthwise_blocks_s16, float_rescaling
+from microtir.kernels.common import made_once, refusals, runs, statements
 from microtir.kernels.common.bordered_rows import copy_cost, scratch_bytes, window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.finish_s16 import Found16, finish16, pack_words
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, cut, macro_kernel
-from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.packing import channel_bytes, constant
-from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
-from microtir.kernels.common.runs import Taps
-from microtir.kernels.common.statements import at
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
@@ -43,10 +33,10 @@ def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
     return finish16(node, params, matrix, wide=wide)
 
 
-_narrow, _wide = (of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
+_narrow, _wide = (made_once.of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
-class Depthwise16(FloatRescaling):
+class Depthwise16(float_rescaling.FloatRescaling):
     """A kernel for up to four pixels of two channels, or two pixels where sums are wide.
 
     Args:
@@ -64,11 +54,11 @@ class Depthwise16(FloatRescaling):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against types, windows and channels, and factors, in this order."""
-        reason = type_refusal(node, DType.INT16) or channelwise_refusal(node)
+        reason = refusals.type_refusal(node, DType.INT16) or refusals.channelwise_refusal(node)
         if reason is not None:
             return reason
         geometry = Geometry.of(node)
-        if geometry.image.channels < PAIR:
+        if geometry.image.channels < blocks_s16.PAIR:
             return Refusal.FEW_CHANNELS
         finish = self._finish(node)
         if finish is None:
@@ -100,23 +90,25 @@ class Depthwise16(FloatRescaling):
         _, rows, columns, channels = node.inputs[1].shape
         taps, finish = rows * columns * DType.INT16.bytes, self._finish(node)
         assert finish is not None, "reject() was asked"
-        return channel_bytes(channels, PAIR, taps, finish[1].shape[1])
+        return channel_bytes(channels, blocks_s16.PAIR, taps, finish[1].shape[1])
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: blocks of pixels of each row, then those that are left."""
         geometry, own_finish = Geometry.of(layer.node), self._finish(layer.node)
         assert own_finish is not None, "reject() was asked"
         x, finish = layer.input_rows(0), own_finish[0]
-        source = window_rows(x, geometry, lambda size: copy(size, DType.INT16))
+        source = window_rows(x, geometry, lambda size: copying.copy(size, DType.INT16))
         taps, channels = _taps(geometry, source.row_step), geometry.image.channels
 
         def kernel(pixels: int) -> KernelDescription:
-            return depthwise_block(DepthwiseBlock16(pixels, channels, taps, finish))
+            return depthwise_blocks_s16.depthwise_block(
+                depthwise_blocks_s16.DepthwiseBlock16(pixels, channels, taps, finish)
+            )
 
-        weights = pack_taps(layer.data(1)[0].astype(np.int8))
+        weights = depthwise_blocks_s16.pack_taps(layer.data(1)[0].astype(np.int8))
         constants = (
-            at(constant("weights", weights), 0, 0, 0, 0),
-            at(constant("constants", pack_words(own_finish, PAIR)), 0, 0),
+            statements.at(constant("weights", weights), 0, 0, 0, 0),
+            statements.at(constant("constants", pack_words(own_finish, blocks_s16.PAIR)), 0, 0),
         )
         counts = (Count(self._pixels(geometry, own_finish), "block", unit=1),)
         tile = Tile(counts, (Product(kernel, constants),))
@@ -133,17 +125,19 @@ class Depthwise16(FloatRescaling):
         return min(counts, key=lambda n: _row_cost(geometry, n, finish))
 
 
-def _taps(geometry: Geometry, row_step: int) -> Taps:
+def _taps(geometry: Geometry, row_step: int) -> runs.Taps:
     windows, channels = geometry.windows, geometry.image.channels
     rows, columns = windows.rows, windows.columns
     steps = columns.dilation * channels, columns.stride * channels
-    return Taps(rows.taps, columns.taps, row_step, *steps)
+    return runs.Taps(rows.taps, columns.taps, row_step, *steps)
 
 
-def _block(geometry: Geometry, pixels: int, finish: Found16) -> DepthwiseBlock16:
+def _block(
+    geometry: Geometry, pixels: int, finish: Found16
+) -> depthwise_blocks_s16.DepthwiseBlock16:
     """Return a block, with rows as in scratch."""
     taps = _taps(geometry, geometry.copied_step)
-    return DepthwiseBlock16(pixels, geometry.image.channels, taps, finish[0])
+    return depthwise_blocks_s16.DepthwiseBlock16(pixels, geometry.image.channels, taps, finish[0])
 
 
 def _row_cost(geometry: Geometry, pixels: int, finish: Found16) -> int:

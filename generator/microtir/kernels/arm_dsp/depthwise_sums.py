@@ -12,13 +12,12 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common import convolution_geometry, refusals
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, load, loop, seq, store, when
 from microtir.kernels.common.weights import QUAD, folded_bias
 from microtir.kernels.portable import accumulate
@@ -26,8 +25,7 @@ from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
-from microtir.tir import ir
-from microtir.tir.function import RowRange
+from microtir.tir import function, ir
 
 _IMMEDIATE = 4095  # largest offset of a load
 _PIXELS = 16  # they are all unrolled
@@ -47,10 +45,10 @@ class DepthwiseSums(Kernel):
 
         One window of neighbouring columns, all inside, whole quads.
         """
-        reason = depthwise_refusal(node) or accumulate.refusal(node)
+        reason = refusals.depthwise_refusal(node) or accumulate.refusal(node)
         if reason is not None:
             return reason
-        geometry = Geometry.of(node)
+        geometry = convolution_geometry.Geometry.of(node)
         windows, channels = geometry.windows, geometry.image.channels
         is_run = windows.columns.taps == 1 or windows.columns.dilation == 1
         if geometry.output.width != 1 or windows.clip(geometry.output) or not is_run:
@@ -62,14 +60,14 @@ class DepthwiseSums(Kernel):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions of all rows and of the outputs, by counts on the Cortex-M4."""
-        geometry = Geometry.of(node)
+        geometry = convolution_geometry.Geometry.of(node)
         channels, rows = geometry.image.channels, geometry.windows.rows.taps
         turn = 4 + 10 * geometry.windows.columns.taps
         return rows * (turn * channels // QUAD + 20) + 46 * channels
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernel."""
-        return 40 + 40 * Geometry.of(node).windows.columns.taps
+        return 40 + 40 * convolution_geometry.Geometry.of(node).windows.columns.taps
 
     def packed_bytes(self, node: Node) -> int:
         sums = node.output.type.channels * DType.INT32.bytes
@@ -78,7 +76,7 @@ class DepthwiseSums(Kernel):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
         node, x = layer.node, layer.input_rows(0)
-        geometry = Geometry.of(node)
+        geometry = convolution_geometry.Geometry.of(node)
         height, channels = geometry.image.height, geometry.image.channels
         taps = geometry.windows.columns.taps
         y0, y1 = te.var("y0", low=0, high=height), te.var("y1", low=0, high=height)
@@ -95,7 +93,7 @@ class DepthwiseSums(Kernel):
                 lambda row: call(kernel, x.at(row, 0, 0), at(weights, row, 0), at(sums, 0, 0)),
             ),
         )  # fmt: skip
-        rows = RowRange(y0.var, y1.var)
+        rows = function.RowRange(y0.var, y1.var)
         return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
 
     def window(self, _node: Node) -> RowWindow | None:

@@ -12,15 +12,13 @@ from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.kernel import Kernel
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import requantised
+from microtir.kernels.common import kernel, made_once, packing
 from microtir.operators.common.linear import LinearParams, rescales_in_float
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 
 
-class FloatRescaling(Kernel):
+class FloatRescaling(kernel.Kernel):
     """A kernel that takes layers whose sums are rescaled in float32."""
 
     rescales_in_float = True
@@ -30,12 +28,12 @@ class FloatRescaling(Kernel):
         return target.has(Feature.FPU) or not rescales_in_float(node) or _has_integers(node)
 
 
-@of_node
+@made_once.of_node
 def _has_integers(node: Node) -> bool:
     if node.output.dtype is DType.INT16:  # of so many steps no integers are looked for
         return False
     matrix, params = _linear(node)
-    factors = requantised(matrix, node, params)
+    factors = packing.requantised(matrix, node, params)
     return factors is not None and not factors.rescaling.in_float
 
 

@@ -24,18 +24,16 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
+from microtir.kernels.arm_dsp import float_rescaling, lane_sums
 from microtir.kernels.arm_dsp.outputs import COLUMNS, LONGEST, PlaneRow, borders_cost, sink_of
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
 from microtir.kernels.arm_dsp.patch import GROUP, TOGETHER, Segments, WidenedPatch, patch_counts
+from microtir.kernels.common import packing, refusals
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile, all_blocks, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns, unrolled
-from microtir.kernels.common.packing import channel_bytes, constant, requantised
-from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
@@ -97,11 +95,11 @@ def packed_of(
     order = channel_quads(len(matrix), at_once)
     lanes = pack_pairs(segments.arrange(matrix)[order])
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    factors = requantised(matrix.reshape(len(matrix), -1), node, params)
+    factors = packing.requantised(matrix.reshape(len(matrix), -1), node, params)
     if lanes is None or factors is None:
         return None
     words = pack_quads(lanes, factors.constants, order, distance, at_once)
-    return Packed(constant("packed", words), factors.rescaling)
+    return Packed(packing.constant("packed", words), factors.rescaling)
 
 
 @of_node
@@ -110,7 +108,7 @@ def refusal(node: Node) -> Refusal | None:
 
     Int8 over one image, weights and factors that fit the packed form.
     """
-    reason = int8_refusal(node) or mixed_refusal(node)
+    reason = refusals.int8_refusal(node) or refusals.mixed_refusal(node)
     if reason is not None:
         return reason
     geometry = Geometry.of(node)
@@ -134,7 +132,7 @@ def planes_refusal(node: Node) -> Refusal | None:
     return planar_refusal(output) or refusal(node)
 
 
-class Gemm(FloatRescaling):
+class Gemm(float_rescaling.FloatRescaling):
     """Patches of pixels times packed weights of four channels.
 
     Args:
@@ -182,7 +180,7 @@ class Gemm(FloatRescaling):
     def packed_bytes(self, node: Node) -> int:
         geometry = Geometry.of(node)
         values = 2 * Segments.of(geometry).steps
-        return channel_bytes(geometry.output.channels, QUAD, values)
+        return packing.channel_bytes(geometry.output.channels, QUAD, values)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: patches in scratch, products of many pixels, then of one."""
@@ -343,7 +341,7 @@ class Turn:
         assert isinstance(pairs, int)
         self.pairs, self.channels = pairs, 2 * pairs
         self.last = number_of(y.shape[2 if column is None else 0]) - self.channels
-        self.sums = local_sums(at_once * pairs)
+        self.sums = lane_sums.local_sums(at_once * pairs)
 
     def whole(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
         low, high = self.sums
@@ -354,7 +352,7 @@ class Turn:
             )
 
         whole = seq(
-            cleared(self.pixels * self.pairs, low, high),
+            lane_sums.cleared(self.pixels * self.pairs, low, high),
             self.products(block, quad),
             loop("pixel", 0, self.pixels, outputs),
         )
@@ -391,7 +389,7 @@ class Turn:
 
             return loop("pixel", 0, self.pixels, pixel)
 
-        return split_lane(lane, products)
+        return lane_sums.split_lane(lane, products)
 
     def output(self, block: te.Expr, quad: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
         """Store channel `number` of those of a turn."""

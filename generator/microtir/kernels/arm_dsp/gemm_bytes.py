@@ -15,9 +15,8 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp import gemm
+from microtir.kernels.arm_dsp import float_rescaling, gemm
 from microtir.kernels.arm_dsp.copying import copy, fill, fill_spread, spread
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
 from microtir.kernels.arm_dsp.patch import TOGETHER, patch_counts
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
@@ -80,7 +79,7 @@ def _single_packed_of(node: Node) -> gemm.Packed | None:
     return gemm.packed_of(node, at_once=at_once, values=_values(geometry))
 
 
-class GemmBytes(FloatRescaling):
+class GemmBytes(float_rescaling.FloatRescaling):
     """The input as it is, or windows of bytes, times packed weights.
 
     `pixels`, one or two, are taken at a time; what is left of a row of two is a single one.

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from microtir.config import Feature
 from microtir.dtype import DType
+from microtir.kernels.arm_dsp import dense, depthwise_rows, depthwise_sums, gemm, narrow, windows
 from microtir.kernels.arm_dsp.convolution_s16 import Convolution16
 from microtir.kernels.arm_dsp.copying import CopyWords, copy
-from microtir.kernels.arm_dsp.dense import Dense
 from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
-from microtir.kernels.arm_dsp.depthwise_rows import DepthwiseRows
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
-from microtir.kernels.arm_dsp.depthwise_sums import DepthwiseSums
-from microtir.kernels.arm_dsp.gemm import Gemm
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
-from microtir.kernels.arm_dsp.narrow import GemmNarrow
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
-from microtir.kernels.arm_dsp.windows import GemmWindows
 from microtir.kernels.arm_dsp.winograd import Winograd
 from microtir.kernels.arm_dsp.winograd_bands import WinogradBands
 from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
-from microtir.kernels.common import micro_kernel
-from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common import kernel, micro_kernel, pool_runs, shifted_add
 from microtir.kernels.common.move_rows import MOVED, MoveRows
-from microtir.kernels.common.pool_runs import PoolByRuns, PoolRowsByRuns
-from microtir.kernels.common.shifted_add import ShiftedAdd
 from microtir.plan.ir import LayoutKind
 
 _LAYOUTS = (LayoutKind.NHWC, LayoutKind.PLANES16, LayoutKind.PLANES8)
@@ -37,12 +29,12 @@ _FORMS = (
     ("conv_s8_2x4_dsp_compact_single_loads", micro_kernel.COMPACT_SINGLE_LOADS),
 )
 
-KERNELS: tuple[Kernel, ...] = (
-    *(Gemm(name, unroll, kind) for kind in _LAYOUTS for name, unroll in _FORMS),
+KERNELS: tuple[kernel.Kernel, ...] = (
+    *(gemm.Gemm(name, unroll, kind) for kind in _LAYOUTS for name, unroll in _FORMS),
     GemmBytes("conv_s8_2x4_dsp_bytes", 2),
     GemmBytes("conv_s8_1x8_dsp_bytes", 1),
-    *map(GemmNarrow, _LAYOUTS),
-    *map(GemmWindows, _LAYOUTS),
+    *map(narrow.GemmNarrow, _LAYOUTS),
+    *map(windows.GemmWindows, _LAYOUTS),
     Winograd(),
     WinogradBands("conv_s8_16x2_dsp_winograd_bands_2", 2),
     WinogradBands("conv_s8_16x2_dsp_winograd_bands_4", 4),
@@ -50,12 +42,12 @@ KERNELS: tuple[Kernel, ...] = (
     WinogradRows("conv_s8_4x4_dsp_winograd", 2),
     Depthwise("dwconv_s8_2x4_dsp", 2, 141),
     Depthwise("dwconv_s8_1x4_dsp", 1, 150),
-    DepthwiseRows(),
-    DepthwiseSums(),
+    depthwise_rows.DepthwiseRows(),
+    depthwise_sums.DepthwiseSums(),
     DepthwisePlanes(),
     DepthwisePlanar(LayoutKind.PLANES16, DType.INT16),
     DepthwisePlanar(LayoutKind.PLANES8, DType.INT8),
-    Dense(),
+    dense.Dense(),
     Convolution16("conv_s16_2x4_dsp", 125),
     Convolution16("conv_s16_2x2_dsp_wide", 125, wide=True),
     Depthwise16("dwconv_s16_4x2_dsp", 125),
@@ -65,9 +57,9 @@ KERNELS: tuple[Kernel, ...] = (
     Recurrent(),
     Recurrent16(),
     Filters(),
-    PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
-    PoolByRuns("pool_s8_1x4_dsp", WORDS),
-    ShiftedAdd("add_s8_1x4_dsp", 15, 106, has_assembly=True),
+    pool_runs.PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
+    pool_runs.PoolByRuns("pool_s8_1x4_dsp", WORDS),
+    shifted_add.ShiftedAdd("add_s8_1x4_dsp", 15, 106, has_assembly=True),
     CopyWords(),
     *(MoveRows("copy_s8_1x4_dsp_rows", op, Feature.DSP, copy, 4) for op in MOVED),
 )

@@ -17,16 +17,14 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.arm_dsp.outputs import PlaneRow, borders_cost, planes_refusal, sink_of
-from microtir.kernels.common import requantise
+from microtir.kernels.arm_dsp import float_rescaling, outputs
+from microtir.kernels.common import refusals, requantise
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Count, Pixel, Product, Source, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, call, describe
 from microtir.kernels.common.packing import channel_bytes, constant, requantised
-from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
@@ -50,7 +48,7 @@ def _factors(node: Node) -> requantise.Requantisation | None:
     return requantised(weights.reshape(len(weights), -1), node, params)
 
 
-class GemmNarrow(FloatRescaling):
+class GemmNarrow(float_rescaling.FloatRescaling):
     """Sums of up to 8 values, weights of a channel in registers."""
 
     name = "conv_s8_8x1_dsp"
@@ -67,8 +65,8 @@ class GemmNarrow(FloatRescaling):
         Int8, pixels of one or two quads that outputs stand for.
         """
         is_planar = self.writes is not LayoutKind.NHWC
-        reason = planes_refusal(Geometry.of(node).output) if is_planar else None
-        reason = reason or int8_refusal(node) or mixed_refusal(node)
+        reason = outputs.planes_refusal(Geometry.of(node).output) if is_planar else None
+        reason = reason or refusals.int8_refusal(node) or refusals.mixed_refusal(node)
         if reason is not None:
             return reason
         if not isinstance(node.op, Conv2D):
@@ -97,7 +95,7 @@ class GemmNarrow(FloatRescaling):
         pixel = values // 2 + factors.rescaling.instructions + 1
         channel = part * pixel + 3 * (turns + rest) + 15
         instructions = rows * parts * (output.channels * channel + part * values * 15 // 16 + 90)
-        return instructions + borders_cost(output, self.writes)
+        return instructions + outputs.borders_cost(output, self.writes)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; widening is shared."""
@@ -116,7 +114,7 @@ class GemmNarrow(FloatRescaling):
         geometry, factors, weights = Geometry.of(layer.node), _factors(layer.node), layer.data(1)
         assert factors is not None, "reject() was asked"
         rescaling, values = factors.rescaling, geometry.image.channels
-        sink, planes = sink_of(layer)
+        sink, planes = outputs.sink_of(layer)
         words = constant("words", pack(weights.reshape(len(weights), -1), factors.constants))
 
         def kernel(pixels: int) -> KernelDescription:
@@ -194,7 +192,7 @@ def narrow(
     values: int,
     channels: int,
     rescaling: requantise.Rescaling,
-    planes: PlaneRow | None = None,
+    planes: outputs.PlaneRow | None = None,
 ) -> KernelDescription:
     """Compute all channels of some pixels.
 
@@ -251,7 +249,7 @@ Place = Callable[[te.Expr, te.Expr], tuple[te.Expr, te.Expr]]
 
 
 def _outputs(
-    pixels: ir.Var, channels: int, planes: PlaneRow | None, sizes: Sizes
+    pixels: ir.Var, channels: int, planes: outputs.PlaneRow | None, sizes: Sizes
 ) -> tuple[ir.Buffer, ir.Var | None, Place]:
     """Return the outputs of a patch, and for planes the column of its first pixel."""
     if planes is None:
@@ -265,7 +263,7 @@ def _outputs(
 
 
 def _narrow_values(
-    steps: int, channels: int, rescaling: requantise.Rescaling, planes: PlaneRow | None
+    steps: int, channels: int, rescaling: requantise.Rescaling, planes: outputs.PlaneRow | None
 ) -> dict[str, object]:
     return {
         "rescaling": rescaling.values(),

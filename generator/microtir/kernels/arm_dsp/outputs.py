@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.kernels.common import macro_kernel, micro_kernel
 from microtir.kernels.common.layer import Layer, Rows
-from microtir.kernels.common.macro_kernel import Arguments, Nhwc, Pixel, Sink
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.statements import loop, seq, store
 from microtir.operators.common.rows import Extents
 from microtir.plan.ir import LayoutKind, Planes, Refusal
@@ -69,16 +68,16 @@ def borders_cost(output: Extents, writes: LayoutKind) -> int:
     return 0 if writes is LayoutKind.NHWC else output.height * (3 * output.channels // 2 + 40)
 
 
-def sink_of(layer: Layer) -> tuple[Sink, PlaneRow | None]:
+def sink_of(layer: Layer) -> tuple[macro_kernel.Sink, PlaneRow | None]:
     """Return where the outputs of a layer go, and how rows lie, if they are planes."""
     rows = layer.output_rows()
     planes = rows.layout.planes
     if planes is None:
-        return Nhwc(rows), None
+        return macro_kernel.Nhwc(rows), None
     return _Planes(rows, planes), PlaneRow(rows.buffer.dtype, planes.columns)
 
 
-class _Planes(Sink):
+class _Planes(macro_kernel.Sink):
     """Columns of planes, with what whoever reads them finds beside the image: the zero point."""
 
     def __init__(self, rows: Rows, planes: Planes) -> None:
@@ -86,12 +85,12 @@ class _Planes(Sink):
         output, zero = Extents.of(rows.type), rows.type.quant.zero_point
         self._borders = borders(planes, output.channels, output.width, zero, rows.buffer.dtype)
 
-    def at(self, pixel: Pixel, channel: te.ExprLike) -> Arguments:
+    def at(self, pixel: macro_kernel.Pixel, channel: te.ExprLike) -> macro_kernel.Arguments:
         assert channel == 0, "kernels are given whole rows"
         return self._rows.row(pixel.row), self._planes.before + pixel.column
 
     def row(self, row: te.Expr) -> ir.Stmt:
-        return call(self._borders, self._rows.row(row))
+        return micro_kernel.call(self._borders, self._rows.row(row))
 
 
 @made_once
@@ -114,7 +113,7 @@ def borders(
         )
 
     name = f"{channels}x{width}in{planes.columns}at{planes.before}"
-    return describe(
+    return micro_kernel.describe(
         f"borders{dtype.bits}_{name}_{value}".replace("-", "m"),
         (f"Sets the borders of {channels} planes of {width} columns to {value}",),
         (row,),

@@ -18,12 +18,11 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.kernels.common import gather, micro_kernel
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.gather import Gather
 from microtir.kernels.common.layer import Rows
 from microtir.kernels.common.macro_kernel import Count, Pixel, Source
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import call, describe, repeated
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import QUAD
 from microtir.schedule import KernelDescription
@@ -175,7 +174,7 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
     whole = pixels == 1 and not tails  # no other segment matters
     shape = f"{segments.length}" if whole else f"{segments.length}of{segments.count}"
     kind = "pixel" if segments.at_once == 1 else f"patch{pixels}"
-    return describe(
+    return micro_kernel.describe(
         f"{kind}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
         (f"Widens {segments.length} values of {pixels} pixel{'s' * (pixels > 1)} into a patch",),
         (x, patch, left) if tails else (x, patch),
@@ -194,7 +193,7 @@ def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
     bases = ("r2", "r12")  # of each block
     return {
         "single": segments.at_once == 1,
-        **repeated(quads, _QUADS_PER_TURN, _QUADS_PER_TURN),
+        **micro_kernel.repeated(quads, _QUADS_PER_TURN, _QUADS_PER_TURN),
         "quad_bytes": str(quads * QUAD),
         "block_bytes": str(block),
         "adds_block": block <= _IMMEDIATE,
@@ -215,7 +214,7 @@ def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
     }
 
 
-class _Widened(Gather):
+class _Widened(gather.Gather):
     """Windows of one or several blocks in `patch`, as `segments` say."""
 
     moves_pixels = True
@@ -246,7 +245,7 @@ class _Widened(Gather):
         args = [source, at(self.patch, 0, segments.quad_index(segment) + offset)]
         if segments.tails:
             args.append(at(self.patch, 0, segments.tail_index(segment) + offset))
-        return call(widen(pixels, segments, self.geometry.pixel_stride), *args)
+        return micro_kernel.call(widen(pixels, segments, self.geometry.pixel_stride), *args)
 
     def run(
         self, source: ir.BufferArgument, pixels: int, ky: te.Expr, number: te.Expr, lane: te.Expr
@@ -261,7 +260,7 @@ class _Widened(Gather):
             ))  # fmt: skip
         single = widen(1, Segments(1, channels, self.segments.at_once), 0)
         target = at(self.patch, 0, self._tap_index(ky, kx, lane))
-        return call(single, self.x.at(y, column, 0), target)
+        return micro_kernel.call(single, self.x.at(y, column, 0), target)
 
     def outside(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.Stmt:
         channels, zero = self.geometry.image.channels, self.zero_point

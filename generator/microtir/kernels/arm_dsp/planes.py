@@ -21,17 +21,14 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.copying import fill
+from microtir.kernels.arm_dsp import copying, float_rescaling, planes_words
 from microtir.kernels.arm_dsp.depthwise import IMMEDIATE, factors
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.arm_dsp.planes_words import ADJACENT, NEIGHBOURS, SPREAD, Words
+from microtir.kernels.common import packing, requantise
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe, repeated
-from microtir.kernels.common.packing import constant
-from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
 from microtir.plan.ir import Calls, LayoutKind, Planes, Refusal
 from microtir.schedule import KernelDescription
@@ -94,7 +91,7 @@ class Plane:
         return f"{self.channels}x{self.copied}in{self.columns}at{self.before}"
 
 
-class DepthwisePlanes(FloatRescaling, DepthwiseKernel):
+class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
     """3x3 taps, two columns a word, from rows that it splits into planes of channels."""
 
     name = "dwconv_s8_4x1_dsp"
@@ -231,7 +228,7 @@ class _Emitter:
         assert scaling is not None, "refusal() was asked"
         self.kernel = depthwise(self.plane, scaling.rescaling)
         taps = layer.data(1)[0].astype(np.int8)
-        self.words = constant("words", words_of(self.plane).pack(taps, scaling.constants))
+        self.words = packing.constant("words", words_of(self.plane).pack(taps, scaling.constants))
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
 
     def row_of(self, row: te.Expr, taps: Sequence[ir.BufferArgument]) -> ir.Stmt:
@@ -279,7 +276,7 @@ class _Split(_Emitter):
         inside = call(split(self.plane, self.zero_point), self.x.at(y, 0, 0), target)
         if not rows.clips(self.geometry.output.height):
             return inside
-        outside = call(fill(self.plane.elements, self.zero_point, DType.INT16), target)
+        outside = call(copying.fill(self.plane.elements, self.zero_point, DType.INT16), target)
         return when((y >= 0) & (y < rows.size), inside, outside)
 
     def planes_of(self, y: te.Expr) -> ir.BufferArgument:
@@ -314,7 +311,7 @@ class _Planar(_Emitter):
         if outside is None:
             return inside
         zeros = at(outside, 0, 0)
-        fill_it = call(fill(self.plane.elements, self.zero_point, self.plane.dtype), zeros)
+        fill_it = call(copying.fill(self.plane.elements, self.zero_point, self.plane.dtype), zeros)
         above, below = top < 0, top + TAPS > self.geometry.windows.rows.size
         first, last = self.row_of(row, [zeros, *taps[1:]]), self.row_of(row, [*taps[:-1], zeros])
         return seq(when(above | below, fill_it), when(above, first, when(below, last, inside)))
@@ -391,7 +388,7 @@ def _has(left: bool, right: bool) -> dict[str, bool]:
 
 
 @made_once
-def depthwise(plane: Plane, rescaling: Rescaling) -> KernelDescription:
+def depthwise(plane: Plane, rescaling: requantise.Rescaling) -> KernelDescription:
     """Compute an output row from the planes of three rows.
 
     Returns:
@@ -443,14 +440,14 @@ def instructions(plane: Plane) -> int:
     return plane.channels * (turns * turn + left + 11) + 60
 
 
-def words_of(plane: Plane) -> Words:
+def words_of(plane: Plane) -> planes_words.Words:
     """Return how the constants of the channels are packed for planes."""
     if plane.dtype is DType.INT8:
-        return SPREAD
-    return NEIGHBOURS if plane.stride == 1 else ADJACENT
+        return planes_words.SPREAD
+    return planes_words.NEIGHBOURS if plane.stride == 1 else planes_words.ADJACENT
 
 
-def _depthwise_values(plane: Plane, rescaling: Rescaling) -> dict[str, object]:
+def _depthwise_values(plane: Plane, rescaling: requantise.Rescaling) -> dict[str, object]:
     turns, rest = divmod(plane.outputs, OUTPUTS)
     words, loop_bytes = words_of(plane), turns * OUTPUTS * plane.stride * plane.dtype.bytes
     constants = {"r9": words.multiplier, "r10": words.multiplier + 1}

@@ -12,12 +12,10 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.kernels.arm_dsp.blocks_s16 import Block16, block, pack_weights
 from microtir.kernels.arm_dsp.dense import LARGEST, arranged, dense
-from microtir.kernels.common import svdf
-from microtir.kernels.common.finish_s16 import Finish16, Sums
+from microtir.kernels.common import finish_s16, packing, refusals, svdf
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.packing import constant
 from microtir.kernels.common.recurrent import (
     block_cost,
     blocks_of,
@@ -25,7 +23,6 @@ from microtir.kernels.common.recurrent import (
     packed_bytes,
     scratch_bytes,
 )
-from microtir.kernels.common.refusals import recurrent_refusal, svdf_refusal
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.kernels.common.weights import QUAD, pack_pairs
@@ -56,7 +53,7 @@ class _Product:
         shape = (blocks * passes, _PAIRS, *lanes.shape[1:])
         ordered = lanes.reshape(shape).transpose(0, 2, 3, 1, 4)
         kernel = dense(width, _PAIRS, passes, None)
-        return _Product(kernel, constant("weights", ordered), passes)
+        return _Product(kernel, packing.constant("weights", ordered), passes)
 
     def call(self, block: te.Expr, vector: ir.BufferArgument, sums: ir.BufferArgument) -> ir.Stmt:
         """Emit the products of a block."""
@@ -75,7 +72,7 @@ class Recurrent(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: int8, weights that fit the packed form."""
-        reason = recurrent_refusal(node, DType.INT8, DType.INT8)
+        reason = refusals.recurrent_refusal(node, DType.INT8, DType.INT8)
         if reason is not None:
             return reason
         _, _, inputs, units = recurrent.lstm_extents(node)
@@ -125,7 +122,7 @@ class _Product16:
         own_block = _block16(rows, width)
         packed = [pack_weights(some, own_block) for some in matrix.astype(np.int8)]
         return _Product16(
-            block(own_block), constant("weights", np.concatenate(packed)), own_block.turns
+            block(own_block), packing.constant("weights", np.concatenate(packed)), own_block.turns
         )
 
     def call(self, block: te.Expr, vector: ir.BufferArgument, sums: ir.BufferArgument) -> ir.Stmt:
@@ -135,7 +132,7 @@ class _Product16:
 
 def _block16(rows: int, width: int) -> Block16:
     runs = Runs(1, 1, width, width, width, width)
-    return Block16(1, 2 * _PAIRS, rows, runs, Finish16(Sums.RAW, *_ANY))
+    return Block16(1, 2 * _PAIRS, rows, runs, finish_s16.Finish16(finish_s16.Sums.RAW, *_ANY))
 
 
 class Recurrent16(Kernel):
@@ -149,7 +146,7 @@ class Recurrent16(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: another type."""
-        return recurrent_refusal(node, DType.INT16, DType.INT8)
+        return refusals.recurrent_refusal(node, DType.INT16, DType.INT8)
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions, from counts of the emulated Cortex-M4."""
@@ -181,7 +178,7 @@ class Filters(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: int8, weights that fit the packed form."""
-        reason = svdf_refusal(node, DType.INT8, DType.INT8)
+        reason = refusals.svdf_refusal(node, DType.INT8, DType.INT8)
         if reason is not None:
             return reason
         if max(recurrent.svdf_extents(node).width, svdf.blocks_of(node).rows) > LARGEST - QUAD:

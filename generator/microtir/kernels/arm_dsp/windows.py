@@ -22,9 +22,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.copying import fill
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
-from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
+from microtir.kernels.arm_dsp import copying, float_rescaling, lane_sums
 from microtir.kernels.arm_dsp.outputs import (
     COLUMNS,
     PlaneRow,
@@ -40,23 +38,12 @@ from microtir.kernels.arm_dsp.windows_rows import (
     keep_rows,
     widen_row,
 )
+from microtir.kernels.common import gather, packing, refusals, requantise
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.gather import kernel_rows
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Pixel, Product, Source, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, call, describe, repeated
-from microtir.kernels.common.packing import constant, requantised
-from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
-from microtir.kernels.common.requantise import (
-    BIAS,
-    MULTIPLIER,
-    ROUNDING,
-    SHIFT,
-    WORDS,
-    Requantisation,
-    Rescaling,
-)
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import channel_pairs, pack_pairs
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
@@ -64,7 +51,9 @@ from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
-_BESIDE = PAIR * WORDS + 1  # words of a pair beside its weights: constants, and its place
+_BESIDE = (
+    PAIR * requantise.WORDS + 1
+)  # words of a pair beside its weights: constants, and its place
 _SAVED = 36  # bytes of registers on the stack
 _SLOTS = 24  # bytes of pointers on the stack
 _CHUNK = 4  # words of a single pixel that are loaded together
@@ -132,14 +121,16 @@ class _Form:
 
 
 @of_node
-def _factors(node: Node) -> Requantisation | None:
+def _factors(node: Node) -> requantise.Requantisation | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, Conv2D) and weights is not None
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return requantised(weights.reshape(len(weights), -1), node, params)
+    return packing.requantised(weights.reshape(len(weights), -1), node, params)
 
 
-def _packed(node: Node, channel_bytes: int = 1) -> tuple[ir.Buffer, Requantisation] | None:
+def _packed(
+    node: Node, channel_bytes: int = 1
+) -> tuple[ir.Buffer, requantise.Requantisation] | None:
     """Return the constants that the kernels read, for outputs so many bytes apart."""
     weights, rows, factors = node.inputs[1].data, _Form.of(node).rows, _factors(node)
     assert weights is not None
@@ -151,10 +142,10 @@ def _packed(node: Node, channel_bytes: int = 1) -> tuple[ir.Buffer, Requantisati
     words = pack(
         lanes[:, rows.order()], factors.constants, channel_pairs(len(weights)), channel_bytes
     )
-    return constant("words", words), factors
+    return packing.constant("words", words), factors
 
 
-class GemmWindows(FloatRescaling):
+class GemmWindows(float_rescaling.FloatRescaling):
     """Windows are read where they lie, in rows that are widened."""
 
     name = "conv_s8_4x2_dsp"
@@ -173,7 +164,7 @@ class GemmWindows(FloatRescaling):
         """
         is_planar = self.writes is not LayoutKind.NHWC
         reason = planes_refusal(Geometry.of(node).output) if is_planar else None
-        reason = reason or int8_refusal(node) or mixed_refusal(node)
+        reason = reason or refusals.int8_refusal(node) or refusals.mixed_refusal(node)
         if reason is not None:
             return reason
         if not isinstance(node.op, Conv2D):
@@ -236,7 +227,7 @@ class GemmWindows(FloatRescaling):
     def packed_bytes(self, node: Node) -> int:
         form = _Form.of(node)
         pairs = len(channel_pairs(form.geometry.output.channels))
-        return pairs * (form.rows.steps + 2 * WORDS + 1) * DType.INT32.bytes
+        return pairs * (form.rows.steps + 2 * requantise.WORDS + 1) * DType.INT32.bytes
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: rows behind an output row, its tiles, then single pixels."""
@@ -293,7 +284,7 @@ class _Rows(Source):
             first = te.select(row == self.layer.y0, first, shared)
         return seq(
             self.keep(row) if shared else seq(),
-            kernel_rows(self.form.geometry, row, self.widen, self.outside, first),
+            gather.kernel_rows(self.form.geometry, row, self.widen, self.outside, first),
         )
 
     def keep(self, row: te.Expr) -> ir.Stmt:
@@ -316,7 +307,7 @@ class _Rows(Source):
     def outside(self, ky: te.Expr) -> ir.Stmt:
         """Emit the zero point in place of a row."""
         return seq(*(
-            call(fill(count, self.zero_point, DType.INT16), self.target(ky, place))
+            call(copying.fill(count, self.zero_point, DType.INT16), self.target(ky, place))
             for _, place, count in self.form.copies
         ))  # fmt: skip
 
@@ -361,7 +352,7 @@ class Outputs:
 
 @made_once
 def windows(
-    rows: WidenedRows, pixels: int, outputs: Outputs, rescaling: Rescaling
+    rows: WidenedRows, pixels: int, outputs: Outputs, rescaling: requantise.Rescaling
 ) -> KernelDescription:
     """Compute all channels of some neighbouring pixels.
 
@@ -408,7 +399,7 @@ def stack_bytes(rows: WidenedRows) -> int:
 
 def _frame(rows: WidenedRows) -> int:
     """Return the bytes on the stack beside the registers; the loop goes below."""
-    words = rows.steps + PAIR * WORDS + rows.turns
+    words = rows.steps + PAIR * requantise.WORDS + rows.turns
     return -(-(words * WORD + _SLOTS) // 8) * 8
 
 
@@ -421,13 +412,13 @@ class _Tile:
         x: ir.Buffer,
         packed: ir.Buffer,
         y: ir.Buffer,
-        rescaling: Rescaling,
+        rescaling: requantise.Rescaling,
         column: ir.Var | None,
     ) -> None:
         self.rows, self.x, self.packed, self.y = rows, x, packed, y
         self.rescaling = rescaling
         self.column = column  # of the first pixel, where outputs are planes
-        self.sums = local_sums(1)
+        self.sums = lane_sums.local_sums(1)
 
     def pixel(self, pair: te.Expr, pixel: te.Expr) -> ir.Stmt:
         low, high = self.sums
@@ -436,7 +427,7 @@ class _Tile:
             return seq(*(self.multiply(pair, pixel, ky, number, n) for n in range(PAIR)))
 
         whole = seq(
-            cleared(1, low, high),
+            lane_sums.cleared(1, low, high),
             loop("ky", 0, self.rows.taps,
                  lambda ky: loop("word", 0, self.rows.words, partial(word, ky))),
             *(self.output(pair, pixel, n) for n in range(PAIR)),
@@ -458,13 +449,16 @@ class _Tile:
                 store(low, (0,), load(low, 0) + v * a), store(high, (0,), load(high, 0) + v * b)
             ))  # fmt: skip
 
-        return split_lane(lane, products)
+        return lane_sums.split_lane(lane, products)
 
     def output(self, pair: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
         """Store a channel of the pair."""
-        first = self.rows.steps + number * WORDS
-        constants = (load(self.packed, pair, first + n) for n in (MULTIPLIER, ROUNDING, SHIFT))
-        total = load(self.sums[number], 0) * 2 + load(self.packed, pair, first + BIAS)
+        first = self.rows.steps + number * requantise.WORDS
+        constants = (
+            load(self.packed, pair, first + n)
+            for n in (requantise.MULTIPLIER, requantise.ROUNDING, requantise.SHIFT)
+        )
+        total = load(self.sums[number], 0) * 2 + load(self.packed, pair, first + requantise.BIAS)
         stored = te.cast(self.y.dtype, self.rescaling.rescale(total, *constants))
         channels = self.y.shape[1 if self.column is None else 0]
         assert isinstance(channels, int)
@@ -517,7 +511,7 @@ def _chains(rows: WidenedRows) -> list[range]:
 
 
 def _values(
-    rows: WidenedRows, pixels: int, outputs: Outputs, rescaling: Rescaling
+    rows: WidenedRows, pixels: int, outputs: Outputs, rescaling: requantise.Rescaling
 ) -> dict[str, object]:
     planes = outputs.planes
     shared = {
@@ -529,7 +523,7 @@ def _values(
     }
     if pixels == 1:
         return shared | _single_values(rows)
-    copied = rows.steps + PAIR * WORDS
+    copied = rows.steps + PAIR * requantise.WORDS
     copies = repeated(copied // _COPIED, 2)
     return shared | _body(rows) | {
         **copies,
@@ -563,7 +557,7 @@ def _body(rows: WidenedRows) -> dict[str, object]:
             "rows": ", ".join(map(str, range(1, rows.taps))),
         }
     words = rows.turns * WORD
-    flags = _SLOTS + (rows.steps + PAIR * WORDS) * WORD
+    flags = _SLOTS + (rows.steps + PAIR * requantise.WORDS) * WORD
     return {
         "turns": str(rows.turns),
         "tile_bytes": str(tile - words),

@@ -14,17 +14,14 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp import winograd_windows
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
+from microtir.kernels.arm_dsp import float_rescaling, winograd_windows
 from microtir.kernels.arm_dsp.winograd_kernels import inputs, is_far, products, turns_of
 from microtir.kernels.arm_dsp.winograd_work import Work
-from microtir.kernels.common import winograd
+from microtir.kernels.common import micro_kernel, weights, winograd
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Arguments, Pixel, Product, Sink, Tile, macro_kernel
-from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, loop, seq
-from microtir.kernels.common.weights import QUAD
 from microtir.operators.common.rows import Extents
 from microtir.operators.convolution.definition import Conv2D
 from microtir.plan.ir import Calls, Refusal
@@ -56,7 +53,7 @@ def _positions(node: Node) -> npt.NDArray[np.int16]:
     return winograd.transformed(winograd_windows.matrix(node))
 
 
-class Winograd(FloatRescaling):
+class Winograd(float_rescaling.FloatRescaling):
     """Tiles of two rows by two columns, whose weights were transformed offline."""
 
     name = "conv_s8_16x2_dsp_winograd"
@@ -136,7 +133,7 @@ def block_work(node: Node, form: winograd_windows.Form, calls: int = 1) -> Work:
     tiles = winograd.TILES * (83 + 8 * scaling.rescaling.instructions)
     return Work(
         copied=winograd.SIDE * form.copied,
-        transformed=30 + channels // QUAD * (winograd.PAIR * _INPUTS + far + 5),
+        transformed=30 + channels // weights.QUAD * (winograd.PAIR * _INPUTS + far + 5),
         summed=form.turns * winograd.POSITIONS * _STEP * _steps(form),
         finished=form.turns * (around + tiles + 19) + calls * _CALL,
         calls=winograd.SIDE * form.calls,
@@ -170,5 +167,5 @@ class Squares(winograd_windows.Windows):
             return self.fetch(pixel.column, y, ky)
 
         kernel = inputs(self.form.channels)
-        transform = call(kernel, self.place(0, 0), self.at(pixel, count))
+        transform = micro_kernel.call(kernel, self.place(0, 0), self.at(pixel, count))
         return seq(loop("ky", 0, winograd.SIDE, fetch), transform)

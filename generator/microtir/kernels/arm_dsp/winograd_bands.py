@@ -12,6 +12,7 @@ from dataclasses import replace
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp import winograd_kernels, winograd_windows, winograd_work
 from microtir.kernels.arm_dsp.winograd import (
     CYCLES,
     Squares,
@@ -22,10 +23,7 @@ from microtir.kernels.arm_dsp.winograd import (
     form_of,
     kernel_bytes,
 )
-from microtir.kernels.arm_dsp.winograd_kernels import lie_far, products, weights
-from microtir.kernels.arm_dsp.winograd_windows import Form, factors, matrix
-from microtir.kernels.arm_dsp.winograd_work import Work
-from microtir.kernels.common import winograd
+from microtir.kernels.common import weights, winograd
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (
     Arguments,
@@ -38,7 +36,6 @@ from microtir.kernels.common.macro_kernel import (
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at
-from microtir.kernels.common.weights import QUAD
 from microtir.kernels.common.winograd import OUTPUTS, PAIR, PIXELS, POSITIONS, TAPS
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
@@ -79,15 +76,15 @@ class WinogradBands(Winograd):
         """Return cycles by the shares of the parts, weights among them."""
         return self._work(node, Calls()).cycles(instructions, CYCLES)
 
-    def _work(self, node: Node, calls: Calls) -> Work:
+    def _work(self, node: Node, calls: Calls) -> winograd_work.Work:
         form = form_of(node)
         height = form.geometry.output.height
         block = block_work(node, form, form.turns)
         blocks = form.blocks * bands(height, calls, OUTPUTS)
         turns = form.turns * bands(height, calls, self.rows)
-        far = _FAR if lie_far(form.channels) else 0
-        transforming = form.channels // QUAD * (_WEIGHTS + far) + _TURN
-        return Work(
+        far = _FAR if winograd_kernels.lie_far(form.channels) else 0
+        transforming = form.channels // weights.QUAD * (_WEIGHTS + far) + _TURN
+        return winograd_work.Work(
             copied=blocks * block.copied,
             transformed=blocks * (block.transformed + _BLOCK),
             summed=blocks * block.summed,
@@ -103,9 +100,9 @@ class WinogradBands(Winograd):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: the inputs of a band, then two output channels a turn."""
         node, form = layer.node, self._form(layer.node, layer.call_rows)
-        output, scaling = form.geometry.output, factors(layer.node)
+        output, scaling = form.geometry.output, winograd_windows.factors(layer.node)
         assert scaling is not None, "reject() was asked"
-        packed_weights = constant("weights", winograd.pairs_of_bytes(matrix(node)))
+        packed_weights = constant("weights", winograd.pairs_of_bytes(winograd_windows.matrix(node)))
         words = constant("words", winograd.constant_words(scaling.constants))
         source, sink = _Band(layer, form), _TwoChannels(layer)
 
@@ -114,11 +111,11 @@ class WinogradBands(Winograd):
             return turn * PAIR if whole else te.minimum(turn * PAIR, output.channels - PAIR)
 
         def make(turn: te.Expr) -> ir.Stmt:
-            kernel = weights(form.channels)
+            kernel = winograd_kernels.weights(form.channels)
             return call(kernel, at(packed_weights, first(turn), 0, 0), source.place(0, 0))
 
         def kernel(_pixels: int) -> KernelDescription:
-            return products(form.channels, 1, output.channels, scaling.rescaling)
+            return winograd_kernels.products(form.channels, 1, output.channels, scaling.rescaling)
 
         def product(turn: te.Expr) -> Product:
             return Product(kernel, (source.place(0, 0), at(words, turn, 0)), first(turn))
@@ -127,7 +124,7 @@ class WinogradBands(Winograd):
         tile = Tile(form.counts, (), rows=OUTPUTS, turns=turns)
         return macro_kernel(layer, name, output.width, source, tile, sink)
 
-    def _form(self, node: Node, call_rows: int) -> Form:
+    def _form(self, node: Node, call_rows: int) -> winograd_windows.Form:
         """Return a layer of which the transforms of a band lie in scratch."""
         form = form_of(node)
         rows = min(self.rows, call_rows or form.geometry.output.height)

@@ -12,9 +12,8 @@ from functools import partial
 from microtir import te
 from microtir.dtype import DType
 from microtir.kernels.arm_dsp.copying import copy_values
-from microtir.kernels.common import winograd
+from microtir.kernels.common import micro_kernel, winograd
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.common.weights import QUAD
@@ -56,7 +55,7 @@ def move(size: int) -> KernelDescription:
         last = te.cast(DType.INT32, load(source, size - 1)) & 0xFF
         parts.append(store(target, (whole,), te.cast(DType.INT16, last)))
     parts += [store(target, (n,), 0) for n in range(whole + size % 2, elements)]
-    return describe(
+    return micro_kernel.describe(
         f"move_bytes_{size}",
         (f"Copies {size} bytes, as words",),
         (source, target),
@@ -86,7 +85,7 @@ def inputs(channels: int) -> KernelDescription:
     """
     windows = ir.Buffer("windows", (SIDE, COLUMNS, channels // 2), DType.INT16, alignment=4)
     v = ir.Buffer("v", (channels // 2, POSITIONS, TILES, PAIR), DType.INT16, alignment=4)
-    return describe(
+    return micro_kernel.describe(
         f"winograd_inputs_{channels}",
         (f"Winograd: inputs of four tiles, {channels} channels",),
         (windows, v),
@@ -216,7 +215,7 @@ def weights(channels: int) -> KernelDescription:
     """
     source = ir.Buffer("given", (PAIR, TAPS * TAPS, channels // 2), DType.INT16, alignment=4)
     u = ir.Buffer("u", (POSITIONS, channels // 2, PAIR, PAIR), DType.INT16, alignment=4)
-    return describe(
+    return micro_kernel.describe(
         f"winograd_weights_{channels}",
         (f"Winograd: weights of two output channels, {channels} input channels",),
         (source, u),
@@ -352,7 +351,7 @@ def products(channels: int, pairs: int, outputs: int, rescaling: Rescaling) -> K
         v, u, words, (first, second), te.as_expr(count, DType.INT32), rescaling,
         te.as_expr(channel, DType.INT32) if is_part else None,
     )  # fmt: skip
-    described = describe(
+    described = micro_kernel.describe(
         f"winograd_{channels}x{pairs}_{outputs}_{rescaling.name}",
         (f"Winograd: products of four tiles, {channels} channels, by two channels a turn",),
         (v, u, words, first, second),

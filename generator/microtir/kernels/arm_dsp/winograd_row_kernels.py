@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from microtir.dtype import DType
-from microtir.kernels.common import winograd_rows
+from microtir.kernels.common import micro_kernel, winograd_rows
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.winograd import OUTPUTS, PAIR, TAPS, constants_of
 from microtir.kernels.common.winograd_rows import POSITIONS
@@ -70,7 +69,7 @@ def row_inputs(channels: int, block: Block) -> KernelDescription:
     row = ir.Buffer("row", (block.columns, channels // 2), DType.INT16, alignment=4)
     shape = channels // 2, POSITIONS, block.tiles, PAIR
     v = ir.Buffer("v", shape, DType.INT16, alignment=4)
-    return describe(
+    return micro_kernel.describe(
         f"winograd_row{block.tiles}_{channels}",
         (f"Winograd: a row of {block.tiles} tiles, {channels} channels",),
         (row, v),
@@ -152,7 +151,7 @@ def row_products(steps: int, block: Block, outputs: int, rescaling: Rescaling) -
     words = ir.Buffer("words", (turns, constants_of(at_once)), DType.INT32)
     y = ir.Buffer("y", (block.pixels, outputs), DType.INT8)
     inputs_bytes, turn_bytes = steps * block.step_bytes, constants_of(at_once) * _WORD
-    return describe(
+    return micro_kernel.describe(
         f"winograd_rows{block.tiles}_{steps}_{outputs}_{rescaling.name}",
         (f"Winograd: products of {block.tiles} tiles of a row, {steps} steps",),
         (v, u, words, y),

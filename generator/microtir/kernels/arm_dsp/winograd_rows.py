@@ -15,17 +15,13 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp import winograd_windows
-from microtir.kernels.arm_dsp.float_rescaling import FloatRescaling
+from microtir.kernels.arm_dsp import float_rescaling, winograd_windows, winograd_work
 from microtir.kernels.arm_dsp.winograd_row_kernels import Block, row_inputs, row_products, turn_of
-from microtir.kernels.arm_dsp.winograd_work import Work
-from microtir.kernels.common import winograd_rows
-from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common import convolution_geometry, weights, winograd_rows
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Nhwc, Pixel, Product, Tile, macro_kernel
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, loop, seq
-from microtir.kernels.common.weights import QUAD
 from microtir.kernels.common.winograd import OUTPUTS, PAIR, TAPS
 from microtir.kernels.common.winograd_rows import POSITIONS
 from microtir.operators.convolution.definition import Conv2D
@@ -35,7 +31,7 @@ from microtir.tir import ir
 
 _TILE_INPUTS, _STEP = 22, 11  # instructions for four channels of a tile, and of a step of a sum
 # Fitted to layers of 8 to 64 channels on the emulator.
-_CYCLES = Work(copied=160, transformed=98, summed=155, finished=140, calls=530)
+_CYCLES = winograd_work.Work(copied=160, transformed=98, summed=155, finished=140, calls=530)
 # Bytes of code.
 _TILE_CODE, _MOVE_CODE, _PRODUCTS_CODE, _STEP_CODE, _LAYER_CODE = 95, 160, 540, 44, 420
 
@@ -49,7 +45,7 @@ def _positions(node: Node) -> npt.NDArray[np.int16]:
     return winograd_rows.transformed(winograd_windows.matrix(node))
 
 
-class WinogradRows(FloatRescaling):
+class WinogradRows(float_rescaling.FloatRescaling):
     """Tiles of two pixels of a row, whose weights were transformed offline.
 
     Four of them are computed together for two output channels, or two of them, in half of the
@@ -90,7 +86,7 @@ class WinogradRows(FloatRescaling):
         """Return cycles by the shares of the parts of a block."""
         return self._work(node).cycles(instructions, _CYCLES)
 
-    def _work(self, node: Node) -> Work:
+    def _work(self, node: Node) -> winograd_work.Work:
         """Return the work of a block."""
         form, scaling, block = self._form(node), winograd_windows.factors(node), self.block
         assert scaling is not None, "reject() was asked"
@@ -100,9 +96,9 @@ class WinogradRows(FloatRescaling):
         around = POSITIONS * ((3 * turns if turns > 1 else 1) + 10)
         value = scaling.rescaling.instructions + 1
         outputs = block.at_once * (block.pixels * value + OUTPUTS)
-        return Work(
+        return winograd_work.Work(
             copied=TAPS * form.copied,
-            transformed=TAPS * (form.channels // QUAD * quad),
+            transformed=TAPS * (form.channels // weights.QUAD * quad),
             summed=form.turns * POSITIONS * _STEP * steps,
             finished=form.turns * (around + outputs + 75),
             calls=TAPS * form.calls,
@@ -132,7 +128,7 @@ class WinogradRows(FloatRescaling):
         """Return a layer of which one row at a time lies in scratch."""
         block = self.block
         return winograd_windows.Form(
-            Geometry.of(node), 1, block.tiles, TAPS * POSITIONS, block.at_once
+            convolution_geometry.Geometry.of(node), 1, block.tiles, TAPS * POSITIONS, block.at_once
         )
 
 

@@ -15,19 +15,13 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.copying import fill
-from microtir.kernels.arm_dsp.winograd_kernels import IMMEDIATE, move
-from microtir.kernels.common import winograd
-from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.gather import image_row
+from microtir.kernels.arm_dsp import copying, winograd_kernels
+from microtir.kernels.common import convolution_geometry, gather, made_once, requantise, winograd
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Pixel, Source, cut
-from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant, requantised
-from microtir.kernels.common.requantise import Requantisation, Rescaling
 from microtir.kernels.common.statements import at, let, loop, seq, when
-from microtir.kernels.common.winograd import OUTPUTS, TAPS, constants_of
 from microtir.operators.convolution.definition import Conv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
@@ -71,7 +65,7 @@ class Form:
         transformed_elements: values that are made of the weights of a turn, where the windows lay.
     """
 
-    geometry: Geometry
+    geometry: convolution_geometry.Geometry
     rows: int
     tiles: int
     positions: int
@@ -87,12 +81,12 @@ class Form:
     @property
     def counts(self) -> tuple[Count, ...]:
         """Return how a row is cut: a last block may begin earlier."""
-        return (Count(self.tiles * OUTPUTS, "block", overlaps=True, ends_apart=True),)
+        return (Count(self.tiles * winograd.OUTPUTS, "block", overlaps=True, ends_apart=True),)
 
     @property
     def columns(self) -> int:
         """Return the columns that the tiles read."""
-        return self.tiles * OUTPUTS + TAPS - 1
+        return self.tiles * winograd.OUTPUTS + winograd.TAPS - 1
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -150,7 +144,7 @@ class Form:
     def weight_bytes(self) -> int:
         """Return the bytes of transformed weights, and of what requantisation needs."""
         weights = self.at_once * self.positions * self.channels * DType.INT16.bytes
-        return self.turns * (weights + constants_of(self.at_once) * _WORD)
+        return self.turns * (weights + winograd.constants_of(self.at_once) * _WORD)
 
     @property
     def copied(self) -> int:
@@ -173,7 +167,7 @@ class Packed:
 
     weights: ir.Buffer
     constants: ir.Buffer
-    rescaling: Rescaling
+    rescaling: requantise.Rescaling
 
     @staticmethod
     def of(node: Node, positions: npt.NDArray[np.int16], at_once: int) -> Packed:
@@ -192,8 +186,8 @@ def matrix(node: Node) -> npt.NDArray[np.int8]:
     return weights.astype(np.int8)
 
 
-@of_node
-def factors(node: Node) -> Requantisation | None:
+@made_once.of_node
+def factors(node: Node) -> requantise.Requantisation | None:
     """Return the constants of requantisation, if there is a sequence for the layer."""
     op, weights = node.op, matrix(node)
     assert isinstance(op, Conv2D)
@@ -214,14 +208,14 @@ def refusal(node: Node, block: tuple[int, int], reached: int) -> Refusal | None:
     reason = winograd.window_refusal(node)
     if reason is not None:
         return reason
-    geometry = Geometry.of(node)
+    geometry = convolution_geometry.Geometry.of(node)
     image, output = geometry.image, geometry.output
     if image.channels < winograd.LEAST_CHANNELS or output.channels < block[1]:
         return Refusal.FEW_CHANNELS
     fits = (
         output.width >= block[0]
         and winograd.padded(image.channels) <= _MOST
-        and reached * output.channels + 1 <= IMMEDIATE
+        and reached * output.channels + 1 <= winograd_kernels.IMMEDIATE
     )
     return None if fits else Refusal.SIZES
 
@@ -249,7 +243,7 @@ class Windows(Source):
         """
         inside = partial(self._inside, column, number)
         outside = partial(self._fill, number, 0, self.form.columns)
-        return image_row(self.form.geometry, y, inside, outside)
+        return gather.image_row(self.form.geometry, y, inside, outside)
 
     def place(self, ky: te.ExprLike, column: te.ExprLike) -> ir.BufferArgument:
         """Return a pixel of a row of the windows."""
@@ -287,9 +281,9 @@ class Windows(Source):
         """Emit columns [low, high) of a row, from a column of the image on."""
         channels = self.form.geometry.image.channels
         if self.form.is_joined:
-            whole = move((high - low) * channels)
+            whole = winograd_kernels.move((high - low) * channels)
             return call(whole, self.x.at(y, start, 0), self.place(ky, low))
-        kernel = move(channels)
+        kernel = winograd_kernels.move(channels)
         return loop(
             "col", 0, high - low,
             lambda n: call(kernel, self.x.at(y, start + n, 0), self.place(ky, n + low)),
@@ -297,4 +291,4 @@ class Windows(Source):
 
     def _fill(self, ky: te.Expr, first: int, stop: int) -> ir.Stmt:
         size = (stop - first) * self.form.channels // 2
-        return call(fill(size, self.border, DType.INT16), self.place(ky, first))
+        return call(copying.fill(size, self.border, DType.INT16), self.place(ky, first))

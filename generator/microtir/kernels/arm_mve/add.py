@@ -9,10 +9,9 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.requantise import Rescaling
+from microtir.kernels.common import micro_kernel, packing
 from microtir.kernels.common.halved_add import WIDENED, HalvedAdd, HalvedAddKernel, RowAdd
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import load, loop, store
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
@@ -52,7 +51,7 @@ class Add4(HalvedAddKernel):
         )
         rescaling = Rescaling(p.output_zero_point, p.activation_min, p.activation_max)
         kernel = _add(count, other.shift < 0, p.output.shift < 0, rescaling)
-        return RowAdd(kernel, (constant("constants", np.array(words, np.int32)),))
+        return RowAdd(kernel, (packing.constant("constants", np.array(words, np.int32)),))
 
 
 @made_once
@@ -91,7 +90,7 @@ def _add(
         return store(y, (i,), result)
 
     steps = f"{int(divides_operand)}{int(divides_sum)}"
-    return describe(
+    return micro_kernel.describe(
         f"add_{count}_{steps}_{rescaling.name}",
         (f"Adds {count} elements",),
         (x1, x2, y, words),

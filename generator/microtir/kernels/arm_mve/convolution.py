@@ -17,15 +17,11 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_mve import window_moves
-from microtir.kernels.arm_mve.copying import copy, fill, gather, gather_code
-from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
+from microtir.kernels.arm_mve import copying, float_rescaling, linear, window_moves
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
-from microtir.kernels.arm_mve.linear import LinearLayers
+from microtir.kernels.common import counted, gather, refusals
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.counted import Counted
-from microtir.kernels.common.gather import Gather
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
     Count,
@@ -39,7 +35,6 @@ from microtir.kernels.common.macro_kernel import (
     macro_kernel,
 )
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.refusals import mixed_refusal, type_refusal
 from microtir.kernels.common.statements import at, let, load, seq, store, when
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
@@ -73,7 +68,7 @@ def _is_run(geometry: Geometry) -> bool:
     return geometry.runs == 1 and not geometry.windows.clip(geometry.output)
 
 
-class Gemm(FloatRescaling, Counted):
+class Gemm(float_rescaling.FloatRescaling, counted.Counted):
     """Two pixels by four channels, sixteen products an instruction, or eight of int16.
 
     Args:
@@ -91,11 +86,11 @@ class Gemm(FloatRescaling, Counted):
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
         self.rescales_in_float = dtype is DType.INT8
-        self._layers = LinearLayers(_matrix, _params, wide=wide)
+        self._layers = linear.LinearLayers(_matrix, _params, wide=wide)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, several images, factors that do not fit."""
-        reason = type_refusal(node, self.dtype) or mixed_refusal(node)
+        reason = refusals.type_refusal(node, self.dtype) or refusals.mixed_refusal(node)
         if reason is not None:
             return reason
         geometry = Geometry.of(node)
@@ -169,7 +164,7 @@ class Gemm(FloatRescaling, Counted):
         gathered = 0
         if self.dtype is DType.INT16 and not _is_run(geometry):
             rows, size = geometry.windows.rows.taps, geometry.run_values * self.dtype.bytes
-            gathered = 4 * min(gather_code(rows, size, PIXELS), window_moves.LONGEST_GATHER)
+            gathered = 4 * min(copying.gather_code(rows, size, PIXELS), window_moves.LONGEST_GATHER)
         return code_size(PIXELS, values, geometry.output.channels, form) + single + gathered
 
     def packed_bytes(self, node: Node) -> int:
@@ -220,7 +215,7 @@ class _Windows(Source):
         if not (self.x.is_whole and window_moves.gathers(geometry, count, dtype)):
             return one_by_one()
         step, stride = geometry.direct_step, geometry.pixel_stride
-        kernel = gather(rows.taps, length, step, count, stride, dtype)
+        kernel = copying.gather(rows.taps, length, step, count, stride, dtype)
 
         def some(top: te.Expr, left: te.Expr) -> ir.Stmt:
             last = top + (rows.taps - 1) * rows.dilation
@@ -237,7 +232,7 @@ class _Windows(Source):
         )  # fmt: skip
 
 
-class _Copies(Gather):
+class _Copies(gather.Gather):
     """Elements of windows, copied to `target`."""
 
     def __init__(self, x: Rows, geometry: Geometry, target: ir.Buffer) -> None:
@@ -268,7 +263,7 @@ class _Copies(Gather):
 
     def _copy(self, size: int, source: ir.BufferArgument, place: te.Expr) -> ir.Stmt:
         if size >= window_moves.LEAST_CALL:
-            return call(copy(size, self.target.dtype), source, at(self.target, 0, place))
+            return call(copying.copy(size, self.target.dtype), source, at(self.target, 0, place))
         row, column, _ = map(te.Expr, source.indices)
         steps = (divmod(n, self.geometry.image.channels) for n in range(size))
         return seq(*(
@@ -278,7 +273,7 @@ class _Copies(Gather):
 
     def _fill(self, size: int, place: te.Expr) -> ir.Stmt:
         if size >= window_moves.LEAST_CALL:
-            kernel = fill(size, self.zero_point, self.target.dtype)
+            kernel = copying.fill(size, self.zero_point, self.target.dtype)
             return call(kernel, at(self.target, 0, place))
         places = ((0, place + n) for n in range(size))
         return seq(*(store(self.target, index, self.zero_point) for index in places))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_mve.linear import BYTES
-from microtir.kernels.common.copies import copying, filling
+from microtir.kernels.common import copies, micro_kernel, statements
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.printed import printed
-from microtir.kernels.common.statements import load, loop, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
@@ -20,7 +18,7 @@ _UNROLLED = 16  # vectors that are printed one by one
 def copy(size: int, dtype: DType = DType.INT8) -> KernelDescription:
     """Move `size` elements; parameters: from, to."""
     values = _pieces(size * dtype.bytes)
-    return copying("move", size, "kernels/mve/copy.j2", values, 8, Feature.MVE, dtype)
+    return copies.copying("move", size, "kernels/mve/copy.j2", values, 8, Feature.MVE, dtype)
 
 
 @made_once
@@ -28,7 +26,7 @@ def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
     """Set `size` elements to `value`, which is a byte, or 0 of any type; parameter: to."""
     assert value == 0 or dtype is DType.INT8
     values = {"value": str(value), "size": str(size * dtype.bytes)}
-    return filling(size, value, dtype, "kernels/mve/fill.j2", values, 8, Feature.MVE)
+    return copies.filling(size, value, dtype, "kernels/mve/fill.j2", values, 8, Feature.MVE)
 
 
 @made_once
@@ -52,20 +50,20 @@ def gather(
     source = ir.Buffer("source", (reach,), dtype)
     target = ir.Buffer("target", (pixels * rows * size,), dtype)
     wide, what = ("", "bytes") if dtype is DType.INT8 else (f"_{dtype.value}", "elements")
-    return describe(
+    return micro_kernel.describe(
         f"gather{pixels}_{rows}x{size}_{step}_{stride}{wide}",
         (f"Copies {pixels} windows of {rows} rows of {size} {what}",),
         (source, target),
         (target,),
-        loop(
+        statements.loop(
             "pixel", 0, pixels,
-            lambda p: loop(
+            lambda p: statements.loop(
                 "row", 0, rows,
-                lambda row: loop(
+                lambda row: statements.loop(
                     "i", 0, size,
-                    lambda i: store(
+                    lambda i: statements.store(
                         target, ((p * rows + row) * size + i,),
-                        load(source, p * stride + row * step + i),
+                        statements.load(source, p * stride + row * step + i),
                     ),
                 ),
             ),

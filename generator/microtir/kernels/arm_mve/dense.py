@@ -10,14 +10,11 @@ import numpy.typing as npt
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
+from microtir.kernels.arm_mve import float_rescaling, linear
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
-from microtir.kernels.arm_mve.linear import LinearLayers
-from microtir.kernels.common.counted import Counted
-from microtir.kernels.common.dense import dense_rows, rows_of
+from microtir.kernels.common import counted, dense, refusals
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
-from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.statements import at
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
@@ -45,11 +42,11 @@ def _params(node: Node) -> LinearParams:
 
 def _blocks(node: Node, calls: Calls) -> Mapping[int, int]:
     """Return how often two rows are computed together, and how often one."""
-    pairs, single = divmod(rows_of(node), 1 if calls.rows else PIXELS)
+    pairs, single = divmod(dense.rows_of(node), 1 if calls.rows else PIXELS)
     return {PIXELS: 0, 1: pairs} if calls.rows else {PIXELS: pairs, 1: single}
 
 
-class Dense(FloatRescaling, Counted):
+class Dense(float_rescaling.FloatRescaling, counted.Counted):
     """The matrix product of one row of inputs, or of two.
 
     Args:
@@ -67,11 +64,11 @@ class Dense(FloatRescaling, Counted):
     def __init__(self, name: str, dtype: DType, *, wide: bool = False) -> None:
         self.name, self.dtype, self.has_wide_sums = name, dtype, wide
         self.rescales_in_float = dtype is DType.INT8
-        self._layers = LinearLayers(_matrix, _params, wide=wide)
+        self._layers = linear.LinearLayers(_matrix, _params, wide=wide)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, factors that do not fit."""
-        reason = type_refusal(node, self.dtype)
+        reason = refusals.type_refusal(node, self.dtype)
         if reason is not None:
             return reason
         outputs, inputs = node.inputs[1].shape
@@ -92,7 +89,7 @@ class Dense(FloatRescaling, Counted):
     def around(self, node: Node, calls: Calls) -> Mapping[str, int]:
         """Return the calls of the layer, and those of the product for two rows and for one."""
         pairs, single = _blocks(node, calls).values()
-        calls_of_layer = rows_of(node) // calls.rows if calls.rows else 1
+        calls_of_layer = dense.rows_of(node) // calls.rows if calls.rows else 1
         return {"layer": calls_of_layer, "pair": pairs, "row": single}
 
     def code_bytes(self, node: Node) -> int:
@@ -101,7 +98,7 @@ class Dense(FloatRescaling, Counted):
         Layers may share them.
         """
         (outputs, inputs), form = node.inputs[1].shape, self._layers.form(node)
-        pairs, single = divmod(rows_of(node), PIXELS)
+        pairs, single = divmod(dense.rows_of(node), PIXELS)
         used = [PIXELS] * (pairs > 0) + [1] * single
         return max(sum(code_size(n, inputs, outputs, form) for n in used) - _DIRECT, 1)
 
@@ -119,4 +116,4 @@ class Dense(FloatRescaling, Counted):
             return gemm(rows, inputs, inputs, outputs, packed.rescaling)
 
         counts = Count(PIXELS, "pair"), Count(1, "row")
-        return dense_rows(layer, name, Tile(counts, (Product(kernel, constants),)))
+        return dense.dense_rows(layer, name, Tile(counts, (Product(kernel, constants),)))

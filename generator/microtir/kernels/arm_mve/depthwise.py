@@ -19,18 +19,15 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_mve import requantise
-from microtir.kernels.arm_mve.copying import copy
-from microtir.kernels.arm_mve.float_rescaling import FloatRescaling
+from microtir.kernels.arm_mve import copying, float_rescaling, requantise
 from microtir.kernels.arm_mve.linear import BYTES, factors_of, lanes_of
+from microtir.kernels.common import micro_kernel, packing
 from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
-from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
@@ -130,7 +127,7 @@ def _pixels_at_once(geometry: Geometry, lanes: int) -> int:
     return min(choices, key=lambda n: (Line(1, n * channels, lanes).blocks / n, n))
 
 
-class Depthwise(DepthwiseKernel, FloatRescaling):
+class Depthwise(DepthwiseKernel, float_rescaling.FloatRescaling):
     """A vector of channels at a time, a row a call.
 
     Args:
@@ -205,10 +202,10 @@ class Depthwise(DepthwiseKernel, FloatRescaling):
         assert constants is not None, "reject() was asked"
         channels, pixels = geometry.image.channels, _pixels_at_once(geometry, lanes)
         group = Line(1, pixels * channels, lanes, rescaling.words)
-        packed_weights = constant("weights", _arranged_weights(layer.data(1), group))
-        packed_constants = constant("constants", _arranged_constants(constants, group))
+        packed_weights = packing.constant("weights", _arranged_weights(layer.data(1), group))
+        packed_constants = packing.constant("constants", _arranged_constants(constants, group))
         reaches_input = geometry.direct_step <= _LARGEST // self.dtype.bytes
-        move = partial(copy, dtype=self.dtype)
+        move = partial(copying.copy, dtype=self.dtype)
         source = window_rows(layer.input_rows(0), geometry, move, reaches_input=reaches_input)
         taps = Taps.of(geometry.windows, channels, source.row_step)
 
@@ -284,7 +281,7 @@ def depthwise(line: Line, taps: Taps, rescaling: requantise.Form) -> KernelDescr
     )
     kernel = f"{taps.rows}x{taps.columns}"
     steps = f"{taps.row_step}_{taps.column_step}_{taps.stride}"
-    return describe(
+    return micro_kernel.describe(
         f"depthwise_{line.count}x{line.size}_{kernel}_{taps.channels}_{steps}_{rescaling.name}",
         (f"Depthwise convolution: {line.count} x {line.size} outputs, {kernel} taps",),
         params,

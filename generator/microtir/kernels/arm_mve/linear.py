@@ -11,9 +11,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve import requantise
-from microtir.kernels.common.finish_s16 import Sums, finish16
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import bytes_of, constant
+from microtir.kernels.common import finish_s16, made_once, packing
 from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.operators.common.linear import LinearParams, bias_of
 from microtir.tir import ir
@@ -70,7 +68,7 @@ class LinearLayers:
         wide: bool,
     ) -> None:
         self._matrix, self._params, self._wide = matrix, params, wide
-        self.find = of_node(self._find)
+        self.find = made_once.of_node(self._find)
 
     def _find(self, node: Node) -> requantise.Form | None:
         """Return how a node's sums are rescaled; None if its factors do not fit."""
@@ -86,15 +84,15 @@ class LinearLayers:
     def packed_bytes(self, node: Node) -> int:
         """Return the bytes of what `pack` gives."""
         packed = self.pack(node)
-        return bytes_of(packed.weights, packed.constants)
+        return packing.bytes_of(packed.weights, packed.constants)
 
     def pack(self, node: Node) -> PackedLinear:
         """Pack a node whose factors fit."""
         constants, rescaling = self._factors(node)
         assert constants is not None, "reject() was asked"
         return PackedLinear(
-            constant("weights", _arranged(self._matrix(node), lanes_of(rescaling.element))),
-            constant("constants", requantise.by_lanes(constants)),
+            packing.constant("weights", _arranged(self._matrix(node), lanes_of(rescaling.element))),
+            packing.constant("constants", requantise.by_lanes(constants)),
             rescaling,
         )
 
@@ -108,11 +106,11 @@ def factors_of(
     """Return the constants of channels, or None if they do not fit, and how sums are rescaled."""
     if node.inputs[0].dtype is DType.INT8:
         return channel_constants(matrix, node, params), requantise.Rescaling.of(params)
-    finish_and_words = finish16(node, params, matrix, wide=wide)
+    finish_and_words = finish_s16.finish16(node, params, matrix, wide=wide)
     if finish_and_words is None:
         return None, requantise.Rescaling.of(params)
     finish, words = finish_and_words
-    if finish.sums is Sums.LONG:
+    if finish.sums is finish_s16.Sums.LONG:
         return requantise.constants16(words), requantise.Rescaling16(finish)
     largest = largest_sums(matrix.astype(np.int64), -DType.INT16.min)
     if finish.is_wide:

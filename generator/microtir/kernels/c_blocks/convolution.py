@@ -16,7 +16,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, product
-from microtir.kernels.common import bordered_rows
+from microtir.kernels.common import bordered_rows, made_once, packing, refusals, statements
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (
@@ -27,11 +27,7 @@ from microtir.kernels.common.macro_kernel import (
     all_blocks,
     macro_kernel,
 )
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import bytes_of, constant
-from microtir.kernels.common.refusals import mixed_refusal, type_refusal
 from microtir.kernels.common.runs import Runs, turns_of
-from microtir.kernels.common.statements import at
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
@@ -90,7 +86,7 @@ def _most(node: Node, form: Form) -> Block:
     return form.float32 if node.inputs[0].dtype.is_float else form.integers
 
 
-@of_node
+@made_once.of_node
 def _block(node: Node, form: Form) -> Block:
     """Return the block of whole pixels."""
     most = _most(node, form)
@@ -102,7 +98,7 @@ def _block(node: Node, form: Form) -> Block:
     return replace(most, pixels=min(most.pixels, width), channels=channels, turn=turn)
 
 
-@of_node
+@made_once.of_node
 def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
     """Return what a pixel reads; `row_step` is that of rows in scratch by default."""
     geometry, turn = Geometry.of(node), _most(node, form).turn
@@ -139,7 +135,7 @@ def _shape_refusal(node: Node) -> Refusal | None:
     """Refuse what does not sum over all input channels, and windows that cannot be found."""
     if not Geometry.of(node).has_one_image:
         return Refusal.IMAGES
-    return mixed_refusal(node)
+    return refusals.mixed_refusal(node)
 
 
 def refusal(node: Node, dtype: DType) -> Refusal | None:
@@ -147,10 +143,10 @@ def refusal(node: Node, dtype: DType) -> Refusal | None:
 
     Data of a type over one image; factors of integers that fit the short requantisation.
     """
-    return type_refusal(node, dtype) or _refusal(node)
+    return refusals.type_refusal(node, dtype) or _refusal(node)
 
 
-@of_node
+@made_once.of_node
 def _refusal(node: Node) -> Refusal | None:
     reason = _shape_refusal(node)
     if reason is not None or node.inputs[0].dtype.is_float:
@@ -202,7 +198,7 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
 def packed_bytes(node: Node, form: Form = FAST) -> int:
     """Return the bytes of the constants."""
     packed = _packed(node, form)
-    return bytes_of(packed.weights, packed.table)
+    return packing.bytes_of(packed.weights, packed.table)
 
 
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
@@ -222,13 +218,13 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     def kernel(pixels: int) -> KernelDescription:
         return product(replace(block, pixels=pixels), runs, channels, packed.finish)
 
-    table = () if packed.table is None else (at(packed.table, 0, 0),)
-    constants = at(packed.weights, 0, 0, 0, 0), *table
+    table = () if packed.table is None else (statements.at(packed.table, 0, 0),)
+    constants = statements.at(packed.weights, 0, 0, 0, 0), *table
     tile = Tile(_counts(block), (Product(kernel, constants),))
     return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
 
 
-@of_node
+@made_once.of_node
 def _finish(node: Node, form: Form) -> tuple[Finish, Table | None]:
     finish = finish_of(
         node, _matrix(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight
@@ -246,7 +242,7 @@ def _packed(node: Node, form: Form) -> _Packed:
     shape = (len(starts), runs.rows, runs.parts)
     turns = matrix[order].reshape(len(starts), block.channels, runs.rows, runs.parts, runs.length)
     return _Packed(
-        constant("weights", turns.transpose(0, 2, 3, 4, 1).reshape(*shape, -1)),
-        None if table is None else constant("constants", table[order]),
+        packing.constant("weights", turns.transpose(0, 2, 3, 4, 1).reshape(*shape, -1)),
+        None if table is None else packing.constant("constants", table[order]),
         finish,
     )

@@ -10,14 +10,11 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernels import Block, product
-from microtir.kernels.common.dense import dense_rows, rows_of
+from microtir.kernels.common import dense, made_once, refusals, statements
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
-from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.packing import channel_bytes, constant
-from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.runs import Runs, turns_of
-from microtir.kernels.common.statements import at
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
@@ -42,7 +39,7 @@ PLAIN = Form()
 NO_FP_CONTRACT = Form(no_fp_contract=True)
 
 
-@of_node
+@made_once.of_node
 def _finish(node: Node, form: Form = PLAIN) -> tuple[Finish, Table | None] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
@@ -57,7 +54,7 @@ def _finish(node: Node, form: Form = PLAIN) -> tuple[Finish, Table | None] | Non
 
 def refusal(node: Node, dtype: DType) -> Refusal | None:
     """Return what speaks against it: a type, factors that fit the short requantisation."""
-    reason = type_refusal(node, dtype)
+    reason = refusals.type_refusal(node, dtype)
     if reason is not None:
         return reason
     return Refusal.FORM if _finish(node) is None else None
@@ -85,7 +82,7 @@ def cost(node: Node, form: Form = PLAIN) -> int:
     outputs, inputs = node.inputs[1].shape
     per_pass = _outputs_per_pass(node, finish_and_table[0])
     row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, finish_and_table[0]) + 30
-    return rows_of(node) * row
+    return dense.rows_of(node) * row
 
 
 def code_bytes(node: Node, form: Form = PLAIN) -> int:
@@ -118,9 +115,9 @@ def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
     order = [start + n for start in starts for n in range(per_pass)]
     turns = matrix[order].reshape(len(starts), per_pass, inputs).transpose(0, 2, 1)
     weights = constant("weights", turns.reshape(len(starts), 1, 1, -1))
-    constants = () if table is None else (at(constant("constants", table[order]), 0, 0),)
+    constants = () if table is None else (statements.at(constant("constants", table[order]), 0, 0),)
     runs = Runs(1, 1, inputs, inputs, inputs, inputs)
     kernel = product(Block(1, per_pass, _TURN), runs, outputs, finish)
-    operands = at(weights, 0, 0, 0, 0), *constants
+    operands = statements.at(weights, 0, 0, 0, 0), *constants
     tile = Tile((Count(1, "row"),), (Product(lambda _rows: kernel, operands),))
-    return dense_rows(layer, name, tile)
+    return dense.dense_rows(layer, name, tile)

@@ -10,19 +10,14 @@ from microtir.kernels.c_blocks.convolution import finish_of
 from microtir.kernels.c_blocks.finish import Finish, Table
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import depthwise
+from microtir.kernels.common import made_once, packing, refusals, runs, statements
 from microtir.kernels.common.bordered_rows import copy_cost, window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
-from microtir.kernels.common.runs import Taps
-from microtir.kernels.common.statements import at
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.ir import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +43,15 @@ WIDE = replace(FAST, pixels=6, in_turn=True, copied=8)  # as that of convolution
 _UNROLLED = 16  # taps
 
 
-def _weights(node: Node) -> Array:
+def _weights(node: Node) -> ir.Array:
     """Return weights (channels, rows, columns)."""
     weights = node.inputs[1].data
     assert weights is not None
-    by_channel: Array = weights[0].transpose(2, 0, 1)
+    by_channel: ir.Array = weights[0].transpose(2, 0, 1)
     return by_channel
 
 
-@of_node
+@made_once.of_node
 def _finish(node: Node, form: Form = FAST) -> tuple[Finish, Table | None] | None:
     return finish_of(
         node, _weights(node), no_fp_contract=form.no_fp_contract, is_straight=form.is_straight
@@ -65,7 +60,7 @@ def _finish(node: Node, form: Form = FAST) -> tuple[Finish, Table | None] | None
 
 def _shape_refusal(node: Node) -> Refusal | None:
     """Return one image, one output per input channel, more than one channel."""
-    reason = channelwise_refusal(node)
+    reason = refusals.channelwise_refusal(node)
     if reason is None and node.inputs[0].shape[-1] == 1:
         return Refusal.FEW_CHANNELS
     return reason
@@ -73,10 +68,10 @@ def _shape_refusal(node: Node) -> Refusal | None:
 
 def refusal(node: Node, dtype: DType) -> Refusal | None:
     """Return what speaks against it: a type, factors that fit the short requantisation."""
-    return type_refusal(node, dtype) or _refusal(node)
+    return refusals.type_refusal(node, dtype) or _refusal(node)
 
 
-@of_node
+@made_once.of_node
 def _refusal(node: Node) -> Refusal | None:
     reason = _shape_refusal(node)
     if reason is not None or node.inputs[0].dtype.is_float:
@@ -84,18 +79,18 @@ def _refusal(node: Node) -> Refusal | None:
     return Refusal.FORM if _finish(node) is None else None
 
 
-def _taps(geometry: Geometry, row_step: int) -> Taps:
+def _taps(geometry: Geometry, row_step: int) -> runs.Taps:
     rows, columns, channels = (
         geometry.windows.rows,
         geometry.windows.columns,
         geometry.image.channels,
     )
-    return Taps(
+    return runs.Taps(
         rows.taps, columns.taps, row_step, columns.dilation * channels, columns.stride * channels
     )
 
 
-def _row_cost(taps: Taps, pixels: int, finish: Finish) -> int:
+def _row_cost(taps: runs.Taps, pixels: int, finish: Finish) -> int:
     """Return the instructions of one channel of a block."""
     loads = taps.rows * (taps.loads(pixels) + taps.columns)
     products = taps.count * pixels * finish.per_product
@@ -157,8 +152,8 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     finish_and_words = _finish(node, form)
     assert finish_and_words is not None, "refusal was asked"
     finish, rows = finish_and_words
-    weights = constant("weights", _weights(node))
-    table = () if rows is None else (at(constant("constants", rows), 0, 0),)
+    weights = packing.constant("weights", _weights(node))
+    table = () if rows is None else (statements.at(packing.constant("constants", rows), 0, 0),)
     x, channels = layer.input_rows(0), geometry.image.channels
     source = window_rows(x, geometry, lambda size: copy(size, finish.element, form.copied))
     taps = _taps(geometry, source.row_step)
@@ -168,6 +163,6 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
         return depthwise(pixels, taps, channels, finish, rolled=rolled, in_turn=form.in_turn)
 
     counts = (Count(_pixels(node, finish, form), "block", unit=1),)
-    tile = Tile(counts, (Product(kernel, (at(weights, 0, 0, 0), *table)),))
+    tile = Tile(counts, (Product(kernel, (statements.at(weights, 0, 0, 0), *table)),))
     width = geometry.output.width
     return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))

@@ -15,15 +15,10 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.common import packing, weights
 from microtir.kernels.common.long_requantise import LongRescaling, long_constants
-from microtir.kernels.common.packing import requantised
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
-from microtir.kernels.common.weights import folded_bias
-from microtir.operators.common.arithmetic import activate
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.fixed_point import INT32_MAX
-from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
-from microtir.operators.common.weighted import StoredRange, stored_in_float
+from microtir.operators.common import arithmetic, attributes, fixed_point, linear, weighted
 
 
 def _offset(element: DType) -> int:
@@ -183,7 +178,7 @@ def upper_word(product: te.Expr) -> te.Expr:
 
 def requantise(
     node: Node,
-    params: LinearParams,
+    params: linear.LinearParams,
     matrix: npt.NDArray[np.int8],
     *,
     is_straight: bool = False,
@@ -196,10 +191,10 @@ def requantise(
         matrix: its weights, (channels, K) in any order of K.
         is_straight: clamps take no branch.
     """
-    if has_long_sums(node) and params.factors:
+    if linear.has_long_sums(node) and params.factors:
         return _in_float(node, params, matrix)
-    if has_long_sums(node):
-        words = long_constants(params, bias_of(node))
+    if linear.has_long_sums(node):
+        words = long_constants(params, linear.bias_of(node))
         return None if words is None else (RequantiseLong(LongRescaling.of(params)), words)
     element = node.output.dtype
     offset = _offset(element)
@@ -209,7 +204,7 @@ def requantise(
         activation_min=params.activation_min + offset,
         activation_max=params.activation_max + offset,
     )
-    factors = requantised(matrix, node, raised)
+    factors = packing.requantised(matrix, node, raised)
     if params.factors and (factors is None or factors.rescaling.in_float):
         return _in_float(node, params, matrix)
     if factors is None:
@@ -224,7 +219,7 @@ class RequantiseInFloat:
     The bias of int16 has more bits than a float32: it is the sum of two.
     """
 
-    limits: StoredRange
+    limits: weighted.StoredRange
     element: DType = DType.INT8
 
     weight = DType.INT8
@@ -255,7 +250,7 @@ class RequantiseInFloat:
     def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
         # Read before the first output is written: what int8_t points to may be the table.
         factor = te.bind("factor", table[channel, 1])
-        return stored_in_float(total, factor, self.limits, self.element)
+        return weighted.stored_in_float(total, factor, self.limits, self.element)
 
 
 _LARGEST_EXACT = 1 << 24  # of the integers that a float32 holds without gaps
@@ -263,7 +258,7 @@ _LOWER = (1 << 12) - 1  # what a second float32 has of a bias
 
 
 def _in_float(
-    node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]
+    node: Node, params: linear.LinearParams, matrix: npt.NDArray[np.int8]
 ) -> tuple[Finish, Table] | None:
     """Return the finish of a layer that rescales in float32; None if a bias is no float32.
 
@@ -272,15 +267,15 @@ def _in_float(
     if params.in_double:
         return None
     bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
-    bias = folded_bias(matrix.astype(np.int64), bias_data, params.input_zero_point)
+    bias = weights.folded_bias(matrix.astype(np.int64), bias_data, params.input_zero_point)
     element = node.output.dtype
     is_long = element is DType.INT16
-    if np.abs(bias).max(initial=0) > (INT32_MAX if is_long else _LARGEST_EXACT):
+    if np.abs(bias).max(initial=0) > (fixed_point.INT32_MAX if is_long else _LARGEST_EXACT):
         return None
     factors = params.factors * (len(bias) // len(params.factors))
     columns = [bias & ~_LOWER, factors, bias & _LOWER] if is_long else [bias, factors]
     table = np.stack([np.array(column, np.float32) for column in columns], axis=1)
-    return RequantiseInFloat(StoredRange.of(params), element), table
+    return RequantiseInFloat(weighted.StoredRange.of(params), element), table
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +287,7 @@ class Activate:
     """
 
     has_bias: bool
-    activation: Activation
+    activation: attributes.Activation
     no_fp_contract: bool = False
 
     element = DType.FLOAT32
@@ -311,7 +306,7 @@ class Activate:
 
     @property
     def instructions(self) -> int:
-        return 2 + 4 * (self.activation is not Activation.NONE)
+        return 2 + 4 * (self.activation is not attributes.Activation.NONE)
 
     @property
     def per_product(self) -> int:
@@ -324,7 +319,7 @@ class Activate:
         return table[channel, 0] if self.has_bias else te.as_expr(0.0, self.sum)
 
     def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
-        return activate(total, self.activation)
+        return arithmetic.activate(total, self.activation)
 
 
 @dataclass(frozen=True, slots=True)

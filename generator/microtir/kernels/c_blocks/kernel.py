@@ -7,12 +7,10 @@ from dataclasses import replace
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.kernels.common import micro_kernel, unrolling
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import all_of
-from microtir.kernels.common.unrolling import unroll_by
 from microtir.schedule import KernelDescription, Schedule
-from microtir.tir import ir
-from microtir.tir.function import MicroKernel
+from microtir.tir import function, ir
 
 _WIDEST = 1 << 16  # a window is no wider than its image
 
@@ -35,9 +33,9 @@ def portable(
         noinline: it stays a function of its own in C: variables of the layers that call it would
             compete for registers.
     """
-    kernel = MicroKernel((about,), noinline=noinline)
+    kernel = function.MicroKernel((about,), noinline=noinline)
     meaning = replace(steps.micro_kernel(args, name), kernel=kernel)
-    *reads, written = (all_of(tensor.buffer) for tensor in args)
+    *reads, written = (micro_kernel.all_of(tensor.buffer) for tensor in args)
     return KernelDescription(meaning, ir.KernelContract(tuple(reads), (written,)))
 
 
@@ -54,7 +52,7 @@ def copy(size: int, dtype: DType, turn: int = 1) -> KernelDescription:
     source = te.placeholder((size,), dtype, "source")
     target = te.compute((size,), lambda i: source[i], "target")
     steps = te.create_schedule(target)
-    unroll_by(steps, steps.loop(target, "i"), size, turn)
+    unrolling.unroll_by(steps, steps.loop(target, "i"), size, turn)
     name = f"copy_{dtype.value}_{size}" + f"_by{turn}" * (turn > 1)
     about = f"Copies {size} elements"
     return portable(name, about, steps, (source, target), noinline=False)

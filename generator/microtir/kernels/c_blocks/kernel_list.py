@@ -13,12 +13,10 @@ from microtir.graph.ir import Node
 from microtir.instruction_sets import instruction_set
 from microtir.kernels.c_blocks import convolution, dense, depthwise, recurrent, winograd
 from microtir.kernels.c_blocks.finish import RawSums
-from microtir.kernels.common import bordered_rows, svdf
+from microtir.kernels.common import bordered_rows, refusals, shifted_add, svdf
 from microtir.kernels.common.kernel import Kernel, passes_constants
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.recurrent import packed_bytes
-from microtir.kernels.common.refusals import recurrent_refusal, svdf_refusal
-from microtir.kernels.common.shifted_add import ShiftedAdd
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.recurrent.definition import Lstm, Svdf
@@ -251,7 +249,7 @@ class Recurrent(_Blocks):
         self.sums = sums
 
     def reject(self, node: Node) -> Refusal | None:
-        return recurrent_refusal(node, self.sums.element, self.sums.weight)
+        return refusals.recurrent_refusal(node, self.sums.element, self.sums.weight)
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         return recurrent.cost(node, self.sums)
@@ -287,7 +285,7 @@ class Filters(_Blocks):
         self.sums = sums
 
     def reject(self, node: Node) -> Refusal | None:
-        return svdf_refusal(node, self.sums.element, self.sums.weight)
+        return refusals.svdf_refusal(node, self.sums.element, self.sums.weight)
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         return recurrent.svdf_cost(node, self.sums)
@@ -354,5 +352,5 @@ KERNELS: tuple[Kernel, ...] = (
     Depthwise("dwconv_s16_4x1_c", depthwise.FAST, 125, _takes_long_turns, dtype=DType.INT16),
     Depthwise("dwconv_s16_6x1_c", depthwise.WIDE, 125, _reads_in_turn, dtype=DType.INT16),
     Dense("dense_s16_1x8_c", 123, dtype=DType.INT16),
-    ShiftedAdd("add_s8_1x4_c", 27, 118, has_assembly=False),
+    shifted_add.ShiftedAdd("add_s8_1x4_c", 27, 118, has_assembly=False),
 )

@@ -12,11 +12,9 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.kernels.c_blocks.finish import RawSums
 from microtir.kernels.c_blocks.kernels import Block, product
-from microtir.kernels.common import svdf
+from microtir.kernels.common import packing, recurrent, svdf
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.packing import constant
-from microtir.kernels.common.recurrent import block_cost, emit_blocks
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.schedule import KernelDescription
@@ -44,7 +42,7 @@ class PackedRows:
         kernel = product(Block(1, _TOGETHER, _TURN), runs, rows, finish)
         by_turn = matrix.reshape(blocks * turns, _TOGETHER, width).transpose(0, 2, 1)
         packed = np.ascontiguousarray(by_turn).reshape(blocks * turns, 1, 1, -1)
-        return PackedRows(kernel, constant("weights", packed), turns)
+        return PackedRows(kernel, packing.constant("weights", packed), turns)
 
     def call(self, block: te.Expr, vector: ir.BufferArgument, sums: ir.BufferArgument) -> ir.Stmt:
         """Emit the products of a block."""
@@ -57,7 +55,7 @@ def _per_product(finish: RawSums) -> float:
 
 def cost(node: Node, finish: RawSums) -> int:
     """Return the instructions of all steps, from counts of emulated Cortex-M3 and M4."""
-    return block_cost(node, _per_product(finish), 40)
+    return recurrent.block_cost(node, _per_product(finish), 40)
 
 
 def svdf_cost(node: Node, finish: RawSums) -> int:
@@ -72,7 +70,7 @@ def code_bytes(finish: RawSums) -> int:
 
 def emit(layer: Layer, name: str, finish: RawSums) -> ir.PrimFunc:
     """Return the layer function: two calls of kernels for each block of units."""
-    return emit_blocks(layer, name, partial(PackedRows.of, finish))
+    return recurrent.emit_blocks(layer, name, partial(PackedRows.of, finish))
 
 
 def emit_svdf(layer: Layer, name: str, finish: RawSums) -> ir.PrimFunc:

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.c_blocks.convolution import finish_of
-from microtir.kernels.c_blocks.finish import Requantise, Table
+from microtir.kernels.c_blocks import convolution, finish
 from microtir.kernels.c_blocks.winograd_kernels import (
     PLACES,
     TRANSFORMS,
@@ -26,15 +25,10 @@ from microtir.kernels.c_blocks.winograd_kernels import (
     move,
     products,
 )
-from microtir.kernels.common import winograd
+from microtir.kernels.common import gather, made_once, micro_kernel, packing, requantise, winograd
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.gather import image_row
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Pixel, cut, over_row, over_rows
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.packing import constant
-from microtir.kernels.common.requantise import WORDS
 from microtir.kernels.common.runs import turns_of
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
 from microtir.kernels.common.winograd import COLUMNS, OUTPUTS, PIXELS, POSITIONS, SIDE, TAPS
@@ -116,17 +110,17 @@ def _matrix(node: Node) -> npt.NDArray[np.int8]:
     return weights.astype(np.int8)
 
 
-@of_node
-def _finish(node: Node) -> tuple[Requantise, Table] | None:
+@made_once.of_node
+def _finish(node: Node) -> tuple[finish.Requantise, finish.Table] | None:
     """Return what the layer does with its sums; None if integers do not do it."""
-    finish_and_table = finish_of(node, _matrix(node))
-    if finish_and_table is None or not isinstance(finish_and_table[0], Requantise):
+    finish_and_table = convolution.finish_of(node, _matrix(node))
+    if finish_and_table is None or not isinstance(finish_and_table[0], finish.Requantise):
         return None
     assert finish_and_table[1] is not None
     return finish_and_table[0], finish_and_table[1]
 
 
-def _known(node: Node) -> tuple[Requantise, Table]:
+def _known(node: Node) -> tuple[finish.Requantise, finish.Table]:
     finish_and_table = _finish(node)
     assert finish_and_table is not None, "refusal() was asked"
     return finish_and_table
@@ -161,7 +155,7 @@ def weight_bytes(node: Node, form: Form) -> int:
     geometry, per_turn = Geometry.of(node), form.block.channels
     turns = len(turns_of(geometry.output.channels, per_turn))
     weights = POSITIONS * geometry.image.channels * DType.INT16.bytes
-    return turns * per_turn * (weights + WORDS * _WORD)
+    return turns * per_turn * (weights + requantise.WORDS * _WORD)
 
 
 def emit(layer: Layer, name: str, form: Form) -> ir.PrimFunc:
@@ -190,8 +184,8 @@ class _Steps:
         order = [start + n for start in starts for n in range(block.channels)]
         weights = winograd.transformed(_matrix(node))[order]
         turns = weights.reshape(len(starts), block.channels, POSITIONS, -1)
-        self.weights = constant("weights", turns.transpose(0, 2, 3, 1))
-        self.table = constant("constants", table[order])
+        self.weights = packing.constant("weights", turns.transpose(0, 2, 3, 1))
+        self.table = packing.constant("constants", table[order])
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         channels = self.geometry.image.channels
         self.transforms = channels * TRANSFORMS
@@ -208,14 +202,14 @@ class _Steps:
             y = te.minimum(pixel.row - before + ky, lowest)
             inside = partial(self._inside, pixel.column, ky)
             outside = partial(self._outside, ky)
-            return image_row(geometry, y, inside, outside)
+            return gather.image_row(geometry, y, inside, outside)
 
-        transform = call(
+        transform = micro_kernel.call(
             inputs(geometry.image.channels, self.form.lane), self._place(0, 0), self._transforms()
         )
         last = te.minimum(pixel.row + 1, self.y1 - 1)
         rows = (self.y.at(row, pixel.column, 0) for row in (pixel.row, last))
-        multiply = call(
+        multiply = micro_kernel.call(
             products(
                 geometry.image.channels, geometry.output.channels, self.form, self.finish
             ),
@@ -230,7 +224,7 @@ class _Steps:
         kernel = move(image.channels, self.form.lane)
 
         def there(number: te.Expr, x: te.Expr) -> ir.Stmt:
-            moved = call(kernel, self.x.at(y, x, 0), self._place(ky, number))
+            moved = micro_kernel.call(kernel, self.x.at(y, x, 0), self._place(ky, number))
             if not self.geometry.clips_columns:
                 return moved
             return when((x >= 0) & (x < image.width), moved, self._fill(ky, number))

@@ -14,17 +14,13 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.kernels.c_blocks.finish import Requantise, upper_word
 from microtir.kernels.c_blocks.kernel import portable
-from microtir.kernels.common import winograd
+from microtir.kernels.common import requantise, runs, unrolling, winograd
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import all_of
-from microtir.kernels.common.requantise import WORDS
-from microtir.kernels.common.runs import turns_of
 from microtir.kernels.common.statements import let, load, loop, seq, store, when
-from microtir.kernels.common.unrolling import unroll_by
 from microtir.kernels.common.winograd import COLUMNS, OUTPUTS, PIXELS, POSITIONS, SIDE, TILES
 from microtir.schedule import KernelDescription
-from microtir.tir import ir
-from microtir.tir.function import MicroKernel
+from microtir.tir import function, ir
 
 PLACES = SIDE * COLUMNS  # of the windows of a channel
 TRANSFORMS = POSITIONS * TILES  # of a channel
@@ -60,7 +56,7 @@ def _described(
     scalars: tuple[ir.Var, ...] = (),
 ) -> KernelDescription:
     """Describe a micro-kernel of statements that is printed as C, a function of its own."""
-    kernel = MicroKernel((about,), noinline=True)
+    kernel = function.MicroKernel((about,), noinline=True)
     meaning = ir.PrimFunc(name, (*params, *scalars), body, kernel=kernel)
     reads = tuple(all_of(p) for p in params if p not in written)
     return KernelDescription(meaning, ir.KernelContract(reads, tuple(map(all_of, written))))
@@ -78,7 +74,7 @@ def move(channels: int, lane: DType) -> KernelDescription:
         buffer_shape=((channels - 1) * PLACES + 1,),
     )
     steps = te.create_schedule(target)
-    unroll_by(steps, steps.loop(target, "i"), channels, _MOVED)
+    unrolling.unroll_by(steps, steps.loop(target, "i"), channels, _MOVED)
     name = f"winograd_move_{channels}_{lane.value}"
     return portable(name, f"Spreads the {channels} channels of a pixel", steps, (source, target))
 
@@ -143,10 +139,10 @@ def products(inputs: int, channels: int, block: Block, finish: Requantise) -> Ke
         turn); constants of these channels (turns * channels, 4); two output rows (8 pixels,
         channels); how many of them are written: if the second is not, it is given as the first.
     """
-    turns = len(turns_of(channels, block.channels))
+    turns = len(runs.turns_of(channels, block.channels))
     v = ir.Buffer("v", (inputs, POSITIONS, TILES), block.lane)
     u = ir.Buffer("u", (turns, POSITIONS, inputs, block.channels), DType.INT16)
-    table = ir.Buffer("table", (turns * block.channels, WORDS), DType.INT32)
+    table = ir.Buffer("table", (turns * block.channels, requantise.WORDS), DType.INT32)
     rows = tuple(ir.Buffer(f"y{n}", (PIXELS, channels), DType.INT8) for n in range(OUTPUTS))
     count = ir.Var("rows", low=1, high=OUTPUTS)
     sums = ir.Buffer("sums", (POSITIONS, block.channels * TILES), DType.INT32, ir.Scope.LOCAL)
@@ -258,7 +254,7 @@ class _Outputs:
         read: tuple[te.Expr, ...] = (),
     ) -> ir.Stmt:
         """Read the constants of a channel, once: what int8_t points to may be the table."""
-        if len(read) == WORDS:
+        if len(read) == requantise.WORDS:
             return body(read)
         value = load(self.table, row, len(read))
         return let(_NAMES[len(read)], value, lambda word: self._words(row, body, (*read, word)))

@@ -12,11 +12,9 @@ from functools import partial
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.common import gather, macro_kernel, micro_kernel
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.gather import image_row, kernel_rows
 from microtir.kernels.common.layer import Layer, Rows
-from microtir.kernels.common.macro_kernel import Pixel, Source
-from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, loop, seq, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -51,7 +49,7 @@ Move = Callable[[int], KernelDescription]
 """The kernel that copies so many elements; parameters: from, to."""
 
 
-class WindowRows(Source):
+class WindowRows(macro_kernel.Source):
     """The rows behind an output row, whose windows a micro-kernel walks itself."""
 
     row_step: int  # elements between the rows of a window
@@ -73,7 +71,7 @@ class DirectRows(WindowRows):
             rows, columns = geometry.windows.rows, geometry.windows.columns
             self.steps, self.row_step = (rows.stride, columns.stride), geometry.direct_step
 
-    def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
+    def at(self, pixel: macro_kernel.Pixel, _count: int) -> ir.BufferArgument:
         row, column = self.steps
         return self.x.at(pixel.row * row, pixel.column * column, 0)
 
@@ -117,9 +115,9 @@ class BorderedRows(WindowRows):
 
     def row(self, row: te.Expr) -> ir.Stmt:
         """Emit copies of the rows behind an output row."""
-        return kernel_rows(self.geometry, row, self._copy, self._outside)
+        return gather.kernel_rows(self.geometry, row, self._copy, self._outside)
 
-    def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
+    def at(self, pixel: macro_kernel.Pixel, _count: int) -> ir.BufferArgument:
         column = pixel.column * self.geometry.windows.columns.stride
         return at(self.buffer, *self._place(0, column))
 
@@ -147,7 +145,7 @@ class BorderedRows(WindowRows):
     def _copy(self, number: te.Expr, y: te.Expr) -> ir.Stmt:
         size = self.geometry.copied * self.geometry.image.channels
         target = at(self.buffer, *self._place(number, self.geometry.windows.columns.before))
-        return call(self.move(size), self.x.at(y, 0, 0), target)
+        return micro_kernel.call(self.move(size), self.x.at(y, 0, 0), target)
 
     def _place(
         self, number: te.ExprLike, column: te.ExprLike, channel: te.ExprLike = 0
@@ -190,7 +188,7 @@ class BorderedImage(BorderedRows):
 
         def fetch(number: te.Expr) -> ir.Stmt:
             copied, outside = partial(self._copy, number), partial(self._outside, number)
-            copies = image_row(self.geometry, first + number, copied, outside)
+            copies = gather.image_row(self.geometry, first + number, copied, outside)
             return seq(self._borders(number), copies)
 
         return loop("number", 0, count, fetch)
@@ -198,7 +196,7 @@ class BorderedImage(BorderedRows):
     def row(self, _row: te.Expr) -> ir.Stmt:
         return seq()
 
-    def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
+    def at(self, pixel: macro_kernel.Pixel, _count: int) -> ir.BufferArgument:
         windows = self.geometry.windows
         first = (pixel.row - self.y0) * windows.rows.stride
         return at(self.buffer, *self._place(first, pixel.column * windows.columns.stride))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir.graph.ir import Node
-from microtir.kernels.common.layer import Rows
-from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common import layer, made_once
 from microtir.operators.common.rows import Extents
 from microtir.operators.common.windows import Windows
 from microtir.operators.convolution.formula import windows_of
@@ -25,7 +24,7 @@ class Geometry:
     output: Extents
 
     @staticmethod
-    @of_node
+    @made_once.of_node
     def of(node: Node) -> Geometry:
         types = node.inputs[0].type, node.output.type
         return Geometry(windows_of(node), *map(Extents.of, types))
@@ -106,7 +105,7 @@ class Geometry:
         """Return the elements of the rows in scratch."""
         return self.windows.rows.taps * self.copied_step
 
-    def copies(self, x: Rows) -> bool:
+    def copies(self, x: layer.Rows) -> bool:
         """Return whether rows go through scratch."""
         in_ring = not x.is_whole and self.windows.rows.taps > 1
         return self.is_bordered or in_ring

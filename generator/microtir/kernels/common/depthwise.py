@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.kernel import Kernel
-from microtir.kernels.common.refusals import channelwise_refusal, type_refusal
-from microtir.kernels.common.statements import loop
+from microtir.kernels.common import convolution_geometry, kernel, refusals, statements
 from microtir.operators.common.windows import Windows
 from microtir.operators.convolution.definition import DepthwiseConv2D
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 
 
-class DepthwiseKernel(Kernel):
+class DepthwiseKernel(kernel.Kernel):
     """A kernel of depthwise convolutions: one image, one output per input channel.
 
     Attributes:
@@ -31,14 +28,14 @@ class DepthwiseKernel(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against types, sizes, and factors or weights, in this order."""
-        reason = type_refusal(node, self.dtype) or channelwise_refusal(node)
-        reason = reason or self.reject_sizes(node, Geometry.of(node))
+        reason = refusals.type_refusal(node, self.dtype) or refusals.channelwise_refusal(node)
+        reason = reason or self.reject_sizes(node, convolution_geometry.Geometry.of(node))
         if reason is not None:
             return reason
         return None if self.has_form(node) else Refusal.FORM
 
     @abstractmethod
-    def reject_sizes(self, node: Node, geometry: Geometry) -> Refusal | None:
+    def reject_sizes(self, node: Node, geometry: convolution_geometry.Geometry) -> Refusal | None:
         """Return what speaks against the windows and channels of a node."""
 
     @abstractmethod
@@ -76,9 +73,9 @@ class Taps:
 
     def each(self, tap: Callable[[te.Expr, te.Expr], ir.Stmt]) -> ir.Stmt:
         """Emit `tap(row, column)` for all taps, row by row."""
-        return loop(
+        return statements.loop(
             "row", 0, self.rows,
-            lambda row: loop("col", 0, self.columns, lambda column: tap(row, column)),
+            lambda row: statements.loop("col", 0, self.columns, lambda column: tap(row, column)),
         )  # fmt: skip
 
     def reach(self, pixels: int) -> int:

@@ -23,11 +23,8 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.common import packing, requantise, runs, weights
 from microtir.kernels.common.long_requantise import LongRescaling, long_constants
-from microtir.kernels.common.packing import requantised
-from microtir.kernels.common.requantise import BIAS, WORDS, Ints
-from microtir.kernels.common.runs import turns_of
-from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.operators.common.fixed_point import INT32_MAX
 from microtir.operators.common.linear import LinearParams, bias_of, has_long_sums
 from microtir.operators.common.multiplier import QuantizedMultiplier, reduced
@@ -105,7 +102,7 @@ class Finish16:
 
     def place(self, channel: te.Expr, number: int, at_once: int) -> te.Expr:
         """Return where a word of a channel lies among those of a turn, as `pack_words` has them."""
-        starts, rest = self.starts, WORDS - self.starts
+        starts, rest = self.starts, requantise.WORDS - self.starts
         if number < starts:
             return channel * starts + number
         return channel * rest + (number - starts + at_once * starts)
@@ -177,7 +174,7 @@ def pack_words(pair: Found16, at_once: int) -> npt.NDArray[np.int32]:
     """Return the words of channels turn by turn: what sums begin with, then the rest."""
     finish, words = pair
     starts, rows = finish.starts, []
-    for first in turns_of(len(words), at_once):
+    for first in runs.turns_of(len(words), at_once):
         taken = words[first : first + at_once]
         rows.append(np.concatenate([taken[:, :starts].ravel(), taken[:, starts:].ravel()]))
     return np.array(rows)
@@ -209,11 +206,11 @@ def finish16(
     if has_long_sums(node):
         words = long_constants(params, bias_of(node))
         return None if words is None else (Finish16(Sums.LONG, low, high), words)
-    factors = requantised(matrix, node, params)
+    factors = packing.requantised(matrix, node, params)
     if factors is None:
         return None
     words = factors.constants.copy()
-    words[:, BIAS] //= 2
+    words[:, requantise.BIAS] //= 2
     return Finish16(Sums.SHORT, low, high, factors.rescaling.corrects_ties), words
 
 
@@ -221,26 +218,26 @@ def _in_float(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) ->
     """Return the finish that multiplies by floats; None if results might leave int32."""
     bias_data = node.inputs[2].data if len(node.inputs) > 2 else None
     wide = matrix.astype(np.int64)
-    bias = folded_bias(wide, bias_data, params.input_zero_point)
+    bias = weights.folded_bias(wide, bias_data, params.input_zero_point)
     factors = np.array(params.factors * (len(bias) // len(params.factors)), np.float32)
-    largest = largest_sums(wide, _MAGNITUDE) + np.abs(bias)
+    largest = weights.largest_sums(wide, _MAGNITUDE) + np.abs(bias)
     if largest.max(initial=0) > INT32_MAX or (largest * factors).max(initial=0) >= _LARGEST:
         return None
-    words = np.zeros((len(bias), WORDS), np.int32)
+    words = np.zeros((len(bias), requantise.WORDS), np.int32)
     words[:, 0], words[:, 1], words[:, 2] = bias, factors.view(np.int32), params.output_zero_point
     return Finish16(Sums.FLOAT, params.activation_min, params.activation_max), words
 
 
 def _wide(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Found16 | None:
-    bias: Ints = bias_of(node)
+    bias: requantise.Ints = bias_of(node)
     factors = params.multipliers * (len(bias) // len(params.multipliers))
-    largest = largest_sums(matrix.astype(np.int64), _MAGNITUDE) + np.abs(bias)
+    largest = weights.largest_sums(matrix.astype(np.int64), _MAGNITUDE) + np.abs(bias)
     channels = zip(factors, bias, largest, strict=True)
     rows = [_words(factor, int(start), int(most)) for factor, start, most in channels]
     present = [row for row in rows if row is not None]
     if len(present) < len(rows):
         return None
-    words = np.array(present, np.int64).reshape(-1, WORDS).astype(np.int32)
+    words = np.array(present, np.int64).reshape(-1, requantise.WORDS).astype(np.int32)
     return Finish16(Sums.WIDE, params.activation_min, params.activation_max), words
 
 

@@ -11,14 +11,13 @@ from functools import partial
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.layer import Rows
+from microtir.kernels.common import convolution_geometry, layer
 from microtir.kernels.common.statements import let, loop, seq, when
 from microtir.tir import ir
 
 
 def kernel_rows(
-    geometry: Geometry,
+    geometry: convolution_geometry.Geometry,
     row: te.Expr,
     inside: Callable[[te.Expr, te.Expr], ir.Stmt],
     outside: Callable[[te.Expr], ir.Stmt],
@@ -43,7 +42,7 @@ def kernel_rows(
 
 
 def image_row(
-    geometry: Geometry,
+    geometry: convolution_geometry.Geometry,
     row: te.Expr,
     inside: Callable[[te.Expr], ir.Stmt],
     outside: Callable[[], ir.Stmt],
@@ -74,7 +73,7 @@ class Gather(ABC):
     moves_pixels = False
     prints_taps = False
 
-    def __init__(self, x: Rows, geometry: Geometry) -> None:
+    def __init__(self, x: layer.Rows, geometry: convolution_geometry.Geometry) -> None:
         self.x, self.geometry = x, geometry
         self.zero_point = x.type.quant.zero_point
 

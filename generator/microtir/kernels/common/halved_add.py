@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.common import refusals, statements
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.refusals import activations_refusal
-from microtir.kernels.common.statements import at, loop
 from microtir.operators.arithmetic.definition import Add, AddParams, add_params
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.plan.ir import Refusal
@@ -100,7 +99,7 @@ class HalvedAddKernel(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: int8 activations of one shape, one factor of a half."""
-        reason = activations_refusal(node)
+        reason = refusals.activations_refusal(node)
         if reason is not None:
             return reason
         count = node.output.type.row_elements
@@ -121,10 +120,10 @@ class HalvedAddKernel(Kernel):
         assert row_add is not None, "reject() was asked"
         edges = [layer.input_rows(0), layer.input_rows(1)]
         y = layer.output_rows()
-        constants = tuple(at(buffer, 0) for buffer in row_add.constants)
+        constants = tuple(statements.at(buffer, 0) for buffer in row_add.constants)
 
         def row(number: te.Expr) -> ir.Stmt:
             operands = tuple(edges[n].at(number, 0, 0) for n in (addition.half, 1 - addition.half))
             return call(row_add.kernel, *self.arguments(operands, y.at(number, 0, 0), constants))
 
-        return layer.function(name, None, loop("row", layer.y0, layer.y1, row))
+        return layer.function(name, None, statements.loop("row", layer.y0, layer.y1, row))

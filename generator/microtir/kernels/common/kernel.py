@@ -19,18 +19,7 @@ from microtir.operators import record_of
 from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.definition import Trait
-from microtir.plan.ir import (
-    CALLS,
-    IN_ONE_CALL,
-    Calls,
-    Candidate,
-    Cost,
-    LayoutKind,
-    Memory,
-    Planes,
-    Refusal,
-    spread,
-)
+from microtir.plan import ir as plan
 from microtir.rewrite.facts.macs import macs
 from microtir.rewrite.facts.sums import fits
 from microtir.tir.ir import PrimFunc
@@ -59,8 +48,8 @@ class Kernel(ABC):
     name: str
     operators: tuple[type[Operator], ...]
     needs: Feature | None = None
-    reads = LayoutKind.NHWC
-    writes = LayoutKind.NHWC
+    reads = plan.LayoutKind.NHWC
+    writes = plan.LayoutKind.NHWC
     cycles = 150
     depends_on_calls = False
     has_wide_sums = False
@@ -76,7 +65,7 @@ class Kernel(ABC):
         """Return whether it is meant for a target that has what it needs."""
         return True
 
-    def reject(self, _node: Node) -> Refusal | None:
+    def reject(self, _node: Node) -> plan.Refusal | None:
         """Return what speaks against it for a node of one of its operators, or None."""
         return None
 
@@ -89,14 +78,14 @@ class Kernel(ABC):
         return None if formula is None else formula.rows(node)
 
     @abstractmethod
-    def instructions(self, node: Node, calls: Calls) -> int:
+    def instructions(self, node: Node, calls: plan.Calls) -> int:
         """Return the estimated number of instructions of all calls for a node."""
 
     def cycles_of(self, _node: Node, instructions: int) -> int:
         """Return the estimated cycles of so many of its instructions for a node."""
         return instructions * self.cycles // 100
 
-    def scratch_bytes(self, _node: Node, _calls: Calls) -> int:
+    def scratch_bytes(self, _node: Node, _calls: plan.Calls) -> int:
         """Return the bytes that last for one call."""
         return 0
 
@@ -116,7 +105,7 @@ class Kernel(ABC):
         """Return the bytes of code beyond those of a direct kernel; layers may share them."""
         return 0
 
-    def planes(self, _node: Node) -> Planes | None:
+    def planes(self, _node: Node) -> plan.Planes | None:
         """Return how the planes that it reads lie, if it reads some."""
         return None
 
@@ -138,48 +127,48 @@ class Kernel(ABC):
         """Return whether a target has what the kernel needs for a node, beside `needs`."""
         return True
 
-    def refusal(self, node: Node) -> Refusal | None:
+    def refusal(self, node: Node) -> plan.Refusal | None:
         """Return what speaks against the kernel for a node, or None."""
         if not self.has_wide_sums and not fits(node):
-            return Refusal.SUMS
+            return plan.Refusal.SUMS
         if not self.has_wide_weights and _has_wide_weights(node):
-            return Refusal.TYPES
+            return plan.Refusal.TYPES
         if not self.rescales_in_float and rescales_in_float(node):
-            return Refusal.RESCALING
+            return plan.Refusal.RESCALING
         return self.reject(node)
 
-    def costs(self, node: Node) -> tuple[Cost, ...]:
+    def costs(self, node: Node) -> tuple[plan.Cost, ...]:
         """Return the cost of each of `CALLS`, or one where they make no difference."""
-        whole = self.instructions(node, IN_ONE_CALL)
+        whole = self.instructions(node, plan.IN_ONE_CALL)
         cycles = self.cycles_of(node, whole)
         if not self.depends_on_calls:
-            return (Cost(whole, cycles),)
-        return spread(whole, cycles, lambda calls: self.instructions(node, calls))
+            return (plan.Cost(whole, cycles),)
+        return plan.spread(whole, cycles, lambda calls: self.instructions(node, calls))
 
-    def cost(self, node: Node, calls: Calls) -> Cost:
+    def cost(self, node: Node, calls: plan.Calls) -> plan.Cost:
         """Return the estimate for all calls of a node."""
         costs = self.costs(node)
-        return costs[CALLS.index(calls) if len(costs) > 1 else 0]
+        return costs[plan.CALLS.index(calls) if len(costs) > 1 else 0]
 
-    def memory(self, node: Node, calls: Calls) -> Memory:
+    def memory(self, node: Node, calls: plan.Calls) -> plan.Memory:
         """Return what it takes beside operands and constants."""
-        return Memory(
+        return plan.Memory(
             self.scratch_bytes(node, calls), self.accumulator_bytes(node), self.code_bytes(node)
         )
 
     @property
     def is_plain(self) -> bool:
         """Return whether all that it reads and writes is NHWC."""
-        return self.reads is self.writes is LayoutKind.NHWC
+        return self.reads is self.writes is plan.LayoutKind.NHWC
 
-    def candidate(self, node: Node, *, counts_constants: bool = False) -> Candidate:
+    def candidate(self, node: Node, *, counts_constants: bool = False) -> plan.Candidate:
         """Return the description of the kernel for a node that it does not refuse.
 
         Where every byte of flash counts, constants are counted as they are packed.
         """
         window, activations = self.window(node), node.activations
-        calls = CALLS if self.depends_on_calls else (IN_ONE_CALL,)
-        return Candidate(
+        calls = plan.CALLS if self.depends_on_calls else (plan.IN_ONE_CALL,)
+        return plan.Candidate(
             kernel=self.name,
             input_layouts=(self.reads,) * len(activations),
             output_layouts=(self.writes,) * len(node.outputs),

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from microtir.config import Feature
 from microtir.schedule import KernelDescription
 from microtir.te import Expr
-from microtir.tir import ir
-from microtir.tir.function import MicroKernel, NativeBody, NativeForm
+from microtir.tir import function, ir
 
 
 class Unroll(NamedTuple):
@@ -67,7 +66,7 @@ def describe(
     needs: Feature = Feature.DSP,
     sizes: Sizes | None = None,
     scalars: tuple[ir.Var, ...] = (),
-    form: NativeForm = NativeForm.ASSEMBLY,
+    form: function.NativeForm = function.NativeForm.ASSEMBLY,
 ) -> KernelDescription:
     """Describe a micro-kernel that reads all parameters but `written`, and writes all of those.
 
@@ -86,10 +85,10 @@ def describe(
         form: of the native body.
     """
     frozen = MappingProxyType(dict(values))
-    native = NativeBody(form, needs, frozen) if template is not None else None
+    native = function.NativeBody(form, needs, frozen) if template is not None else None
     sizes = sizes or Sizes()
     numbers = sizes.values
-    kernel = MicroKernel(about, native=native)
+    kernel = function.MicroKernel(about, native=native)
     meaning = ir.PrimFunc(name, (*params, *scalars, *numbers), body, kernel=kernel)
     contract = ir.KernelContract(
         reads=tuple(all_of(p, numbers) for p in params if p not in written),

@@ -28,9 +28,8 @@ from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool
 from microtir.operators.pooling.formula import averaged, windows_of
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
-from microtir.tir import ir
+from microtir.tir import ir, visitor
 from microtir.tir.function import RowRange
-from microtir.tir.visitor import substitute
 
 _IMMEDIATE = 4095  # largest addend
 _LARGEST_RUN = 1 << 11  # pixels
@@ -242,7 +241,7 @@ def _finish_in_float(layer: Layer, name: str) -> ir.PrimFunc:
     function = te.create_schedule(output).primfunc(args=(sums, output), name=name)
     # The function that adds up takes them by words.
     collected = pool.collected()
-    body = substitute(function.body, {sums.buffer: collected})
+    body = visitor.substitute(function.body, {sums.buffer: collected})
     return ir.PrimFunc(name, (collected, *function.params[1:]), body)
 
 

@@ -21,8 +21,7 @@ from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.operators.recurrent import definition as recurrent
 from microtir.operators.recurrent.formula import LstmStep, finished_gates, lstm_step
 from microtir.te.program import constants_of
-from microtir.tir import ir
-from microtir.tir.visitor import Replacement, substitute
+from microtir.tir import ir, visitor
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class Sequences:
             buffer_shape=self.y.shape,
         )
         body = te.create_schedule((new_cell, shown)).primfunc(name="units").body
-        replacements: dict[ir.Param, Replacement] = {
+        replacements: dict[ir.Param, visitor.Replacement] = {
             number.var: step.node,
             sequence.var: n.node,
             begin.var: first.node,
@@ -118,7 +117,7 @@ class Sequences:
             new_cell.buffer: self.cell,
             shown.buffer: self.y,
         }
-        return substitute(body, replacements)
+        return visitor.substitute(body, replacements)
 
 
 def step_bytes(sequences: Sequences, parts: StepAt) -> int:
@@ -279,7 +278,7 @@ def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) ->
             for side, (product, vector) in enumerate(zip(products, operands, strict=True))
         )
         units = sequences.units(step, n, number * blocks.units, blocks.units, parts)
-        return seq(*calls, substitute(units, {own_sums.buffer: sums}))
+        return seq(*calls, visitor.substitute(units, {own_sums.buffer: sums}))
 
     def sequence(step: te.Expr, n: te.Expr) -> ir.Stmt:
         return seq(

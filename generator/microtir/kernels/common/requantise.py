@@ -32,8 +32,7 @@ from microtir.kernels.common.statements import load
 from microtir.operators.common.float_rescaling import StoredSums, lines_of, shift_of
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
-from microtir.tir import ir
-from microtir.tir.intrinsics import multiply_by_quantized_multiplier
+from microtir.tir import intrinsics, ir
 
 Ints = npt.NDArray[np.int64]
 
@@ -265,7 +264,7 @@ class _Clamp:
 
     def stored(self, accumulator: int, factor: QuantizedMultiplier) -> int:
         """Return TFLite's result for an accumulator, bias included."""
-        scaled = multiply_by_quantized_multiplier(accumulator, *factor)
+        scaled = intrinsics.multiply_by_quantized_multiplier(accumulator, *factor)
         return max(self.low, min(self.high, scaled + self.zero_point))
 
 

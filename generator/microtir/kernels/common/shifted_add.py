@@ -11,12 +11,10 @@ from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common import halved_add
+from microtir.kernels.common import halved_add, micro_kernel, requantise
 from microtir.kernels.common.kernel import passes_constants
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import describe, repeated
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.requantise import Rescaling, rescaling_of
 from microtir.kernels.common.statements import let, load, loop, store
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
@@ -54,7 +52,7 @@ class ShiftedAdd(halved_add.HalvedAddKernel):
 
     def row_add(self, count: int, addition: halved_add.HalvedAdd) -> halved_add.RowAdd | None:
         p, other = addition.params, addition.factor
-        output = rescaling_of(
+        output = requantise.rescaling_of(
             p.output, halved_add.LARGEST_SUM, p.output_zero_point, p.activation_min,
             p.activation_max,
         )  # fmt: skip
@@ -78,7 +76,7 @@ class ShiftedAdd(halved_add.HalvedAddKernel):
 
 
 @made_once
-def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
+def add(count: int, shift: int, rescaling: requantise.Rescaling) -> KernelDescription:
     """Add `count` elements.
 
     Args:
@@ -114,8 +112,8 @@ def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
 
         return let("high", scaled(i), result)
 
-    turns = repeated(count, _PER_TURN)
-    return describe(
+    turns = micro_kernel.repeated(count, _PER_TURN)
+    return micro_kernel.describe(
         f"add_{count}_{shift}_{rescaling.name}",
         (f"Adds {count} elements",),
         (x1, x2, y, words),

@@ -13,16 +13,14 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
+from microtir.kernels.common import packing, unrolling
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.common.recurrent import MakeProduct, accumulated
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
-from microtir.kernels.common.unrolling import unroll_by
 from microtir.operators.recurrent.definition import SvdfExtents, data_of, svdf_extents
 from microtir.operators.recurrent.formula import SvdfFinish, svdf_finish
 from microtir.te.program import constants_of
-from microtir.tir import ir
-from microtir.tir.visitor import Replacement, substitute
+from microtir.tir import ir, visitor
 
 _MOST_ROWS = 32  # filters of a block, whose sums lie on the stack
 _TOGETHER = 8  # filters that micro-kernels compute at once
@@ -127,13 +125,13 @@ class _Svdf:
             buffer_shape=self.after.shape,
         )
         body = te.create_schedule(stored).primfunc(name="newest").body
-        replaced: dict[ir.Param, Replacement] = {
+        replaced: dict[ir.Param, visitor.Replacement] = {
             image.var: n.node,
             begin.var: first.node,
             row_sums.buffer: sums,
             stored.buffer: self.after,
         }
-        return substitute(body, replaced)
+        return visitor.substitute(body, replaced)
 
     def outputs(self, n: te.Expr, weights: Array) -> ir.Stmt:
         """Emit the outputs, of the new memory."""
@@ -153,13 +151,13 @@ class _Svdf:
             store=lambda unit: (image, unit), buffer_shape=self.y.shape,
         )  # fmt: skip
         steps = te.create_schedule(y)
-        unroll_by(steps, steps.loop(y, "i"), terms, _UNROLLED)
-        replaced: dict[ir.Param, Replacement] = {
+        unrolling.unroll_by(steps, steps.loop(y, "i"), terms, _UNROLLED)
+        replaced: dict[ir.Param, visitor.Replacement] = {
             image.var: n.node,
             memory.buffer: self.after,
             y.buffer: self.y,
         }
-        return substitute(steps.primfunc(name="outputs").body, replaced)
+        return visitor.substitute(steps.primfunc(name="outputs").body, replaced)
 
 
 def packed_bytes(node: Node, make: MakeProduct, padding: int = 1) -> int:
@@ -175,8 +173,8 @@ def packed_bytes(node: Node, make: MakeProduct, padding: int = 1) -> int:
         (1,), lambda i: time.start(i) + time.product(of_memory[i], of_time[i]), "term"
     )
     output = te.compute((1,), lambda i: finish.output(term[i], i), "output")
-    rest = node.inputs[3].type.bytes + bytes_of(*constants_of((newest, output)))
-    return bytes_of(product.weights) + rest
+    rest = node.inputs[3].type.bytes + packing.bytes_of(*constants_of((newest, output)))
+    return packing.bytes_of(product.weights) + rest
 
 
 def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) -> ir.PrimFunc:

@@ -21,8 +21,7 @@ import numpy.typing as npt
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
+from microtir.kernels.common import convolution_geometry, refusals
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.common.weights import INPUT_MAGNITUDE, QUAD, channel_quads
@@ -50,10 +49,10 @@ def window_refusal(node: Node) -> Refusal | None:
 
     They are of int8 over one image, by 3x3 taps beside each other, with an output for each pixel.
     """
-    reason = int8_refusal(node) or mixed_refusal(node)
+    reason = refusals.int8_refusal(node) or refusals.mixed_refusal(node)
     if reason is not None:
         return reason
-    geometry = Geometry.of(node)
+    geometry = convolution_geometry.Geometry.of(node)
     if geometry.image.images != 1:
         return Refusal.IMAGES
     ways = (geometry.windows.rows, geometry.windows.columns)

@@ -21,8 +21,7 @@ from microtir.kernels.common.statements import at, each, load, seq, store, when
 from microtir.operators.trees.definition import Aggregate, TreeEnsemble, questions, usual_depth
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
-from microtir.tir import ir
-from microtir.tir.function import MicroKernel
+from microtir.tir import function, ir
 
 _MOST_NODES = 4096
 _MOST_SUMS = 16  # on the stack
@@ -139,7 +138,7 @@ def _walk(trees: _Trees, x: ir.Buffer, name: str, tree: int) -> KernelDescriptio
             goes = goes | (value != value if value.dtype.is_float else value == value.dtype.max)
         return when(goes, below(first), below(int(trees.following[node, 1])))
 
-    kernel = MicroKernel((f"Tree {tree}: the place of the leaf",), noinline=True)
+    kernel = function.MicroKernel((f"Tree {tree}: the place of the leaf",), noinline=True)
     body = below(int(trees.roots[tree]))
     meaning = ir.PrimFunc(name, (features, leaf), body, kernel=kernel)
     reads, writes = (all_of(features),), (all_of(leaf),)

@@ -6,9 +6,8 @@ import math
 
 from microtir.errors import UsageError
 from microtir.graph.ir import Node, Tensor
-from microtir.kernels.common.kernel import work
+from microtir.kernels.common import kernel, packing
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.packing import bytes_of
 from microtir.operators import record_of
 from microtir.operators.common.formula import WrittenFunction
 from microtir.tir.ir import Buffer, Param, PrimFunc
@@ -38,7 +37,7 @@ def emit(layer: Layer, name: str) -> PrimFunc:
 
 def packed_bytes(node: Node) -> int:
     """Return the bytes of the constants of the function; nothing else tells of them."""
-    return bytes_of(*dict.fromkeys(buffers_read(_written(node).build(node, "layer"))))
+    return packing.bytes_of(*dict.fromkeys(buffers_read(_written(node).build(node, "layer"))))
 
 
 def scratch_bytes(node: Node) -> int:
@@ -49,7 +48,7 @@ def scratch_bytes(node: Node) -> int:
 def cost(node: Node) -> int:
     """Return what the operator says of itself, or some instructions for each element."""
     own = _written(node).cost
-    return 20 * work(node) if own is None else own(node)
+    return 20 * kernel.work(node) if own is None else own(node)
 
 
 def _written(node: Node) -> WrittenFunction:

@@ -16,8 +16,7 @@ from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.packed_weights import fits_four_bits, packed_bytes
 from microtir.kernels.common.packing import bytes_of
-from microtir.kernels.portable import accumulate, branches, custom, lookup, recurrent
-from microtir.kernels.portable.interleave import Interleave
+from microtir.kernels.portable import accumulate, branches, custom, interleave, lookup, recurrent
 from microtir.operators import OPERATORS, OperatorRecord, UserOperator
 from microtir.operators.common.formula import Formula
 from microtir.operators.common.rows import RowWindow
@@ -310,7 +309,7 @@ KERNELS: tuple[Kernel, ...] = (
     *DERIVED,
     *_NIBBLES,
     View(),
-    Interleave(),
+    interleave.Interleave(),
     Accumulate(),
     Steps(),
     Branches(),

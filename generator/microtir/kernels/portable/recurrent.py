@@ -5,9 +5,8 @@ from __future__ import annotations
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.common import recurrent, statements
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.recurrent import Sequences, StepAt, step_bytes
-from microtir.kernels.common.statements import loop, seq
 from microtir.operators.recurrent.definition import GATES, lstm_extents
 from microtir.operators.recurrent.formula import LstmStep, lstm_step, weighted_gates
 from microtir.rewrite.facts.macs import macs
@@ -31,28 +30,28 @@ _UNIT, _UNIT_OF_FLOAT = 350, 450
 
 def packed_bytes(node: Node) -> int:
     """Return the bytes of the constants of all steps."""
-    sequences = Sequences.of(layer := Layer.alone(node))
-    return step_bytes(sequences, _units(layer, sequences)[1])
+    sequences = recurrent.Sequences.of(layer := Layer.alone(node))
+    return recurrent.step_bytes(sequences, _units(layer, sequences)[1])
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """Emit an LSTM: in each step the cells, what they show, and that as the hidden state."""
-    sequences = Sequences.of(layer)
+    sequences = recurrent.Sequences.of(layer)
     batch, _, _, units = sequences.extents
     hidden, parts = _units(layer, sequences)
 
     def one(step: te.Expr, n: te.Expr) -> ir.Stmt:
         first = te.as_expr(0, DType.INT32)
         computed = sequences.units(step, n, first, units, parts)
-        return seq(
+        return statements.seq(
             substitute(computed, {hidden.buffer: sequences.hidden}), sequences.shown(step, n)
         )
 
-    body = sequences.over_time(lambda step: loop("n", 0, batch, lambda n: one(step, n)))
+    body = sequences.over_time(lambda step: statements.loop("n", 0, batch, lambda n: one(step, n)))
     return layer.function(name, None, body)
 
 
-def _units(layer: Layer, sequences: Sequences) -> tuple[te.Tensor, StepAt]:
+def _units(layer: Layer, sequences: recurrent.Sequences) -> tuple[te.Tensor, recurrent.StepAt]:
     """Return a tensor for the hidden state, and the units that are computed from it."""
     shape = sequences.extents.batch, sequences.extents.units
     hidden = te.placeholder(shape, sequences.hidden.dtype, "hidden")

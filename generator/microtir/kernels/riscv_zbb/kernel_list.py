@@ -13,7 +13,6 @@ from microtir.config.target import Target
 from microtir.kernels.c_blocks import convolution, dense, depthwise, kernel_list, winograd
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.riscv_zbb import rectified
-from microtir.kernels.riscv_zbb.rectified import Rectified
 from microtir.operators import OPERATORS
 
 _WIDE = replace(convolution.WIDE, is_straight=True)
@@ -41,5 +40,5 @@ KERNELS: tuple[Kernel, ...] = (
     kernel_list.Winograd("conv_s8_16x4_zbb_winograd", _WINOGRAD, _multiplies),
     kernel_list.Depthwise("dwconv_s8_6x1_zbb", _DEPTHWISE, 123, _has_zbb),
     kernel_list.Dense("dense_s8_1x8_zbb", 121, _has_zbb, form=_DENSE),
-    *(Rectified(record) for record in OPERATORS if record.op in rectified.OPERATORS),
+    *(rectified.Rectified(record) for record in OPERATORS if record.op in rectified.OPERATORS),
 )

@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 from microtir.config import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.common import bordered_rows
+from microtir.kernels.common import bordered_rows, kernel, made_once, refusals, statements
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (
     Count,
@@ -25,9 +24,6 @@ from microtir.kernels.common.macro_kernel import (
     Tile,
     macro_kernel,
 )
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
-from microtir.kernels.common.statements import at
 from microtir.kernels.x86_avx2.copying import copy, copy_cost
 from microtir.kernels.x86_avx2.gemm import Inputs, PackedLinear, gemm, pack, packed_bytes
 from microtir.operators.common.rows import Extents
@@ -80,10 +76,10 @@ def _packed(node: Node) -> PackedLinear | None:
     return pack(weights.reshape(len(weights), inputs.segments, inputs.segment), node, params)
 
 
-@of_node
+@made_once.of_node
 def refusal(node: Node) -> Refusal | None:
     """Return what speaks against it: int8 over one image, factors that fit the packed form."""
-    reason = int8_refusal(node) or mixed_refusal(node)
+    reason = refusals.int8_refusal(node) or refusals.mixed_refusal(node)
     if reason is not None:
         return reason
     geometry = Geometry.of(node)
@@ -94,7 +90,7 @@ def refusal(node: Node) -> Refusal | None:
     return Refusal.FORM if _packed(node) is None else None
 
 
-class Gemm(Kernel):
+class Gemm(kernel.Kernel):
     """Pixels times weights of eight channels.
 
     Args:
@@ -206,9 +202,9 @@ def _emit(
 ) -> ir.PrimFunc:
     """Emit products of blocks of so many pixels with all weights."""
     constants = (
-        at(packed.weights, 0, 0, 0, 0),
-        at(packed.constants, 0, 0, 0),
-        at(packed.rounding, 0, 0),
+        statements.at(packed.weights, 0, 0, 0, 0),
+        statements.at(packed.constants, 0, 0, 0),
+        statements.at(packed.rounding, 0, 0),
     )
     product = Product(lambda count: gemm(inputs(count), count, packed), constants)
     return macro_kernel(layer, name, width, source, Tile(counts, (product,)), sink)
@@ -224,7 +220,7 @@ def _packed_dense(node: Node) -> PackedLinear | None:
     return pack(weights.reshape(len(weights), 1, -1), node, fully_connected_params(op, *types))
 
 
-class Dense(Kernel):
+class Dense(kernel.Kernel):
     """Rows of inputs are pixels."""
 
     name = "dense_s8_6x8_avx2"
@@ -236,7 +232,7 @@ class Dense(Kernel):
 
         Int8, rows that are those of the input, factors that fit.
         """
-        reason = int8_refusal(node)
+        reason = refusals.int8_refusal(node)
         if reason is not None:
             return reason
         if not (0 < 2 * node.inputs[1].shape[1] <= _MOST_LANES and node.output.type.elements > 0):

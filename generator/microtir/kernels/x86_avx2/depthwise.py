@@ -19,13 +19,11 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.bordered_rows import BorderedImage, BorderedRows, WindowRows
+from microtir.kernels.common import bordered_rows, made_once, packing
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import folded_bias, largest_sums
 from microtir.kernels.x86_avx2.copying import copy, copy_cost
@@ -109,7 +107,7 @@ def _grid(geometry: Geometry, rows: int, row_step: int) -> Grid:
     )
 
 
-@of_node
+@made_once.of_node
 def _packed(node: Node) -> PackedDepthwise | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, DepthwiseConv2D) and weights is not None
@@ -172,7 +170,7 @@ class Depthwise(DepthwiseKernel):
     def packed_bytes(self, node: Node) -> int:
         packed = _packed(node)
         assert packed is not None, "refusal() was asked"
-        return bytes_of(packed.weights, packed.constants, packed.rounding)
+        return packing.bytes_of(packed.weights, packed.constants, packed.rounding)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: the border, then kernels for all rows, or for one by one."""
@@ -183,11 +181,11 @@ class Depthwise(DepthwiseKernel):
             geometry.output.width,
             geometry.output.height,
         )
-        source: WindowRows
+        source: bordered_rows.WindowRows
         if self.by_window:
-            source = BorderedRows(layer.input_rows(0), geometry, copy, _SLACK)
+            source = bordered_rows.BorderedRows(layer.input_rows(0), geometry, copy, _SLACK)
         else:
-            source = BorderedImage(layer, geometry, copy, _SLACK, is_line=True)
+            source = bordered_rows.BorderedImage(layer, geometry, copy, _SLACK, is_line=True)
         step = source.row_step
         product = Product(
             lambda pixels: depthwise(_grid(geometry, pixels // width, step), packed),

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from microtir.kernels.common.kernel import Kernel
-from microtir.kernels.x86_avx2.add import Add8
-from microtir.kernels.x86_avx2.convolution import Dense, Gemm
-from microtir.kernels.x86_avx2.depthwise import Depthwise
-from microtir.kernels.x86_avx2.pooling import GlobalAverage
+from microtir.kernels.x86_avx2 import add, convolution, depthwise, pooling
 
 KERNELS: tuple[Kernel, ...] = (
-    Gemm("conv_s8_6x8_avx2", by_window=False),
-    Gemm("conv_s8_6x8_avx2_windows", by_window=True),
-    Depthwise("dwconv_s8_1x16_avx2", by_window=False),
-    Depthwise("dwconv_s8_1x16_avx2_windows", by_window=True),
-    Dense(),
-    GlobalAverage(),
-    Add8(),
+    convolution.Gemm("conv_s8_6x8_avx2", by_window=False),
+    convolution.Gemm("conv_s8_6x8_avx2_windows", by_window=True),
+    depthwise.Depthwise("dwconv_s8_1x16_avx2", by_window=False),
+    depthwise.Depthwise("dwconv_s8_1x16_avx2_windows", by_window=True),
+    convolution.Dense(),
+    pooling.GlobalAverage(),
+    add.Add8(),
 )

@@ -11,8 +11,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.common import micro_kernel
 from microtir.schedule import KernelDescription
-from microtir.tir import ir
-from microtir.tir.function import NativeForm
+from microtir.tir import function, ir
 
 LANES = 8  # int32 sums of a vector
 QUAD = 4  # bytes of one lane that VPDPBUSD multiplies and adds
@@ -42,7 +41,7 @@ def describe(
     """
     return micro_kernel.describe(
         name, (about,), params, (written,), body, template, values, stack_bytes, Feature.VECTOR,
-        form=NativeForm.INTRINSICS,
+        form=function.NativeForm.INTRINSICS,
     )  # fmt: skip
 
 

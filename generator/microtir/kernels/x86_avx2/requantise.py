@@ -23,8 +23,7 @@ from microtir.kernels.common.statements import let, store
 from microtir.operators.common.fixed_point import Ints
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
-from microtir.tir import ir
-from microtir.tir.intrinsics import multiply_by_quantized_multiplier
+from microtir.tir import intrinsics, ir
 
 _INT32_LIMIT = 1 << 31
 _INT64_LIMIT = 1 << 63
@@ -142,7 +141,7 @@ class Output:
 
     def _stored(self, total: int, factor: QuantizedMultiplier) -> int:
         """Return TFLite's result for a sum, bias included."""
-        scaled = multiply_by_quantized_multiplier(total, *factor) + self.zero_point
+        scaled = intrinsics.multiply_by_quantized_multiplier(total, *factor) + self.zero_point
         return max(self.low, min(self.high, scaled))
 
 
