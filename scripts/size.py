@@ -18,7 +18,7 @@ TEMPLATES = "templates"
 
 # What growth has to ask for: a change that needs more lines raises it and says what they are for.
 # The goal is 122,000; whatever makes the package shorter lowers it.
-LIMIT = 137_500
+LIMIT = 136_000
 
 _OF_ROOT = "(root)"
 
