@@ -19,6 +19,10 @@ from selenium.webdriver.remote.webelement import WebElement
 WIDE, PHONE = (1440, 1000), (360, 740)
 _PATIENCE = 180.0  # seconds: how long something takes says how busy the machine is
 
+_LISTEN = """
+window.isHit = false;
+arguments[0].addEventListener("click", () => { window.isHit = true; }, { once: true });
+"""
 _AUDITS = (Path(__file__).parent / "audits.js").read_text("utf-8")
 
 
@@ -67,11 +71,16 @@ class Browser:
         raise AssertionError(f"in {_PATIENCE:g} seconds it was not so that {what}")
 
     def click(self, selector: str) -> None:
-        """Click on what is there; what is replaced or moved right now is waited for."""
+        """Click on what is there; what is replaced or moved right now is waited for.
+
+        A driver clicks where an element was: one that moved in between is clicked again.
+        """
 
         def clicked() -> bool:
-            self.get(selector).click()
-            return True
+            element = self.get(selector)
+            self.run(_LISTEN, element)
+            element.click()
+            return bool(self.run("return window.isHit"))
 
         self.until(f"{selector} can be clicked", clicked)
 
