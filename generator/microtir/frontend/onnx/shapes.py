@@ -153,7 +153,7 @@ class InputShapes:
         least = min((min(e, default=1) if isinstance(e, range) else e for e in extents), default=1)
         if not fits or least < 1:
             raise UsageError(
-                f"the shape ({', '.join(map(_text, extents))}) was most_of for it", where=where,
+                f"the shape ({', '.join(map(_text, extents))}) was given for it", where=where,
                 legal=str(tuple(known or "any" for known in stored)),
                 fix=Fix("correct `input_shapes`", "correct --input-shapes"),
             )  # fmt: skip
