@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 
 from hypothesis import HealthCheck, settings
@@ -31,11 +30,3 @@ settings.register_profile(
 # Whose shell exports it has narrow tables in pipes; tests of widths say how wide.
 os.environ.pop("COLUMNS", None)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
-
-# Graphs and programs have few cycles: looking for them took 9 % of the time of tests of planning.
-gc.set_threshold(50_000, 20, 50)
-
-
-def pytest_collection_finish() -> None:
-    """Leave modules and tests, which last as long as the process, out of that search."""
-    gc.freeze()
