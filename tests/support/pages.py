@@ -50,6 +50,9 @@ def follow(page: str, folder: Path) -> str:
             for line in re.findall(r"^\$ microtir (.*)$", block, re.MULTILINE):
                 with contextlib.redirect_stdout(output):
                     assert main(shlex.split(line)) == 0, line
+    # Functions of a page hold its variables and the other way round: a file that it left open would
+    # be closed, with a warning, in the middle of some other test.
+    scope.clear()
     return output.getvalue()
 
 
