@@ -15,26 +15,22 @@ from types import MappingProxyType
 
 import numpy as np
 
+from benchmarks.layers import for_speed, layer, module_of, records_for
 from microtir import driver
 from microtir.boards import load_board
-from microtir.config import CompilationConfig, Optimize
 from microtir.dtype import DType
-from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
+from microtir.graph.ir import Node, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.kernels import candidates
 from microtir.kernels.common.counted import Counted, measured_file
 from microtir.kernels.table import KERNELS
-from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import IN_ONE_CALL
-from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.profiling import profile
 
 LAYERS = 48
 BOARDS = MappingProxyType({"cortex-m4": "mps2_an386", "cortex-m55": "mps3_an547"})
-_FREE, _DEAR = Cost(0, 0), Cost(1 << 40, 1 << 40)
 _DATA, _WEIGHT = Quantization((0.05,), (3,)), 0.01
 
 Figures = Mapping[str, float]
@@ -103,7 +99,7 @@ def _layer(
         ),
     )  # fmt: skip
     y = Tensor(f"{name}_y", TensorType(output, DType.INT8, replace(_DATA, scales=(1.0,))))
-    return Node(op, inputs, (y,), name, SourceLocation("made", 0, op.name.upper()))
+    return layer(op, inputs, (y,), name)
 
 
 def kernel_of(name: str) -> Counted:
@@ -122,19 +118,9 @@ def measure(name: str, seeds: Sequence[int]) -> list[Layer]:
     drawn = [DRAWN[name](np.random.default_rng(seed), f"layer{seed}") for seed in seeds]
     nodes = tuple(node for node in drawn if kernel.refusal(node) is None)
     board = load_board(BOARDS[kernel.measured_on])
-    config = CompilationConfig.from_target(board.target).with_(
-        module_name="layers", optimize=Optimize.SPEED
-    )
-    costs = {
-        Key(signature(node), c.kernel): _FREE if c.kernel == name else _DEAR
-        for node in nodes
-        for c in candidates(node, config)
-    }
-    inputs = tuple(x for node in nodes for x in node.activations)
-    outputs = tuple(node.output for node in nodes)
-    module = IRModule(graph=Graph("layers", inputs, outputs, nodes))
-    records = Measured(str(config.primary_target()), costs)
-    lowered = driver.lower(module.with_configuration(config), records=records)
+    config = for_speed(board, "layers")
+    module = module_of(*nodes, name="layers").with_configuration(config)
+    lowered = driver.lower(module, records=records_for(name, nodes, config))
     counted = {
         cost.name: cost.instructions for cost in profile(driver.build(lowered), board).layers
     }
@@ -149,17 +135,17 @@ def measure(name: str, seeds: Sequence[int]) -> list[Layer]:
 
 def fitted(layers: Sequence[Layer]) -> Figures:
     """Return the figures with which layers come out nearest; none is less than 0."""
-    kinds = sorted({kind for layer in layers for kind in layer.around})
+    kinds = sorted({kind for made in layers for kind in made.around})
     while True:
-        counts = np.array([[layer.around.get(k, 0) for k in kinds] for layer in layers], np.float64)
-        rests = np.array([layer.measured - layer.printed for layer in layers], np.float64)
-        sizes = np.array([layer.measured for layer in layers], np.float64)
+        counts = np.array([[made.around.get(k, 0) for k in kinds] for made in layers], np.float64)
+        rests = np.array([made.measured - made.printed for made in layers], np.float64)
+        sizes = np.array([made.measured for made in layers], np.float64)
         found = np.linalg.lstsq(counts / sizes[:, np.newaxis], rests / sizes, rcond=None)[0]
         if (found >= 0).all():
             break
         kinds.pop(int(found.argmin()))
     figures = dict(zip(kinds, found.round(1).tolist(), strict=True))
-    return {kind: figures.get(kind, 0.0) for layer in layers for kind in sorted(layer.around)}
+    return {kind: figures.get(kind, 0.0) for made in layers for kind in sorted(made.around)}
 
 
 def measure_all(named: list[str]) -> dict[str, dict[str, Figures]]:
@@ -168,7 +154,7 @@ def measure_all(named: list[str]) -> dict[str, dict[str, Figures]]:
     for name in named or DRAWN:
         kernel, layers = kernel_of(name), measure(name, range(LAYERS))
         figures = found.setdefault(kernel.measured_on, {})[kernel.family] = fitted(layers)
-        largest = max(abs(layer.error(figures)) for layer in layers)
+        largest = max(abs(made.error(figures)) for made in layers)
         print(f"{name:<24}{len(layers)} layers, at most {100 * largest:.2f} % off: {figures}")
     return found
 

@@ -16,12 +16,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from benchmarks.layers import for_speed, layer, module_of
 from benchmarks.prices import read_prices, write_prices
 from microtir import driver
 from microtir.boards import load_board
-from microtir.config import CompilationConfig, Optimize
 from microtir.dtype import DType
-from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
+from microtir.graph.ir import Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.module.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
@@ -93,7 +93,7 @@ def _linear(
         channels = weights[-1] if isinstance(op, DepthwiseConv2D) else weights[0]
         x, y = maker.data("x", shape), maker.data("y", (*shape[:-1], channels))
         inputs = (x, maker.weights("w", weights), maker.bias("b", channels))
-        return _module(Node(op, inputs, (y,), "layer", SourceLocation("made", 0, op.name.upper())))
+        return module_of(layer(op, inputs, (y,), "layer"))
 
     return make
 
@@ -114,13 +114,9 @@ def _lstm(steps: int, width: int, units: int) -> Callable[[DType], IRModule]:
             maker.data("new_hidden", (1, units)),
             Tensor("new_cell", cell_type),
         )
-        return _module(Node(Lstm(), inputs, outputs, "layer", SourceLocation("made", 0, "LSTM")))
+        return module_of(layer(Lstm(), inputs, outputs, "layer"))
 
     return make
-
-
-def _module(node: Node) -> IRModule:
-    return IRModule(graph=Graph("layer", node.activations, node.outputs, (node,)))
 
 
 _SQUARE, _KWS, _DEPTH = (1, 16, 16, 16), (1, 25, 5, 64), (1, 16, 16, 32)
@@ -151,15 +147,13 @@ LAYERS: Mapping[str, Callable[[DType], IRModule]] = MappingProxyType(
 )
 
 
-def price(layer: str, board_name: str) -> Price:
+def price(name: str, board_name: str) -> Price:
     """Build and measure a layer in both types."""
     board = load_board(board_name)
-    config = CompilationConfig.from_target(board.target).with_(
-        module_name="layer", optimize=Optimize.SPEED
-    )
+    config = for_speed(board)
 
     def measured(dtype: DType) -> tuple[int, str]:
-        artifact = driver.build(LAYERS[layer](dtype), config)
+        artifact = driver.build(LAYERS[name](dtype), config)
         (operator,) = artifact.module.require_program("int16").plan.operators
         return profile(artifact, board).instructions, operator.candidate.kernel
 
@@ -173,11 +167,9 @@ def measure_all(named: list[str]) -> dict[str, dict[str, Price]]:
     for board in named or BOARDS:
         print(f"{board:<40}{'int8':>12}{'int16':>12}{'times':>8}")
         found[board] = {}
-        for layer in LAYERS:
-            p = found[board][layer] = price(layer, board)
-            print(
-                f"{layer:<40}{p.int8:>12,}{p.int16:>12,}{p.times:>8.2f}  {p.kernel16}", flush=True
-            )
+        for name in LAYERS:
+            p = found[board][name] = price(name, board)
+            print(f"{name:<40}{p.int8:>12,}{p.int16:>12,}{p.times:>8.2f}  {p.kernel16}", flush=True)
     return found
 
 

@@ -8,44 +8,78 @@ from pathlib import Path
 
 import pytest
 
+from microtir.dtype import DType
+from microtir.kernels import candidates
+from microtir.kernels.arm_dsp.outputs import borders
 from microtir.kernels.common.printed import count
+from microtir.plan.ir import Planes, PlannedOperator
+from microtir.support import resources
 from microtir.support.code_templates import render
 from microtir.tir import ir
-from microtir.tir.function import NativeForm
-from microtir.tir.visitor import children
-from tests.support.kernel_cases import CONFIGS, emitted, found
+from microtir.tir.function import NativeBody, NativeForm
+from microtir.tir.visitor import walk
+from tests.support import dsp_cases, kernel_cases
+from tests.support.operator_cases import generate
 
 COMPILER = ("arm-none-eabi-gcc", "-c", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard")
+# What other templates take in.
+PARTS = {
+    "depthwise_tap", "finish_s16", "gemm_outputs", "requantise", "mve/move", "mve/requantise",
+}  # fmt: skip
+ON_CORES = [name for name in kernel_cases.CONFIGS if "_dsp" in name or "_mve" in name]
+OTHERS = ("fully_connected", "whole_depthwise", "global_average")
 
 
-def kernel_calls(statement: ir.Stmt) -> Iterator[ir.KernelCall]:
-    """Yield the calls of micro-kernels within a statement."""
-    if isinstance(statement, ir.KernelCall):
-        yield statement
-    elif isinstance(statement, ir.For | ir.If | ir.Seq | ir.Let | ir.Allocate):
-        for part in children(statement):
-            yield from kernel_calls(part)  # type: ignore[arg-type]
+def layers() -> Iterator[PlannedOperator]:
+    """Yield random layers with each kernel of Arm's instruction sets."""
+    for name in ON_CORES:
+        yield from (operator for _, operator in kernel_cases.found(name, 12))
+    nodes = [getattr(dsp_cases, name)(seed).graph.nodes[0] for name in OTHERS for seed in range(4)]
+    nodes += [
+        dsp_cases.in_int16(seed, dsp_cases.fully_connected(seed)).graph.nodes[0]
+        for seed in range(4)
+    ]
+    for dtype in ("int8", "int16"):
+        nodes.append(generate("UNIDIRECTIONAL_SEQUENCE_LSTM", 300, dtype).graph().nodes[0])
+    nodes.append(generate("SVDF", 300, "int8").graph().nodes[0])
+    for node in nodes:
+        for config in (kernel_cases.M4, kernel_cases.M55):
+            yield from (PlannedOperator(node, c) for c in candidates(node, config) if c.is_plain)
 
 
-def bodies() -> dict[str, str]:
-    """Return what is printed for the kernels of random layers, by its name."""
-    texts: dict[str, str] = {}
-    kernels = (k for k in CONFIGS if "_dsp" in k or "_mve" in k)
-    # What `.irp` repeats is not counted.
-    for kernel in (k for k in kernels if "winograd" not in k):
-        for _, operator in found(kernel, 6):
-            for call in kernel_calls(emitted(operator, {}).body):
-                native = call.meaning.kernel.native if call.meaning.kernel else None
-                if native and call.template and native.form is NativeForm.ASSEMBLY:
-                    texts[call.meaning.name] = render(call.template, **native.values)
-    return {name: text for name, text in texts.items() if ".irp" not in text}
+def bodies() -> dict[tuple[str, str], str]:
+    """Return what is printed for these layers, by template and name."""
+    texts: dict[tuple[str, str], str] = {}
+    for operator in layers():
+        for call in walk(kernel_cases.emitted(operator, {}).body):
+            if isinstance(call, ir.KernelCall) and call.template:
+                native = native_of(call.meaning)
+                if native.form is NativeForm.ASSEMBLY:
+                    text = render(call.template, **native.values)
+                    texts[call.template, call.meaning.name] = text
+    planes = borders(Planes(2, 12), 3, 7, 5, DType.INT8)
+    assert planes.assembly is not None
+    texts[planes.assembly, ""] = render(planes.assembly, **native_of(planes.meaning).values)
+    return texts
+
+
+def native_of(meaning: ir.PrimFunc) -> NativeBody:
+    """Return the native body of a micro-kernel that has one."""
+    assert meaning.kernel is not None and meaning.kernel.native is not None
+    return meaning.kernel.native
 
 
 @pytest.mark.tools
 def test_an_assembler_makes_as_many_bytes(tmp_path: Path) -> None:
-    """Of every kernel in assembly, to the byte."""
+    """Random bodies of every template of assembly, to the byte."""
     texts = bodies()
-    sections = (f'.section .text.{name},"ax"\n{text}\n' for name, text in texts.items())
+    folder = resources.templates() / "kernels"
+    templates = {str(f.relative_to(folder).with_suffix("")) for f in folder.rglob("*.j2")}
+    found = {t.removeprefix("kernels/").removesuffix(".j2") for t, _ in texts}
+    assert found == {t for t in templates if not t.startswith("vector/")} - PARTS
+    # In a string of C a backslash is doubled.
+    plain = {f"body{n}": text.replace("\\\\", "\\") for n, text in enumerate(texts.values())}
+    sections = (f'.section .text.{name},"ax"\n{text}\n' for name, text in plain.items())
     (tmp_path / "a.s").write_text(".syntax unified\n.thumb\n" + "".join(sections))
     subprocess.run([*COMPILER, "a.s"], cwd=tmp_path, check=True)
     said = subprocess.run(
@@ -57,8 +91,10 @@ def test_an_assembler_makes_as_many_bytes(tmp_path: Path) -> None:
     ).stdout
     rows = (line.split() for line in said.splitlines() if line.startswith(".text."))
     made = {row[0].removeprefix(".text."): int(row[1]) for row in rows}
-    assert len(texts) > 200
-    assert {name: count(text).bytes for name, text in texts.items()} == {n: made[n] for n in texts}
+    counted = [count(text).bytes for text in texts.values()]
+    assert dict(zip(texts, counted, strict=True)) == dict(
+        zip(texts, (made[name] for name in plain), strict=True)
+    )
 
 
 NEST = """

@@ -7,7 +7,8 @@ takes a second half-word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 
 NARROW, WIDE = 2, 4
@@ -18,6 +19,34 @@ _BRANCH = re.compile(r"b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al)?")
 _ALWAYS = re.compile(r"it[te]{0,3}|nop|bx|blx")
 # Behind a comma that is neither within brackets nor within braces another operand begins.
 _COMMA = re.compile(r",\s*(?![^\[{]*[\]}])")
+
+
+def code_bytes(lines: Sequence[tuple[str, int]], targets: Mapping[int, int]) -> int:
+    """Return the bytes of a text.
+
+    Args:
+        lines: instructions, each with how many times it is printed, one after the other.
+        targets: of branches, by the numbers of their lines: that of the line where they lead.
+    """
+    within = list(_within_it(text for text, _ in lines))
+    sizes = [
+        times * encoded_bytes(text, in_it=in_it)
+        for (text, times), in_it in zip(lines, within, strict=True)
+    ]
+    places = list(accumulate(sizes, initial=0))
+    # Those of a branch follow from how far it reaches.
+    for number, target in targets.items():
+        sizes[number] = encoded_bytes(lines[number][0], places[target] - places[number])
+    return sum(sizes)
+
+
+def _within_it(instructions: Iterable[str]) -> Iterator[bool]:
+    """Yield for each instruction whether an IT in front of it makes it conditional."""
+    left = 0
+    for instruction in instructions:
+        yield left > 0
+        name = instruction.split()[0]
+        left = len(name) - 1 if name.startswith("it") else max(left - 1, 0)
 
 
 def encoded_bytes(instruction: str, distance: int = 0, *, in_it: bool = False) -> int:

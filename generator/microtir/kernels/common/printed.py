@@ -1,8 +1,10 @@
 """Count what a template prints: the instructions of a call, and the bytes of code.
 
-The text of a native body is structured: `.rept` repeats instructions, a branch back to a label ends
-a loop, and a branch to a label behind a loop leaves it.  How often a body runs is all that a kernel
-has to say; the rest follows from the text, so that a template and its estimate cannot part.
+The text of a native body is structured, in the words of GNU's assembler: `.rept` and `.irp` repeat
+instructions, a branch back to a label ends a loop, and a branch to a label behind a loop leaves it.
+How often a body runs is all that a kernel has to say; the rest follows from the text, so that a
+template and its estimate cannot part.  What is so of Thumb alone, the bytes, stands in
+`instruction_sets/arm/thumb.py`: no other template of assembly is counted.
 """
 
 from __future__ import annotations
@@ -11,23 +13,24 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from math import prod
 
-from microtir.instruction_sets.arm.thumb import encoded_bytes
+from microtir.instruction_sets.arm import thumb
 from microtir.support.code_templates import render
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LABEL = re.compile(r"(\d+):")
 _TARGET = re.compile(r"\b(\d+)([bf])$")
+_INNERMOST = re.compile(r"\.irp (\w+), *(.*)\n((?:(?!\.irp|\.rept)(?s:.))*?)\.endr")
+_SUM = re.compile(r"(?<=#)\d+(?:[*+]\d+)+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """An instruction that is printed `times`, one after the other; `in_it`: behind an IT."""
+    """An instruction that is printed `times`, one after the other."""
 
     text: str
     times: int
-    in_it: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,12 @@ class Printed:
 @lru_cache(maxsize=512)
 def count(text: str) -> Printed:
     """Count what a text prints, which is structured as the module says."""
-    plain = _COMMENT.sub("", text)
+    plain = _spelled_out(_COMMENT.sub("", text))
     lines, labels = _read(filter(None, map(str.strip, plain.splitlines())))
     jumps = {n: m for n, line in enumerate(lines) if (m := _TARGET.search(line.text))}
     targets = {n: _place(m, n, labels) for n, m in jumps.items()}
-    return Printed(_bytes(lines, targets), tuple(lines), tuple(_loops(lines, targets)))
+    size = thumb.code_bytes([(line.text, line.times) for line in lines], targets)
+    return Printed(size, tuple(lines), tuple(_loops(lines, targets)))
 
 
 def printed(template: str, values: Mapping[str, object]) -> Printed:
@@ -101,11 +105,27 @@ def printed(template: str, values: Mapping[str, object]) -> Printed:
     return count(render(template, **values))
 
 
+def _spelled_out(text: str) -> str:
+    """Return a text with what `.irp` repeats, once for each value, and with sums computed.
+
+    In a text that becomes a string of C the backslash in front of its variable is doubled.
+    """
+
+    def body(match: re.Match[str]) -> str:
+        name, values, repeated = match.groups()
+        spelling = re.compile(rf"\\+{name}\b")
+        return "".join(spelling.sub(value.strip(), repeated) for value in values.split(","))
+
+    while _INNERMOST.search(text):
+        text = _INNERMOST.sub(body, text)
+    return _SUM.sub(lambda m: str(sum(prod(map(int, t.split("*"))) for t in m[0].split("+"))), text)
+
+
 def _read(text: Iterator[str]) -> tuple[list[_Line], list[tuple[str, int]]]:
     """Return the instructions, and labels with the number of the line behind each."""
     lines: list[_Line] = []
     labels: list[tuple[str, int]] = []
-    repeats, in_it = [1], 0
+    repeats = [1]
     for line in text:
         if line.startswith(".rept"):
             repeats.append(repeats[-1] * int(line.split()[1]))
@@ -114,8 +134,7 @@ def _read(text: Iterator[str]) -> tuple[list[_Line], list[tuple[str, int]]]:
         elif label := _LABEL.fullmatch(line):
             labels.append((label[1], len(lines)))
         else:
-            lines.append(_Line(line, repeats[-1], in_it > 0))
-            in_it = len(line.split()[0]) - 1 if line.startswith("it") else max(in_it - 1, 0)
+            lines.append(_Line(line, repeats[-1]))
     return lines, labels
 
 
@@ -126,15 +145,6 @@ def _place(jump: re.Match[str], number: int, labels: list[tuple[str, int]]) -> i
     return max(p for p in places if p <= number) if way == "b" else min(
         p for p in places if p > number
     )  # fmt: skip
-
-
-def _bytes(lines: list[_Line], targets: Mapping[int, int]) -> int:
-    """Return the bytes of all lines; those of a branch follow from how far it reaches."""
-    sizes = [line.times * encoded_bytes(line.text, in_it=line.in_it) for line in lines]
-    places = list(accumulate(sizes, initial=0))
-    for number, target in targets.items():
-        sizes[number] = encoded_bytes(lines[number].text, places[target] - places[number])
-    return sum(sizes)
 
 
 def _loops(lines: list[_Line], targets: Mapping[int, int]) -> Iterator[_Loop]:
