@@ -26,6 +26,7 @@ from microtir.kernels.table import KERNELS
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.plan.ir import IN_ONE_CALL
 from microtir.profiling import profile
 
@@ -76,8 +77,25 @@ def _convolution(rng: np.random.Generator, name: str) -> Node:
     return _layer(name, op, (1, height, width, channels), weights, (1, rows, columns, filters), rng)
 
 
+def _matmul(rng: np.random.Generator, name: str) -> Node:
+    stacks, rows, depth, columns = (int(n) for n in rng.integers(1, (4, 30, 50, 40)))
+    op = BatchMatmul(bool(rng.integers(4) == 0), bool(rng.integers(2)))
+    shapes = (
+        (stacks, *((depth, rows) if op.adj_x else (rows, depth))),
+        (stacks, *((columns, depth) if op.adj_y else (depth, columns))),
+        (stacks, rows, columns),
+    )
+    quants = _DATA, _DATA, replace(_DATA, scales=(1.0,))
+    *inputs, y = (
+        Tensor(f"{name}_{letter}", TensorType(shape, DType.INT8, quant))
+        for letter, shape, quant in zip("xwy", shapes, quants, strict=True)
+    )
+    return layer(op, tuple(inputs), (y,), name)
+
+
 DRAWN: Mapping[str, Callable[[np.random.Generator, str], Node]] = MappingProxyType({
     "dense_s8_1x8_dsp": _dense, "dense_s8_2x4_mve": _dense, "conv_s8_2x4_mve": _convolution,
+    "matmul_s8_2x4_dsp": _matmul,
 })  # fmt: skip
 """Random layers for a kernel of each family."""
 

@@ -18,7 +18,8 @@ TEMPLATES = "templates"
 
 # What growth has to ask for: a change that needs more lines raises it and says what they are for.
 # The goal is 122,000; whatever makes the package shorter lowers it.
-LIMIT = 136_000
+# It is 500 more than it was, for matrices that are known when a model runs.
+LIMIT = 136_500
 
 _OF_ROOT = "(root)"
 

@@ -70,6 +70,20 @@ MUTANTS = {
         "dsp", ("dense",), f"{_KERNELS}/arm_dsp/dense.py",
         "return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks", "return blocks",
     ),
+    "the last columns of a product begin behind those before": Mutant(
+        "dsp", ("matmul",), f"{_DSP}/products.j2", "movhi r8, r9", "movhi r8, r8",
+    ),
+    "a value without a partner has one": Mutant(
+        "dsp", ("matmul",), f"{_DSP}/lines.j2", "uxth r4, r4\n", "pkhbt r4, r4, r4, lsl #16\n",
+    ),
+    "the zero point of odd values is left out": Mutant(
+        "dsp", ("matmul",), f"{_DSP}/lines.j2", "sxtab16 r5, r2, r4, ror #8",
+        "sxtb16 r5, r4, ror #8",
+    ),
+    "all stacks meet the first matrix": Mutant(
+        "dsp", ("matmul",), f"{_KERNELS}/arm_dsp/matmul.py",
+        "place = place + row // behind % count * size", "place = place + 0 * row",
+    ),
     "a last channel that is alone is left out": Mutant(
         "dsp", ("pool",), f"{_DSP}/pool_add.j2", "{% if rest %}", '{% if rest and rest != "1" %}',
     ),

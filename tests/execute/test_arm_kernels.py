@@ -31,6 +31,7 @@ from tests.support.dsp_cases import (
     in_int16_and_float,
     long_sums,
     longest_sums,
+    matmul,
     summed,
 )
 from tests.support.emulated_arm import M4, M55, Machine, differing
@@ -81,7 +82,7 @@ CORES = {
         "dense_s16_1x4_dsp_wide": 8, "dwconv_s16_4x2_dsp": 6, "dwconv_s16_2x2_dsp_wide": 11,
         "conv_s8_8x1_dsp": 20, "dense_s8_1x8_dsp": 20, "dwconv_s8_1x4_dsp": 9,
         "dwconv_s8_1x4_dsp_rows": 15, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 22,
-        "dwconv_s8_4x1_dsp": 16, "pool_s8_1x4_dsp": 3,
+        "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
@@ -98,7 +99,8 @@ Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
 def layers() -> list[DspCase]:
     """Return random layers of every kind, those that add a remainder or an attribute."""
     drawn = cases(PER_KIND, seeds(0, PER_KIND).start)
-    return thinned([*drawn, *layers_of_int16(), *layers_in_float()])
+    products = map(matmul, seeds(600, PER_KIND))
+    return thinned([*drawn, *products, *layers_of_int16(), *layers_in_float()])
 
 
 def layers_in_float() -> list[DspCase]:

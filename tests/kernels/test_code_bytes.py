@@ -29,6 +29,7 @@ from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
@@ -71,6 +72,13 @@ def average() -> Node:
     return node(AveragePool2D((8, 8)), (x,), y)
 
 
+def product() -> Node:
+    """Of two stacks of matrices."""
+    x, w = (tensor(n, (2, 12, 16), DType.INT8, quant(0.05, 3)) for n in "xw")
+    result = tensor("y", (2, 12, 12), DType.INT8, quant(1.0, 3))
+    return node(BatchMatmul(adj_y=True), (x, w), result)
+
+
 def in_int16(layer: Node) -> Node:
     """The same layer with data of int16."""
     x, y = (
@@ -99,6 +107,7 @@ CASES = [
     ("cortex-m4", "dwconv_s8_1x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),
     ("cortex-m4", "dense_s8_1x8_dsp", DENSE),
+    ("cortex-m4", "matmul_s8_2x4_dsp", product()),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "add_s8_1x4_dsp", addition()),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),

@@ -36,6 +36,7 @@ WEIGHTED: dict[str, Callable[[int], DspCase]] = {
 }
 OTHERS: dict[str, Callable[[int], DspCase]] = {
     "add": dsp_cases.add,
+    "matmul": dsp_cases.matmul,
     "pool": dsp_cases.pool,
     "average": dsp_cases.global_average,
     "float": dsp_cases.floating,

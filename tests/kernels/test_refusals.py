@@ -14,6 +14,7 @@ from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import MaxPool2D
 from microtir.plan.ir import Refusal
 from tests.support.graphs import constant, node, per_channel, quant, tensor
@@ -50,6 +51,12 @@ def add(shape: tuple[int, ...]) -> Node:
     return node(Add(), (x, tensor("z", shape, DType.INT8, quant(0.04))), y)
 
 
+def product(depth: int) -> Node:
+    """Four rows times four columns, of which both lie as rows."""
+    x, y = (tensor(n, (4, depth), DType.INT8, quant(0.05)) for n in "xy")
+    return node(BatchMatmul(adj_y=True), (x, y), tensor("z", (4, 4), DType.INT8, quant(0.04)))
+
+
 IMAGE, CONV, CHANNELWISE = (1, 5, 5, 8), (6, 1, 1, 8), (1, 1, 1, 8)
 CASES = {
     "a float for int8": (linear(Conv2D(), IMAGE, CONV, dtype=DType.FLOAT32), M4, "conv_s8_2x4_dsp",
@@ -71,6 +78,8 @@ CASES = {
     "rows in rows": (linear(FullyConnected(), (1, 5, 5, 8), (6, 8)), X86, "dense_s8_6x8_avx2",
                      Refusal.ROWS),
     "a clamp": (pool(Activation.RELU6), M55, "pool_s8_1x16_mve", Refusal.CLAMP),
+    "lines that loads do not reach": (product(1400), M4, "matmul_s8_2x4_dsp", Refusal.SIZES),
+    "sums of 31 bits": (product(17_000), M4, "matmul_s8_2x4_dsp", Refusal.FORM),
     "a broadcast": (add((1, 1, 1, 8)), M4, "add_s8_1x4_dsp", Refusal.SHAPES),
 }  # fmt: skip
 

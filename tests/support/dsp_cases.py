@@ -18,6 +18,7 @@ from microtir.operators.common.attributes import Activation, Padding2D, Rescalin
 from microtir.operators.common.linear import WeightedOperator
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from tests.support import graphs
 
@@ -450,6 +451,39 @@ def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
     activation = Activation(rng.choice(np.array([a.value for a in Activation])))
     op = AveragePool2D((height, width), (height, width), activation=activation)
     return _finish(f"average_{seed}", op, (x,), y, data)
+
+
+def matmul(seed: int) -> DspCase:
+    """Draw a BATCH_MATMUL of any sizes: stacks that are broadcast, either side turned, or x by x.
+
+    Factors lie anywhere in 2^-31 to 1, as those of other layers with products do.
+    """
+    rng = np.random.default_rng([seed, 12])
+    rows, columns = (int(n) for n in rng.choice([1, 2, 3, 4, 5, 7, 8, 13, 17], 2))
+    depth = int(rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 16, 30, 37, 64]))
+    op = BatchMatmul(bool(rng.random() < 0.4), bool(rng.random() < 0.5))
+    stacks = (int(rng.integers(1, 4)),) * int(rng.integers(0, 3))
+    seen = [tuple(1 if rng.random() < 0.2 else n for n in stacks) for _ in range(2)]
+    shapes = (
+        (*seen[0], *((depth, rows) if op.adj_x else (rows, depth))),
+        (*seen[1], *((columns, depth) if op.adj_y else (depth, columns))),
+    )
+    is_square = rng.random() < 0.1
+    if is_square:
+        shapes, depth = ((*seen[0], rows, rows),) * 2, rows
+    zero_points = rng.choice([-128, -127, -3, 0, 55, 127], 2).tolist()
+    y, quant = _output(rng, (), 1, 2 * depth, 0, Activation.NONE)
+    scales = 1 / 64, quant.scales[0]
+    tensors = [
+        graphs.tensor(name, shape, DType.INT8, graphs.quant(scale, zero_point))
+        for name, shape, scale, zero_point in zip("xw", shapes, scales, zero_points, strict=True)
+    ]
+    outer = np.broadcast_shapes(*(t.shape[:-2] for t in tensors[: 1 + (not is_square)]))
+    result = (*outer, rows, rows if is_square else columns)
+    y = Tensor(y.name, replace(y.type, shape=result))
+    inputs = (tensors[0],) * 2 if is_square else tuple(tensors)
+    data = (_stored(rng, t.shape) for t in dict.fromkeys(inputs))
+    return _finish(f"matmul_{seed}", op, inputs, y, *data)
 
 
 def whole_depthwise(seed: int, source: Tensor | None = None) -> DspCase:

@@ -11,6 +11,7 @@ from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
+from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
@@ -48,6 +49,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     DepthwisePlanar(LayoutKind.PLANES16, DType.INT16),
     DepthwisePlanar(LayoutKind.PLANES8, DType.INT8),
     dense.Dense(),
+    Matmul(),
     Convolution16("conv_s16_2x4_dsp", 125),
     Convolution16("conv_s16_2x2_dsp_wide", 125, wide=True),
     Depthwise16("dwconv_s16_4x2_dsp", 125),

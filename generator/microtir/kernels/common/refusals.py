@@ -12,20 +12,16 @@ from microtir.plan.ir import Refusal
 
 def type_refusal(node: Node, dtype: DType) -> Refusal | None:
     """Refuse a linear operator whose data are not of a type, or whose weights vary."""
-    return _weighted(node, dtype)
-
-
-def int8_refusal(node: Node) -> Refusal | None:
-    """Refuse a linear operator that is not of int8, or whose weights vary."""
-    return _weighted(node, DType.INT8)
-
-
-def _weighted(node: Node, dtype: DType) -> Refusal | None:
     image, weights = node.inputs[:2]
     of_weights = dtype if dtype.is_float else DType.INT8
     if image.dtype is not dtype or weights.dtype is not of_weights:
         return Refusal.TYPES
     return Refusal.WEIGHTS if weights.data is None else None
+
+
+def int8_refusal(node: Node) -> Refusal | None:
+    """Refuse a linear operator that is not of int8, or whose weights vary."""
+    return type_refusal(node, DType.INT8)
 
 
 def mixed_refusal(node: Node) -> Refusal | None:

@@ -36,7 +36,6 @@ OUTPUTS = 2  # rows, and columns, of a tile
 PIXELS = TILES * OUTPUTS
 COLUMNS = PIXELS + TAPS - 1  # that the tiles read
 PAIR = 2  # channels of a word
-FACTOR = 4  # of the sums that come out
 LEAST_CHANNELS = 8  # of inputs: with fewer, transforms take more than they save
 # A position of the inputs is a sum of four of them.
 _LARGEST_INPUT = 4 * INPUT_MAGNITUDE
