@@ -118,15 +118,20 @@ class Layer:
 
     # --- inputs -------------------------------------------------------------------------------
 
-    def image(self, position: int) -> Edge:
-        """Return input `position` as rows of (W, C), in the layout that the plan gave its edge."""
+    def image(self, position: int, *, flat: bool = False) -> Edge:
+        """Return input `position` as rows of (W, C), in the layout that the plan gave its edge.
+
+        Rows are of (1, W * C) if they are `flat`.
+        """
         tensor = self.node.inputs[position]
         layout = Layout.whole(tensor.type) if tensor.is_constant else self.layouts[tensor]
         assert layout.kind is LayoutKind.NHWC, "the only kind that tensor expressions read"
-        return self._edge(tensor, layout)
+        return self._edge(tensor, layout, flat)
 
-    def _edge(self, tensor: Tensor, layout: Layout) -> Edge:
+    def _edge(self, tensor: Tensor, layout: Layout, flat: bool = False) -> Edge:
         shape = (layout.rows, *layout.row_shape(tensor.type))
+        if flat:
+            shape = (layout.rows, 1, tensor.type.row_elements)
         return Edge(self._input(tensor, shape, layout), tensor.type, layout)
 
     def whole(self, position: int, shape: tuple[int, ...] | None = None) -> te.Tensor:
@@ -172,31 +177,50 @@ class Layer:
 
     # --- outputs ------------------------------------------------------------------------------
 
-    def rows(self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike]) -> te.Tensor:
+    def rows(
+        self,
+        element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike],
+        *,
+        flat: bool = False,
+    ) -> te.Tensor:
         """Return the output, computed row by row: `element(row, column, channel)`.
 
-        Covers rows [y0, y1) if the layer takes a row range and all rows otherwise.
+        Covers rows [y0, y1) if the layer takes a row range and all rows otherwise.  Rows are of
+        (1, W * C) if they are `flat`.
         """
-        return self.columns(element, 0, Extents.of(self.node.output.type).width)
+        type_ = self.node.output.type
+        extents = Extents.of(type_)
+        row = (1, type_.row_elements) if flat else (extents.width, extents.channels)
+        return self._rows(element, row, 0, row[0])
 
     def columns(
         self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike], first: int, width: int
     ) -> te.Tensor:
         """Compute as `rows` does, from column `first` on of an image of `width` columns."""
+        extents = Extents.of(self.node.output.type)
+        return self._rows(element, (extents.width, extents.channels), first, width)
+
+    def _rows(
+        self,
+        element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike],
+        row: tuple[int, int],
+        first: int,
+        width: int,
+    ) -> te.Tensor:
         tensor = self.node.output
-        layout, extents = self.layouts[tensor], Extents.of(tensor.type)
+        layout = self.layouts[tensor]
         output = te.compute(
-            (tensor.type.rows, extents.width, extents.channels),
+            (tensor.type.rows, *row),
             element,
             "y",
             axes=("row", "col", "ch"),
             ranges={0: (self.y0, self.y1)} if self.takes_row_range else None,
-            store=lambda row, col, ch: (
-                _slot(row, tensor.type, layout),
+            store=lambda y, col, ch: (
+                _slot(y, tensor.type, layout),
                 col + first if first else col,
                 ch,
             ),
-            buffer_shape=(layout.rows, width, extents.channels),
+            buffer_shape=(layout.rows, width, row[1]),
         )
         self._outputs.append(output)
         return output

@@ -13,5 +13,5 @@ def table(layer: FormulaContext) -> None:
     """Look the output up in the table of the operator's meaning."""
     node = layer.node
     values = lookup_table(node.op, node.inputs[0].type, node.output.type)
-    entries, x = te.constant(values, "table"), layer.image(0)
-    layer.rows(lambda *at: entries[wide(x.at(*at)) - DType.INT8.min])
+    entries, x = te.constant(values, "table"), layer.image(0, flat=True)
+    layer.rows(lambda *at: entries[wide(x.at(*at)) - DType.INT8.min], flat=True)

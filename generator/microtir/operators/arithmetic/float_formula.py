@@ -16,11 +16,11 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add, BinaryArithmetic, Mul, Sub
+from microtir.operators.arithmetic.form_formula import Scalars, of_form
 from microtir.operators.arithmetic.integer_form import IntegerForm, Table
-from microtir.operators.common.arithmetic import activate, centred, long
+from microtir.operators.common.arithmetic import activate, centred
 from microtir.operators.common.attributes import Activation
 
-Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 Floats = npt.NDArray[np.float32]
 _EXACT: Mapping[type[Operator], Callable[..., te.Expr]] = MappingProxyType(
     {Add: operator.add, Sub: operator.sub, Mul: operator.mul}
@@ -28,7 +28,7 @@ _EXACT: Mapping[type[Operator], Callable[..., te.Expr]] = MappingProxyType(
 _ON_ARRAYS: Mapping[str, Callable[[Floats, Floats], Floats]] = MappingProxyType(
     {Add.name: np.add, Sub.name: np.subtract, Mul.name: np.multiply}
 )
-_OF_INTEGERS = {False: 12, True: 16}  # instructions of an element, by whether it takes 64 bits
+_OF_INTEGERS = {False: 10, True: 14}  # instructions of an element, by whether it takes 64 bits
 _OF_FLOATS = 40
 
 
@@ -37,35 +37,13 @@ def in_float(node: Node) -> Scalars:
     form = form_of(node)
     if form is None:
         return _steps(node)
-    first, second = (tensor.type.quant.zero_point for tensor in node.inputs)
-    low, high = _ends(node.op, node.output.type)
-
-    def combine(a: te.Expr, b: te.Expr) -> te.Expr:
-        scaled = _line(form, centred(a, first), centred(b, second)) >> form.bits
-        clamped = te.clamp(te.bind("scaled", te.cast(DType.INT32, scaled)), low, high)
-        return te.cast(node.output.dtype, clamped)
-
-    return combine
+    return of_form(form, node, *_ends(node.op, node.output.type))
 
 
 def instructions(node: Node) -> int:
     """Estimate the instructions of an element, from an emulated Cortex-M4."""
     form = form_of(node)
     return _OF_FLOATS if form is None else _OF_INTEGERS[form.is_wide]
-
-
-def _line(form: IntegerForm, x: te.Expr, y: te.Expr) -> te.Expr:
-    if form.is_wide:
-        x, y = long(x), long(y)
-    terms = [
-        factor * term
-        for factor, term in ((form.first, x), (form.second, y), (form.product, x * y))
-        if factor
-    ]
-    total = te.as_expr(form.offset, DType.INT64 if form.is_wide else DType.INT32)
-    for term in terms:
-        total = term + total
-    return total
 
 
 def _steps(node: Node) -> Scalars:

@@ -10,32 +10,69 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.operators.arithmetic import definition as arithmetic
-from microtir.operators.arithmetic import float_formula
+from microtir.operators.arithmetic import fixed_form, float_formula
+from microtir.operators.arithmetic.form_formula import Scalars, of_form
 from microtir.operators.common import attributes, elementwise_formula, fixed_point, linear, types
 from microtir.operators.common.arithmetic import (
+    RoundedTwice,
     activate,
     centred,
     long,
     requantise,
+    requantise_small,
     stored,
+    wide,
     wrapped_int32,
 )
-from microtir.operators.common.broadcast import ScalarFunction
+from microtir.operators.common.broadcast import ScalarFunction, innermost
 from microtir.operators.common.formula import Formula
+from microtir.operators.common.multiplier import QuantizedMultiplier
 
-Scalars = Callable[[te.Expr, te.Expr], te.Expr]
+_PRODUCT = 1 << 16
+"""More than a product of centred int8 is."""
+
+_PER_RUN = 8
+"""Instructions around the innermost loop."""
+
+_SQUARE = (255 << 7) ** 2
+"""The most that the square of a difference of widened int8 is."""
 
 
 def cost(node: Node) -> int:
-    """Estimate instructions, from emulated Cortex-M3 and M4: int8 is rescaled three times."""
+    """Estimate instructions, from emulated Cortex-M3 and M4: long forms rescale three times."""
+    elements, is_int8 = node.output.type.elements, node.output.dtype is DType.INT8
+    if not is_int8 and node.output.dtype not in types.QUANTISED:
+        return elements * 12
+    runs, repeats = innermost(node)
     if linear.rescales_in_float(node):
-        return node.output.type.elements * float_formula.instructions(node)
-    return node.output.type.elements * (45 if node.output.dtype in types.QUANTISED else 12)
+        each = float_formula.instructions(node)
+    else:
+        each = _short_cost(node, repeats) if is_int8 else 45
+    return elements * each + runs * _PER_RUN
+
+
+def _short_cost(node: Node, repeats: bool) -> int:
+    """Return the instructions of an element of int8 in fixed point."""
+    if isinstance(node.op, arithmetic.Mul):
+        return 12 if repeats else 15
+    if isinstance(node.op, arithmetic.SquaredDifference):
+        return 14 if repeats else 17
+    if not isinstance(node.op, arithmetic.Add | arithmetic.Sub):
+        return 45
+    form = fixed_form.sum_form(node)
+    if form is None:
+        return 45
+    return (19 if form.is_wide else 9) - 2 * repeats
+
+
+def plain_cost(node: Node) -> int:
+    """Estimate the instructions of MINIMUM and MAXIMUM."""
+    return node.output.type.elements * 8
 
 
 def added_cost(node: Node) -> int:
     """Estimate the instructions of ADD_N."""
-    return cost(node) * (len(node.inputs) - 1)
+    return node.output.type.elements * 45 * (len(node.inputs) - 1)
 
 
 def of_two(
@@ -90,6 +127,10 @@ def total(node: Node, function: Scalars) -> Scalars:
     a_type, b_type = (t.type for t in node.inputs)
     params = arithmetic.add_params(op, a_type, b_type, node.output.type)
 
+    form = fixed_form.sum_form(node)
+    if form is not None:
+        return of_form(form, node, params.activation_min, params.activation_max)
+
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         scaled = requantise(function(*_rescaled(params, a, b)), params.output)
         low, high = params.activation_min, params.activation_max
@@ -114,11 +155,37 @@ def product(node: Node, _function: Scalars) -> Scalars:
     a_type, b_type = (t.type for t in node.inputs)
     params = arithmetic.mul_params(op, a_type, b_type, node.output.type)
 
+    low, high = params.activation_min, params.activation_max
+    first, second = params.input1_zero_point, params.input2_zero_point
+    if a_type.dtype is b_type.dtype is node.output.dtype is DType.INT8:
+        finish = RoundedTwice.of(params.multiplier, _PRODUCT, params.output_zero_point)
+        if finish is not None:
+            return _small_product(node, finish, (low, high))
+
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
-        exact = centred(a, params.input1_zero_point) * centred(b, params.input2_zero_point)
-        scaled = requantise(exact, params.multiplier)
-        low, high = params.activation_min, params.activation_max
+        scaled = requantise(centred(a, first) * centred(b, second), params.multiplier)
         return stored(scaled, params.output_zero_point, low, high, node.output.dtype)
+
+    return combine
+
+
+def _small_product(node: Node, finish: RoundedTwice, ends: tuple[int, int]) -> Scalars:
+    """Return the product of int8; what the input with fewer elements is for is computed once."""
+    first, second = node.inputs
+    inner = 0 if first.type.elements >= second.type.elements else 1
+    zero_points = first.type.quant.zero_point, second.type.quant.zero_point
+    is_broadcast = first.type.elements != second.type.elements
+
+    def combine(a: te.Expr, b: te.Expr) -> te.Expr:
+        values = a, b
+        factor = centred(values[1 - inner], zero_points[1 - inner]) * finish.scale
+        value = wide(values[inner])
+        if is_broadcast:
+            factor = te.bind("factor", factor)
+            product = value * factor + te.bind("start", factor * -zero_points[inner])
+        else:
+            product = (value - zero_points[inner]) * factor
+        return finish.stored(te.bind("product", product), *ends)
 
     return combine
 
@@ -144,15 +211,39 @@ def _wrapping_difference(a: te.Expr, b: te.Expr) -> te.Expr:
 def _quantised_difference(node: Node) -> Scalars:
     first, second = (tensor.type for tensor in node.inputs)
     params = arithmetic.difference_params(first, second, node.output.type)
-    low, high = params.activation_min, params.activation_max
+    ends = params.activation_min, params.activation_max
+    dtype = node.output.dtype
+    finish = RoundedTwice.of(params.output, _SQUARE, params.output_zero_point, is_positive=True)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         left, right = _rescaled(params, a, b)
         difference = te.bind("difference", left - right)
         total = requantise(difference * difference, params.output)
-        return stored(total, params.output_zero_point, low, high, node.output.dtype)
+        return stored(total, params.output_zero_point, *ends, dtype)
 
-    return combine
+    if dtype is not DType.INT8 or finish is None:
+        return combine
+
+    def short(a: te.Expr, b: te.Expr) -> te.Expr:
+        left = _short_operand(a, params.left_shift, params.input1_zero_point, params.input1)
+        right = _short_operand(b, params.left_shift, params.input2_zero_point, params.input2)
+        difference = te.bind("difference", left - right)
+        return finish.stored(difference * difference * finish.scale, *ends)
+
+    return short
+
+
+def _short_operand(
+    x: te.Expr, bits: int, zero_point: int, multiplier: QuantizedMultiplier
+) -> te.Expr:
+    """Return an int8 operand centred, widened and rescaled."""
+    line = fixed_form.operand_line(bits, zero_point, multiplier)
+    if line is None:
+        widened = centred(x, zero_point) * (1 << bits)
+        return te.bind("operand", requantise_small(widened, multiplier, 255 << bits))
+    factor, offset, shift = line
+    value = wide(x) * factor + offset
+    return te.bind("operand", value >> shift if shift else value)
 
 
 def add_n(node: Node) -> ScalarFunction:

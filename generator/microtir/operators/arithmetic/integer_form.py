@@ -18,10 +18,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from microtir.operators.common.arithmetic import RAISED
 from microtir.operators.common.fixed_point import Ints
 
 _INT32_BITS = 31
 _KEPT = 3000  # pairs nearest to a step, which decide
+_FEWER_BITS = 4  # that are tried
 _STEPS = 18  # the first change of a factor is its 2^-18th part
 
 
@@ -70,30 +72,29 @@ class Table:
 
     def form(self) -> IntegerForm | None:
         """Return a form that gives all results, in 32 bits if there is one, or None."""
-        return self._form(is_wide=False) or self._form(is_wide=True)
+        pairs, most = _Pairs.of(self), self._most_bits
+        for bits in range(most, most - _FEWER_BITS, -1):
+            form = self._form(pairs, bits, is_wide=False)
+            if form is not None and self._reach(form) < 1 << _INT32_BITS:
+                return form
+        largest = max(map(abs, self.factors))
+        bits = min(_INT32_BITS - 1 - math.frexp(largest)[1], 2 * _INT32_BITS - 20)
+        return self._form(pairs, bits, is_wide=True)
 
-    def _form(self, *, is_wide: bool) -> IntegerForm | None:
-        nearest = self._nearest(is_wide=is_wide)
-        pairs = _Pairs.of(self)
-        deciding = pairs.nearest_steps(nearest)
-        best = deciding.best(nearest)
+    def _form(self, pairs: _Pairs, bits: int, *, is_wide: bool) -> IntegerForm | None:
+        first, second, product = (round(math.ldexp(f, bits)) for f in self.factors)
+        nearest = IntegerForm(first, second, product, 0, bits, is_wide)
+        best = pairs.nearest_steps(nearest).best(nearest)
         if best is None:
             return None
         low, high = pairs.offsets(best)
-        if low >= high:
-            return None
-        form = replace(best, offset=(low + high) // 2)
-        return form if is_wide or self._reach(form) < 1 << _INT32_BITS else None
+        return replace(best, offset=(low + high) // 2) if low < high else None
 
-    def _nearest(self, *, is_wide: bool) -> IntegerForm:
-        """Return the form with the nearest factors and as many bits as there is room for."""
-        reach = max(map(abs, self.factors))
-        if not is_wide:
-            reach = sum(map(math.prod, zip(map(abs, self.factors), self._largest, strict=True)))
-            reach += 2 * (self.high - self.low + 1)
-        bits = min(_INT32_BITS - 1 - math.frexp(reach)[1], 2 * _INT32_BITS - 20)
-        first, second, product = (round(math.ldexp(f, bits)) for f in self.factors)
-        return IntegerForm(first, second, product, 0, bits, is_wide)
+    @property
+    def _most_bits(self) -> int:
+        """Return the most bits with which the terms of 32 bits may have room."""
+        terms = zip(map(abs, self.factors), self._largest, strict=True)
+        return _INT32_BITS - 1 - math.frexp(max(sum(map(math.prod, terms)) / 2, 1))[1]
 
     @property
     def _largest(self) -> tuple[int, int, int]:
@@ -101,9 +102,13 @@ class Table:
         return first, second, first * second
 
     def _reach(self, form: IntegerForm) -> int:
-        factors = form.first, form.second, form.product
-        terms = (abs(f) * n for f, n in zip(factors, self._largest, strict=True))
-        return sum(terms) + abs(form.offset)
+        """Return the largest magnitude of a result, raised: those of the ends, for it is linear."""
+        start = form.offset + (RAISED << form.bits)
+        first, second = ((-128 - z, 127 - z) for z in self.zero_points)
+        return max(
+            abs(form.first * x + form.second * y + form.product * x * y + start)
+            for x, y in itertools.product(first, second)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -131,6 +131,63 @@ def requantise_small(value: te.Expr, factor: QuantizedMultiplier, largest: int) 
     return short.apply(value * short.scale)
 
 
+@dataclass(frozen=True, slots=True)
+class RoundedTwice:
+    """`requantise`, and an int8 of it, in one product of 64 bits and one shift.
+
+    Values are given times `scale`, so that the upper word of a product is what counts.  It begins
+    with what is added behind it.
+
+    Attributes:
+        factor: of the values.
+        zero_point: of the output.
+        is_positive: no value is below 0, so that the last shift can be shorter.
+    """
+
+    factor: QuantizedMultiplier
+    zero_point: int
+    is_positive: bool
+
+    @staticmethod
+    def of(
+        factor: QuantizedMultiplier, largest: int, zero_point: int, *, is_positive: bool = False
+    ) -> RoundedTwice | None:
+        """Return the way to rescale values of a magnitude of at most `largest`, if there is one."""
+        short = RoundedTwice(factor, zero_point, is_positive and factor.shift < 0)
+        added = (abs(zero_point) + RAISED + 1) << max(-factor.shift, 0)
+        scaled = largest * short.scale
+        is_small = max(scaled, scaled // 2 + added + 1) <= fixed_point.INT32_MAX
+        return short if is_small else None
+
+    @property
+    def scale(self) -> int:
+        return (1 if self.is_positive else 2) << max(self.factor.shift, 0)
+
+    def stored(self, scaled: te.Expr, low: int, high: int) -> te.Expr:
+        """Return the int8 that is stored of a value, given times `scale`."""
+        shift = max(-self.factor.shift, 0)
+        half = (1 << shift) >> 1
+        start = (((self.zero_point + RAISED << shift) + half) << 32) + (1 << 31)
+        if self.is_positive:
+            start, shift = start >> 1, shift - 1
+        product = long(scaled) * self.factor.multiplier + te.const(start, DType.INT64)
+        value = te.cast(DType.INT32, product >> 32)
+        if shift and not self.is_positive:
+            # Halves away from zero: a negative value has less to go to the half below it.
+            value = value + (scaled >> 31)
+        return stored_raised(value >> shift, low, high)
+
+
+RAISED = 128
+"""Number that is added to results of int8 before they are clamped."""
+
+
+def stored_raised(value: te.Expr, low: int, high: int) -> te.Expr:
+    """Store a result as int8, given with RAISED added: the ends are immediates of every CPU."""
+    raised = te.clamp(te.bind("scaled", value), low + RAISED, high + RAISED)
+    return te.cast(DType.INT8, raised - RAISED)
+
+
 def _is_shift(factor: QuantizedMultiplier) -> bool:
     """Return whether a factor is a power of two."""
     return factor.multiplier == 1 << 30

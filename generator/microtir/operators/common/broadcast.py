@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -29,6 +29,15 @@ ROWS: Windows = same_row_if(keeps_rows)
 """The input rows behind an output row of such an operator."""
 
 
+def innermost(node: Node) -> tuple[int, bool]:
+    """Return how many runs the innermost loop makes, and whether an input is the same in each."""
+    shapes, result = _merged([tensor.shape for tensor in node.inputs], node.output.shape)
+    if keeps_rows(node) and all(shape == result for shape in shapes):
+        return node.output.type.rows, False
+    repeats = any(shape[-1] == 1 < result[-1] for shape in shapes if shape)
+    return math.prod(result[:-1]), repeats
+
+
 def elementwise(
     layer: FormulaContext,
     function: ScalarFunction,
@@ -43,18 +52,50 @@ def elementwise(
     """
     seen = [shapes.get(i, tensor.shape) for i, tensor in enumerate(layer.node.inputs)]
     if layer.takes_row_range:
-        readers = [_rows_reader(layer, i, shape) for i, shape in enumerate(seen)]
-        layer.rows(lambda *at: function(*(read(at) for read in readers)))
+        result = layer.node.output.shape
+        own = [tensor.shape for tensor in layer.node.inputs]
+        flat = own == seen and all(math.prod(shape) == 1 or shape == result for shape in own)
+        readers = [_rows_reader(layer, i, shape, flat) for i, shape in enumerate(seen)]
+        layer.rows(lambda *at: function(*(read(at) for read in readers)), flat=flat)
     else:
-        readers = [_reader(layer, i, shape) for i, shape in enumerate(seen)]
-        layer.tensor(lambda *at: function(*(read(at) for read in readers)))
+        merged, result = _merged(seen, layer.node.output.shape)
+        readers = [_reader(layer, i, shape) for i, shape in enumerate(merged)]
+        layer.tensor(lambda *at: function(*(read(at) for read in readers)), result)
 
 
-def _rows_reader(layer: FormulaContext, position: int, shape: Shape) -> _Reader:
+def _merged(shapes: Sequence[Shape], result: Shape) -> tuple[list[Shape], Shape]:
+    """Return shapes and their result with neighbouring axes as one where all inputs repeat alike.
+
+    The shapes that are returned have as many axes as the result.
+    """
+    rank = len(result)
+    columns = zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)
+    axes: list[tuple[tuple[int, ...], int]] = []
+    for column, extent in zip(columns, result, strict=True):
+        if extent == 1 and axes:
+            continue
+        if axes and _repeating(*axes[-1]) in (_repeating(column, extent), None):
+            before, outer = axes.pop()
+            column = tuple(a * b for a, b in zip(before, column, strict=True))
+            extent *= outer
+        axes.append((column, extent))
+    merged = [tuple(column[n] for column, _ in axes) for n in range(len(shapes))]
+    return merged, tuple(extent for _, extent in axes)
+
+
+def _repeating(column: tuple[int, ...], extent: int) -> tuple[bool, ...] | None:
+    """Return which inputs repeat along an axis; None if it is none."""
+    return None if extent == 1 else tuple(own == 1 for own in column)
+
+
+def _rows_reader(layer: FormulaContext, position: int, shape: Shape, flat: bool) -> _Reader:
     result = layer.node.output.shape
     if layer.node.inputs[position].shape == result:
-        edge = layer.image(position)
+        edge = layer.image(position, flat=flat)
         return lambda at: edge.at(*at)
+    if flat:
+        element = layer.whole(position, (1,))
+        return lambda _at: element[0]
     # A constant that is broadcast: address it by the coordinates behind (row, column, channel).
     read = _reader(layer, position, shape)
     return lambda at: read(_coordinates(at, result))
@@ -85,11 +126,10 @@ def _unflattened(index: te.Expr, extents: Shape) -> _Place:
 
 def _reader(layer: FormulaContext, position: int, shape: Shape) -> _Reader:
     """Read an input at an output position: axes of extent 1 repeat, leading ones are absent."""
-    rank = len(layer.node.output.shape)
     tensor = layer.whole(position, shape)
 
     def read(at: _Place) -> te.Expr:
-        own = at[rank - len(shape) :]
+        own = at[len(at) - len(shape) :]
         zero = te.as_expr(0)
         return tensor[tuple(zero if n == 1 else i for n, i in zip(shape, own, strict=True))]
 

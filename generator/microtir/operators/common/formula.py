@@ -66,14 +66,22 @@ class FormulaContext(Protocol):
     def data(self, position: int) -> Array:
         """Return the values of a constant input."""
 
-    def image(self, position: int) -> InputRows:
-        """Return an input as rows."""
+    def image(self, position: int, *, flat: bool = False) -> InputRows:
+        """Return an input as rows, of (1, W * C) if they are `flat`."""
 
     def whole(self, position: int, shape: tuple[int, ...] | None = None) -> te.Tensor:
         """Return an input as a whole tensor, in its own shape or in another of equal size."""
 
-    def rows(self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike]) -> te.Tensor:
-        """Give the output row by row: `element(row, column, channel)`."""
+    def rows(
+        self,
+        element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike],
+        *,
+        flat: bool = False,
+    ) -> te.Tensor:
+        """Give the output row by row: `element(row, column, channel)`.
+
+        Rows are of (1, W * C) if they are `flat`.
+        """
 
     def columns(
         self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike], first: int, width: int
