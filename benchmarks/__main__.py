@@ -33,6 +33,9 @@ as `fit` sees them; they go to `results.json` and the page `docs/results.md`.
 `python -m benchmarks planning [--record]`: processor time of planning, for the largest reference
 model and for one of 500 operators; it goes to `planning.json`.
 
+`python -m benchmarks operators [--only ROW ...] [--cpu CPU,...] [--record]`: one operator at a
+time beside its goal and what planning said; it goes to `operators.json` and `docs/figures.md`.
+
 `python -m benchmarks calibrate [KERNEL ...] [--record]`: instructions around micro-kernels on
 emulated CPUs; they go to `kernels/measured/CPU.json` of the package, which estimates are made of.
 """
@@ -54,6 +57,8 @@ from benchmarks import (
     host,
     int16,
     onnx_twins,
+    operator_page,
+    operators,
     over_time,
     planning,
     results,
@@ -113,6 +118,12 @@ def part(measure: Callable[[list[str]], Found], record: Callable[[Found], None])
     return run
 
 
+def record_operators(found: operators.Prices) -> None:
+    """Record figures of operators, and show them on their page."""
+    operators.record(found)
+    operator_page.write()
+
+
 def measure_stages(paths: list[str], recorded: bool) -> None:
     """Measure the times of all stages and what the results take."""
     chosen = models([Path(path) for path in paths])
@@ -135,9 +146,13 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "tokens": part(tokens.measure_all, tokens.record),
         "results": part(results.measure_all, results.record),
         "calibrate": part(calibrate.measure_all, calibrate.record),
+        "operators": part(operators.measure_all, record_operators),
         "planning": part(lambda _: planning.measure_all(), planning.record),
     }
 )
+
+HAVE_OPTIONS = ("operators",)
+"""Parts that read options of their own."""
 
 
 def main() -> int:
@@ -145,10 +160,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--record", action="store_true")
-    args = parser.parse_args()
+    args, options = parser.parse_known_args()
     first, *rest = args.names or [""]
+    if options and first not in HAVE_OPTIONS:
+        parser.error(f"unrecognized arguments: {' '.join(options)}")
     if first in PARTS:
-        PARTS[first](rest, args.record)
+        PARTS[first]([*rest, *options], args.record)
     else:
         measure_stages(args.names, args.record)
     return 0
