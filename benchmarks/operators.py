@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from benchmarks.layers import for_speed
 from benchmarks.operator_models import Kind
 from benchmarks.operator_rows import Case, cases
 from benchmarks.prices import read_prices, write_prices
 from microtir import driver, frontend
 from microtir.boards import load_board
 from microtir.boards.errors import BuildError, ModelTooLargeError
-from microtir.config import CompilationConfig, Optimize
 from microtir.profiling import profile
 
 RECORDED = Path(__file__).parent / "operators.json"
@@ -77,9 +77,7 @@ def is_measured(case: Case, cpu: str) -> bool:
 def price(case: Case, cpu: str) -> Price:
     """Build and measure a case."""
     board = load_board(BOARDS[cpu])
-    config = CompilationConfig.from_target(board.target).with_(
-        module_name="row", optimize=Optimize.SPEED
-    )
+    config = for_speed(board, "row")
     made = case.row.make(case.kind, case.channels)
     artifact = driver.build(frontend.from_tflite(made.file, name="row"), config)
     program = artifact.module.require_program("operators")
