@@ -95,6 +95,7 @@ CASES: dict[str, Expr] = {
     "300 * i": Binary(Op.MUL, _int(300), i),
     "(int32_t)data[i * 5 + j] * 3": Binary(Op.MUL, Cast(I32, element), _int(3)),
     "(int32_t)(data[i * 5 + j] + 3)": Cast(I32, Binary(Op.ADD, element, _int(3, I8))),
+    "(int32_t)(uint8_t)data[i * 5 + j]": Binary(Op.BIT_AND, Cast(I32, element), _int(255)),
     "(int64_t)i * wide": Binary(Op.MUL, Cast(I64, i), wide),
     "INT64_C(2) * 3": Binary(Op.MUL, _int(2, I64), _int(3, I64)),
     "bits + 5u": Binary(Op.ADD, bits, _int(5, U32)),

@@ -302,12 +302,26 @@ class ExpressionPrinter:
         return CText(text, _COMPARISONS[e.op])
 
     def _bitwise(self, e: ir.Binary) -> CText:
+        byte = _byte_without_sign(e)
+        if byte is not None:
+            return _cast(_cast(self.expr(byte), DType.UINT8), e.dtype)
         symbol, level = _BITWISE[e.op]
         a, b = self.expr(e.a), self.expr(e.b)
         left = a.text if a.precedence == level else a.within(Precedence.UNARY)
         text = f"{left} {symbol} {b.within(Precedence.UNARY)}"
         c_type = e.dtype if {a.c_type, b.c_type} - {None} else None
         return CText(text, level, None if c_types.is_promoted(e.dtype) else c_type)
+
+
+def _byte_without_sign(e: ir.Binary) -> ir.Expr | None:
+    """Return the INT8 of which an expression is the bits, as a positive number.
+
+    Compilers load such a byte without its sign, which they would clear behind a load with it.
+    """
+    is_byte = e.op is ir.BinaryOp.BIT_AND and e.b == ir.IntImm(DType.UINT8.max, e.b.dtype)
+    if is_byte and isinstance(e.a, ir.Cast) and e.a.value.dtype is DType.INT8:
+        return e.a.value
+    return None
 
 
 def _computed(dtype: DType) -> DType | None:

@@ -121,7 +121,7 @@ class LookUp(Direct):
     has_wide_sums = False
 
     def __init__(self, op: type[Operator]) -> None:
-        super().__init__(op, Formula(lookup.table, 4), in_place=True)
+        super().__init__(op, Formula(lookup.table, 5), in_place=True)
 
     def reject(self, node: Node) -> Refusal | None:
         return None if _is_table(node) else Refusal.NO_TABLE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from microtir import te
 from microtir.dtype import DType
 from microtir.operators.common.arithmetic import wide
@@ -13,5 +15,6 @@ def table(layer: FormulaContext) -> None:
     """Look the output up in the table of the operator's meaning."""
     node = layer.node
     values = lookup_table(node.op, node.inputs[0].type, node.output.type)
-    entries, x = te.constant(values, "table"), layer.image(0, flat=True)
-    layer.rows(lambda *at: entries[wide(x.at(*at)) - DType.INT8.min], flat=True)
+    # In the order of bytes without a sign: nothing is added to what is read.
+    entries, x = te.constant(np.roll(values, DType.INT8.min), "table"), layer.image(0, flat=True)
+    layer.rows(lambda *at: entries[wide(x.at(*at)) & DType.UINT8.max], flat=True)

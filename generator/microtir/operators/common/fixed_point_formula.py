@@ -31,4 +31,6 @@ def one_over_one_plus_x(fraction: te.Expr) -> te.Expr:
         x = te.bind("estimate", estimate)
         error = (1 << 29) - _MUL(half, x)
         estimate = x + _MUL(x, error) * 4
-    return te.saturating_shift_left(estimate, 1)
+    # A saturating shift, of a number that is positive: compilers would go on in 64 bits.
+    estimate = te.bind("estimate", estimate)
+    return te.minimum(estimate, (1 << 30) - 1) * 2 + (estimate >> 30)

@@ -8,7 +8,7 @@ from microtir.operators.softmax import formula, meaning, tflite
 RECORDS = join(
     softmax.DEFINITIONS,
     {
-        softmax.Softmax: (meaning.softmax, Formula(formula.softmax, 40)),
+        softmax.Softmax: (meaning.softmax, Formula(formula.softmax, formula.cost)),
         softmax.LogSoftmax: (meaning.log_softmax, Formula(formula.log_softmax, 40)),
     },
     tflite.READERS,

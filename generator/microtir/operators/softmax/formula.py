@@ -12,8 +12,16 @@ import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.graph.ir import Node
 from microtir.operators.common import fixed_point_formula, linear, lookup_formula
-from microtir.operators.common.arithmetic import Accumulator, int32, requantise, wide
+from microtir.operators.common.arithmetic import (
+    Accumulator,
+    int32,
+    long,
+    requantise,
+    stored_raised,
+    wide,
+)
 from microtir.operators.common.fixed_point import (
     constant,
     exp_on_negative_values,
@@ -35,6 +43,14 @@ def largest(x: InputRows, row: te.Expr, column: te.Expr) -> te.Expr:
     """Return the largest stored value along the last axis."""
     k = te.reduce_axis(0, x.extents.channels, "k")
     return te.max(x.at(row, column, k), k)
+
+
+def cost(node: Node) -> int:
+    """Estimate the instructions of SOFTMAX, from an emulated Cortex-M4."""
+    elements = node.output.type.elements
+    if node.output.dtype is not DType.INT8:
+        return 40 * elements
+    return 29 * elements + 65 * (elements // max(node.output.type.channels, 1))
 
 
 def softmax(layer: FormulaContext) -> None:
@@ -104,16 +120,39 @@ def _softmax_int8(layer: FormulaContext) -> None:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
         entry = looked_up(table, below(top, x.at(row, column, k)))
-        total = te.sum(accumulator.term(_ROUND(entry, definition.SUM_INTEGER_BITS)), k)
+        total = te.sum(accumulator.term(_summand(entry)), k)
         if accumulator.is_wide:
             total = te.cast(DType.UINT32, te.minimum(total, DType.UINT32.max))
         headroom = te.bind("headroom", te.count_leading_zeros(te.cast(DType.UINT32, total)))
         scale = te.bind("scale", fixed_point_formula.reciprocal(total, headroom))
         power = looked_up(table, below(top, x.at(row, column, channel)))
-        quotient = _ROUND(_MUL(scale, power), definition.SUM_INTEGER_BITS - headroom + output_bits)
+        shift = te.bind("right", definition.SUM_INTEGER_BITS - headroom + output_bits)
+        if dtype is DType.INT8 and x.extents.channels <= _SHORT_ROW:
+            return stored_raised(_rounded_twice(scale, power, shift), dtype.min, dtype.max)
+        quotient = _ROUND(_MUL(scale, power), shift)
         return te.cast(dtype, te.clamp(quotient + dtype.min, dtype.min, dtype.max))
 
     layer.rows(element)
+
+
+def _summand(entry: te.Expr) -> te.Expr:
+    """Return an exponential in Q12, rounded: it is not negative, and may be 2^31 - 1."""
+    half = 1 << (definition.SUM_INTEGER_BITS - 1)
+    return te.cast(
+        DType.INT32, (te.cast(DType.UINT32, entry) + half) >> definition.SUM_INTEGER_BITS
+    )
+
+
+_SHORT_ROW = 256
+"""Elements of a row whose sum leaves room for 4 bits at least, so that 31 is the largest shift."""
+
+
+def _rounded_twice(scale: te.Expr, power: te.Expr, shift: te.Expr) -> te.Expr:
+    """Return `_ROUND(_MUL(scale, power), shift)` of numbers from 0 on; the shift is 2 to 31."""
+    half = te.bind("half", te.const(1, DType.INT32) << (shift - 2))
+    start = te.bind("start", long(half) * (1 << 32) + (1 << 30))
+    upper = te.cast(DType.INT32, (long(scale) * long(power) + start) >> 32)
+    return upper >> (shift - 1)
 
 
 def _softmax_in_float(layer: FormulaContext) -> None:
@@ -207,7 +246,7 @@ def _log_softmax_int8(layer: FormulaContext) -> None:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
         entry = looked_up(table, below(top, x.at(row, column, k)))
-        total = te.sum(accumulator.term(_ROUND(entry, definition.SUM_INTEGER_BITS)), k)
+        total = te.sum(accumulator.term(_summand(entry)), k)
         if accumulator.is_wide:
             total = te.cast(DType.INT32, te.minimum(total, DType.INT32.max))
         log_sum = te.bind("log_sum", _log_of_value_above_one(total))
