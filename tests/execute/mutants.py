@@ -84,6 +84,29 @@ MUTANTS = {
         "dsp", ("matmul",), f"{_KERNELS}/arm_dsp/matmul.py",
         "place = place + row // behind % count * size", "place = place + 0 * row",
     ),
+    "runs behind the last turn are left out": Mutant(
+        "dsp", ("pad", "slice", "nearest"), f"{_DSP}/runs.j2", "{{ move(rest) -}}\nbx", "bx",
+    ),
+    "bytes behind the last word of a run are left out": Mutant(
+        "dsp", ("pad", "slice", "concatenation"), f"{_KERNELS}/arm_dsp/moves.py",
+        "(places if size % _WORD == 0 else [*places, size - _WORD])", "places",
+    ),
+    "runs of vectors are too far apart": Mutant(
+        "mve", ("pad", "slice", "concatenation"), f"{_KERNELS}/arm_mve/moves.py",
+        '"bytes": str(step * dtype.bytes - moved)', '"bytes": str(step * dtype.bytes)',
+    ),
+    "elements are gathered from where they were before": Mutant(
+        "mve", ("transpose",), f"{_MVE}/elements.j2", "add r0, r0, r2\n", "",
+    ),
+    "a turn copies its first element only": Mutant(
+        "portable", ("CONCATENATION", "PAD"), f"{_KERNELS}/common/moves.py",
+        "copied(first + n * line.source, to + n * line.target)",
+        "copied(first, to + n * line.target)",
+    ),
+    "all parts of an input begin where it does": Mutant(
+        "portable", ("SPLIT", "STRIDED_SLICE"), "generator/microtir/rewrite/facts/moves.py",
+        "place % (1 << _BITS) if is_copied else 0", "0",
+    ),
     "a last channel that is alone is left out": Mutant(
         "dsp", ("pool",), f"{_DSP}/pool_add.j2", "{% if rest %}", '{% if rest and rest != "1" %}',
     ),

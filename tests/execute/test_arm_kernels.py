@@ -37,12 +37,13 @@ from tests.support.dsp_cases import (
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.forced import forced
 from tests.support.kernel_cases import TARGETS, found
+from tests.support.moving_cases import moving
 from tests.support.program_text import program_text
 from tests.support.remainders import thinned
 from tests.support.seeds import is_soak, seeds
 
 # Drawn; run are those that add a remainder or an attribute.
-PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT = 60, 20, 20, 12
+PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING = 60, 20, 20, 12, 48
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -82,14 +83,14 @@ CORES = {
         "dense_s16_1x4_dsp_wide": 8, "dwconv_s16_4x2_dsp": 6, "dwconv_s16_2x2_dsp_wide": 11,
         "conv_s8_8x1_dsp": 20, "dense_s8_1x8_dsp": 20, "dwconv_s8_1x4_dsp": 9,
         "dwconv_s8_1x4_dsp_rows": 15, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 22,
-        "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
+        "runs_dsp": 28, "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
         "add_s8_1x4_mve": 18, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
         "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 3,
         "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
-        "dwconv_s16_1x8_mve_wide": 10,
+        "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide")),
 }  # fmt: skip
 
@@ -99,8 +100,8 @@ Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
 def layers() -> list[DspCase]:
     """Return random layers of every kind, those that add a remainder or an attribute."""
     drawn = cases(PER_KIND, seeds(0, PER_KIND).start)
-    products = map(matmul, seeds(600, PER_KIND))
-    return thinned([*drawn, *products, *layers_of_int16(), *layers_in_float()])
+    products, moves = map(matmul, seeds(600, PER_KIND)), map(moving, seeds(0, PER_MOVING))
+    return thinned([*drawn, *products, *moves, *layers_of_int16(), *layers_in_float()])
 
 
 def layers_in_float() -> list[DspCase]:

@@ -19,6 +19,7 @@ from microtir.tir import ir
 from microtir.tir.function import NativeBody, NativeForm
 from microtir.tir.visitor import walk
 from tests.support import dsp_cases, kernel_cases
+from tests.support.moving_cases import moving
 from tests.support.operator_cases import generate
 
 COMPILER = ("arm-none-eabi-gcc", "-c", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard")
@@ -27,7 +28,7 @@ PARTS = {
     "depthwise_tap", "finish_s16", "gemm_outputs", "requantise", "mve/move", "mve/requantise",
 }  # fmt: skip
 ON_CORES = [name for name in kernel_cases.CONFIGS if "_dsp" in name or "_mve" in name]
-OTHERS = ("fully_connected", "whole_depthwise", "global_average")
+OTHERS = ("fully_connected", "whole_depthwise", "global_average", "matmul")
 
 
 def layers() -> Iterator[PlannedOperator]:
@@ -39,6 +40,7 @@ def layers() -> Iterator[PlannedOperator]:
         dsp_cases.in_int16(seed, dsp_cases.fully_connected(seed)).graph.nodes[0]
         for seed in range(4)
     ]
+    nodes += [moving(seed).graph.nodes[0] for seed in range(18)]
     for dtype in ("int8", "int16"):
         nodes.append(generate("UNIDIRECTIONAL_SEQUENCE_LSTM", 300, dtype).graph().nodes[0])
     nodes.append(generate("SVDF", 300, "int8").graph().nodes[0])

@@ -10,6 +10,7 @@ from microtir.kernels.common import copies, micro_kernel
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.printed import printed
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.operators.movement.definition import StridedSlice
 from microtir.operators.movement.formula import slices_within_rows
@@ -55,6 +56,13 @@ def spread(size: int, every: int) -> KernelDescription:
         copy_values(size, every),
         stack_bytes=16,
     )
+
+
+def copied(size: int) -> int:
+    """Return the instructions of `copy` for so many bytes."""
+    values = copy_values(size)
+    turns = size // _BLOCK // int(str(values["repeats"] or 1))
+    return printed("kernels/copy.j2", values).instructions({"bne 1b": turns})
 
 
 def copy_values(size: int, every: int = 1, *, is_filled: bool = False) -> dict[str, object]:

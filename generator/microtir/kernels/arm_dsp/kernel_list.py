@@ -12,6 +12,7 @@ from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
+from microtir.kernels.arm_dsp.moves import MovesByWords
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
@@ -63,5 +64,6 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     pool_runs.PoolByRuns("pool_s8_1x4_dsp", WORDS),
     shifted_add.ShiftedAdd("add_s8_1x4_dsp", 15, 106, has_assembly=True),
     CopyWords(),
+    MovesByWords(),
     *(MoveRows("copy_s8_1x4_dsp_rows", op, Feature.DSP, copy, 4) for op in MOVED),
 )

@@ -17,7 +17,7 @@ _UNROLLED = 16  # vectors that are printed one by one
 @made_once
 def copy(size: int, dtype: DType = DType.INT8) -> KernelDescription:
     """Move `size` elements; parameters: from, to."""
-    values = _pieces(size * dtype.bytes)
+    values = pieces(size * dtype.bytes)
     return copies.copying("move", size, "kernels/mve/copy.j2", values, 8, Feature.MVE, dtype)
 
 
@@ -77,7 +77,7 @@ def gather(
 
 def copied(size: int, dtype: DType) -> int:
     """Return the instructions of `copy`."""
-    values = _pieces(size * dtype.bytes)
+    values = pieces(size * dtype.bytes)
     vectors = -(-size * dtype.bytes // BYTES)
     return printed("kernels/mve/copy.j2", values).instructions({"letp lr, 1b": vectors})
 
@@ -99,7 +99,7 @@ def _gather_values(
     rows: int, size: int, step: int, pixels: int, stride: int, dtype: DType
 ) -> dict[str, object]:
     return {
-        **_pieces(size * dtype.bytes),
+        **pieces(size * dtype.bytes),
         "first": [str(p * stride * dtype.bytes) for p in range(pixels)],
         "rows": str(rows),
         "step": str(step * dtype.bytes - size * dtype.bytes // BYTES * BYTES),
@@ -111,7 +111,7 @@ def gather_code(rows: int, size: int, pixels: int) -> int:
     return pixels * rows * (2 * -(-size // BYTES) + 1)
 
 
-def _pieces(size: int) -> dict[str, object]:
+def pieces(size: int) -> dict[str, object]:
     """Return whole vectors, and what is left: it overlaps the last of them, or is masked."""
     whole, rest = divmod(size, BYTES)
     return {

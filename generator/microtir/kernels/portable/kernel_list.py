@@ -14,6 +14,7 @@ from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.moves import Moves
 from microtir.kernels.common.packed_weights import fits_four_bits, packed_bytes
 from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.portable import accumulate, branches, custom, interleave, lookup, recurrent
@@ -309,6 +310,7 @@ KERNELS: tuple[Kernel, ...] = (
     *DERIVED,
     *_NIBBLES,
     View(),
+    Moves(),
     interleave.Interleave(),
     Accumulate(),
     Steps(),

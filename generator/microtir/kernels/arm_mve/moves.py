@@ -1,0 +1,101 @@
+"""Moves of elements by vectors: runs that lie so far apart, or elements that are gathered."""
+
+from __future__ import annotations
+
+from microtir.config import Feature
+from microtir.dtype import DType
+from microtir.kernels.arm_mve import copying
+from microtir.kernels.arm_mve.linear import BYTES
+from microtir.kernels.common.copies import copying_runs
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.moves import Mover, MovesByCalls
+from microtir.kernels.common.printed import printed
+from microtir.rewrite.facts.moves import Axis
+from microtir.schedule import KernelDescription
+
+_RUNS, _ELEMENTS = "kernels/mve/runs.j2", "kernels/mve/elements.j2"
+_LARGEST_RUN = 16 * BYTES  # longer ones are copied by a loop of their own
+_LARGEST_STEP = 0xFFFF  # bytes: what MOVW loads
+_IMMEDIATE = 0xFFF  # bytes: what ADDW adds
+_CONSTANTS = 4  # instructions around those that set the vectors of a line
+_WIDTHS = {1: ("b", 16), 2: ("h", 16), 4: ("w", 32)}  # of elements that are gathered, and of lanes
+
+
+class MovesByVectors(MovesByCalls):
+    """Runs by vectors, of which the last one overlaps or is masked."""
+
+    name = "runs_mve"
+    needs = Feature.MVE
+
+    def can_have(self, axis: Axis, run: int, dtype: DType) -> bool:
+        steps = axis.source * dtype.bytes, axis.target * dtype.bytes
+        is_near = min(steps) >= 0 and max(*steps, axis.extent) <= _LARGEST_STEP
+        if run == 1 and not _gathers(axis, run, dtype) and dtype.bytes in _WIDTHS:
+            return False
+        return run * dtype.bytes <= _LARGEST_RUN and is_near
+
+    def mover(self, axis: Axis, run: int, dtype: DType) -> Mover:
+        if run * dtype.bytes > _LARGEST_RUN:
+            return Mover(copying.copy(run, dtype), copying.copied(run, dtype))
+        if _gathers(axis, run, dtype):
+            values = _element_values(axis, dtype)
+            vectors = -(-axis.extent * int(values["bits"]) // (8 * BYTES))
+            count = printed(_ELEMENTS, values).instructions({"letp lr, 1b": vectors})
+            return Mover(_copy_elements(axis, dtype), count)
+        count = printed(_RUNS, _run_values(axis, run, dtype)).instructions(
+            {"le lr, 1b": axis.extent}
+        )
+        return Mover(_copy_runs(axis, run, dtype), count)
+
+
+def _gathers(axis: Axis, run: int, dtype: DType) -> bool:
+    """Return whether what is moved along an axis are elements that follow each other behind."""
+    lanes = 8 * BYTES // _WIDTHS[dtype.bytes][1] if dtype.bytes in _WIDTHS else 0
+    is_near = lanes * axis.source * dtype.bytes <= _LARGEST_STEP
+    return run == 1 and axis.target == 1 and bool(lanes) and is_near
+
+
+@made_once
+def _copy_runs(axis: Axis, run: int, dtype: DType) -> KernelDescription:
+    """Move runs of `run` elements along an axis; parameters: the first one, where it goes."""
+    values = _run_values(axis, run, dtype)
+    return copying_runs("move_runs", axis, run, dtype, _RUNS, values, 8, Feature.MVE)
+
+
+@made_once
+def _copy_elements(axis: Axis, dtype: DType) -> KernelDescription:
+    """Move elements along an axis to where they follow each other."""
+    values = _element_values(axis, dtype)
+    return copying_runs("gather_elements", axis, 1, dtype, _ELEMENTS, values, 8, Feature.MVE)
+
+
+def _run_values(axis: Axis, run: int, dtype: DType) -> dict[str, object]:
+    size = run * dtype.bytes
+    moved = size // BYTES * BYTES
+    steps = ("r0", "r3", axis.source), ("r1", "r4", axis.target)
+    return {
+        **copying.pieces(size),
+        "count": str(axis.extent),
+        "steps": [
+            {
+                "moves": pointer,
+                "bytes": str(step * dtype.bytes - moved),
+                "register": "" if abs(step * dtype.bytes - moved) <= _IMMEDIATE else register,
+            }
+            for pointer, register, step in steps
+        ],
+    }
+
+
+def _element_values(axis: Axis, dtype: DType) -> dict[str, str]:
+    width, bits = _WIDTHS[dtype.bytes]
+    lanes = 8 * BYTES // bits
+    step = axis.source * dtype.bytes
+    return {
+        "width": width,
+        "bits": str(bits),
+        "step": str(step),
+        "turn_step": str(lanes * step),
+        "count": str(axis.extent),
+        "written": str(lanes * dtype.bytes),
+    }

@@ -1,0 +1,209 @@
+"""Kernels of operators that move elements: loops over regular boxes, around runs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.kernels.common import made_once, packing
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.statements import at, each, load, seq, store
+from microtir.operators.common.rows import RowWindow
+from microtir.plan.ir import Calls, Refusal
+from microtir.rewrite.facts import moves
+from microtir.rewrite.facts.moves import Axis, Box
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+
+_MOST = 24  # boxes of a node, each of which has loops of its own
+
+Places = Callable[[te.Expr, te.Expr], ir.Stmt]
+"""Emits what is done at a place of the source and at one of the target."""
+
+
+@made_once.of_node
+def boxes_of(node: Node) -> tuple[Box, ...] | None:
+    """Return what a node moves; None if that depends on an activation, or takes too many boxes."""
+    return moves.boxes_of(node, _MOST)
+
+
+def nest(axes: Sequence[Axis], source: te.ExprLike, target: te.ExprLike, body: Places) -> ir.Stmt:
+    """Emit loops over the axes, outermost first, from these elements on."""
+    if not axes:
+        return body(te.as_expr(source), te.as_expr(target))
+    axis, *inner = axes
+    return each(
+        f"i{len(inner)}", axis.extent,
+        lambda i: nest(inner, source + i * axis.source, target + i * axis.target, body),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """A micro-kernel that moves runs, and its instructions."""
+
+    kernel: KernelDescription
+    instructions: int
+
+
+class Moves(Kernel):
+    """Boxes of elements, by loops in plain C: for any target."""
+
+    name = "runs"
+    operators = moves.MOVING
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: places that are known only while the model runs."""
+        return Refusal.FORM if boxes_of(node) is None else None
+
+    def window(self, _node: Node) -> RowWindow | None:
+        """Return None: a box may have elements of any row."""
+        return None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        boxes = self.boxes(node)
+        return sum(self.of_box(box, node.outputs[box.output].dtype) for box in boxes) + _CALL
+
+    def boxes(self, node: Node) -> tuple[Box, ...]:
+        """Return the boxes of a node that is not refused."""
+        boxes = boxes_of(node)
+        assert boxes is not None, "reject() was asked"
+        return boxes
+
+    def packed_bytes(self, node: Node) -> int:
+        read = {node.inputs[box.input] for box in self.boxes(node) if box.input is not None}
+        return sum(tensor.type.bytes for tensor in read if tensor.is_constant)
+
+    def code_bytes(self, node: Node) -> int:
+        return _BOX_CODE * (len(self.boxes(node)) - 1)
+
+    def of_box(self, box: Box, dtype: DType) -> int:
+        """Return the instructions of a box."""
+        line, _ = _line(box)
+        lines = box.runs * box.run // line.extent
+        if box.input is None:
+            return lines * self.of_constants(line.extent * dtype.bytes)
+        turns = line.extent // _AT_ONCE
+        return lines * (_COPIED * line.extent + (turns > 1) * _TURN * turns + _LINE)
+
+    def of_constants(self, size: int) -> int:
+        """Return the instructions that set so many bytes: compilers store words."""
+        turns = size // _AT_ONCE
+        return turns + size % _AT_ONCE + (turns > 2) * _TURN * turns // 2 + _LINE // 2
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit the boxes one after the other."""
+        sources = [_source(layer, position) for position in range(len(layer.node.inputs))]
+        targets = [layer.output_buffer((t.type.elements,)) for t in layer.node.outputs]
+        parts = [
+            self.box(box, None if box.input is None else sources[box.input], targets[box.output])
+            for box in self.boxes(layer.node)
+        ]
+        return layer.function(name, None, seq(*parts))
+
+    def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> ir.Stmt:
+        """Emit the loops of a box around its runs; without a source its value is stored."""
+
+        def copied(first: te.Expr, to: te.Expr) -> ir.Stmt:
+            value = box.value if source is None else load(source, first)
+            return store(target, (to,), value)
+
+        line, around = _line(box)
+
+        def turn(first: te.Expr, to: te.Expr, count: int) -> ir.Stmt:
+            return seq(
+                *(copied(first + n * line.source, to + n * line.target) for n in range(count))
+            )
+
+        def along(first: te.Expr, to: te.Expr) -> ir.Stmt:
+            turns, left = divmod(line.extent, _AT_ONCE)
+            last = turns * _AT_ONCE
+            by_turns = nest(
+                (Axis(turns, _AT_ONCE * line.source, _AT_ONCE * line.target),), first, to,
+                lambda first, to: turn(first, to, _AT_ONCE),
+            )  # fmt: skip
+            rest = turn(first + last * line.source, to + last * line.target, left)
+            return seq(*([by_turns] if turns else []), rest)
+
+        return nest(around, box.first_source, box.first_target, along)
+
+
+class MovesByCalls(Moves):
+    """Boxes of elements by micro-kernels, each of which has one of the loops around the runs."""
+
+    def boxes(self, node: Node) -> tuple[Box, ...]:
+        """Return boxes whose runs are no longer than micro-kernels take."""
+        return tuple(part for box in super().boxes(node) for part in _short(box))
+
+    @abstractmethod
+    def can_have(self, axis: Axis, run: int, dtype: DType) -> bool:
+        """Return whether a micro-kernel may have a loop around runs of so many elements."""
+
+    @abstractmethod
+    def mover(self, axis: Axis, run: int, dtype: DType) -> Mover:
+        """Return what moves the runs along an axis."""
+
+    def of_box(self, box: Box, dtype: DType) -> int:
+        if box.input is None:
+            return super().of_box(box, dtype)
+        inner, _ = self._inner(box, dtype)
+        calls = box.runs // inner.extent
+        return calls * (self.mover(inner, box.run, dtype).instructions + _AROUND_CALL) + _LINE
+
+    def box(self, box: Box, source: ir.Buffer | None, target: ir.Buffer) -> ir.Stmt:
+        """Emit the loops of a box around calls."""
+        if source is None:
+            return super().box(box, source, target)
+        inner, around = self._inner(box, target.dtype)
+        kernel = self.mover(inner, box.run, target.dtype).kernel
+        return nest(
+            around, box.first_source, box.first_target,
+            lambda first, to: call(kernel, at(source, first), at(target, to)),
+        )  # fmt: skip
+
+    def _inner(self, box: Box, dtype: DType) -> tuple[Axis, tuple[Axis, ...]]:
+        """Return the loop that the micro-kernel has, the longest that it may, and the others."""
+        able = [axis for axis in box.axes if self.can_have(axis, box.run, dtype)]
+        inner = max(able, key=lambda axis: axis.extent, default=Axis(1, 0, 0))
+        return inner, tuple(axis for axis in box.axes if axis is not inner)
+
+
+def _short(box: Box) -> Iterator[Box]:
+    """Yield boxes of shorter runs in the place of a box of long ones."""
+    pieces, rest = divmod(box.run, _LONGEST_RUN)
+    if pieces:
+        axis = Axis(pieces, _LONGEST_RUN, _LONGEST_RUN)
+        yield replace(box, axes=(*box.axes, axis), run=_LONGEST_RUN)
+    if rest:
+        done = pieces * _LONGEST_RUN
+        source, target = box.first_source + done, box.first_target + done
+        yield replace(box, first_source=source, first_target=target, run=rest)
+
+
+_LONGEST_RUN = 1 << 13  # elements of a call: loops count bytes in 16 bits
+_AROUND_CALL = 9  # instructions of a loop in C around a call
+_BOX_CODE = 24  # bytes of code of a box behind the first one
+_AT_ONCE = 4  # elements of a turn of the innermost loop
+_COPIED = 2  # instructions for an element
+_TURN, _LINE, _CALL = 4, 6, 8  # for a turn, for a whole innermost loop, and for the call
+
+
+def _line(box: Box) -> tuple[Axis, tuple[Axis, ...]]:
+    """Return the innermost loop, a run or what is longest, and those around it."""
+    if box.run > 1 or not box.axes:
+        return Axis(box.run, 1, 1), box.axes
+    line = max(box.axes, key=lambda axis: axis.extent)
+    return line, tuple(axis for axis in box.axes if axis is not line)
+
+
+def _source(layer: Layer, position: int) -> ir.Buffer:
+    tensor = layer.node.inputs[position]
+    if tensor.data is not None:
+        return packing.constant("constant", tensor.data.reshape(-1))
+    return layer.whole(position, (tensor.type.elements,)).buffer

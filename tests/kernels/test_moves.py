@@ -1,0 +1,102 @@
+"""Kernels that move elements mean what the reference says, run by the interpreter of TIR."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.kernels import emit
+from microtir.kernels.common.moves import Moves
+from microtir.kernels.table import KERNELS, kernels_of
+from microtir.operators.movement.definition import Concatenation, Transpose
+from microtir.operators.resize.definition import ResizeNearestNeighbor
+from microtir.plan.ir import Layout, PlannedOperator
+from microtir.rewrite.reference.evaluate import evaluate
+from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.function import LayerName
+from microtir.tir.interpreter import Interpreter
+from microtir.tir.verify import verify
+from tests.support.graphs import constant, node, quant, tensor
+from tests.support.moving_cases import moving
+from tests.support.operator_cases import OPERATORS, generate
+
+NAMES = tuple(kernel.name for kernel in KERNELS if isinstance(kernel, Moves))
+
+
+def check(layer: Node, name: str, seed: int = 0) -> bool:
+    """Compare a kernel with the reference; says whether it takes the layer."""
+    kernel = next((k for k in kernels_of(layer) if k.name == name), None)
+    if kernel is None:
+        return False
+    rng = np.random.default_rng(seed)
+    tensors = (*layer.activations, *layer.outputs)
+    layouts = {t: Layout.whole(t.type) for t in tensors}
+    function = emit(PlannedOperator(layer, kernel.candidate(layer)), layouts, LayerName("layer"))
+    verify(function)
+    prove_accesses(function)
+    values = {
+        t: np.asarray(rng.integers(-99, 99, t.shape)).astype(t.dtype.value)
+        if t.data is None else t.data
+        for t in layer.inputs
+    }  # fmt: skip
+    outputs = [np.zeros(t.shape, t.dtype.value) for t in layer.outputs]
+    Interpreter([function]).run(
+        "layer", [*(values[t] for t in dict.fromkeys(layer.activations)), *outputs]
+    )
+    for got, want in zip(outputs, evaluate(layer, [values[t] for t in layer.inputs]), strict=True):
+        np.testing.assert_array_equal(got, want)
+    return True
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_layers_of_int8(name: str) -> None:
+    """Runs of every length, of one input and of several."""
+    assert sum(check(moving(seed).graph.nodes[0], name) for seed in range(60)) > 50
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_random_operators(name: str, dtype: str) -> None:
+    """Of every operator that moves, some layers."""
+    taken = [
+        check(layer, name)
+        for operator in ("PADV2", "MIRROR_PAD", "TILE", "SPLIT_V", "UNPACK", "PACK", "GATHER")
+        if operator in OPERATORS
+        for seed in range(4)
+        for layer in generate(operator, seed, dtype).graph().nodes
+    ]
+    assert sum(taken) >= 16
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [DType.INT16, DType.INT32, DType.INT64, DType.BOOL])
+def test_types_of_other_widths(name: str, dtype: DType) -> None:
+    """Elements of two bytes and more, gathered and in runs."""
+    x, y = tensor("x", (1, 5, 4, 3), dtype), tensor("y", (1, 3, 5, 4), dtype)
+    assert check(node(Transpose((0, 3, 1, 2)), [x], [y]), name)
+    twice = tensor("y", (1, 10, 8, 3), dtype)
+    assert check(node(ResizeNearestNeighbor(False, False), [x], [twice]), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_constants_stand_beside_activations(name: str) -> None:
+    """A part that is known, and one that is there twice."""
+    values = np.arange(12, dtype=np.int8).reshape(1, 2, 2, 3)
+    x, known = tensor("x", (1, 2, 2, 3), DType.INT8, quant(0.1)), constant("c", values, quant(0.1))
+    y = tensor("y", (1, 2, 2, 9), DType.INT8, quant(0.1))
+    assert check(node(Concatenation(3), [x, known, x], [y]), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_long_runs_are_copied_in_parts(name: str) -> None:
+    """Loops count in 16 bits: more than 65,535 elements that follow each other."""
+    parts = [tensor(f"x{n}", (1, 100_000 + n), DType.INT8, quant(0.1)) for n in range(2)]
+    y = tensor("y", (1, 200_001), DType.INT8, quant(0.1))
+    layer = node(Concatenation(1), parts, [y])
+    kernel = next(k for k in kernels_of(layer) if k.name == name)
+    boxes = kernel.boxes(layer) if isinstance(kernel, Moves) else ()
+    assert sum(box.runs * box.run for box in boxes) == 200_001
+    if name != "runs":
+        assert max(box.run for box in boxes) < 1 << 16
