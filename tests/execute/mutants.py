@@ -70,6 +70,17 @@ MUTANTS = {
         "dsp", ("dense",), f"{_KERNELS}/arm_dsp/dense.py",
         "return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks", "return blocks",
     ),
+    "groups of channels read the first one": Mutant(
+        "dsp", ("grouped",), f"{_KERNELS}/arm_dsp/gemm.py",
+        "replace(x, first=number * geometry.image.channels)", "x",
+    ),
+    "pixels of a phase lie side by side": Mutant(
+        "dsp", ("transposed",), f"{_KERNELS}/arm_dsp/gemm.py",
+        "geometry.groups * part.step", "geometry.groups",
+    ),
+    "taps of a phase are those of the input's order": Mutant(
+        "dsp", ("transposed",), f"{_KERNELS}/common/phases.py", "stride)[::-1]", "stride)",
+    ),
     "the last columns of a product begin behind those before": Mutant(
         "dsp", ("matmul",), f"{_DSP}/products.j2", "movhi r8, r9", "movhi r8, r8",
     ),

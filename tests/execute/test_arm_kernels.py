@@ -26,6 +26,7 @@ from tests.support.dsp_cases import (
     cases,
     convolution,
     fully_connected,
+    grouped,
     in_float_rescaling,
     in_int16,
     in_int16_and_float,
@@ -33,6 +34,7 @@ from tests.support.dsp_cases import (
     longest_sums,
     matmul,
     summed,
+    transposed,
 )
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.forced import forced
@@ -84,6 +86,7 @@ CORES = {
         "conv_s8_8x1_dsp": 20, "dense_s8_1x8_dsp": 20, "dwconv_s8_1x4_dsp": 9,
         "dwconv_s8_1x4_dsp_rows": 15, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 22,
         "runs_dsp": 28, "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
+        "tconv_s8_2x4_dsp": 10,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
@@ -100,8 +103,9 @@ Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
 def layers() -> list[DspCase]:
     """Return random layers of every kind, those that add a remainder or an attribute."""
     drawn = cases(PER_KIND, seeds(0, PER_KIND).start)
-    products, moves = map(matmul, seeds(600, PER_KIND)), map(moving, seeds(0, PER_MOVING))
-    return thinned([*drawn, *products, *moves, *layers_of_int16(), *layers_in_float()])
+    made = (make(seed) for make in (matmul, grouped, transposed) for seed in seeds(600, PER_KIND))
+    moves = map(moving, seeds(0, PER_MOVING))
+    return thinned([*drawn, *made, *moves, *layers_of_int16(), *layers_in_float()])
 
 
 def layers_in_float() -> list[DspCase]:

@@ -31,6 +31,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
@@ -91,6 +92,8 @@ def in_int16(layer: Node) -> Node:
 POINTWISE = linear(Conv2D(), IMAGE, (48, 1, 1, 32))
 SQUARE = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 32))
 DEPTHWISE = linear(DepthwiseConv2D(padding=SAME), IMAGE, (1, 3, 3, 32))
+GROUPED = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 8))
+TRANSPOSED = linear(TransposeConv(before=(1, 1)), IMAGE, (16, 3, 3, 32))
 DENSE = linear(FullyConnected(), (1, 128), (64, 128))
 SQUARE16, POINTWISE16 = map(in_int16, (SQUARE, POINTWISE))
 DEPTHWISE16, DENSE16 = map(in_int16, (DEPTHWISE, DENSE))
@@ -103,6 +106,9 @@ CASES = [
     ("cortex-m4", "conv_s8_16x2_dsp_winograd_bands_4", SQUARE),
     ("cortex-m4", "conv_s8_8x2_dsp_winograd", SQUARE),
     ("cortex-m4", "conv_s8_4x4_dsp_winograd", SQUARE),
+    ("cortex-m4", "conv_s8_2x4_dsp", GROUPED),
+    ("cortex-m4", "tconv_s8_2x4_dsp", TRANSPOSED),
+    ("cortex-m4", "tconv_s8_2x4_dsp_compact", TRANSPOSED),
     ("cortex-m4", "dwconv_s8_2x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_1x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),

@@ -31,12 +31,14 @@ WEIGHTED: dict[str, Callable[[int], DspCase]] = {
     "depthwise": partial(dsp_cases.convolution, depthwise=True),
     "square": partial(dsp_cases.convolution, depthwise=True, square=True),
     "whole": dsp_cases.whole_depthwise,
+    "grouped": dsp_cases.grouped,
     "tiles": dsp_cases.tiled,
     "dense": dsp_cases.fully_connected,
 }
 OTHERS: dict[str, Callable[[int], DspCase]] = {
     "add": dsp_cases.add,
     "matmul": dsp_cases.matmul,
+    "transposed": dsp_cases.transposed,
     "pool": dsp_cases.pool,
     "average": dsp_cases.global_average,
     "float": dsp_cases.floating,

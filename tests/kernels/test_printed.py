@@ -28,7 +28,7 @@ PARTS = {
     "depthwise_tap", "finish_s16", "gemm_outputs", "requantise", "mve/move", "mve/requantise",
 }  # fmt: skip
 ON_CORES = [name for name in kernel_cases.CONFIGS if "_dsp" in name or "_mve" in name]
-OTHERS = ("fully_connected", "whole_depthwise", "global_average", "matmul")
+OTHERS = ("fully_connected", "whole_depthwise", "global_average", "matmul", "transposed")
 
 
 def layers() -> Iterator[PlannedOperator]:

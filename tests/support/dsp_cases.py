@@ -20,6 +20,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.transposed_convolution.definition import TransposeConv
 from tests.support import graphs
 
 Array = npt.NDArray[Any]
@@ -57,6 +58,7 @@ TILED = Sizes(
 SLIM = Sizes(widths=range(3, 9), heights=range(1, 6), channels=(8, 11, 16), outputs=(4, 5, 7))
 FEW_TILES = Sizes(widths=range(8, 21), heights=range(1, 6), channels=(8, 9, 17), outputs=(4, 5, 8))
 DEEP = Sizes(widths=range(8, 10), heights=range(1, 4), channels=(112, 256), outputs=(2, 3, 4))
+GROUPED = Sizes(channels=(12, 24, 36), outputs=(12, 24, 36, 60))
 WIDE = Sizes(widths=range(4, 13, 4), heights=range(2, 6), channels=(16, 20, 32))
 
 
@@ -451,6 +453,44 @@ def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
     activation = Activation(rng.choice(np.array([a.value for a in Activation])))
     op = AveragePool2D((height, width), (height, width), activation=activation)
     return _finish(f"average_{seed}", op, (x,), y, data)
+
+
+def grouped(seed: int) -> DspCase:
+    """Draw a CONV_2D of two to four groups of channels: `convolution` with fewer weights."""
+    case = convolution(seed, sizes=GROUPED)
+    node = case.graph.nodes[0]
+    rng = np.random.default_rng([seed, 13])
+    x, w, *rest = node.inputs
+    groups = rng.choice([n for n in (2, 3, 4) if x.shape[-1] % n == 0 == w.shape[0] % n])
+    outputs, *taps, channels = w.shape
+    shape = (outputs, *taps, channels // int(groups))
+    w = Tensor(w.name, replace(w.type, shape=shape), _weights(rng, shape))
+    return _finish(f"grouped_{seed}", node.op, (x, w, *rest), node.output, *case.inputs)
+
+
+def transposed(seed: int) -> DspCase:
+    """Draw a TRANSPOSE_CONV with more rows and columns than windows reach, or fewer."""
+    rng = np.random.default_rng([seed, 14])
+    sizes, taps, strides = ([int(n) for n in rng.integers(1, 5, 2)] for _ in range(3))
+    if rng.random() < 0.7:
+        sizes[1], strides = int(rng.integers(2, 10)), [2, 2]
+    before = [int(rng.integers(0, k)) for k in taps]
+    extents = [
+        max(1, (n - 1) * s + k - b - int(rng.choice([0, 0, 1, -1])))
+        for n, s, k, b in zip(sizes, strides, taps, before, strict=True)
+    ]
+    channels, outputs = int(rng.choice([1, 3, 4, 5, 8, 16, 30])), int(rng.choice([4, 5, 7, 8, 13]))
+    activation = Activation(rng.choice(np.array([a.value for a in Activation])))
+    data = _stored(rng, (1, *sizes, channels))
+    x = graphs.tensor(
+        "x", data.shape, DType.INT8, graphs.quant(1 / 64, int(rng.integers(-128, 128)))
+    )
+    terms = max(1, taps[0] * taps[1] // (strides[0] * strides[1])) * channels
+    y, quant = _output(rng, (1, *extents, outputs), outputs, terms, 0, activation)
+    w = graphs.constant("w", _weights(rng, (outputs, *taps, channels)), quant)
+    tensors = (x, w, _bias(rng, outputs, quant)) if rng.random() < 0.8 else (x, w)
+    op = TransposeConv((strides[0], strides[1]), (before[0], before[1]), activation)
+    return _finish(f"transposed_{seed}", op, tensors, y, data)
 
 
 def matmul(seed: int) -> DspCase:

@@ -79,7 +79,7 @@ def test_constants_follow_the_weights_of_their_quad(channels: int, steps: int, s
     constants[:, 3] = rng.integers(0, 32, channels)
     lanes = pack_pairs(weights[order])
     assert lanes is not None
-    packed = pack_quads(lanes, constants, order)
+    packed = pack_quads(lanes, constants[order], np.array(order[::4]))
     assert packed.shape == (len(order) // 4, steps + 8, 2)
     low, high = packed[:, :steps] & 0xFFFF, packed[:, :steps] >> 16
     read = np.stack([(low ^ 0x8000) - 0x8000, high], axis=-1).transpose(0, 2, 1, 3)

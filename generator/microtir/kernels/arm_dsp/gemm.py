@@ -14,7 +14,7 @@ an odd number of steps the first is taken alone, by a kernel of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -27,11 +27,18 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import float_rescaling, lane_sums
 from microtir.kernels.arm_dsp.outputs import COLUMNS, LONGEST, PlaneRow, borders_cost, sink_of
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
-from microtir.kernels.arm_dsp.patch import GROUP, TOGETHER, Segments, WidenedPatch, patch_counts
+from microtir.kernels.arm_dsp.patch import (
+    GROUP,
+    TOGETHER,
+    Segments,
+    WidenedPatch,
+    patch_buffer,
+    patch_counts,
+)
 from microtir.kernels.common import packing, refusals
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.macro_kernel import Count, Product, Tile, all_blocks, macro_kernel
+from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.macro_kernel import Count, Product, Sink, Tile, all_blocks, pixel_loops
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns, unrolled
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
@@ -92,23 +99,34 @@ def packed_of(
         behind = values - segments.count * segments.length
         matrix = np.pad(matrix.reshape(len(matrix), 1, -1), ((0, 0), (0, 0), (0, behind)))
         segments = Segments(1, values)
-    order = channel_quads(len(matrix), at_once)
+    groups = Geometry.of(node).groups
+    size = len(matrix) // groups
+    of_group = channel_quads(size, at_once)
+    order = [group * size + n for group in range(groups) for n in of_group]
     lanes = pack_pairs(segments.arrange(matrix)[order])
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     factors = packing.requantised(matrix.reshape(len(matrix), -1), node, params)
     if lanes is None or factors is None:
         return None
-    words = pack_quads(lanes, factors.constants, order, distance, at_once)
+    starts = np.array(of_group[::at_once] * groups) * distance
+    words = pack_quads(lanes, factors.constants[order], starts, at_once)
     return Packed(packing.constant("packed", words), factors.rescaling)
 
 
-@of_node
 def refusal(node: Node) -> Refusal | None:
-    """Return what speaks against it.
+    """Return what speaks against it where all channels are summed."""
+    return refusals.int8_refusal(node) or refusals.mixed_refusal(node) or of_groups(node)
+
+
+@of_node
+def of_groups(node: Node) -> Refusal | None:
+    """Return what speaks against it, whatever the groups of channels.
 
     Int8 over one image, weights and factors that fit the packed form.
     """
-    reason = refusals.int8_refusal(node) or refusals.mixed_refusal(node)
+    reason = refusals.int8_refusal(node)
+    if reason is None and not isinstance(node.op, Conv2D):
+        reason = refusals.mixed_refusal(node)
     if reason is not None:
         return reason
     geometry = Geometry.of(node)
@@ -119,7 +137,7 @@ def refusal(node: Node) -> Refusal | None:
         return Refusal.FEW_CHANNELS
     tails = segments.tails * segments.tail_stride * DType.INT16.bytes
     in_reach = max((GROUP - 1) * (geometry.pixel_stride + 1), tails) < _IMMEDIATE
-    if not in_reach or channels > CHANNELS or segments.steps > STEPS:
+    if not in_reach or channels * geometry.groups > CHANNELS or segments.steps > STEPS:
         return Refusal.SIZES
     return Refusal.FORM if packed_of(node) is None else None
 
@@ -130,6 +148,29 @@ def planes_refusal(node: Node) -> Refusal | None:
     if output.channels * LONGEST >= _FAR:
         return Refusal.SIZES
     return planar_refusal(output) or refusal(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A convolution that is a layer, or computes some pixels of one.
+
+    Attributes:
+        node: the convolution.
+        rows: of its output that are computed.
+        counts: of pixels of a patch.
+        sink: of its outputs.
+        planes: where these go, if they do not follow each other.
+        step: pixels of the layer's output from one of its pixels to the next.
+        is_line: whether patches span rows.
+    """
+
+    node: Node
+    rows: tuple[te.ExprLike, te.ExprLike]
+    counts: tuple[Count, ...]
+    sink: Sink
+    planes: PlaneRow | None = None
+    step: int = 1
+    is_line: bool = False
 
 
 class Gemm(float_rescaling.FloatRescaling):
@@ -156,7 +197,7 @@ class Gemm(float_rescaling.FloatRescaling):
         return self.writes is not LayoutKind.NHWC
 
     def reject(self, node: Node) -> Refusal | None:
-        return planes_refusal(node) if self.is_planar else refusal(node)
+        return planes_refusal(node) if self.is_planar else of_groups(node)
 
     def scratch_bytes(self, node: Node, calls: Calls) -> int:
         """Return the bytes of one patch."""
@@ -175,29 +216,44 @@ class Gemm(float_rescaling.FloatRescaling):
         beside = borders_cost(output, self.writes)
         if not geometry.is_pointwise:
             beside += output.images * output.height * _gathered(geometry)
-        return beside + sum(times * self._block(geometry, pixels) for times, pixels in blocks)
+        product = sum(times * self._block(geometry, pixels) for times, pixels in blocks)
+        return geometry.groups * (beside + product)
 
     def packed_bytes(self, node: Node) -> int:
         geometry = Geometry.of(node)
         values = 2 * Segments.of(geometry).steps
-        return packing.channel_bytes(geometry.output.channels, QUAD, values)
+        return geometry.groups * packing.channel_bytes(geometry.output.channels, QUAD, values)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: patches in scratch, products of many pixels, then of one."""
         geometry, x = Geometry.of(layer.node), layer.input_rows(0)
         sink, planes = sink_of(layer)
-        packed = packed_of(layer.node, planes.bytes if planes else 1)
-        assert packed is not None, "reject() was asked"
-        steps, channels = Segments.of(geometry).steps, geometry.output.channels
-
-        def kernel(pixels: int) -> KernelDescription:
-            return gemm(pixels, steps, channels, packed.rescaling, self.unroll, planes)
-
         is_line = geometry.is_pointwise and x.is_whole and sink.is_line
         counts = patch_counts(geometry, layer.call_rows if is_line else 0)
-        source = WidenedPatch(x, geometry, counts[0].pixels, is_line=is_line)
-        tile = Tile(counts, (Product(kernel, (at(packed.words, 0, 0, 0),)),))
-        return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
+        patch = patch_buffer(Segments.of(geometry).elements(counts[0].pixels))
+        part = Part(layer.node, (layer.y0, layer.y1), counts, sink, planes, is_line=is_line)
+        return layer.function(name, patch, self.loops(part, x, patch))
+
+    def loops(self, part: Part, x: Rows, patch: ir.Buffer) -> ir.Stmt:
+        """Return the loops over the groups of a part and over its pixels."""
+        geometry, planes = Geometry.of(part.node), part.planes
+        packed = packed_of(part.node, planes.bytes if planes else 1)
+        assert packed is not None, "reject() was asked"
+        steps, channels = Segments.of(geometry).steps, geometry.output.channels
+        distance = channels * geometry.groups * part.step
+
+        def kernel(pixels: int) -> KernelDescription:
+            return gemm(pixels, steps, channels, packed.rescaling, self.unroll, planes, distance)
+
+        def group(number: te.Expr) -> ir.Stmt:
+            of_group = replace(x, first=number * geometry.image.channels)
+            source = WidenedPatch(of_group, geometry, patch, is_line=part.is_line)
+            words = at(packed.words, number * -(-channels // QUAD), 0, 0)
+            product = Product(kernel, (words,), 0 if planes else number * channels)
+            tile = Tile(part.counts, (product,))
+            return pixel_loops(part.rows, geometry.output.width, source, tile, part.sink)
+
+        return each("group", geometry.groups, group)
 
     def _spans_rows(self, geometry: Geometry) -> bool:
         return geometry.is_pointwise and not self.is_planar
@@ -242,10 +298,12 @@ def _gathered(geometry: Geometry) -> int:
     rows, columns = geometry.windows.rows, geometry.windows.columns
     last = (geometry.output.width - 1) * columns.stride - columns.before
     sides = (columns.before > 0) + (last + (columns.taps - 1) * columns.dilation >= columns.size)
-    length, steps = geometry.run_values, Segments.of(geometry).steps
+    length, steps, call = geometry.run_values, Segments.of(geometry).steps, 16
+    if geometry.groups > 1 and geometry.image.channels % QUAD:
+        length, call = geometry.row_values, 25 * geometry.runs_of_row
     end = max(13 * length - 34, 0) if geometry.image.channels % QUAD else 150
     groups = -(-geometry.output.width // GROUP)
-    return rows.taps * (16 * groups + sides * end) + steps * groups
+    return rows.taps * (call * groups + sides * end) + steps * groups
 
 
 # --- micro-kernels --------------------------------------------------------------------------------
@@ -259,6 +317,7 @@ def gemm(
     rescaling: Rescaling,
     unroll: Unroll,
     planes: PlaneRow | None = None,
+    distance: int = 0,
 ) -> KernelDescription:
     """Compute two pixels, or a single one, by four channels a turn.
 
@@ -269,47 +328,69 @@ def gemm(
         rescaling: of the sums.
         unroll: of the steps.
         planes: where outputs go, if they do not follow each other.
+        distance: elements from the outputs of a pixel to those of the next, if that is more.
 
     Returns:
         Parameters: patch (blocks, steps, pixels of a block, 2) int16, what `pack_quads` gives,
         outputs (blocks, pixels of a block, channels); then steps, lines, quads, channels, and
-        blocks if there may be several.  For planes, outputs are a row (channels, columns) and the
-        column of the first pixel; the number of columns follows that of channels.
+        blocks if there may be several.  Planes are a row (channels, columns) and the column of the
+        first pixel; the number of columns follows that of channels.
     """
-    at_once = min(pixels, TOGETHER)
-    sizes = Sizes()
+    at_once, sizes = min(pixels, TOGETHER), Sizes()
     count = sizes.number("steps", steps, 1, STEPS)
     lines = sizes.number("lines", steps + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
     sizes.hold(number_of(lines) >= number_of(count) + CONSTANT_LINES)
     quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
-    width = sizes.number("channels", channels, QUAD, CHANNELS)
+    spread = (channels, distance) if distance > channels else None
+    width = sizes.number("channels", distance or channels, QUAD, CHANNELS)
     column = ir.Var("column", low=0, high=COLUMNS) if planes else None
     columns = sizes.number("columns", planes.columns, 1, COLUMNS) if planes else width
     blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if at_once > 1 else 1
     patch = ir.Buffer("patch", (blocks, count, at_once, 2), DType.INT16, alignment=4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
-    y = ir.Buffer("y", (blocks, at_once, width), DType.INT8)
+    y = _outputs(sizes, pixels, spread, blocks, width)
     if planes is not None and column is not None:
         y = ir.Buffer("y", (width, columns), planes.dtype)
         sizes.hold(number_of(column) + number_of(blocks) * at_once <= number_of(columns))
-    turn = Turn(patch, packed, y, rescaling, at_once, number_of(count), column)
-    special = steps if unroll.is_straight(steps) else None
+    turn = Turn(patch, packed, y, rescaling, at_once, number_of(count), column, spread)
     return describe(
-        _name(at_once, steps, rescaling, planes, unroll),
-        (_about(at_once, special, planes),),
+        _name(at_once, steps, rescaling, planes, unroll, spread),
+        (_about(at_once, steps if unroll.is_straight(steps) else None, planes),),
         (patch, packed, y),
         (y,),
         each("block", blocks,
              lambda block: loop("quad", 0, number_of(quads), partial(turn.whole, block))),
         f"kernels/gemm{at_once}.j2",
         {
-            **_unrolled(at_once, steps, unroll),
-            "rescaling": rescaling.values(), "planes": planes.values() if planes else "",
+            **_unrolled(at_once, steps, unroll), "rescaling": rescaling.values(),
+            "planes": planes.values() if planes else "",
         },
         stack_bytes=68 if at_once > 1 else 48,
         sizes=sizes,
         scalars=() if column is None else (column,),
     )  # fmt: skip
+
+
+def _outputs(
+    sizes: Sizes, pixels: int, spread: tuple[int, int] | None, blocks: ir.Dim, width: ir.Var
+) -> ir.Buffer:
+    """Return the outputs of some blocks; those of pixels that lie apart have a number of elements.
+
+    Args:
+        sizes: to which that number is added.
+        pixels: the most.
+        spread: channels of pixels that lie apart, and elements from one to the next.
+        blocks: of pixels.
+        width: channels of pixels that follow each other.
+    """
+    at_once = min(pixels, TOGETHER)
+    if spread is None:
+        return ir.Buffer("y", (blocks, at_once, width), DType.INT8)
+    (channels, distance), used = spread, number_of(blocks) * at_once
+    reach = (pixels - 1) * distance + channels
+    span = sizes.number("span", reach, channels, PIXELS * CHANNELS)
+    sizes.hold(used * distance <= number_of(span) + (distance - channels))
+    return ir.Buffer("y", (span,), DType.INT8)
 
 
 Value = Callable[[te.Expr, int], te.Expr]
@@ -331,6 +412,7 @@ class Turn:
         at_once: int,
         steps: te.Expr,
         column: ir.Var | None = None,
+        spread: tuple[int, int] | None = None,
     ) -> None:
         self.patch, self.packed, self.y = patch, packed, y
         self.rescaling = rescaling
@@ -340,7 +422,9 @@ class Turn:
         pairs = packed.shape[2]
         assert isinstance(pairs, int)
         self.pairs, self.channels = pairs, 2 * pairs
-        self.last = number_of(y.shape[2 if column is None else 0]) - self.channels
+        self.spread = spread  # channels, and elements from pixel to pixel
+        width = spread[0] if spread else y.shape[2 if column is None else 0]
+        self.last = number_of(width) - self.channels
         self.sums = lane_sums.local_sums(at_once * pairs)
 
     def whole(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
@@ -405,6 +489,8 @@ class Turn:
         place: tuple[te.Expr, ...] = (block, pixel, channel)
         if self.column is not None:
             place = channel, number_of(self.column) + block * self.pixels + pixel
+        elif self.spread is not None:
+            place = ((block * self.pixels + pixel) * self.spread[1] + channel,)
         stored = te.cast(self.y.dtype, value)
         return let("value", stored, partial(store, self.y, place))
 
@@ -418,13 +504,15 @@ def _unrolled(at_once: int, steps: int, unroll: Unroll) -> dict[str, str | bool]
 
 
 def _name(
-    at_once: int, steps: int, rescaling: Rescaling, planes: PlaneRow | None, unroll: Unroll
-) -> str:
+    at_once: int, steps: int, rescaling: Rescaling, planes: PlaneRow | None, unroll: Unroll,
+    spread: tuple[int, int] | None,
+) -> str:  # fmt: skip
+    every = "_{}_every_{}".format(*spread) if spread else ""
     loop = "_odd" if at_once == 1 and steps % 2 else ""
     special = f"_{steps}" if unroll.is_straight(steps) else loop
     where = f"_planes{planes.dtype.bits}" if planes else ""
     loads = "_apart" if unroll.single_loads and at_once > 1 else ""
-    return f"gemm{at_once}{special}_{rescaling.name}{where}{loads}"
+    return f"gemm{at_once}{special}_{rescaling.name}{where}{loads}{every}"
 
 
 def _about(at_once: int, steps: int | None, planes: PlaneRow | None) -> str:
@@ -446,17 +534,15 @@ def number_of(extent: ir.Dim) -> te.Expr:
 def pack_quads(
     lanes: npt.NDArray[np.int16],
     constants: npt.NDArray[np.int32],
-    order: list[int],
-    distance: int = 1,
+    starts: npt.NDArray[np.int64],
     at_once: int = QUAD,
 ) -> npt.NDArray[np.int32]:
     """Return weights and constants in the order in which the kernels read them.
 
     Args:
         lanes: dual-packed weights of channel pairs, (2 * quads, steps, 2).
-        constants: words of each channel, the shift last, (channels, 4).
-        order: the channels of all quads.
-        distance: bytes from a channel of an output to the next.
+        constants: words of the channels of all quads, the shift last, (4 * quads, 4).
+        starts: bytes from the outputs of a pixel to the first channel of each quad.
         at_once: channels of a turn: a quad, or two of them.
 
     Returns:
@@ -467,7 +553,7 @@ def pack_quads(
     steps, pairs = lanes.shape[1], at_once // 2
     wide = lanes.astype(np.int64).reshape(-1, pairs, steps, 2)
     words = (wide[..., 1] * (1 << 16) + (wide[..., 0] & 0xFFFF)).transpose(0, 2, 1)
-    rows = constants[order].astype(np.int64).reshape(-1, at_once, WORDS)
-    rows[:, :, SHIFT] |= np.array(order[::at_once])[:, np.newaxis] * distance << _CHANNEL_BIT
+    rows = constants.astype(np.int64).reshape(-1, at_once, WORDS)
+    rows[:, :, SHIFT] |= starts[:, np.newaxis] << _CHANNEL_BIT
     lines = np.concatenate([words, rows.reshape(-1, CONSTANT_LINES, pairs)], axis=1)
     return lines.astype(np.int32)

@@ -11,6 +11,7 @@ from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
+from microtir.kernels.arm_dsp.gemm_transposed import GemmTransposed
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.moves import MovesByWords
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
@@ -33,6 +34,8 @@ _FORMS = (
 
 KERNELS: tuple[kernel.Kernel, ...] = (
     *(gemm.Gemm(name, unroll, kind) for kind in _LAYOUTS for name, unroll in _FORMS),
+    GemmTransposed("tconv_s8_2x4_dsp", micro_kernel.FAST),
+    GemmTransposed("tconv_s8_2x4_dsp_compact", micro_kernel.COMPACT),
     GemmBytes("conv_s8_2x4_dsp_bytes", 2),
     GemmBytes("conv_s8_1x8_dsp_bytes", 1),
     *map(narrow.GemmNarrow, _LAYOUTS),

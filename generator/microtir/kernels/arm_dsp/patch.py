@@ -256,7 +256,7 @@ class _Widened(gather.Gather):
         channels = self.geometry.image.channels
         if channels % QUAD:
             return self._each_value(ky, kx, lane, lambda channel: te.cast(
-                DType.INT16, load(self.x.buffer, self.x.slot(y), column, channel)
+                DType.INT16, load(self.x.buffer, self.x.slot(y), column, channel + self.x.first)
             ))  # fmt: skip
         single = widen(1, Segments(1, channels, self.segments.at_once), 0)
         target = at(self.patch, 0, self._tap_index(ky, kx, lane))
@@ -320,22 +320,26 @@ class _Widened(gather.Gather):
         return loop("channel", 0, channels, put)
 
 
+def patch_buffer(values: int) -> ir.Buffer:
+    """Return the scratch of patches of so many values at most."""
+    # One row, so that whoever follows rows of buffers sees one span of bytes.
+    return ir.Buffer("scratch", (1, values), DType.INT16, alignment=4)
+
+
 class WidenedPatch(Source):
     """Patches in scratch: on a line they are widened pixel by pixel, else windows are gathered.
 
     Args:
         x: the input.
         geometry: of the layer.
-        pixels: of the largest patch.
+        patch: large enough for the largest one.
         is_line: whether patches span rows.
     """
 
-    def __init__(self, x: Rows, geometry: Geometry, pixels: int, *, is_line: bool) -> None:
+    def __init__(self, x: Rows, geometry: Geometry, patch: ir.Buffer, *, is_line: bool) -> None:
         self.x, self.is_line = x, is_line
         segments = Segments.of(geometry)
-        # One row, so that whoever follows rows of buffers sees one span of bytes.
-        shape = (1, segments.elements(pixels))
-        self.patch = self.scratch = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
+        self.patch = self.scratch = patch
         self.blocks, self.single = (
             _Widened(x, geometry, s, self.patch) for s in (segments, segments.single)
         )

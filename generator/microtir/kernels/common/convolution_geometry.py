@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from microtir.graph.ir import Node
 from microtir.kernels.common import layer, made_once
 from microtir.operators.common.rows import Extents
 from microtir.operators.common.windows import Windows
+from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.convolution.formula import windows_of
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Shapes of a convolution.
+    """Shapes of a convolution; image and output are those of one of its groups of channels.
 
     A window is `runs`, values that follow each other in the input: kernel rows, or single taps
-    where the kernel is dilated.
+    where the kernel is dilated or channels are in groups.
     """
 
     windows: Windows
     image: Extents
     output: Extents
+    groups: int = 1
 
     @staticmethod
     @made_once.of_node
     def of(node: Node) -> Geometry:
-        types = node.inputs[0].type, node.output.type
-        return Geometry(windows_of(node), *map(Extents.of, types))
+        of_all = [Extents.of(type_) for type_ in (node.inputs[0].type, node.output.type)]
+        is_mixed = isinstance(node.op, Conv2D)
+        groups = of_all[0].channels // node.inputs[1].shape[-1] if is_mixed else 1
+        image, output = (replace(some, channels=some.channels // groups) for some in of_all)
+        return Geometry(windows_of(node), image, output, groups)
 
     @property
     def runs_of_row(self) -> int:
         """Return the runs of a kernel row."""
         columns = self.windows.columns
-        return 1 if columns.dilation == 1 else columns.taps
+        return 1 if columns.dilation == self.groups == 1 else columns.taps
 
     @property
     def runs(self) -> int:
@@ -58,7 +63,7 @@ class Geometry:
     @property
     def pixel_stride(self) -> int:
         """Return the elements between the inputs of neighbouring output pixels."""
-        return self.windows.columns.stride * self.image.channels
+        return self.windows.columns.stride * self.image.channels * self.groups
 
     @property
     def padded(self) -> int:

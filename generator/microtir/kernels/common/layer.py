@@ -60,6 +60,7 @@ class Rows:
     buffer: ir.Buffer
     type: TensorType
     layout: Layout
+    first: te.ExprLike = 0  # channel that counts as the first one
 
     @property
     def is_whole(self) -> bool:
@@ -73,7 +74,8 @@ class Rows:
     def at(self, row: te.Expr, column: te.ExprLike, channel: te.ExprLike) -> ir.BufferArgument:
         """Return a pointer to an element of a row of the tensor, which is no row of planes."""
         assert self.layout.planes is None
-        handles = (te.as_expr(i, DType.INT32) for i in (self.slot(row), column, channel))
+        indices = self.slot(row), column, te.as_expr(channel, DType.INT32) + self.first
+        handles = (te.as_expr(i, DType.INT32) for i in indices)
         return ir.BufferArgument(self.buffer, tuple(handle.node for handle in handles))
 
     def row(self, row: te.Expr) -> ir.BufferArgument:

@@ -284,7 +284,15 @@ def macro_kernel(
         sink: of the outputs.
         rows: that are computed; None: those that the function is called for.
     """
-    y0, y1 = (te.as_expr(y, DType.INT32) for y in rows or (layer.y0, layer.y1))
+    loops = pixel_loops(rows or (layer.y0, layer.y1), width, source, tile, sink)
+    return layer.function(name, source.scratch, loops)
+
+
+def pixel_loops(
+    rows: tuple[te.ExprLike, te.ExprLike], width: int, source: Source, tile: Tile, sink: Sink
+) -> ir.Stmt:
+    """Return the loops over all pixels of a row range, as `macro_kernel` has them."""
+    y0, y1 = (te.as_expr(y, DType.INT32) for y in rows)
 
     def multiply(product: Product, pixel: Pixel, count: int) -> ir.Stmt:
         return call(
@@ -321,7 +329,7 @@ def macro_kernel(
     body = seq(source.prepare(used), loops)
     if source.local is not None:
         body = ir.Allocate(source.local, body)
-    return layer.function(name, source.scratch, body)
+    return body
 
 
 def _over_band(row: te.Expr, y1: te.Expr, width: int, tile: Tile, some: Some) -> ir.Stmt:
