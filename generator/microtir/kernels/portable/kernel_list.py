@@ -17,7 +17,15 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.moves import Moves
 from microtir.kernels.common.packed_weights import fits_four_bits, packed_bytes
 from microtir.kernels.common.packing import bytes_of
-from microtir.kernels.portable import accumulate, branches, custom, interleave, lookup, recurrent
+from microtir.kernels.portable import (
+    accumulate,
+    bilinear,
+    branches,
+    custom,
+    interleave,
+    lookup,
+    recurrent,
+)
 from microtir.operators import OPERATORS, OperatorRecord, UserOperator
 from microtir.operators.common.formula import Formula
 from microtir.operators.common.rows import RowWindow
@@ -311,6 +319,7 @@ KERNELS: tuple[Kernel, ...] = (
     *_NIBBLES,
     View(),
     Moves(),
+    bilinear.Bilinear(),
     interleave.Interleave(),
     Accumulate(),
     Steps(),

@@ -14,7 +14,7 @@ RECORDS = join(
         ),
         resize.ResizeBilinear: (
             meaning.resize_bilinear,
-            Formula(formula.resize_bilinear, 40, whole),
+            Formula(formula.resize_bilinear, 22, whole),
         ),
     },
     tflite.READERS,

@@ -1,0 +1,168 @@
+"""RESIZE_BILINEAR of int8, first down a column and then along a row.
+
+Two rows of the image are weighed once for a row of the output, into scratch; there each element of
+the output finds its two neighbours.  What is added up is the same integer as by four products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.kernels.common import packing
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.statements import each, let, load, loop, seq, store
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.resize.definition import BILINEAR_BITS, ResizeBilinear, bilinear_axis
+from microtir.plan.ir import Calls, Refusal
+from microtir.tir import ir
+
+_ONE = 1 << BILINEAR_BITS
+_HALF = _ONE // 2  # of what the second product is divided by; the first one multiplies it by one
+_AT_ONCE = 8  # channels of a turn
+_DOWN, _ALONG = 7, 8  # instructions for an element that is weighed by rows, and by columns
+_TURN, _PIXEL, _ROW = 7, 13, 30  # for a turn, and around the channels of a pixel and a row
+
+
+class Bilinear(Kernel):
+    """Rows that are weighed once."""
+
+    name = "bilinear"
+    operators = (ResizeBilinear,)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: the sums of other types are wider."""
+        return None if node.output.dtype is DType.INT8 else Refusal.TYPES
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        images, height, width, channels = node.output.shape
+        turns = channels // _AT_ONCE
+        pixel = _ALONG * channels + (turns > 1) * _TURN * turns + _PIXEL
+        down = _DOWN * node.inputs[0].shape[2] * channels
+        return images * height * (down + width * pixel + _ROW)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        _, _, width, channels = node.inputs[0].shape
+        return width * channels * DType.INT32.bytes
+
+    def packed_bytes(self, node: Node) -> int:
+        return packing.bytes_of(*(table for axis in _axes(node) for table in axis))
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit the loops over images and rows."""
+        node = layer.node
+        images, in_height, in_width, channels = node.inputs[0].shape
+        height, width = node.output.shape[1:3]
+        x = layer.whole(0, (images, in_height, in_width * channels)).buffer
+        y = layer.output_buffer((images, height, width * channels))
+        weighed = ir.Buffer("scratch", (in_width * channels,), DType.INT32)
+        rows, columns = _axes(node)
+
+        def down(image: te.Expr, row: te.Expr) -> ir.Stmt:
+            first, second, weight = (load(table, row) for table in rows)
+
+            def element(
+                top: te.Expr, bottom: te.Expr, low: te.Expr, high: te.Expr
+            ) -> Callable[..., ir.Stmt]:
+                def of(i: te.Expr) -> ir.Stmt:
+                    upper, lower = (_int32(load(x, image, r, i)) for r in (top, bottom))
+                    return store(weighed, (i,), (lower * low + _HALF) + upper * high)
+
+                return of
+
+            return _named(
+                (("top", first), ("bottom", second), ("low", weight), ("high", _rest(weight))),
+                lambda *at: _by_turns(in_width * channels, element(*at)),
+            )
+
+        def along(image: te.Expr, row: te.Expr, column: te.Expr) -> ir.Stmt:
+            first, second, weight = (load(table, column) for table in columns)
+
+            def element(
+                left: te.Expr, right: te.Expr, near: te.Expr, far: te.Expr
+            ) -> Callable[..., ir.Stmt]:
+                def of(channel: te.Expr) -> ir.Stmt:
+                    here, there = (load(weighed, at + channel) for at in (left, right))
+                    # Halves go away from zero: what is negative is rounded up less.
+                    total = here * far + there * near
+                    return let("total", total, lambda t: store(
+                        y, (image, row, column * channels + channel),
+                        te.cast(DType.INT8, (t + ((t - 1) >> 31)) >> (2 * BILINEAR_BITS)),
+                    ))  # fmt: skip
+
+                return of
+
+            return _named(
+                (
+                    ("left", first * channels),
+                    ("right", second * channels),
+                    ("near", weight),
+                    ("far", _rest(weight)),
+                ),
+                lambda *at: _by_turns(channels, element(*at)),
+            )
+
+        def row(image: te.Expr, number: te.Expr) -> ir.Stmt:
+            columns = each("column", width, lambda column: along(image, number, column))
+            return seq(down(image, number), columns)
+
+        body = each("image", images, lambda i: loop("row", 0, height, lambda r: row(i, r)))
+        return layer.function(name, weighed, body)
+
+
+def _rest(weight: te.Expr) -> te.Expr:
+    return _ONE - _int32(weight)
+
+
+def _int32(value: te.Expr) -> te.Expr:
+    return te.cast(DType.INT32, value)
+
+
+def _named(values: tuple[tuple[str, te.Expr], ...], body: Callable[..., ir.Stmt]) -> ir.Stmt:
+    """Emit names for values, for `body`."""
+    if not values:
+        return body()
+    (name, value), *others = values
+    return let(name, _int32(value), lambda v: _named(tuple(others), lambda *at: body(v, *at)))
+
+
+def _by_turns(count: int, body: Callable[[te.Expr], ir.Stmt]) -> ir.Stmt:
+    """Emit `body` for [0, count), a few in each turn of a loop."""
+    turns, left = divmod(count, _AT_ONCE)
+
+    def turn(first: te.Expr, size: int) -> ir.Stmt:
+        return seq(*(body(first + n) for n in range(size)))
+
+    rest = turn(te.as_expr(turns * _AT_ONCE), left)
+    if not turns:
+        return rest
+    return seq(each("turn", turns, lambda n: turn(n * _AT_ONCE, _AT_ONCE)), rest)
+
+
+def _axes(node: Node) -> tuple[tuple[ir.Buffer, ...], ...]:
+    """Return tables for rows and columns: first element, second one, the weight of the second."""
+    assert isinstance(node.op, ResizeBilinear)
+    axes = []
+    for name, axis in (("row", 1), ("column", 2)):
+        places = bilinear_axis(node.op, node.inputs[0].shape[axis], node.output.shape[axis])
+        first, second = np.array(places.lower), np.array(places.upper)
+        weight = np.where(first == second, 0, np.array(places.weight))
+        tables: tuple[tuple[str, npt.NDArray[np.int64]], ...] = (
+            (f"first_{name}s", first), (f"second_{name}s", second), (f"{name}_weights", weight),
+        )  # fmt: skip
+        axes.append(tuple(packing.constant(text, _narrow(values)) for text, values in tables))
+    return tuple(axes)
+
+
+def _narrow(values: npt.NDArray[np.int64]) -> npt.NDArray[np.generic]:
+    """Return indices and weights in the narrowest type that holds them."""
+    return values.astype(np.min_scalar_type(int(values.max())))

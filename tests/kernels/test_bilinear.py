@@ -1,0 +1,59 @@
+"""Resizing by rows that are weighed once: every bit is that of four products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.kernels import emit
+from microtir.kernels.portable.bilinear import Bilinear
+from microtir.operators.resize.definition import ResizeBilinear
+from microtir.plan.ir import Layout, PlannedOperator, Refusal
+from microtir.rewrite.reference.evaluate import evaluate
+from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.function import LayerName
+from microtir.tir.interpreter import Interpreter
+from microtir.tir.verify import verify
+from tests.support.graphs import node, quant, tensor
+
+CHANNELS = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17)
+EXTREMES = np.array([-128, 127, -1, 0, 1, 2, -2], np.int8)
+
+
+def layer(shape: tuple[int, ...], size: tuple[int, int], op: ResizeBilinear) -> Node:
+    """Return a node of int8 that gives images of a size."""
+    types = shape, (shape[0], *size, shape[3])
+    x, y = (tensor(name, of, DType.INT8, quant(0.1)) for name, of in zip("xy", types, strict=True))
+    return node(op, [x], [y])
+
+
+@pytest.mark.parametrize("channels", CHANNELS)
+@pytest.mark.parametrize(
+    "op", [ResizeBilinear(*flags) for flags in ((False, False), (True, False), (False, True))]
+)
+def test_equal_to_the_meaning(op: ResizeBilinear, channels: int) -> None:
+    """Larger and smaller images, ties among their sums, of every number of channels."""
+    rng = np.random.default_rng(channels)
+    for seed in range(4):
+        images, *sizes = (int(n) for n in rng.integers(1, 9, 5))
+        resized = layer((1 + images % 2, *sizes[:2], channels), (sizes[2], sizes[3]), op)
+        x, y = resized.inputs[0], resized.output
+        layouts = {t: Layout.whole(t.type) for t in (x, y)}
+        operator = PlannedOperator(resized, Bilinear().candidate(resized))
+        function = emit(operator, layouts, LayerName("layer"))
+        verify(function)
+        prove_accesses(function)
+        values = rng.choice(EXTREMES, x.shape) if seed % 2 else rng.integers(-128, 128, x.shape)
+        values = values.astype(np.int8)
+        output = np.zeros(y.shape, np.int8)
+        scratch = np.full(x.shape[2] * channels, 77, np.int32)
+        Interpreter([function]).run("layer", [values, output, scratch])
+        np.testing.assert_array_equal(output, evaluate(resized, [values])[0])
+
+
+def test_sums_of_other_types_are_refused() -> None:
+    """Two weights of 10 bits leave 12 for an element."""
+    x, y = (tensor(name, (1, 2, 2, 3), DType.INT16, quant(0.1)) for name in "xy")
+    assert Bilinear().refusal(node(ResizeBilinear(False, False), [x], [y])) is Refusal.TYPES
