@@ -36,6 +36,9 @@ model and for one of 500 operators; it goes to `planning.json`.
 `python -m benchmarks operators [--only ROW ...] [--cpu CPU,...] [--record]`: one operator at a
 time beside its goal and what planning said; it goes to `operators.json` and `docs/figures.md`.
 
+`python -m benchmarks naive FILE...`: how much of models is spent by kernels that take more than
+1.5 times the goals of their operators.
+
 `python -m benchmarks calibrate [KERNEL ...] [--record]`: instructions around micro-kernels on
 emulated CPUs; they go to `kernels/measured/CPU.json` of the package, which estimates are made of.
 """
@@ -56,6 +59,7 @@ from benchmarks import (
     calibrate,
     host,
     int16,
+    naive,
     onnx_twins,
     operator_page,
     operators,
@@ -146,6 +150,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "tokens": part(tokens.measure_all, tokens.record),
         "results": part(results.measure_all, results.record),
         "calibrate": part(calibrate.measure_all, calibrate.record),
+        "naive": part(naive.measure_all, naive.not_recorded),
         "operators": part(operators.measure_all, record_operators),
         "planning": part(lambda _: planning.measure_all(), planning.record),
     }

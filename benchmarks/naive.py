@@ -1,0 +1,98 @@
+"""`python -m benchmarks naive FILE...`: how much of models is spent by naive kernels.
+
+An operator is naive where it takes more than `NAIVE` times the goal of its row in `operator_rows`,
+for its size, on a Cortex-M4 at `speed`, whatever its kernel is called.  An operator without a row
+counts with what the nearest row has.  Below each model stands what naive instructions are spent
+in, the largest part first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.layers import for_speed
+from benchmarks.nearest_rows import CPU, goal, nearest
+from benchmarks.operators import BOARDS
+from microtir import driver, frontend
+from microtir.boards import load_board
+from microtir.errors import MicrotirError
+from microtir.profiling import profile
+
+NAIVE = 1.5  # times the goal
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Naive:
+    """What a model takes, and what of it is naive, by operator and kernel.
+
+    Args:
+        instructions: of a run.
+        macs: of the model.
+        parts: naive instructions by what they are spent in, the largest first.
+    """
+
+    instructions: int
+    macs: int
+    parts: Mapping[str, int]
+
+    @property
+    def share(self) -> float:
+        return sum(self.parts.values()) / max(self.instructions, 1)
+
+
+def measure(path: Path) -> Naive:
+    """Build a model for speed, run it, and hold its operators against their goals."""
+    board = load_board(BOARDS[CPU])
+    read = frontend.from_onnx if path.suffix == ".onnx" else frontend.from_tflite
+    artifact = driver.build(read(path), for_speed(board, "model"))
+    layers = profile(artifact, board).layers
+    taken, calls = Counter[str](), Counter[str]()
+    for layer in layers[1:]:
+        taken[layer.name] += layer.instructions
+        calls[layer.name] = max(calls[layer.name], layer.calls)
+    parts = Counter[str]()
+    for group in artifact.module.require_program("naive").plan.groups:
+        for operator in group.operators:
+            node, kernel = operator.node, operator.candidate.kernel
+            # What runs row by row is called for each row; else each call is a run of its own.
+            times = 1 if group.nest else max(calls[node.name], 1)
+            if taken[node.name] > NAIVE * goal(node) * times:
+                parts[f"{node.op.name}, {kernel}; {nearest(node).name}"] += taken[node.name]
+    return Naive(
+        sum(layer.instructions for layer in layers),
+        sum(layer.macs for layer in layers),
+        dict(parts.most_common()),
+    )
+
+
+def measure_all(named: Sequence[str]) -> dict[str, Naive]:
+    """Print a line for each model, and what is naive in it."""
+    found: dict[str, Naive] = {}
+    print(f"{'model':<56}{'instructions':>14}{'per MAC':>9}{'naive':>8}")
+    for path in map(Path, named):
+        model = _read(path)
+        if model is None:
+            continue
+        found[path.name] = model
+        a_mac = f"{model.instructions / model.macs:.2f}" if model.macs else ""
+        print(f"{path.name:<56}{model.instructions:>14,}{a_mac:>9}{model.share:>8.0%}", flush=True)
+        for part, count in list(model.parts.items())[:_SHOWN]:
+            print(f"    {count / model.instructions:>5.1%}  {part}")
+    return found
+
+
+def not_recorded(_found: Mapping[str, Naive]) -> None:
+    """Say that there is no file of models that are not part of the project."""
+    raise SystemExit("naive: shares are not recorded; leave --record out")
+
+
+def _read(path: Path) -> Naive | None:
+    try:
+        return measure(path)
+    except MicrotirError as error:
+        print(f"{path.name:<56}{str(error).splitlines()[0]}")
+        return None
