@@ -60,12 +60,6 @@ MUTANTS = {
         "dsp", ("ties", "conv"), f"{_DSP}/requantise.j2",
         "add {{ sum }}, {{ sum }}, {{ sum }}, asr #31\n", "",
     ),
-    "negative ties of an operand are rounded up": Mutant(
-        "dsp", ("add_ties",), f"{_DSP}/add.j2", "add r12, r12, r12, asr #31\n", "",
-    ),
-    "the first rounding of an operand is left out": Mutant(
-        "dsp", ("add_ties",), f"{_DSP}/add.j2", "smmulr r12, r12, r5", "smmul r12, r12, r5",
-    ),
     "the odd output is not computed": Mutant(
         "dsp", ("dense",), f"{_KERNELS}/arm_dsp/dense.py",
         "return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks", "return blocks",

@@ -76,7 +76,7 @@ class Core:
 
 CORES = {
     "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", "smlad", {
-        "add_s8_1x4_dsp": 17, "conv_s8_1x8_dsp_bytes": 19, "conv_s8_2x4_dsp": 23,
+        "conv_s8_1x8_dsp_bytes": 19, "conv_s8_2x4_dsp": 23,
         "conv_s8_2x4_dsp_bytes": 16, "conv_s8_2x4_dsp_compact": 12, "conv_s8_4x2_dsp": 18,
         "conv_s8_16x2_dsp_winograd": 14, "conv_s8_8x2_dsp_winograd": 9,
         "conv_s8_4x4_dsp_winograd": 9, "conv_s8_16x2_dsp_winograd_bands_2": 7,

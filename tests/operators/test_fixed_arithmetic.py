@@ -14,6 +14,7 @@ from microtir.graph.operator import Operator
 from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add, Mul, SquaredDifference, Sub
 from microtir.operators.arithmetic.fixed_form import sum_form
+from microtir.operators.arithmetic.tabled_formula import table_of
 from microtir.operators.common.attributes import Activation
 from microtir.rewrite.reference import execute
 from tests.support.batch import load_batch
@@ -29,7 +30,7 @@ SHAPES = {
 }
 """Shapes of both inputs; their elements, broadcast, are all pairs."""
 
-EDGES = 10
+EDGES = 16
 """How many of the cases stand before the random ones."""
 
 Case = tuple[Operator, tuple[float, float, float], tuple[int, int, int], str]
@@ -75,6 +76,15 @@ def cases() -> list[Case]:
         (SquaredDifference(), (0.25, 0.125, 64.0), (-128, 127, -128), "equal"),
         (SquaredDifference(), (0.5, 0.03, 0.0625), (-128, 127, 3), "middle"),
     ]
+    decimal, zeros = (0.05, 0.04), (-3, 5, -7)
+    found += [
+        (Add(), (*decimal, 0.08), zeros, "equal"),
+        (Add(Activation.RELU), (*decimal[::-1], 0.08), zeros, "column"),
+        (Sub(), (*decimal, 0.08), zeros, "channels"),
+        (Sub(Activation.RELU6), (*decimal[::-1], 0.04), (-128, 127, -100), "inner"),
+        (SquaredDifference(), (*decimal, 0.4), zeros, "equal"),
+        (SquaredDifference(), (*decimal[::-1], 0.02), (127, -128, -128), "outer"),
+    ]
     rng = np.random.default_rng(0)
     for number in range(20):
         how = list(SHAPES)[number % len(SHAPES)]
@@ -92,10 +102,11 @@ def cases() -> list[Case]:
 
 
 @pytest.mark.tools
-def test_compiled_operators_equal_the_meaning(tmp_path: Path) -> None:
-    """For all pairs of stored elements, of every way to broadcast."""
+@pytest.mark.parametrize("optimize", ["speed", "flash"])
+def test_compiled_operators_equal_the_meaning(optimize: str, tmp_path: Path) -> None:
+    """For all pairs of stored elements, of every way to broadcast, with tables and without."""
     graphs = [graph_of(*case) for case in cases()]
-    config = CompilationConfig(targets="c -mcpu=cortex-m4")
+    config = CompilationConfig(targets="c -mcpu=cortex-m4", optimize=optimize)
     artifacts = [
         build(IRModule(graph=graph), config.with_(module_name=f"case_{number}"))
         for number, graph in enumerate(graphs)
@@ -116,3 +127,9 @@ def test_sums_take_32_bits() -> None:
     ]
     assert len(forms) == 10
     assert all(form is not None and not form.is_wide for form in forms)
+
+
+def test_tables_hold_what_rounding_decides() -> None:
+    """Scales of few digits have one, unless a form or a line gives all that is rounded, too."""
+    tabled = [table_of(graph_of(*case).nodes[0]) for case in cases()[10:EDGES]]
+    assert [table and table.position for table in tabled] == [1, 0, 1, None, 1, None]

@@ -48,7 +48,7 @@ DEPTHWISE = {
     "dwconv_s16_4x1_c": M3, "dwconv_s16_6x1_c": RV32, "dwconv_s8_1x16_mve": M55,
     "dwconv_s8_6x1_zbb": ZBB,
 }  # fmt: skip
-ADDS = {"add_s8_1x4_dsp": M4, "add_s8_1x4_c": M3, "add_s8_1x4_mve": M55}
+ADDS = {"add_s8_1x4_mve": M55}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
 ACCUMULATING = {
     "dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_sums": M55,

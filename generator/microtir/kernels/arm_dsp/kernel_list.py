@@ -20,7 +20,7 @@ from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
 from microtir.kernels.arm_dsp.winograd import Winograd
 from microtir.kernels.arm_dsp.winograd_bands import WinogradBands
 from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
-from microtir.kernels.common import kernel, micro_kernel, pool_runs, shifted_add
+from microtir.kernels.common import kernel, micro_kernel, pool_runs
 from microtir.kernels.common.move_rows import MOVED, MoveRows
 from microtir.plan.ir import LayoutKind
 
@@ -65,7 +65,6 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     Filters(),
     pool_runs.PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
     pool_runs.PoolByRuns("pool_s8_1x4_dsp", WORDS),
-    shifted_add.ShiftedAdd("add_s8_1x4_dsp", 15, 106, has_assembly=True),
     CopyWords(),
     MovesByWords(),
     *(MoveRows("copy_s8_1x4_dsp_rows", op, Feature.DSP, copy, 4) for op in MOVED),

@@ -13,7 +13,7 @@ from microtir.graph.ir import Node
 from microtir.instruction_sets import instruction_set
 from microtir.kernels.c_blocks import convolution, dense, depthwise, recurrent, winograd
 from microtir.kernels.c_blocks.finish import RawSums
-from microtir.kernels.common import bordered_rows, refusals, shifted_add, svdf
+from microtir.kernels.common import bordered_rows, refusals, svdf
 from microtir.kernels.common.kernel import Kernel, passes_constants
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.recurrent import packed_bytes
@@ -352,5 +352,4 @@ KERNELS: tuple[Kernel, ...] = (
     Depthwise("dwconv_s16_4x1_c", depthwise.FAST, 125, _takes_long_turns, dtype=DType.INT16),
     Depthwise("dwconv_s16_6x1_c", depthwise.WIDE, 125, _reads_in_turn, dtype=DType.INT16),
     Dense("dense_s16_1x8_c", 123, dtype=DType.INT16),
-    shifted_add.ShiftedAdd("add_s8_1x4_c", 27, 118, has_assembly=False),
 )

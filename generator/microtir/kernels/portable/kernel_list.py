@@ -27,6 +27,8 @@ from microtir.kernels.portable import (
     recurrent,
 )
 from microtir.operators import OPERATORS, OperatorRecord, UserOperator
+from microtir.operators.arithmetic import tabled_formula
+from microtir.operators.arithmetic.definition import Add, SquaredDifference, Sub
 from microtir.operators.common.formula import Formula
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.control import definition as control
@@ -134,6 +136,23 @@ class LookUp(Direct):
 
     def reject(self, node: Node) -> Refusal | None:
         return None if _is_table(node) else Refusal.NO_TABLE
+
+
+class WithTable(Direct):
+    """A formula with a table of one operand, widened and rescaled: 1 KB of flash."""
+
+    name = "direct_s8_table"
+    has_wide_sums = False
+    rescales_in_float = False
+
+    def __init__(self, op: type[Operator]) -> None:
+        super().__init__(op, tabled_formula.FORMULA)
+
+    def reject(self, node: Node) -> Refusal | None:
+        return None if tabled_formula.table_of(node) is not None else Refusal.FORM
+
+    def weight_bytes(self, node: Node) -> int:
+        return super().weight_bytes(node) + 256 * DType.INT32.bytes
 
 
 class Untabled(Direct):
@@ -317,6 +336,7 @@ _NIBBLES = tuple(
 KERNELS: tuple[Kernel, ...] = (
     *DERIVED,
     *_NIBBLES,
+    *map(WithTable, (Add, Sub, SquaredDifference)),
     View(),
     Moves(),
     bilinear.Bilinear(),

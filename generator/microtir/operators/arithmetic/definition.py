@@ -102,6 +102,12 @@ class AddParams:
     activation_min: int
     activation_max: int
 
+    def operand(self, position: int) -> tuple[int, QuantizedMultiplier]:
+        """Return the zero point and the multiplier of an input."""
+        if position == 0:
+            return self.input1_zero_point, self.input1
+        return self.input2_zero_point, self.input2
+
 
 def add_params(
     op: Add | Sub, input1: TensorType, input2: TensorType, output: TensorType

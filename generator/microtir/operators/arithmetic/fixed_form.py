@@ -16,10 +16,10 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.operators.arithmetic.definition import Add, AddParams, Sub, add_params
 from microtir.operators.arithmetic.integer_form import IntegerForm, Table
-from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
+from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier
 from microtir.operators.common.multiplier import QuantizedMultiplier
 
-_STORED = np.arange(DType.INT8.min, DType.INT8.max + 1)
+STORED = np.arange(DType.INT8.min, DType.INT8.max + 1)
 _LINE_BITS = 30  # of the largest sum on a line
 
 
@@ -38,17 +38,26 @@ def _sum_form(
     params: AddParams, first: float, second: float, subtracts: bool
 ) -> IntegerForm | None:
     """Compare forms with all steps, for all pairs; real factors say where to begin."""
-    sign = -1 if subtracts else 1
     zero_points = params.input1_zero_point, params.input2_zero_point
-    low, high = params.activation_min, params.activation_max
+    factors = first, -second if subtracts else second, 0.0
+    results = sums(params, subtracts=subtracts)
+    ends = params.activation_min, params.activation_max
+    return Table(zero_points, factors, results, *ends).form()
+
+
+def sums(params: AddParams, *, subtracts: bool) -> Ints:
+    """Return the results of all pairs, by both stored elements."""
     x, y = (
-        multiply_by_quantized_multiplier((_STORED - zero) << params.left_shift, *factor)
-        for zero, factor in zip(zero_points, (params.input1, params.input2), strict=True)
+        multiply_by_quantized_multiplier((STORED - zero) << params.left_shift, *factor)
+        for zero, factor in (
+            (params.input1_zero_point, params.input1),
+            (params.input2_zero_point, params.input2),
+        )
     )
-    total = x[:, np.newaxis] + sign * y[np.newaxis]
+    total = x[:, np.newaxis] + (-1 if subtracts else 1) * y[np.newaxis]
     scaled = multiply_by_quantized_multiplier(total, *params.output) + params.output_zero_point
-    results = np.clip(scaled, low, high)
-    return Table(zero_points, (first, sign * second, 0.0), results, low, high).form()
+    results: Ints = np.clip(scaled, params.activation_min, params.activation_max)
+    return results
 
 
 @lru_cache(maxsize=512)
@@ -64,12 +73,12 @@ def operand_line(
         zero_point: of the operand.
         multiplier: that it is rescaled by.
     """
-    results = multiply_by_quantized_multiplier((_STORED - zero_point) << left_shift, *multiplier)
+    results = multiply_by_quantized_multiplier((STORED - zero_point) << left_shift, *multiplier)
     real = math.ldexp(multiplier.multiplier, multiplier.shift - 31 + left_shift)
     most = max(_LINE_BITS - math.frexp(real * 256)[1], 0)
     for bits in (0, most):
         factor = round(math.ldexp(real, bits))
-        low = (results << bits) - factor * _STORED
+        low = (results << bits) - factor * STORED
         least, end = int(low.max()), int(low.min()) + (1 << bits)
         if least < end:
             return factor, (least + end - 1) // 2, bits

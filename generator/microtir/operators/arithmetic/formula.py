@@ -26,13 +26,15 @@ from microtir.operators.common.arithmetic import (
 )
 from microtir.operators.common.broadcast import ScalarFunction, innermost
 from microtir.operators.common.formula import Formula
-from microtir.operators.common.multiplier import QuantizedMultiplier
 
 _PRODUCT = 1 << 16
 """More than a product of centred int8 is."""
 
-_PER_RUN = 8
+_PER_RUN = 9
 """Instructions around the innermost loop."""
+
+_SUM = 2 * 255 << 19
+"""The most that a sum of widened int8 is."""
 
 _SQUARE = (255 << 7) ** 2
 """The most that the square of a difference of widened int8 is."""
@@ -61,7 +63,7 @@ def _short_cost(node: Node, repeats: bool) -> int:
         return 45
     form = fixed_form.sum_form(node)
     if form is None:
-        return 45
+        return 14 if repeats else 24
     return (19 if form.is_wide else 9) - 2 * repeats
 
 
@@ -126,15 +128,28 @@ def total(node: Node, function: Scalars) -> Scalars:
     assert isinstance(op, arithmetic.Add | arithmetic.Sub)
     a_type, b_type = (t.type for t in node.inputs)
     params = arithmetic.add_params(op, a_type, b_type, node.output.type)
-
+    ends = params.activation_min, params.activation_max
     form = fixed_form.sum_form(node)
     if form is not None:
-        return of_form(form, node, params.activation_min, params.activation_max)
+        return of_form(form, node, *ends)
+    finish = RoundedTwice.of(params.output, _SUM, params.output_zero_point)
+    if finish is not None and a_type.dtype is b_type.dtype is node.output.dtype is DType.INT8:
+        return _short_total(params, function, finish)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         scaled = requantise(function(*_rescaled(params, a, b)), params.output)
-        low, high = params.activation_min, params.activation_max
-        return stored(scaled, params.output_zero_point, low, high, node.output.dtype)
+        return stored(scaled, params.output_zero_point, *ends, node.output.dtype)
+
+    return combine
+
+
+def _short_total(params: arithmetic.AddParams, function: Scalars, finish: RoundedTwice) -> Scalars:
+    """Return all steps, for scales at which many sums end half way between two integers."""
+
+    def combine(a: te.Expr, b: te.Expr) -> te.Expr:
+        total = function(_short_operand(a, params, 0), _short_operand(b, params, 1))
+        doubled = te.bind("sum", total * finish.scale)
+        return finish.stored(doubled, params.activation_min, params.activation_max)
 
     return combine
 
@@ -213,7 +228,7 @@ def _quantised_difference(node: Node) -> Scalars:
     params = arithmetic.difference_params(first, second, node.output.type)
     ends = params.activation_min, params.activation_max
     dtype = node.output.dtype
-    finish = RoundedTwice.of(params.output, _SQUARE, params.output_zero_point, is_positive=True)
+    finish = finish_of_squares(params)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         left, right = _rescaled(params, a, b)
@@ -224,19 +239,33 @@ def _quantised_difference(node: Node) -> Scalars:
     if dtype is not DType.INT8 or finish is None:
         return combine
 
-    def short(a: te.Expr, b: te.Expr) -> te.Expr:
-        left = _short_operand(a, params.left_shift, params.input1_zero_point, params.input1)
-        right = _short_operand(b, params.left_shift, params.input2_zero_point, params.input2)
-        difference = te.bind("difference", left - right)
-        return finish.stored(difference * difference * finish.scale, *ends)
-
-    return short
+    return short_difference(params, finish, lambda x, n: _short_operand(x, params, n))
 
 
-def _short_operand(
-    x: te.Expr, bits: int, zero_point: int, multiplier: QuantizedMultiplier
-) -> te.Expr:
+def short_difference(
+    params: arithmetic.AddParams,
+    finish: RoundedTwice,
+    operand: Callable[[te.Expr, int], te.Expr],
+) -> Scalars:
+    """Return SQUARED_DIFFERENCE of int8, given what gives a rescaled operand by its position."""
+
+    def combine(a: te.Expr, b: te.Expr) -> te.Expr:
+        difference = te.bind("difference", operand(a, 0) - operand(b, 1))
+        square = difference * difference * finish.scale
+        return finish.stored(square, params.activation_min, params.activation_max)
+
+    return combine
+
+
+def finish_of_squares(params: arithmetic.AddParams) -> RoundedTwice | None:
+    """Return what rescales squares of widened int8."""
+    zero_point = params.output_zero_point
+    return RoundedTwice.of(params.output, _SQUARE, zero_point, is_positive=True)
+
+
+def _short_operand(x: te.Expr, params: arithmetic.AddParams, position: int) -> te.Expr:
     """Return an int8 operand centred, widened and rescaled."""
+    bits, zero_point, multiplier = params.left_shift, *params.operand(position)
     line = fixed_form.operand_line(bits, zero_point, multiplier)
     if line is None:
         widened = centred(x, zero_point) * (1 << bits)
