@@ -34,21 +34,33 @@ TABLES = {
 
 
 ELSEWHERE: Mapping[str, tuple[str, ...]] = {
-    "tests/driver/test_row_ports.py": ("read_rows", "write_rows"),
-    "tests/frontend/onnx/test_attention.py": ("rotary_positions",),
-    "tests/frontend/onnx/test_block_dense.py": ("block_dense", "MatMulNBits"),
-    "tests/frontend/onnx/test_node_cases.py": ("class_non_max_suppression", "FlexAttention"),
-    "tests/frontend/onnx/test_processing.py": ("best_boxes",),
-    "tests/frontend/onnx/test_row_counts.py": ("class_non_max_suppression", "true_places"),
-    "tests/frontend/onnx/test_support_vectors.py": ("squared_distances", "pairwise_coupling"),
-    "tests/frontend/onnx/test_twins.py": ("QLinearAdd", "QLinearAveragePool", "QGemm"),
-    "tests/frontend/test_control.py": ("otherwise",),
-    "tests/models/test_exported_onnx.py": (
+    "tests/driver/test_row_ports.py::test_results_are_the_same": ("read_rows", "write_rows"),
+    "tests/frontend/onnx/test_attention.py::test_rotary_positions": ("rotary_positions",),
+    "tests/frontend/onnx/test_block_dense.py::test_layers_equal_onnxruntimes": (
+        "block_dense", "MatMulNBits",
+    ),
+    "tests/frontend/onnx/test_node_cases.py::test_what_becomes_of_each_case": (
+        "class_non_max_suppression", "FlexAttention",
+    ),
+    "tests/frontend/onnx/test_processing.py::test_best_boxes": ("best_boxes",),
+    "tests/frontend/onnx/test_row_counts.py::test_chosen_boxes_are_those_of_onnxruntime": (
+        "class_non_max_suppression",
+    ),
+    "tests/frontend/onnx/test_row_counts.py::test_places_of_what_is_not_zero": ("true_places",),
+    "tests/frontend/onnx/test_support_vectors.py::test_classes_in_pairs": ("squared_distances",),
+    "tests/frontend/onnx/test_support_vectors.py::test_probabilities": ("pairwise_coupling",),
+    "tests/frontend/onnx/test_twins.py::test_the_c_of_both_formats_differs_in_names": (
+        "QLinearAdd", "QLinearAveragePool", "QGemm",
+    ),
+    "tests/frontend/test_control.py::test_branches_equal_tflite_micro": ("otherwise",),
+    "tests/models/test_exported_onnx.py::test_equals_its_golden_file": (
         "QLinearGlobalAveragePool", "QLinearMul", "QLinearSigmoid", "QLinearSoftmax",
     ),
-    "tests/operators/test_circular_buffer.py": ("countdown",),
-    "tests/operators/test_hybrid.py": ("dynamic_quantize",),
-    "tests/rewrite/test_cut_columns.py": ("place_columns", "join_columns"),
+    "tests/operators/test_circular_buffer.py::test_rings_equal_tflite_micro": ("countdown",),
+    "tests/operators/test_hybrid.py::test_layers_equal_litert": ("dynamic_quantize",),
+    "tests/rewrite/test_cut_columns.py::test_bands_compute_the_same": (
+        "place_columns", "join_columns",
+    ),
 }  # fmt: skip
 """Tests of operators that no test names, since a rewrite or a file of others makes them."""
 
@@ -154,7 +166,9 @@ class Index:
         tables = set[str]().union(*(self.tables.get(name, ()) for name in operator.names))
         tests = {path for path in found if _is_test(path)}
         elsewhere = {
-            path for path, names in ELSEWHERE.items() if not operator.names.isdisjoint(names)
+            test.partition("::")[0]
+            for test, names in ELSEWHERE.items()
+            if not operator.names.isdisjoint(names)
         }
         others = (tests | elsewhere) - tables
         return Answer(tuple(sorted(tables)), tuple(sorted(others)), tuple(sorted(found - tests)))

@@ -12,10 +12,10 @@ from microtir.graph.ir import Graph, Node
 from microtir.graph.rewriting import GraphPass
 from microtir.operators.control.definition import Control
 from microtir.rewrite import verify as graph_verify
-from microtir.rewrite.checked import rewritten
-from microtir.rewrite.extra_passes import ExtraPasses, applied
+from microtir.rewrite.checked import changed_by_user, rewritten
+from microtir.rewrite.extra_passes import ExtraPasses
 from microtir.rewrite.offload.row_ports import RowPorts
-from microtir.rewrite.optimise import BoundSums, graph_passes_of
+from microtir.rewrite.optimise import graph_passes_of
 from microtir.rewrite.optimise.split_images import node_that_mixes
 from microtir.rewrite.requests.requested import request_passes_of
 from microtir.rewrite.variants import VARIANT_PASSES
@@ -143,12 +143,7 @@ def _refuse_stream(graph: Graph, config: CompilationConfig) -> None:
 
 
 def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
-    def check(_before: Graph, after: Graph, _pass_name: str) -> None:
-        graph_verify.verify(after)
-
     graph_verify.verify(graph)
-    graph = applied(extra.graph_first, "passes.graph_first", graph, check)
+    graph = changed_by_user(graph, extra.graph_first, "passes.graph_first", has_bounds=False)
     graph = rewritten(graph, graph_passes_of(config), config.pass_config, extra.after)
-    last = applied(extra.graph_last, "passes.graph_last", graph, check)
-    # What the user changed may have made the bounds of sums wrong.
-    return graph if last is graph else BoundSums()(last)
+    return changed_by_user(graph, extra.graph_last, "passes.graph_last", has_bounds=True)

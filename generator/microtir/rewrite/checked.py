@@ -51,13 +51,26 @@ def rewritten(
         if graph is not before:
             _check(before, graph, graph_pass, options)
         name = graph_pass.name
-        changed = applied(after.get(name, ()), f"after['{name}']", graph, _check_rules)
-        if changed is not graph and any(node.sums is not None for node in graph.nodes):
-            # What the user changed may have made the bounds of sums wrong.
-            changed = BoundSums()(changed)
-        graph = changed
+        has_bounds = any(node.sums is not None for node in graph.nodes)
+        functions = after.get(name, ())
+        graph = changed_by_user(graph, functions, f"after['{name}']", has_bounds=has_bounds)
     verify(graph)
     return graph
+
+
+def changed_by_user(
+    graph: Graph, functions: Sequence[GraphFunction], point: str, *, has_bounds: bool
+) -> Graph:
+    """Return a graph as functions of the user rewrite it, verified.
+
+    Args:
+        graph: to rewrite.
+        functions: of the user.
+        point: the argument that holds them.
+        has_bounds: whether sums are bounded by now: what changes may make the bounds wrong.
+    """
+    changed = applied(functions, point, graph, _check_rules)
+    return BoundSums()(changed) if has_bounds and changed is not graph else changed
 
 
 def _check(before: Graph, after: Graph, graph_pass: GraphPass, options: PassConfig) -> None:
