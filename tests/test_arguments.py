@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -263,6 +266,33 @@ def test_a_target_spelled_as_text_is_named() -> None:
     assert caught.value.fix == "write Target('c -mcpu=cortex-m4')"
     with pytest.raises(UsageError, match=r"Model\.run\(inputs\): argument 'inputs' got \["):
         model().run([np.zeros(1)])  # type: ignore[arg-type]
+
+
+def test_every_annotation_of_a_checked_function_can_be_told() -> None:
+    """An alias that is a text of another module would let every argument pass."""
+    functions = [
+        function
+        for info in pkgutil.walk_packages(microtir.__path__, "microtir.")
+        if not info.name.endswith("__main__")
+        for holder in _holders(importlib.import_module(info.name))
+        for function in vars(holder).values()
+        if inspect.isfunction(function) and function.__code__ is _CHECKED
+    ]
+    assert len(functions) > 50
+    assert [
+        (function.__qualname__, name, annotation)
+        for function in functions
+        for name, annotation in function.__annotations__.items()
+        if annotation != "Any" and resolved(function, name) is Any
+    ] == []
+
+
+_CHECKED = checked_arguments(len).__code__
+
+
+def _holders(module: ModuleType) -> list[ModuleType | type]:
+    classes = [c for c in vars(module).values() if inspect.isclass(c)]
+    return [module, *(c for c in classes if c.__module__ == module.__name__)]
 
 
 def test_checks_cost_little() -> None:

@@ -24,9 +24,6 @@ from microtir.tir import build, ir
 from microtir.tir.printer import expr_text
 from microtir.tir.visitor import Replacement, substitute
 
-ExprLike: TypeAlias = "Expr | ir.Expr | int | float | np.generic"
-
-
 Combine: TypeAlias = Callable[[ir.Expr, ir.Expr], ir.Expr]
 """Function that combines the value so far with the next one."""
 
@@ -174,6 +171,10 @@ class Expr:
             where="te",
             fix="use te.select(condition, then, otherwise), and & | ~ instead of and, or, not",
         )
+
+
+ExprLike: TypeAlias = Expr | ir.Expr | int | float | np.generic
+"""Operand of an expression: a handle, a node of TIR, or a number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

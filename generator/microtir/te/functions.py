@@ -213,21 +213,25 @@ def bits_of_float(x: ExprLike) -> Expr:
     return call(Intrinsic.BITS_OF_FLOAT, x)
 
 
+@checked_arguments
 def pow(x: ExprLike, y: ExprLike) -> Expr:  # noqa: A001  # the name that C gives it
     """Return x to the power of y, as C's powf."""
     return call(Intrinsic.POW, x, y)
 
 
+@checked_arguments
 def atan2(y: ExprLike, x: ExprLike) -> Expr:
     """Return the angle of the point (x, y), as C's atan2f."""
     return call(Intrinsic.ATAN2, y, x)
 
 
+@checked_arguments
 def fmod(x: ExprLike, y: ExprLike) -> Expr:
     """Return the remainder of x / y with the sign of x, as C's fmodf."""
     return call(Intrinsic.FMOD, x, y)
 
 
+@checked_arguments
 def floor_divide(x: ExprLike, y: ExprLike) -> Expr:
     """Return the quotient of two FLOAT32, computed in double, rounded to minus infinity."""
     return call(Intrinsic.FLOOR_DIVIDE, x, y)

@@ -15,7 +15,7 @@ from microtir.operators.custom.definition import Custom
 from microtir.operators.definition import Definition
 from microtir.operators.record import OperatorRecord
 
-Reference: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
+Reference: TypeAlias = Callable[..., Array | tuple[Array, ...]]
 """Function from the node and an array per input to one output, or to several."""
 
 
