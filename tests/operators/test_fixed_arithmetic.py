@@ -12,6 +12,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.module.ir_module import IRModule
+from microtir.operators.activations.definition import Prelu
 from microtir.operators.arithmetic.definition import Add, Mul, SquaredDifference, Sub
 from microtir.operators.arithmetic.fixed_form import sum_form
 from microtir.operators.arithmetic.tabled_formula import table_of
@@ -30,7 +31,7 @@ SHAPES = {
 }
 """Shapes of both inputs; their elements, broadcast, are all pairs."""
 
-EDGES = 16
+EDGES = 19
 """How many of the cases stand before the random ones."""
 
 Case = tuple[Operator, tuple[float, float, float], tuple[int, int, int], str]
@@ -85,6 +86,11 @@ def cases() -> list[Case]:
         (SquaredDifference(), (*decimal, 0.4), zeros, "equal"),
         (SquaredDifference(), (*decimal[::-1], 0.02), (127, -128, -128), "outer"),
     ]
+    found += [
+        (Prelu(), (0.05, 0.01, 0.05), zeros, "equal"),
+        (Prelu(), (0.0321, 0.0123, 0.0173), (-128, 127, 127), "column"),
+        (Prelu(), (0.0625, 0.25, 0.03125), (127, -128, -128), "equal"),
+    ]
     rng = np.random.default_rng(0)
     for number in range(20):
         how = list(SHAPES)[number % len(SHAPES)]
@@ -131,5 +137,5 @@ def test_sums_take_32_bits() -> None:
 
 def test_tables_hold_what_rounding_decides() -> None:
     """Scales of few digits have one, unless a form or a line gives all that is rounded, too."""
-    tabled = [table_of(graph_of(*case).nodes[0]) for case in cases()[10:EDGES]]
+    tabled = [table_of(graph_of(*case).nodes[0]) for case in cases()[10:16]]
     assert [table and table.position for table in tabled] == [1, 0, 1, None, 1, None]

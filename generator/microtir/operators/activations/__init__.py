@@ -37,7 +37,7 @@ RECORDS = (
         scalar_by_node(formula.leaky_relu, formula.leaky_relu_of_int16),
         COMPUTED_16, OWN_SYMMETRIC_INT16, multipliers=activations.leaky_relu_multipliers,
         tflite=Tflite.LEAKY_RELU, options=tflite.LeakyReluOptions, read=tflite.leaky_relu),
-    row(activations.Prelu, meaning.prelu, by_node(formula.prelu, 20), _PRELU, OWN_SYMMETRIC_INT16,
+    row(activations.Prelu, meaning.prelu, by_node(formula.prelu, 17), _PRELU, OWN_SYMMETRIC_INT16,
         inputs=2, multipliers=activations.prelu_multipliers,
         tflite=Tflite.PRELU, read=tflite.prelu, onnx="PRelu"),
     row(activations.Elu, by_operator(meaning.elu, meaning.quantized_elu),

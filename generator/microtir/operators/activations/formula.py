@@ -10,7 +10,15 @@ from microtir.graph.ir import Node
 from microtir.operators.activations import definition as activations
 from microtir.operators.activations.gelu_table import gelu_table_of_int16
 from microtir.operators.common import attributes, broadcast, erfc_formula
-from microtir.operators.common.arithmetic import activate, centred, requantise, stored, wide
+from microtir.operators.common.arithmetic import (
+    RoundedTwice,
+    activate,
+    centred,
+    requantise,
+    stored,
+    stored_raised,
+    wide,
+)
 from microtir.operators.common.elementwise_formula import Scalar
 from microtir.operators.common.lookup_formula import Int16Table
 from microtir.operators.common.sigmoid_table_formula import SigmoidTable
@@ -70,6 +78,12 @@ def prelu(node: Node) -> broadcast.ScalarFunction:
     output = node.output.type
     assert isinstance(node.op, activations.Prelu)
     params = activations.prelu_params(node.op, node.inputs[0].type, node.inputs[1].type, output)
+    if output.dtype is DType.INT8:
+        zero = params.output_zero_point
+        above = RoundedTwice.of(params.identity, _LARGEST, zero, is_positive=True)
+        below = RoundedTwice.of(params.product, _LARGEST**2, zero)
+        if above is not None and below is not None:
+            return _short_prelu(params, above, below)
 
     def element(x: te.Expr, alpha: te.Expr) -> te.Expr:
         value = te.bind("centred", centred(x, params.input_zero_point))
@@ -78,6 +92,26 @@ def prelu(node: Node) -> broadcast.ScalarFunction:
         chosen = te.select(value >= 0, above, below)
         low, high = output.dtype.min, output.dtype.max
         return stored(chosen, params.output_zero_point, low, high, output.dtype)
+
+    return element
+
+
+_LARGEST = 255
+"""Magnitude of a centred int8, at most."""
+
+
+def _short_prelu(
+    params: activations.PreluParams, above: RoundedTwice, below: RoundedTwice
+) -> broadcast.ScalarFunction:
+    """Return PRELU of int8, which rescales what is not negative otherwise than what is."""
+
+    def element(x: te.Expr, alpha: te.Expr) -> te.Expr:
+        value = te.bind("centred", centred(x, params.input_zero_point))
+        slope = centred(alpha, params.alpha_zero_point) * below.scale
+        chosen = te.select(
+            value >= 0, above.raised(value * above.scale), below.raised(value * slope)
+        )
+        return stored_raised(chosen, DType.INT8.min, DType.INT8.max)
 
     return element
 

@@ -44,7 +44,7 @@ def cost(node: Node) -> int:
     """Estimate instructions, from emulated Cortex-M3 and M4: long forms rescale three times."""
     elements, is_int8 = node.output.type.elements, node.output.dtype is DType.INT8
     if not is_int8 and node.output.dtype not in types.QUANTISED:
-        return elements * 12
+        return elements * (6 if node.output.dtype.is_float else 12)
     runs, repeats = innermost(node)
     if linear.rescales_in_float(node):
         each = float_formula.instructions(node)

@@ -165,6 +165,10 @@ class RoundedTwice:
 
     def stored(self, scaled: te.Expr, low: int, high: int) -> te.Expr:
         """Return the int8 that is stored of a value, given times `scale`."""
+        return stored_raised(self.raised(scaled), low, high)
+
+    def raised(self, scaled: te.Expr) -> te.Expr:
+        """Return the result of a value, given times `scale`, with RAISED added."""
         shift = max(-self.factor.shift, 0)
         half = (1 << shift) >> 1
         start = (((self.zero_point + RAISED << shift) + half) << 32) + (1 << 31)
@@ -175,7 +179,7 @@ class RoundedTwice:
         if shift and not self.is_positive:
             # Halves away from zero: a negative value has less to go to the half below it.
             value = value + (scaled >> 31)
-        return stored_raised(value >> shift, low, high)
+        return value >> shift
 
 
 RAISED = 128

@@ -8,7 +8,10 @@ from microtir.operators.record import join
 RECORDS = join(
     normalization.DEFINITIONS,
     {
-        normalization.L2Normalize: (meaning.l2_normalize, Formula(formula.l2_normalize, 30)),
+        normalization.L2Normalize: (
+            meaning.l2_normalize,
+            Formula(formula.l2_normalize, formula.cost),
+        ),
     },
     tflite.READERS,
 )

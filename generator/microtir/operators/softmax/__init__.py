@@ -9,7 +9,7 @@ RECORDS = join(
     softmax.DEFINITIONS,
     {
         softmax.Softmax: (meaning.softmax, Formula(formula.softmax, formula.cost)),
-        softmax.LogSoftmax: (meaning.log_softmax, Formula(formula.log_softmax, 40)),
+        softmax.LogSoftmax: (meaning.log_softmax, Formula(formula.log_softmax, formula.log_cost)),
     },
     tflite.READERS,
 )

@@ -53,6 +53,12 @@ def cost(node: Node) -> int:
     return 29 * elements + 65 * (elements // max(node.output.type.channels, 1))
 
 
+def log_cost(node: Node) -> int:
+    """Estimate the instructions of LOG_SOFTMAX, from an emulated Cortex-M4."""
+    elements = node.output.type.elements
+    return 40 * elements + 237 * (elements // max(node.output.type.channels, 1))
+
+
 def softmax(layer: FormulaContext) -> None:
     """Emit SOFTMAX for int8, int16 or float32."""
     if layer.node.output.dtype is DType.FLOAT32:
