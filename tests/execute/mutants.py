@@ -68,6 +68,18 @@ MUTANTS = {
         "dsp", ("grouped",), f"{_KERNELS}/arm_dsp/gemm.py",
         "replace(x, first=number * geometry.image.channels)", "x",
     ),
+    "the second pixel of a phase lies beside the first": Mutant(
+        "mve", ("transposed",), f"{_MVE}/gemm2.j2", "addw r2, r7, #{{ distance }}",
+        "addw r2, r7, #{{ channels }}",
+    ),
+    "a window has the taps of the first group": Mutant(
+        "mve", ("grouped",), f"{_KERNELS}/arm_mve/convolution.py",
+        "replace(x, first=number * geometry.image.channels)", "x",
+    ),
+    "taps of a group are copied from each other": Mutant(
+        "mve", ("grouped",), f"{_KERNELS}/arm_mve/convolution.py",
+        "columns.dilation * geometry.pitch", "columns.dilation * geometry.run_values",
+    ),
     "pixels of a phase lie side by side": Mutant(
         "dsp", ("transposed",), f"{_KERNELS}/arm_dsp/gemm.py",
         "geometry.groups * part.step", "geometry.groups",

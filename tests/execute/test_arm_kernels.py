@@ -92,7 +92,7 @@ CORES = {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
         "add_s8_1x4_mve": 18, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
         "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 3,
-        "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
+        "tconv_s8_2x4_mve": 12, "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide")),
 }  # fmt: skip

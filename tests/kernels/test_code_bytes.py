@@ -93,7 +93,7 @@ POINTWISE = linear(Conv2D(), IMAGE, (48, 1, 1, 32))
 SQUARE = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 32))
 DEPTHWISE = linear(DepthwiseConv2D(padding=SAME), IMAGE, (1, 3, 3, 32))
 GROUPED = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 8))
-TRANSPOSED = linear(TransposeConv(before=(1, 1)), IMAGE, (16, 3, 3, 32))
+TRANSPOSED = linear(TransposeConv((2, 2)), IMAGE, (16, 3, 3, 32))
 DENSE = linear(FullyConnected(), (1, 128), (64, 128))
 SQUARE16, POINTWISE16 = map(in_int16, (SQUARE, POINTWISE))
 DEPTHWISE16, DENSE16 = map(in_int16, (DEPTHWISE, DENSE))
@@ -117,6 +117,8 @@ CASES = [
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),
     ("cortex-m55", "conv_s8_2x4_mve", SQUARE),
+    ("cortex-m55", "conv_s8_2x4_mve", GROUPED),
+    ("cortex-m55", "tconv_s8_2x4_mve", TRANSPOSED),
     ("cortex-m55", "conv_s16_2x4_mve", POINTWISE16),
     ("cortex-m55", "conv_s16_2x4_mve", SQUARE16),
     ("cortex-m55", "conv_s16_2x4_mve_wide", SQUARE16),

@@ -35,12 +35,13 @@ from microtir.kernels.arm_dsp.patch import (
     patch_buffer,
     patch_counts,
 )
-from microtir.kernels.common import packing, refusals
+from microtir.kernels.common import packing, refusals, transposed
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Count, Product, Sink, Tile, all_blocks, pixel_loops
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns, unrolled
+from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
@@ -173,7 +174,7 @@ class Part:
     is_line: bool = False
 
 
-class Gemm(float_rescaling.FloatRescaling):
+class Gemm(float_rescaling.FloatRescaling, transposed.PhaseKernel):
     """Patches of pixels times packed weights of four channels.
 
     Args:
@@ -233,6 +234,13 @@ class Gemm(float_rescaling.FloatRescaling):
         patch = patch_buffer(Segments.of(geometry).elements(counts[0].pixels))
         part = Part(layer.node, (layer.y0, layer.y1), counts, sink, planes, is_line=is_line)
         return layer.function(name, patch, self.loops(part, x, patch))
+
+    def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
+        """Return the loops over the pixels of a phase of a transposed convolution."""
+        geometry = Geometry.of(phase.node)
+        rows, counts = (0, geometry.output.height), patch_counts(geometry)
+        part = Part(phase.node, rows, counts, SpreadPixels(y, phase), step=phase.strides[1])
+        return self.loops(part, x, scratch)
 
     def loops(self, part: Part, x: Rows, patch: ir.Buffer) -> ir.Stmt:
         """Return the loops over the groups of a part and over its pixels."""

@@ -11,7 +11,6 @@ from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
-from microtir.kernels.arm_dsp.gemm_transposed import GemmTransposed
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.moves import MovesByWords
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
@@ -22,6 +21,7 @@ from microtir.kernels.arm_dsp.winograd_bands import WinogradBands
 from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
 from microtir.kernels.common import kernel, micro_kernel, pool_runs
 from microtir.kernels.common.move_rows import MOVED, MoveRows
+from microtir.kernels.common.transposed import Transposed
 from microtir.plan.ir import LayoutKind
 
 _LAYOUTS = (LayoutKind.NHWC, LayoutKind.PLANES16, LayoutKind.PLANES8)
@@ -34,8 +34,10 @@ _FORMS = (
 
 KERNELS: tuple[kernel.Kernel, ...] = (
     *(gemm.Gemm(name, unroll, kind) for kind in _LAYOUTS for name, unroll in _FORMS),
-    GemmTransposed("tconv_s8_2x4_dsp", micro_kernel.FAST),
-    GemmTransposed("tconv_s8_2x4_dsp_compact", micro_kernel.COMPACT),
+    *(
+        Transposed(f"t{name}", gemm.Gemm(name, unroll, LayoutKind.NHWC), DType.INT16)
+        for name, unroll in _FORMS[:2]
+    ),
     GemmBytes("conv_s8_2x4_dsp_bytes", 2),
     GemmBytes("conv_s8_1x8_dsp_bytes", 1),
     *map(narrow.GemmNarrow, _LAYOUTS),

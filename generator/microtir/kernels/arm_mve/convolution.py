@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,8 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve import copying, float_rescaling, linear, window_moves
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
-from microtir.kernels.common import counted, gather, refusals
+from microtir.kernels.arm_mve.requantise import LANES
+from microtir.kernels.common import counted, gather, refusals, transposed
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
@@ -28,17 +30,19 @@ from microtir.kernels.common.macro_kernel import (
     Nhwc,
     Pixel,
     Product,
+    Sink,
     Source,
     Tile,
     cut,
     lines,
-    macro_kernel,
+    pixel_loops,
 )
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.statements import at, let, load, seq, store, when
+from microtir.kernels.common.phases import Phase, SpreadPixels
+from microtir.kernels.common.statements import at, each, let, load, seq, store, when
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.plan.ir import Calls, Refusal
+from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
@@ -68,7 +72,7 @@ def _is_run(geometry: Geometry) -> bool:
     return geometry.runs == 1 and not geometry.windows.clip(geometry.output)
 
 
-class Gemm(float_rescaling.FloatRescaling, counted.Counted):
+class Gemm(float_rescaling.FloatRescaling, counted.Counted, transposed.PhaseKernel):
     """Two pixels by four channels, sixteen products an instruction, or eight of int16.
 
     Args:
@@ -90,15 +94,19 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: a type, several images, factors that do not fit."""
-        reason = refusals.type_refusal(node, self.dtype) or refusals.mixed_refusal(node)
+        geometry = Geometry.of(node)
+        reason = refusals.type_refusal(node, self.dtype)
+        if reason is None and geometry.groups == 1:
+            reason = refusals.mixed_refusal(node)
+        elif geometry.output.channels % LANES:
+            reason = reason or Refusal.MIXES_CHANNELS
         if reason is not None:
             return reason
-        geometry = Geometry.of(node)
         if geometry.image.images != 1 and not geometry.is_pointwise:
             return Refusal.IMAGES
         size = self.dtype.bytes
-        fits = geometry.output.channels * size <= _IMMEDIATE
-        row = geometry.image.width * geometry.image.channels * geometry.windows.rows.dilation
+        fits = geometry.output.channels * geometry.groups * size <= _IMMEDIATE
+        row = geometry.direct_step
         sizes = (
             geometry.values > 0
             and max(geometry.pixel_stride, geometry.values, row) <= _LARGEST // size
@@ -119,9 +127,8 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted):
             times * instructions(pixels, geometry.values, geometry.output.channels, form)
             for times, pixels in self._blocks(geometry, calls)
         )
-        return products + window_moves.printed_moves(
-            geometry, self._moves(geometry, calls), self.dtype
-        )
+        moves = window_moves.printed_moves(geometry, self._moves(geometry, calls), self.dtype)
+        return geometry.groups * (products + moves)
 
     def around(self, node: Node, calls: Calls) -> Mapping[str, int]:
         """Return the calls of the layer, of products and of moves, and the rows."""
@@ -130,13 +137,14 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted):
         blocks = Counter[int]()
         for times, pixels in self._blocks(geometry, calls):
             blocks[pixels] += times
-        return {
-            "layer": -(-rows // calls.rows) if calls.rows else 1,
+        of_group = {
             "line": 0 if geometry.is_pointwise else rows,
             "pair": blocks[PIXELS],
             "pixel": blocks[1],
             **window_moves.code_around(self._moves(geometry, calls)),
         }
+        layer = {"layer": -(-rows // calls.rows) if calls.rows else 1}
+        return layer | {kind: geometry.groups * times for kind, times in of_group.items()}
 
     def _blocks(self, geometry: Geometry, calls: Calls) -> list[tuple[int, int]]:
         spans_rows = geometry.is_pointwise and not calls.rows
@@ -172,32 +180,51 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: two pixels at a time, then single ones."""
-        node, geometry, x = layer.node, Geometry.of(layer.node), layer.input_rows(0)
-        packed = self._layers.pack(node)
+        node, x, sink = layer.node, layer.input_rows(0), Nhwc(layer.output_rows())
+        size = self.scratch_bytes(node, IN_ONE_CALL) // self.dtype.bytes
+        # One row, so that whoever follows rows of buffers sees one span of bytes.
+        scratch = ir.Buffer("scratch", (1, size), x.buffer.dtype, alignment=4)
+        loops = self._loops(node, (layer.y0, layer.y1), x, sink, scratch)
+        return layer.function(name, scratch if size else None, loops)
+
+    def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
+        """Return the loops over the pixels of a phase of a transposed convolution."""
+        rows, sink = (0, Geometry.of(phase.node).output.height), SpreadPixels(y, phase)
+        return self._loops(phase.node, rows, x, sink, scratch, phase.strides[1])
+
+    def _loops(
+        self, node: Node, rows: tuple[te.ExprLike, te.ExprLike], x: Rows, sink: Sink,
+        scratch: ir.Buffer, step: int = 1,
+    ) -> ir.Stmt:  # fmt: skip
+        """Return the loops over groups of channels and pixels, which are `step` apart in `sink`."""
+        geometry, packed = Geometry.of(node), self._layers.pack(node)
         values, channels = geometry.values, geometry.output.channels
-        source: Source = _Windows(x, geometry)
-        stride = values
-        if _is_run(geometry):
-            source = DirectRows(x, geometry, is_line=geometry.is_pointwise and x.is_whole)
-            stride = geometry.pixel_stride
+        stride = geometry.pixel_stride if _is_run(geometry) else values
+        distance = channels * geometry.groups * step
 
         def kernel(pixels: int) -> KernelDescription:
-            return gemm(pixels, values, stride, channels, packed.rescaling)
+            return gemm(pixels, values, stride, channels, packed.rescaling, distance)
 
-        constants = at(packed.weights, 0, 0, 0, 0), at(packed.constants, 0, 0, 0)
-        tile = Tile(_COUNTS, (Product(kernel, constants),))
-        width = geometry.output.width
-        return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
+        def group(number: te.Expr) -> ir.Stmt:
+            of_group = replace(x, first=number * geometry.image.channels)
+            source: Source = _Windows(of_group, geometry, scratch)
+            if _is_run(geometry):
+                is_line = geometry.is_pointwise and x.is_whole
+                source = DirectRows(of_group, geometry, is_line=is_line)
+            first = number * -(-channels // LANES)
+            constants = at(packed.weights, first, 0, 0, 0), at(packed.constants, first, 0, 0)
+            tile = Tile(_COUNTS, (Product(kernel, constants, number * channels),))
+            return pixel_loops(rows, geometry.output.width, source, tile, sink)
+
+        return each("group", geometry.groups, group)
 
 
 class _Windows(Source):
     """Windows of neighbouring pixels, copied: at once where none of them leaves the image."""
 
-    def __init__(self, x: Rows, geometry: Geometry) -> None:
+    def __init__(self, x: Rows, geometry: Geometry, scratch: ir.Buffer) -> None:
         self.x, self.geometry = x, geometry
-        # One row, so that whoever follows rows of buffers sees one span of bytes.
-        shape = (1, PIXELS * geometry.values)
-        self.windows = self.scratch = ir.Buffer("scratch", shape, x.buffer.dtype, alignment=4)
+        self.windows = self.scratch = scratch
         self.copies = _Copies(x, geometry, self.windows)
 
     def at(self, _pixel: Pixel, _count: int) -> ir.BufferArgument:
@@ -239,6 +266,15 @@ class _Copies(gather.Gather):
         super().__init__(x, geometry)
         self.target = target
 
+    def _runs(self, ky: te.Expr, y: te.Expr, left: te.Expr, pixels: int, lane: te.Expr) -> ir.Stmt:
+        geometry, dtype = self.geometry, self.target.dtype
+        if not window_moves.gathers_taps(geometry, dtype):
+            return super()._runs(ky, y, left, pixels, lane)
+        step = geometry.windows.columns.dilation * geometry.pitch
+        kernel = copying.gather(geometry.runs_of_row, geometry.run_values, step, 1, 0, dtype)
+        place = self._place(ky, te.as_expr(0, DType.INT32), lane)
+        return call(kernel, self.x.at(y, left, 0), at(self.target, 0, place))
+
     def run(
         self, source: ir.BufferArgument, pixels: int, ky: te.Expr, number: te.Expr, lane: te.Expr
     ) -> ir.Stmt:
@@ -264,11 +300,11 @@ class _Copies(gather.Gather):
     def _copy(self, size: int, source: ir.BufferArgument, place: te.Expr) -> ir.Stmt:
         if size >= window_moves.LEAST_CALL:
             return call(copying.copy(size, self.target.dtype), source, at(self.target, 0, place))
-        row, column, _ = map(te.Expr, source.indices)
+        row, column, first = map(te.Expr, source.indices)
         steps = (divmod(n, self.geometry.image.channels) for n in range(size))
         return seq(*(
-            store(self.target, (0, place + n), load(source.buffer, row, column + ahead, channel))
-            for n, (ahead, channel) in enumerate(steps)
+            store(self.target, (0, place + n), load(source.buffer, row, column + far, first + lane))
+            for n, (far, lane) in enumerate(steps)
         ))  # fmt: skip
 
     def _fill(self, size: int, place: te.Expr) -> ir.Stmt:

@@ -26,7 +26,7 @@ _TURNS_OF_PART = 4
 
 @made_once
 def gemm(
-    pixels: int, values: int, stride: int, channels: int, rescaling: Form
+    pixels: int, values: int, stride: int, channels: int, rescaling: Form, distance: int = 0
 ) -> KernelDescription:
     """Compute `pixels` (2 or 1) by four channels a turn.
 
@@ -36,6 +36,7 @@ def gemm(
         stride: elements between the values of both pixels; those of a pixel follow each other.
         channels: of the output.
         rescaling: of the sums.
+        distance: elements from the outputs of a pixel to those of the next; 0: channels.
 
     Returns:
         Parameters: the first pixel's values, weights and constants of `PackedLinear`, and the
@@ -46,7 +47,9 @@ def gemm(
     x = ir.Buffer("x", ((pixels - 1) * stride + values,), element)
     weights = ir.Buffer("weights", (groups, steps, LANES, held), DType.INT8, alignment=4)
     constants = ir.Buffer("constants", (groups, rescaling.words, LANES), DType.INT32)
-    y = ir.Buffer("y", (pixels * channels,), element)
+    distance = distance or channels
+    every = f"_every_{distance}" if pixels > 1 and distance > channels else ""
+    y = ir.Buffer("y", ((pixels - 1) * distance + channels,), element)
 
     def output(group: te.Expr, pixel: te.Expr, lane: te.Expr) -> ir.Stmt:
         dtype = DType.INT64 if rescaling.bits else DType.INT32
@@ -56,7 +59,7 @@ def gemm(
         ))  # fmt: skip
         word = [load(constants, group, number, lane) for number in range(rescaling.words)]
         result = rescaling.apply(load(total), word[MULTIPLIER:])
-        stored = store(y, (pixel * channels + group * LANES + lane,), result)
+        stored = store(y, (pixel * distance + group * LANES + lane,), result)
         return ir.Allocate(total, seq(store(total, (), te.cast(dtype, word[BIAS])), sums, stored))
 
     def lanes(group: te.Expr, pixel: te.Expr) -> ir.Stmt:
@@ -65,7 +68,7 @@ def gemm(
 
     return describe(
         f"gemm{pixels}_{values}x{channels}" + (f"_{stride}" if pixels > 1 else "")
-        + f"_{rescaling.name}",
+        + f"_{rescaling.name}{every}",
         (f"Matrix product: {_pixels(pixels)} of {values} values by {channels} channels",),
         (x, weights, constants, y),
         (y,),
@@ -74,7 +77,7 @@ def gemm(
             lambda group: loop("pixel", 0, pixels, lambda pixel: lanes(group, pixel)),
         ),
         f"kernels/mve/gemm{pixels}.j2",
-        _values(values, stride, channels, rescaling),
+        _values(values, stride, channels, rescaling, distance),
         stack_bytes=(84 if rescaling.bits else 48) if pixels == PIXELS else 28,
         needs=Feature.MVE,
     )  # fmt: skip
@@ -102,7 +105,9 @@ def _products(
     return seq(sums, step(whole, max(values - lanes, 0), min(values, lanes)))
 
 
-def _values(values: int, stride: int, channels: int, rescaling: Form) -> dict[str, object]:
+def _values(
+    values: int, stride: int, channels: int, rescaling: Form, distance: int
+) -> dict[str, object]:
     """Return what the templates are given."""
     size, lanes = rescaling.element.bytes, lanes_of(rescaling.element)
     whole, rest = divmod(values, lanes)
@@ -117,6 +122,7 @@ def _values(values: int, stride: int, channels: int, rescaling: Form) -> dict[st
         **_LOADS[rescaling.element],
         "stride": str(stride * size),
         "channels": str(channels * size),
+        "distance": str(distance * size),
         "values": str(values),
         "repeats": str(before) if before else "",
         "turns": str(loops - cuts * _TURNS_OF_PART) if loops else "",
@@ -166,7 +172,7 @@ def _cuts(values: int, rescaling: Form) -> int:
 
 def _printed_body(pixels: int, values: int, channels: int, rescaling: Form) -> Printed:
     """Return what is printed; how far pixels are apart changes a number alone."""
-    template_values = _values(values, values, channels, rescaling)
+    template_values = _values(values, values, channels, rescaling, channels)
     return printed(f"kernels/mve/gemm{pixels}.j2", template_values)
 
 

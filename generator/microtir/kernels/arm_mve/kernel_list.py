@@ -7,11 +7,13 @@ from microtir.dtype import DType
 from microtir.kernels.arm_mve import add, convolution, copying, dense, depthwise, moves, pooling
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.move_rows import MOVED, MoveRows
+from microtir.kernels.common.transposed import Transposed
 
 KERNELS: tuple[kernel.Kernel, ...] = (
     convolution.Gemm("conv_s8_2x4_mve", DType.INT8),
     convolution.Gemm("conv_s16_2x4_mve", DType.INT16),
     convolution.Gemm("conv_s16_2x4_mve_wide", DType.INT16, wide=True),
+    Transposed("tconv_s8_2x4_mve", convolution.Gemm("conv_s8_2x4_mve", DType.INT8), DType.INT8),
     depthwise.Depthwise("dwconv_s8_1x16_mve", DType.INT8),
     depthwise.Depthwise("dwconv_s16_1x8_mve", DType.INT16),
     depthwise.Depthwise("dwconv_s16_1x8_mve_wide", DType.INT16, wide=True),

@@ -27,6 +27,12 @@ def gathers(geometry: Geometry, pixels: int, dtype: DType) -> bool:
     return geometry.runs_of_row == 1 and is_short and columns.taps + reach <= columns.size
 
 
+def gathers_taps(geometry: Geometry, dtype: DType) -> bool:
+    """Return whether the runs of a kernel row are copied at once."""
+    size = geometry.run_values * dtype.bytes
+    return geometry.runs_of_row > 1 and gather_code(geometry.runs_of_row, size, 1) <= LONGEST_GATHER
+
+
 @lru_cache(maxsize=16)
 def moves(geometry: Geometry, counts: tuple[Count, ...], dtype: DType, *, is_whole: bool) -> Moves:
     """Count the moves of a whole output.
@@ -55,18 +61,22 @@ def moves(geometry: Geometry, counts: tuple[Count, ...], dtype: DType, *, is_who
                 rows.taps * (len(inside) - gathered_rows) - kernel_rows
             )
             counted["kernel row", 0] += rows.taps * (len(inside) - gathered_rows)
-            for kind, times in _pixel_moves(geometry, lefts):
+            for kind, times in _pixel_moves(geometry, lefts, dtype):
                 counted[kind] += times * kernel_rows
     return counted
 
 
-def _pixel_moves(geometry: Geometry, lefts: list[int]) -> Iterator[tuple[tuple[str, int], int]]:
+def _pixel_moves(
+    geometry: Geometry, lefts: list[int], dtype: DType
+) -> Iterator[tuple[tuple[str, int], int]]:
     """Yield the moves of a kernel row in the image, for pixels whose windows begin at columns."""
     columns, channels = geometry.windows.columns, geometry.image.channels
     for left in lefts:
         places = [left + n * columns.dilation for n in range(columns.taps)]
         within = sum(0 <= place < columns.size for place in places)
-        if within == columns.taps:
+        if within == columns.taps and gathers_taps(geometry, dtype):
+            yield ("gathered row", geometry.run_values), 1
+        elif within == columns.taps:
             yield ("run", geometry.run_values), geometry.runs_of_row
         else:
             yield ("tap", channels), within
@@ -78,6 +88,9 @@ def printed_moves(geometry: Geometry, counted: Moves, dtype: DType) -> int:
     rows = geometry.windows.rows.taps
     total = 0
     for (kind, size), times in counted.items():
+        if kind == "gathered row":
+            total += times * gathered(geometry.runs_of_row, size, 1, dtype)
+            continue
         if not times or kind == "kernel row" or (kind != "gather" and size < LEAST_CALL):
             continue
         if kind == "gather":
@@ -91,8 +104,8 @@ def code_around(counted: Moves) -> Mapping[str, int]:
     """Return how often the code around moves runs: calls, and single elements that are moved."""
     around = Counter[str]()
     for (kind, size), times in counted.items():
-        name = "fill row" if kind == "row" else kind
+        name = {"row": "fill row", "gathered row": "gather"}.get(kind, kind)
         around[name] += times
-        if kind not in ("gather", "kernel row") and size < LEAST_CALL:
+        if kind not in ("gather", "gathered row", "kernel row") and size < LEAST_CALL:
             around["element"] += times * size
     return around

@@ -67,13 +67,15 @@ class DirectRows(WindowRows):
 
     def __init__(self, x: Rows, geometry: Geometry | None = None, *, is_line: bool = False) -> None:
         self.x, self.is_line, self.steps, self.row_step = x, is_line, (1, 1), 0
+        self.ahead = 0, 0
         if geometry is not None:
             rows, columns = geometry.windows.rows, geometry.windows.columns
             self.steps, self.row_step = (rows.stride, columns.stride), geometry.direct_step
+            self.ahead = -rows.before, -columns.before
 
     def at(self, pixel: macro_kernel.Pixel, _count: int) -> ir.BufferArgument:
-        row, column = self.steps
-        return self.x.at(pixel.row * row, pixel.column * column, 0)
+        (row, column), (down, right) = self.steps, self.ahead
+        return self.x.at(pixel.row * row + down, pixel.column * column + right, 0)
 
 
 class BorderedRows(WindowRows):

@@ -61,9 +61,14 @@ class Geometry:
         return self.windows.rows.taps * self.row_values
 
     @property
+    def pitch(self) -> int:
+        """Return the elements from a pixel of the input to the next one, all groups together."""
+        return self.image.channels * self.groups
+
+    @property
     def pixel_stride(self) -> int:
         """Return the elements between the inputs of neighbouring output pixels."""
-        return self.windows.columns.stride * self.image.channels * self.groups
+        return self.windows.columns.stride * self.pitch
 
     @property
     def padded(self) -> int:
@@ -98,7 +103,7 @@ class Geometry:
     @property
     def direct_step(self) -> int:
         """Return elements between the window's rows in a whole input."""
-        return self.windows.rows.dilation * self.image.width * self.image.channels
+        return self.windows.rows.dilation * self.image.width * self.pitch
 
     @property
     def copied_step(self) -> int:

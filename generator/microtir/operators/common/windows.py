@@ -15,7 +15,8 @@ from microtir.operators.common.rows import Extents, RowWindow
 class Window:
     """One axis of a sliding window.
 
-    Tap k of output position p reads input position p*stride - before + k*dilation.
+    Tap k of output position p reads input position p*stride - before + k*dilation.  Before is less
+    than 0 where the first window begins within the input.
     """
 
     taps: int
@@ -82,7 +83,7 @@ class Windows:
         """Return whether output pixel n needs input pixel n and nothing else."""
         rows, columns = self.rows, self.columns
         same = (rows.taps, columns.taps, rows.stride, columns.stride) == (1, 1, 1, 1)
-        return same and not self.clip(output)
+        return same and rows.before == columns.before == 0 and not self.clip(output)
 
     def row_window(self) -> RowWindow:
         """Return the input rows behind one output row."""
