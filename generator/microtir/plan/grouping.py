@@ -92,10 +92,11 @@ class Choices:
                 sinks = ((steps[stop - 1], alone_rows), (streamable_candidates(accumulated), None))
                 for sink, single in sinks:
                     if sink is not None:
-                        nests = _nests(
-                            steps, sink, stop, storage, limit, rows_per_call, simulations
-                        )
-                        self._all += (_by_itself(choice, single) for choice in nests)
+                        longest = longest_members(steps, sink, stop, rows_per_call, simulations)
+                        nest = _LongestNest(*longest, stop)
+                        taken = _taken_once(nest, storage, limit, simulations)
+                        choices = nest.choices(taken, rows_per_call)
+                        self._all += (_by_itself(choice, single) for choice in choices)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
         self._prices = Prices([(c.ranked, c.taken) for c in self._all])
         self._starts = np.array([choice.start for choice in self._all], np.int64)
@@ -250,27 +251,44 @@ def streamable_candidates(ranking: RankedCandidates | None) -> RankedCandidates 
     return ranking if ranking is not None and streamable(ranking.operator) else None
 
 
-def _nests(
-    steps: Sequence[RankedCandidates | None],
-    sink: RankedCandidates,
-    stop: int,
-    storage: Storage,
-    limit: int,
-    rows_per_call: int,
-    simulations: NestSimulations,
-) -> Iterator[Choice]:
-    """Yield every nest that ends in `sink`, with rings within a limit."""
-    members, simulation, known = longest_members(steps, sink, stop, rows_per_call, simulations)
-    accumulators = sink.operator.candidate.accumulator_bytes
-    lives = _lives(storage, known, stop - len(members), stop)
-    key = (simulation, accumulators, limit, *lives)
-    taken_by_nest = simulations.taken(
-        key, lambda: _taken(members, simulation, known, stop, storage, limit, simulations)
-    )
-    for number, taken in enumerate(taken_by_nest):
-        behind = len(members) - 1 - number
-        start = stop - len(members) + behind
-        yield Choice(start, tuple(members[behind:]), taken, rows_per_call)
+@dataclass(frozen=True, slots=True, eq=False)
+class _LongestNest:
+    """The longest nest that ends in an operator; each shorter one is its last members.
+
+    Args:
+        members: its operators, of which the last one is the sink.
+        simulation: what it does.
+        histories: what that does to each tensor that they read or write.
+        stop: the number of the operator behind the sink.
+    """
+
+    members: Sequence[RankedCandidates]
+    simulation: NestSimulation
+    histories: Mapping[Tensor, History]
+    stop: int
+
+    @property
+    def start(self) -> int:
+        return self.stop - len(self.members)
+
+    @property
+    def accumulator_bytes(self) -> int:
+        return self.members[-1].operator.candidate.accumulator_bytes
+
+    def choices(self, taken_by_nest: Sequence[Rows], rows_per_call: int) -> Iterator[Choice]:
+        """Yield the choice of every nest, the shortest first, given `Choice.taken` of each."""
+        for number, taken in enumerate(taken_by_nest, 1):
+            members = tuple(self.members[-number:])
+            yield Choice(self.stop - number, members, taken, rows_per_call)
+
+
+def _taken_once(
+    nest: _LongestNest, storage: Storage, limit: int, simulations: NestSimulations
+) -> Sequence[Rows]:
+    """Return `_taken` of a nest; of those that differ in nothing it reads it is computed once."""
+    lives = _lives(storage, nest.histories, nest.start, nest.stop)
+    key = (nest.simulation, nest.accumulator_bytes, limit, *lives)
+    return simulations.taken(key, lambda: _taken(nest, storage, limit, simulations))
 
 
 def _lives(
@@ -296,21 +314,15 @@ def _lives(
 
 
 def _taken(
-    members: Sequence[RankedCandidates],
-    simulation: NestSimulation,
-    known: Mapping[Tensor, History],
-    stop: int,
-    storage: Storage,
-    limit: int,
-    simulations: NestSimulations,
+    nest: _LongestNest, storage: Storage, limit: int, simulations: NestSimulations
 ) -> tuple[Rows, ...]:
-    """Return `Choice.taken` of every nest of the last of `members`, the shortest first.
+    """Return `Choice.taken` of every nest with rings within a limit, the shortest first.
 
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.
     """
-    sink, start = members[-1], stop - len(members)
-    accumulators = sink.operator.candidate.accumulator_bytes
+    members, known, start, stop = nest.members, nest.histories, nest.start, nest.stop
+    sink, accumulators = members[-1], nest.accumulator_bytes
     finished = 0  # bytes that live when accumulators become the output
     ring_bytes: list[Rows] = []  # of each tensor, the last one first; 0 where it has no ring
     outside: dict[Tensor, int] = {}  # bytes of tensors that live beside the rings
@@ -328,7 +340,7 @@ def _taken(
         tensor = members[first - start].node.output
         living = (t for t in storage.living[first] if t not in outside and t not in begun_by_sink)
         outside.update({t: storage.bytes(t) for t in living})
-        ring_bytes.append(np.zeros(len(simulation), np.int64))
+        ring_bytes.append(np.zeros(len(nest.simulation), np.int64))
         if first < stop - 1:
             internal = storage.is_internal(tensor, stop)
             if known[tensor].missing or not (internal or known[tensor].is_complete):
@@ -342,7 +354,7 @@ def _taken(
         reader = overlaps.drained(outside, first, stop) if is_alone else None
         if reader is not None:
             freed[len(outer_bytes) - 1] = known[reader].read * storage.row_bytes(reader)
-    fullest = _fullest(simulation, len(members), ring_bytes, freed) + accumulators
+    fullest = _fullest(nest.simulation, len(members), ring_bytes, freed) + accumulators
     taken_by_nest: list[Rows] = []
     for number, outer in enumerate(outer_bytes):
         if int(fullest[number].max()) > limit:
