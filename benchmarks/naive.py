@@ -3,7 +3,8 @@
 An operator is naive where it takes more than `NAIVE` times the goal of its row in `operator_rows`,
 for its size, on a Cortex-M4 at `speed`, whatever its kernel is called.  An operator without a row
 counts with what the nearest row has.  Below each model stands what naive instructions are spent
-in, the largest part first.
+in, the largest part first.  `near` says for how many layers what planning states is within 5 % of
+what was measured.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.layers import for_speed
 from benchmarks.nearest_rows import CPU, goal, nearest
-from benchmarks.operators import BOARDS
+from benchmarks.operators import BOARDS, NEAR
 from microtir import driver, frontend
 from microtir.boards import load_board
 from microtir.errors import MicrotirError
@@ -33,11 +34,15 @@ class Naive:
         instructions: of a run.
         macs: of the model.
         parts: naive instructions by what they are spent in, the largest first.
+        layers: with instructions of their own.
+        near: those for which planning states about as many.
     """
 
     instructions: int
     macs: int
     parts: Mapping[str, int]
+    layers: int
+    near: int
 
     @property
     def share(self) -> float:
@@ -54,32 +59,42 @@ def measure(path: Path) -> Naive:
     for layer in layers[1:]:
         taken[layer.name] += layer.instructions
         calls[layer.name] = max(calls[layer.name], layer.calls)
-    parts = Counter[str]()
-    for group in artifact.module.require_program("naive").plan.groups:
+    program = artifact.module.require_program("naive")
+    stated = Counter[str]()
+    for decision in program.decisions.values():
+        stated[decision.layer] += decision.instructions
+    parts, near = Counter[str](), 0
+    for group in program.plan.groups:
         for operator in group.operators:
             node, kernel = operator.node, operator.candidate.kernel
             # What runs row by row is called for each row; else each call is a run of its own.
             times = 1 if group.nest else max(calls[node.name], 1)
+            error = abs(stated[node.name] * times - taken[node.name])
+            near += taken[node.name] > 0 and error <= NEAR * taken[node.name]
             if taken[node.name] > NAIVE * goal(node) * times:
                 parts[f"{node.op.name}, {kernel}; {nearest(node).name}"] += taken[node.name]
     return Naive(
         sum(layer.instructions for layer in layers),
         sum(layer.macs for layer in layers),
         dict(parts.most_common()),
+        sum(count > 0 for count in taken.values()),
+        near,
     )
 
 
 def measure_all(named: Sequence[str]) -> dict[str, Naive]:
     """Print a line for each model, and what is naive in it."""
     found: dict[str, Naive] = {}
-    print(f"{'model':<56}{'instructions':>14}{'per MAC':>9}{'naive':>8}")
+    print(f"{'model':<56}{'instructions':>14}{'per MAC':>9}{'naive':>8}{'near':>10}")
     for path in map(Path, named):
         model = _read(path)
         if model is None:
             continue
         found[path.name] = model
         a_mac = f"{model.instructions / model.macs:.2f}" if model.macs else ""
-        print(f"{path.name:<56}{model.instructions:>14,}{a_mac:>9}{model.share:>8.0%}", flush=True)
+        near = f"{model.near}/{model.layers}"
+        figures = f"{model.instructions:>14,}{a_mac:>9}{model.share:>8.0%}{near:>10}"
+        print(f"{path.name:<56}{figures}", flush=True)
         for part, count in list(model.parts.items())[:_SHOWN]:
             print(f"    {count / model.instructions:>5.1%}  {part}")
     return found

@@ -57,10 +57,23 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The file of a model, and how many units of work are in it."""
+    """The file of a model, and how many units of work are in it.
+
+    Args:
+        file: the model.
+        units: of work.
+        counted: number of the operator that counts alone; all where none is said.
+    """
 
     file: bytes
     units: int
+    counted: int | None = None
+
+    def counts(self, index: int | None) -> bool:
+        """Return whether an operator of a number in the file counts; others are not in it."""
+        if index is None or index < 0:
+            return False
+        return self.counted is None or index == self.counted
 
 
 Make: TypeAlias = Callable[[Kind, int], Made]
@@ -531,3 +544,34 @@ def gathered_rows(m: Model, c: int) -> tuple[Sequence[int], int]:
     m.inputs.append(m.builder.tensor("indices", (32,), np.int32))
     y = m.data((32, c))
     return [m.add(_Code.GATHER, [m.constant((64, c), X), m.inputs[0]], y, GatherOptions(0))], 32 * c
+
+
+def _pointwise(m: Model, x: int, given: int) -> int:
+    """Return a convolution of single pixels of 16x16 to as many channels."""
+    w, bias = m.weights((given, 1, 1, given), 0)
+    return m.add(_Code.CONV_2D, [x, w, bias], m.data((1, 16, 16, given)), Conv2DOptions())
+
+
+def concatenated_in_place(kind: Kind, c: int) -> Made:
+    """Join what two convolutions write."""
+    m = Model(kind)
+    x = m.input((1, 16, 16, c))
+    inputs = [_pointwise(m, x, c) for _ in range(2)]
+    y = m.data((1, 16, 16, 2 * c))
+    m.add(_Code.CONCATENATION, inputs, y, ConcatenationOptions(3))
+    return Made(m.file(y), 512 * c * kind.dtype.itemsize, counted=2)
+
+
+def sliced_in_place(kind: Kind, c: int) -> Made:
+    """Take channels that a convolution reads."""
+    m = Model(kind)
+    (part,), elements = sliced_channels(m, c)
+    return Made(m.file(_pointwise(m, part, c)), elements * kind.dtype.itemsize, counted=0)
+
+
+def split_in_place(kind: Kind, c: int) -> Made:
+    """Take channels apart that two convolutions read."""
+    m = Model(kind)
+    parts, elements = split_channels(m, c)
+    outputs = [_pointwise(m, part, c) for part in parts]
+    return Made(m.file(*outputs), elements * kind.dtype.itemsize, counted=0)

@@ -285,7 +285,7 @@ WINDOWS = (
               (3, 10), kinds=_MOVED),
 )  # fmt: skip
 
-_LONG, _SHORT, _SHORTEST = Goal(0.6, 0.3), Goal(2.0), Goal(4.0)
+_LONG, _SHORT, _SHORTEST, _NONE = Goal(0.6, 0.3), Goal(2.0), Goal(4.0), Goal(0.0, 0.0)
 
 
 def _moves(
@@ -317,6 +317,19 @@ MOVES = (
     _moves("gather, 32 rows of 32", made.moved(made.gathered_rows), _LONG, 32),
     _moves("gather, 32 rows of 10", made.moved(made.gathered_rows), _SHORT, 10),
     _moves("gather, 32 rows of 3", made.moved(made.gathered_rows), _SHORTEST, 3),
+    _moves(
+        "concat of what two convolutions write, 16 and 16",
+        made.concatenated_in_place,
+        _NONE,
+        16,
+        (Kind.INT8,),
+    ),
+    _moves(
+        "slice that a convolution reads, 16 of 32", made.sliced_in_place, _NONE, 16, (Kind.INT8,)
+    ),
+    _moves(
+        "split that two convolutions read, 16 and 16", made.split_in_place, _NONE, 16, (Kind.INT8,)
+    ),
 )
 
 ROWS = (*PRODUCTS, *ELEMENTS, *WINDOWS, *MOVES)

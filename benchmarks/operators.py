@@ -32,7 +32,7 @@ BOARDS: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """Emulated boards by CPU; the first two have goals, and are measured unless others are named."""
 WITH_GOALS = ("cortex-m4", "cortex-m55")
-_NEAR = 0.05  # of what is measured, that a statement may be away
+NEAR = 0.05  # of what is measured, that a statement may be away
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ def price(case: Case, cpu: str) -> Price:
         case.row.unit.value,
         made.units,
         case.goal(cpu),
-        sum(layer.instructions for layer in measured if layer.index is not None),
-        sum(decision.instructions for decision in stated if decision.index >= 0),
-        ", ".join(decision.kernel for decision in stated if decision.index >= 0),
+        sum(layer.instructions for layer in measured if made.counts(layer.index)),
+        sum(decision.instructions for decision in stated if made.counts(decision.index)),
+        ", ".join(decision.kernel for decision in stated if made.counts(decision.index)),
     )
 
 
@@ -131,7 +131,7 @@ def nearness(prices: Mapping[str, Price]) -> str:
     """Return how many statements of planning are near what was measured, and the worst."""
     if not prices:
         return "nothing was measured"
-    near = sum(abs(p.said - 1) <= _NEAR for p in prices.values())
+    near = sum(abs(p.said - 1) <= NEAR for p in prices.values())
     name, worst = max(prices.items(), key=lambda item: abs(item[1].said - 1))
     return (
         f"stated within 5 % for {near} of {len(prices)} ({near / len(prices):.0%}); "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import operators
+from benchmarks.operator_models import Made
 from benchmarks.operator_page import PAGE, renewed
 from benchmarks.operator_rows import Case, cases
 from tests.support.golden import Golden
@@ -45,6 +46,13 @@ def test_an_operator_did_not_grow_dearer(cpu: str, name: str) -> None:
     before, now = operators.read_recorded()[cpu][name], operators.price(case, cpu)
     assert now.units == before.units
     assert now.instructions <= before.instructions * (1 + TOLERANCE)
+
+
+def test_what_a_move_takes_is_counted_without_what_is_around_it() -> None:
+    """Of models that show whether it is done in place; what a file does not have never counts."""
+    whole, move = Made(b"", 1), Made(b"", 1, counted=2)
+    assert [whole.counts(n) for n in (None, -1, 0, 2)] == [False, False, True, True]
+    assert [move.counts(n) for n in (None, -1, 0, 2)] == [False, False, False, True]
 
 
 def test_only_what_is_asked_for_is_measured(
