@@ -124,6 +124,14 @@ MUTANTS = {
         "portable", ("SPLIT", "STRIDED_SLICE"), "generator/microtir/rewrite/facts/moves.py",
         "place % (1 << _BITS) if is_copied else 0", "0",
     ),
+    "the last channels of a window are those before": Mutant(
+        "dsp", ("pool_s8_1x4_dsp_windows",), f"{_DSP}/pool_windows.j2",
+        "sub r2, r2, #{{ back }}\n", "",
+    ),
+    "a window leaves out its last tap": Mutant(
+        "dsp", ("pool_s8_1x4_dsp_windows",), f"{_KERNELS}/arm_dsp/pool_windows.py",
+        "places[1:]", "places[1:-1]",
+    ),
     "a last channel that is alone is left out": Mutant(
         "dsp", ("pool",), f"{_DSP}/pool_add.j2", "{% if rest %}", '{% if rest and rest != "1" %}',
     ),

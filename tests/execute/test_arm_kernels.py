@@ -50,7 +50,7 @@ RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
         "conv_s8_16x2_dsp_winograd_bands_2", "conv_s8_16x2_dsp_winograd_bands_4",
-        "conv_s16_2x2_dsp_wide", "dwconv_s16_2x2_dsp_wide")  # fmt: skip
+        "conv_s16_2x2_dsp_wide", "dwconv_s16_2x2_dsp_wide", "pool_s8_1x4_dsp_windows")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ CORES = {
         "conv_s8_8x1_dsp": 20, "dense_s8_1x8_dsp": 20, "dwconv_s8_1x4_dsp": 9,
         "dwconv_s8_1x4_dsp_rows": 15, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 22,
         "runs_dsp": 28, "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
+        "pool_s8_1x4_dsp_windows": 5,
         "tconv_s8_2x4_dsp": 10,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {

@@ -50,6 +50,7 @@ DEPTHWISE = {
 }  # fmt: skip
 ADDS = {"add_s8_1x4_mve": M55}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
+WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
 ACCUMULATING = {
     "dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_sums": M55,
 }  # fmt: skip
@@ -59,7 +60,7 @@ TILED = {
     "conv_s8_16x1_c_winograd": M0, "conv_s8_16x4_zbb_winograd": ZBB,
 }  # fmt: skip
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
-TARGETS = CONFIGS | ACCUMULATING | TILED
+TARGETS = CONFIGS | WHOLE_POOLS | ACCUMULATING | TILED
 
 
 def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
@@ -88,7 +89,7 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
     """Yield random cases that a kernel accepts; an error if there are too few."""
     if kernel in ADDS:
         make = add
-    elif kernel in POOLS:
+    elif kernel in POOLS | WHOLE_POOLS:
         make = pool
     elif kernel in TILED:
         make = partial(tiled, sizes=FEW_TILES)

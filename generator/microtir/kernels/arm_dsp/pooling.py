@@ -31,15 +31,16 @@ class _Words(PoolKernels):
         }
         return Assembly(template, values, stack_bytes)
 
-    def run_cost(self, channels: int, _dtype: DType) -> tuple[int, int]:
+    def run_cost(self, channels: int, dtype: DType) -> tuple[int, int]:
         words, rest = divmod(channels, _WORD)
-        return words * 9 + rest * 6, 3 * (words + rest)
+        word, single = (10, 2) if dtype is DType.INT16 else (6, 4)
+        return words * word + rest * 6, 3 * words + single * rest
 
     def pixel_cost(self, channels: int) -> int:
-        return channels + 60
+        return channels // 4 + 10
 
     def finish_cost(self, channels: int, dtype: DType) -> int:
-        return channels * 11 if dtype is DType.INT16 else channels
+        return channels * 11 if dtype is DType.INT16 else channels // 2
 
 
 WORDS = _Words(copy, fill)

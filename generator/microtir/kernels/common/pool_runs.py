@@ -11,11 +11,13 @@ same for all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
@@ -81,6 +83,8 @@ class Pool:
     @property
     def runs(self) -> int:
         """Return how many runs the window of an output pixel is taken in."""
+        if self.is_run:
+            return 1
         rows = self.windows.rows.taps
         return self.taps if self.windows.columns.clips(self.output.width) else rows
 
@@ -186,14 +190,14 @@ class PoolRowsByRuns(_ByRuns):
 class PoolByRuns(_ByRuns):
     """Averages and maxima of windows."""
 
-    operators = (AveragePool2D, MaxPool2D)
+    operators: tuple[type[Operator], ...] = (AveragePool2D, MaxPool2D)
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions, from counts on emulated cores."""
         pool, kernels = Pool.of(node), self.micro_kernels
         channels, pixels = pool.image.channels, pool.output.height * pool.output.width
         run, pixel = kernels.run_cost(channels, pool.dtype)
-        taken = pool.runs * (20 + run) + pool.taps * pixel
+        taken = pool.runs * (12 + run) + pool.taps * pixel
         finish = kernels.finish_cost(channels, pool.dtype)
         return pixels * (taken + finish + kernels.pixel_cost(channels))
 
@@ -204,25 +208,27 @@ class PoolByRuns(_ByRuns):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: output pixels one by one."""
-        kernels, pool = self.micro_kernels, Pool.of(layer.node)
-        x, y = layer.input_rows(0), layer.output_rows()
-        channels, scratch = pool.image.channels, pool.collected()
-        collected = at(scratch, 0, 0)
-        start = kernels.fill(channels, 0 if pool.averages else pool.low, pool.dtype)
-        finish = _average(pool, kernels) if pool.averages else kernels.copy(channels)
-
-        def pixel(row: te.Expr, column: te.Expr) -> ir.Stmt:
-            return seq(
-                call(start, collected),
-                _window(pool, kernels, x, collected, row, column),
-                call(finish, collected, y.at(row, column, 0)),
-            )
-
+        pool, scratch = Pool.of(layer.node), Pool.of(layer.node).collected()
+        pixel = self.pixel(pool, layer.input_rows(0), layer.output_rows(), scratch)
         body = loop(
             "row", layer.y0, layer.y1,
             lambda row: loop("col", 0, pool.output.width, lambda column: pixel(row, column)),
         )  # fmt: skip
         return layer.function(name, scratch, body)
+
+    def pixel(
+        self, pool: Pool, x: Rows, y: Rows, scratch: ir.Buffer
+    ) -> Callable[[te.Expr, te.Expr], ir.Stmt]:
+        """Return what emits an output pixel, given its row and column."""
+        kernels, channels = self.micro_kernels, pool.image.channels
+        collected = at(scratch, 0, 0)
+        start = kernels.fill(channels, 0 if pool.averages else pool.low, pool.dtype)
+        finish = _average(pool, kernels) if pool.averages else kernels.copy(channels)
+        return lambda row, column: seq(
+            call(start, collected),
+            _window(pool, kernels, x, collected, row, column),
+            call(finish, collected, y.at(row, column, 0)),
+        )
 
     def reject(self, node: Node) -> Refusal | None:
         return refusal(node)
