@@ -44,6 +44,7 @@ LOADERS = {
 _FOR_ALL = frozenset({"pyproject.toml", "tests/__init__.py", "tests/conftest.py"})
 _PACKAGE = PACKAGE.relative_to(ROOT).as_posix() + "/"
 _GOLDEN = "tests/golden/"
+_PAGES = "tests.support.pages"
 _TEST = re.compile(r"tests/(?:.*/)?test_\w+\.py")
 _MODULE = re.compile(rf"\b(?:{'|'.join((PACKAGE_NAME, *BESIDE))})(?:\.\w+)+")
 _READS_PACKAGE = re.compile(r"""generator["']? ?/ ?["']?microtir""")
@@ -186,9 +187,25 @@ class Repository:
         if path.startswith(_GOLDEN):
             owner = ".".join(("tests", *folders[2:-1]))
             return {n for n in self.facts if n.rpartition(".")[0] == owner} | self._readers([last])
+        if folders[:-1] == ["docs"] and last.endswith(".md"):
+            found = self._readers([last]) | self._readers_of_all_pages
         if loader := LOADERS.get(first):
             found |= {name for name, facts in self.facts.items() if loader in facts.loads}
         return found or (set() if path.endswith(".md") else None)
+
+    @cached_property
+    def _readers_of_all_pages(self) -> set[str]:
+        """Return the modules that name the folder of the pages, and no page of their own.
+
+        Who takes a page from the helpers of pages names it.
+        """
+        named = self._readers(["docs"]) - {_PAGES}
+        texts = {name: self.facts[name] for name in named}
+        return {
+            name
+            for name, facts in texts.items()
+            if "glob(" in facts.module.text or not any(p.endswith(".md") for p in facts.parts)
+        }
 
     @cached_property
     def package_readers(self) -> set[str]:

@@ -45,7 +45,7 @@ SOURCES = {
     "tests/layering/test_graph.py": "",
     "tests/codegen/test_printer.py": "from microtir.codegen import printer",
     "tests/driver/test_lower.py": "from microtir import lower",
-    "tests/driver/test_page.py": "from tests.support.pages import follow",
+    "tests/driver/test_page.py": "from tests.support.pages import follow\nfollow('report.md')",
     "tests/ir/test_ir.py": "from tests.support.cases import node",
     "tests/cli/test_command.py": "def test_it(microtir): ...",
     "tests/cli/test_process.py": (
@@ -89,6 +89,7 @@ STARTS = ["cli/test_command", "cli/test_process"]
         ("templates/c/deep/a.c.j2", [*PRINTS, "cli/test_process"]),
         ("benchmarks/recorded.json", ["search/test_recorded"]),
         ("docs/report.md", ["driver/test_page"]),
+        ("docs/other.md", []),
         ("tests/golden/ir/a.txt", ["ir/test_ir"]),
         # a page that only the gates read, and a module that is gone
         ("CHANGES.md", []),
