@@ -58,7 +58,11 @@ def _short_cost(node: Node, repeats: bool) -> int:
     if isinstance(node.op, arithmetic.Mul):
         return 12 if repeats else 15
     if isinstance(node.op, arithmetic.SquaredDifference):
-        return 14 if repeats else 17
+        types = (*(tensor.type for tensor in node.inputs), node.output.type)
+        params = arithmetic.difference_params(*types)
+        operands = (params.operand(position) for position in range(2))
+        has_lines = all(fixed_form.operand_line(params.left_shift, *o) for o in operands)
+        return 14 if repeats else 17 if has_lines else 23
     if not isinstance(node.op, arithmetic.Add | arithmetic.Sub):
         return 45
     form = fixed_form.sum_form(node)
