@@ -8,7 +8,7 @@ from microtir.operators.record import join
 RECORDS = join(
     indexing.DEFINITIONS,
     {
-        indexing.Gather: (meaning.gather, Formula(formula.gather, 8, whole)),
+        indexing.Gather: (meaning.gather, Formula(formula.gather, formula.gather_cost, whole)),
         indexing.GatherNd: (meaning.gather_nd, Formula(formula.gather_nd, 10, whole)),
         indexing.ScatterNd: (
             meaning.scatter_nd,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -28,6 +30,18 @@ def gather(layer: FormulaContext) -> None:
         return x[source]
 
     layer.tensor(element)
+
+
+def gather_cost(node: Node) -> int:
+    """Return the cost of a copy for each index: what lies behind its axis, by a function of C."""
+    assert isinstance(node.op, indexing.Gather)
+    run = math.prod(node.inputs[0].shape[node.op.axis + 1 :])
+    bytes_ = run * node.output.dtype.bytes
+    copy = _COPY + bytes_ // _COPIED if run > 1 else _ELEMENT
+    return node.output.type.elements // max(run, 1) * copy
+
+
+_ELEMENT, _COPY, _COPIED = 8, 11, 5  # instructions for an element and a copy; bytes of one of it
 
 
 def gather_nd(layer: FormulaContext) -> None:
