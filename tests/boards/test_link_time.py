@@ -55,7 +55,9 @@ def test_results_are_those_of_separate_files(name: str, workspace_io: bool, tmp_
         [artifact, digits(str(target), "digits")], name, ProjectType.BAREMETAL, tmp_path / "p",
         options=ProjectOptions(samples={"narrowed": expected, "digits": digits_samples(1)}),
     )  # fmt: skip
-    project.build(["CFLAGS=-O2 -flto -Werror"])
+    # GNU ld 2.40 gives up some layouts of RISC-V code: "can't relax section: bad value".
+    relaxing = "-Wl,--no-relax" if name == "riscv32" else ""
+    project.build([f"CFLAGS=-O2 -flto -Werror {relaxing}"])
     result = project.run()
     assert result.status == 0 and result.output.count(" equal\n") == 2, result.output
 

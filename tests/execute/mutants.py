@@ -140,8 +140,8 @@ MUTANTS = {
     ),
     "rows outside of the image are 0": Mutant(
         "dsp", ("depthwise3x3",), f"{_KERNELS}/arm_dsp/planes.py",
-        "outside = call(fill(self.plane.elements, self.zero_point, DType.INT16), target)",
-        "outside = call(fill(self.plane.elements, 0, DType.INT16), target)",
+        "outside = call(copying.fill(self.plane.elements, self.zero_point, DType.INT16), target)",
+        "outside = call(copying.fill(self.plane.elements, 0, DType.INT16), target)",
     ),
     "the second row of a tile lies on the first": Mutant(
         "dsp", ("conv_s8_16x2_dsp_winograd",), f"{_KERNELS}/arm_dsp/winograd.py",
@@ -263,7 +263,7 @@ MUTANTS = {
     ),
     "the last turn begins behind the last channel of the one before": Mutant(
         "blocked", ("conv", "dense"), f"{_KERNELS}/common/runs.py",
-        "[min(first, channels - together) for", "[min(first, max(0, channels - together - 1)) for",
+        "[min(first, channels - at_once) for", "[min(first, max(0, channels - at_once - 1)) for",
     ),
     "negative ties of a block are rounded up": Mutant(
         "blocked", ("ties",), f"{_KERNELS}/c_blocks/finish.py",

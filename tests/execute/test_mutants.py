@@ -40,6 +40,13 @@ def damaged(package: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     path.write_text(before, encoding="utf-8")
 
 
+@pytest.mark.quick
+def test_the_texts_of_mutants_stand_in_their_files() -> None:
+    """A file that is written otherwise would leave its mutants undone until the soak."""
+    texts = {mutant.path: (ROOT / mutant.path).read_text("utf-8") for mutant in MUTANTS.values()}
+    assert [name for name, m in MUTANTS.items() if texts[m.path].count(m.old) != 1] == []
+
+
 @pytest.mark.soak_only
 @pytest.mark.parametrize(
     ("damaged", "name"), [(name, name) for name in MUTANTS], ids=MUTANTS, indirect=["damaged"]

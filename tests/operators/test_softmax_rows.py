@@ -16,7 +16,7 @@ from microtir.rewrite.reference import execute
 from tests.support.batch import load_batch
 
 ROWS = 40
-LENGTHS = (1, 2, 3, 5, 7, 10, 13, 15, 17, 30, 32, 255, 256, 257, 300)
+LENGTHS = (1, 2, 3, 5, 7, 10, 13, 15, 17, 30, 32, 255, 256, 257, 300, 511, 512, 513, 1100)
 
 
 def graph_of(op: Softmax | LogSoftmax, length: int, scale: float, zero_point: int) -> Graph:

@@ -136,6 +136,12 @@ def _softmax_int8(layer: FormulaContext) -> None:
         if dtype is DType.INT8 and x.extents.channels <= _SHORT_ROW:
             return stored_raised(_rounded_twice(scale, power, shift), dtype.min, dtype.max)
         quotient = _ROUND(_MUL(scale, power), shift)
+        if dtype is DType.INT8 and x.extents.channels >= _LONG_ROW:
+            quotient = _ROUND(_MUL(scale, power), te.minimum(shift, 31))
+            # What counts is 1 then, as the mask of the original's division has all of its bits.
+            counts = below(top, x.at(row, column, channel)) < table.shape[0]
+            is_long = te.clamp(shift - 31, 0, 1)
+            quotient = te.maximum(quotient, te.select(counts, is_long, 0))
         return te.cast(dtype, te.clamp(quotient + dtype.min, dtype.min, dtype.max))
 
     layer.rows(element)
@@ -151,6 +157,9 @@ def _summand(entry: te.Expr) -> te.Expr:
 
 _SHORT_ROW = 256
 """Elements of a row whose sum leaves room for 4 bits at least, so that 31 is the largest shift."""
+
+_LONG_ROW = 512
+"""Elements of a row whose sum may leave 3 bits only, so that results are shifted by 32 or more."""
 
 
 def _rounded_twice(scale: te.Expr, power: te.Expr, shift: te.Expr) -> te.Expr:
