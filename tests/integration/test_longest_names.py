@@ -32,6 +32,7 @@ from tests.frontend.test_older_quantization import dense
 from tests.support.c_compilers import compiler_output, strict_problems
 from tests.support.dsp_cases import add, convolution, pool
 from tests.support.ethos_u import NpuModel
+from tests.support.moving_cases import moving
 from tests.support.operator_cases import generate as operator_case
 from tests.support.small_models import module_of, quantised_graph, sample_inputs, two_ports_graph
 
@@ -128,7 +129,6 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "microtvm": {"compatibility": "microtvm", "runtime": CRT},
     "microtvm-packed": {"compatibility": "microtvm", "executor": PACKED, "runtime": CRT},
     "microtvm-graph": {"compatibility": "microtvm", "executor": Executor("graph")},
-    "assembly": {"targets": "c -mcpu=cortex-m4", "optimize": "speed"},
     "avr": {"targets": "c -mcpu=atmega2560"},
 }
 AVR = ["avr-gcc", "-mmcu=atmega2560", "-std=c99", "-Os", "-Wall", "-Wextra", "-Wundef", "-Werror"]
@@ -181,6 +181,7 @@ def test_every_configuration_compiles(rendered: set[str], tmp_path: Path) -> Non
         "stateful-microtvm": built(stateful_graph(), compatibility="microtvm"),
         "merged": built(chain(), optimize="flash"),
         "doubles": built(doubles),
+        "assembly": built(moving(1).graph, targets="c -mcpu=cortex-m4", optimize="speed"),
     }
     for name, artifact in others.items():
         said = strict_problems(artifact.export(tmp_path / name), "gcc", "c99", "-fsyntax-only")
