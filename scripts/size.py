@@ -18,8 +18,8 @@ TEMPLATES = "templates"
 
 # What growth has to ask for: a change that needs more lines raises it and says what they are for.
 # The goal is 122,000; whatever makes the package shorter lowers it.
-# It is 3,000 more than it was, for kernels: matrices known when a model runs, sums and moves.
-LIMIT = 139_000
+# It is 2,500 more than it was, for kernels: products, sums, moves, images and windows of maxima.
+LIMIT = 138_500
 
 _OF_ROOT = "(root)"
 
