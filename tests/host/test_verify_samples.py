@@ -354,10 +354,10 @@ def _damaged(rng: random.Random) -> bytes:
             archive.writestr("inputs.npy", bytes(content))
         content = bytearray(packed.getvalue())
     for _ in range(rng.randrange(4)):
-        at = rng.randrange(len(content))
+        at = rng.randrange(max(len(content), 1))
         match rng.randrange(4):
             case 0:
-                content[at] = rng.randrange(256)
+                content[at : at + 1] = bytes([rng.randrange(256)])
             case 1:
                 content[at:at] = rng.choice(_INSERTED)
             case 2:

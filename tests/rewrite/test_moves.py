@@ -128,3 +128,14 @@ def test_what_depends_on_an_activation_has_no_boxes() -> None:
     boxes = boxes_of(layer, 2)
     assert boxes is not None
     assert [(box.first_source, box.first_target) for box in boxes] == [(20, 0), (28, 8)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan, 3e38])
+def test_borders_of_any_value(value: float) -> None:
+    """What a border holds need not be a number that an integer holds."""
+    x, y = tensor("x", (2, 3), DType.FLOAT32), tensor("y", (2, 5), DType.FLOAT32)
+    layer = node(movement.Pad((0, 1), (0, 1), value), [x], [y])
+    boxes, inputs = boxes_of(layer, 8), [np.arange(6, dtype=np.float32).reshape(2, 3)]
+    assert boxes is not None
+    np.testing.assert_array_equal(moved(boxes, layer, inputs)[0], evaluate(layer, inputs)[0])

@@ -8,7 +8,7 @@ So no operator says for itself how it moves: what a kernel copies follows from t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ _INDEXED: tuple[type[Operator], ...] = (indexing.Gather, indexing.GatherNd)
 MOVING = (*_ONE, *_ALL, *_INDEXED)
 """Operators that move one input, all of their inputs, or the first one as the second one says."""
 
-_PLACES = 1 << 60  # the first of the numbers that stand for places: no constant is as large
+_PLACES = 1 << 60  # the first of the numbers that stand for places: constants are 0 among them
 _BITS = 40  # of a place within its input
 
 Places = npt.NDArray[np.int64]
@@ -119,7 +119,10 @@ def _places(node: Node) -> tuple[Places, ...]:
         else:
             first = _PLACES + (number << _BITS)
             inputs.append(first + np.arange(tensor.type.elements).reshape(tensor.shape))
-    return tuple(np.where(y >= _PLACES, y - _PLACES, -1) for y in _outputs(node, inputs))
+    # An infinity is no integer; what constants hold is asked for by itself.
+    op = replace(node.op, value=0.0) if isinstance(node.op, movement.Pad) else node.op
+    outputs = _outputs(replace(node, op=op), inputs)
+    return tuple(np.where(y >= _PLACES, y - _PLACES, -1) for y in outputs)
 
 
 def _constants(node: Node) -> tuple[Array, ...]:
