@@ -142,7 +142,7 @@ _PROLOGUE = """\
 #include <stdint.h>
 #include <string.h>
 void put(const char *text);
-static union { int8_t bytes[LARGEST]; uint64_t aligned; } input[2], output;
+static union { int8_t bytes[LARGEST]; uint64_t aligned; } input[3], output;
 static union { uint8_t bytes[1 << 18]; uint64_t aligned; } memory;
 """
 
