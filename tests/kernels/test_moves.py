@@ -10,6 +10,7 @@ from microtir.graph.ir import Node
 from microtir.kernels import emit
 from microtir.kernels.common.moves import Moves
 from microtir.kernels.table import KERNELS, kernels_of
+from microtir.memory.footprint import Footprints
 from microtir.operators.movement.definition import Concatenation, Transpose
 from microtir.operators.resize.definition import ResizeNearestNeighbor
 from microtir.plan.ir import Layout, PlannedOperator
@@ -100,3 +101,17 @@ def test_long_runs_are_copied_in_parts(name: str) -> None:
     assert sum(box.runs * box.run for box in boxes) == 200_001
     if name != "runs":
         assert max(box.run for box in boxes) < 1 << 16
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_box_is_one_span_of_bytes(name: str) -> None:
+    """Not one for each run: whoever checks placements compares every span with every other."""
+    shapes = (1, 32, 32, 16), (1, 64, 64, 16)
+    x, y = (tensor(n, s, DType.INT8, quant(0.1)) for n, s in zip("xy", shapes, strict=True))
+    layer = node(ResizeNearestNeighbor(False, False), [x], [y])
+    kernel = next(k for k in kernels_of(layer) if k.name == name)
+    layouts = {t: Layout.whole(t.type) for t in (x, y)}
+    function = emit(PlannedOperator(layer, kernel.candidate(layer)), layouts, LayerName("layer"))
+    (spans,) = Footprints().of(function, ())
+    elements = 4  # that a turn of the innermost loop in C copies one by one
+    assert len(spans) <= 2 * elements

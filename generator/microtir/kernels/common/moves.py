@@ -100,7 +100,7 @@ class Moves(Kernel):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the boxes one after the other."""
         sources = [_source(layer, position) for position in range(len(layer.node.inputs))]
-        targets = [layer.output_buffer((t.type.elements,)) for t in layer.node.outputs]
+        targets = [layer.output_buffer((1, t.type.elements)) for t in layer.node.outputs]
         parts = [
             self.box(box, None if box.input is None else sources[box.input], targets[box.output])
             for box in self.boxes(layer.node)
@@ -111,8 +111,8 @@ class Moves(Kernel):
         """Emit the loops of a box around its runs; without a source its value is stored."""
 
         def copied(first: te.Expr, to: te.Expr) -> ir.Stmt:
-            value = box.value if source is None else load(source, first)
-            return store(target, (to,), value)
+            value = box.value if source is None else load(source, 0, first)
+            return store(target, (0, to), value)
 
         line, around = _line(box)
 
@@ -164,7 +164,7 @@ class MovesByCalls(Moves):
         kernel = self.mover(inner, box.run, target.dtype).kernel
         return nest(
             around, box.first_source, box.first_target,
-            lambda first, to: call(kernel, at(source, first), at(target, to)),
+            lambda first, to: call(kernel, at(source, 0, first), at(target, 0, to)),
         )  # fmt: skip
 
     def _inner(self, box: Box, dtype: DType) -> tuple[Axis, tuple[Axis, ...]]:
@@ -203,7 +203,8 @@ def _line(box: Box) -> tuple[Axis, tuple[Axis, ...]]:
 
 
 def _source(layer: Layer, position: int) -> ir.Buffer:
+    """Return an input as one row: whoever follows rows of buffers sees one span of bytes."""
     tensor = layer.node.inputs[position]
     if tensor.data is not None:
-        return packing.constant("constant", tensor.data.reshape(-1))
-    return layer.whole(position, (tensor.type.elements,)).buffer
+        return packing.constant("constant", tensor.data.reshape(1, -1))
+    return layer.whole(position, (1, tensor.type.elements)).buffer
