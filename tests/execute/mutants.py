@@ -85,7 +85,12 @@ MUTANTS = {
         "geometry.groups * part.step", "geometry.groups",
     ),
     "taps of a phase are those of the input's order": Mutant(
-        "dsp", ("transposed",), f"{_KERNELS}/common/phases.py", "stride)[::-1]", "stride)",
+        "dsp", ("transposed",), f"{_KERNELS}/common/phases.py", "axis])[::-1]", "axis])",
+    ),
+    "windows of a row of pixels begin where those of the first do": Mutant(
+        "dsp", ("transposed",), f"{_KERNELS}/common/phases.py",
+        "(left - taps.before, right - taps.behind)",
+        "(0, left + right - taps.before - taps.behind)",
     ),
     "the last columns of a product begin behind those before": Mutant(
         "dsp", ("matmul",), f"{_DSP}/products.j2", "movhi r8, r9", "movhi r8, r8",

@@ -109,6 +109,7 @@ CASES = [
     ("cortex-m4", "conv_s8_2x4_dsp", GROUPED),
     ("cortex-m4", "tconv_s8_2x4_dsp", TRANSPOSED),
     ("cortex-m4", "tconv_s8_2x4_dsp_compact", TRANSPOSED),
+    ("cortex-m4", "tconv_s8_4x2_dsp", TRANSPOSED),
     ("cortex-m4", "dwconv_s8_2x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_1x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),

@@ -239,7 +239,7 @@ class Gemm(float_rescaling.FloatRescaling, transposed.PhaseKernel):
         """Return the loops over the pixels of a phase of a transposed convolution."""
         geometry = Geometry.of(phase.node)
         rows, counts = (0, geometry.output.height), patch_counts(geometry)
-        part = Part(phase.node, rows, counts, SpreadPixels(y, phase), step=phase.strides[1])
+        part = Part(phase.node, rows, counts, SpreadPixels(y, phase), step=phase.step)
         return self.loops(part, x, scratch)
 
     def loops(self, part: Part, x: Rows, patch: ir.Buffer) -> ir.Stmt:

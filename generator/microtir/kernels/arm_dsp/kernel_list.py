@@ -39,6 +39,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
         Transposed(f"t{name}", gemm.Gemm(name, unroll, LayoutKind.NHWC), DType.INT16)
         for name, unroll in _FORMS[:2]
     ),
+    Transposed("tconv_s8_4x2_dsp", windows.GemmWindows(LayoutKind.NHWC), DType.INT16),
     GemmBytes("conv_s8_2x4_dsp_bytes", 2),
     GemmBytes("conv_s8_1x8_dsp_bytes", 1),
     *map(narrow.GemmNarrow, _LAYOUTS),

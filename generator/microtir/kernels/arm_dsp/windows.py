@@ -38,12 +38,21 @@ from microtir.kernels.arm_dsp.windows_rows import (
     keep_rows,
     widen_row,
 )
-from microtir.kernels.common import gather, packing, refusals, requantise
+from microtir.kernels.common import gather, packing, refusals, requantise, transposed
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.macro_kernel import Count, Pixel, Product, Source, Tile, macro_kernel
+from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Pixel,
+    Product,
+    Sink,
+    Source,
+    Tile,
+    pixel_loops,
+)
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, call, describe, repeated
+from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import channel_pairs, pack_pairs
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
@@ -145,7 +154,7 @@ def _packed(
     return packing.constant("words", words), factors
 
 
-class GemmWindows(float_rescaling.FloatRescaling):
+class GemmWindows(float_rescaling.FloatRescaling, transposed.PhaseKernel):
     """Windows are read where they lie, in rows that are widened."""
 
     name = "conv_s8_4x2_dsp"
@@ -153,6 +162,7 @@ class GemmWindows(float_rescaling.FloatRescaling):
     needs = Feature.DSP
     cycles = 116
     depends_on_calls = True
+    spreads = False
 
     def __init__(self, writes: LayoutKind) -> None:
         self.writes = writes
@@ -173,7 +183,8 @@ class GemmWindows(float_rescaling.FloatRescaling):
         geometry, rows = form.geometry, form.rows
         if geometry.image.images != 1:
             return Refusal.IMAGES
-        if geometry.windows.columns.dilation != 1 or rows.length == 1:
+        columns = geometry.windows.columns
+        if columns.dilation != 1 or columns.before < 0 or rows.length == 1:
             return Refusal.WINDOWS
         if geometry.output.channels < PAIR:
             return Refusal.FEW_CHANNELS
@@ -192,8 +203,7 @@ class GemmWindows(float_rescaling.FloatRescaling):
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of the widened rows."""
-        rows = _Form.of(node).rows
-        return rows.taps * rows.distance * DType.INT16.bytes
+        return _Form.of(node).rows.elements * DType.INT16.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return instructions from counts of the emulated Cortex-M4.
@@ -232,9 +242,26 @@ class GemmWindows(float_rescaling.FloatRescaling):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: rows behind an output row, its tiles, then single pixels."""
         sink, planes = sink_of(layer)
-        form = _Form.of(layer.node)
+        scratch = ir.Buffer(
+            "scratch", (1, _Form.of(layer.node).rows.elements), DType.INT16, alignment=4
+        )
+        return layer.function(name, scratch, self._loops(
+            layer.node, (layer.y0, layer.y1), layer.input_rows(0), sink, scratch, planes
+        ))  # fmt: skip
+
+    def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
+        """Return the loops over the pixels of a phase of a transposed convolution."""
+        rows = 0, Geometry.of(phase.node).output.height
+        return self._loops(phase.node, rows, x, SpreadPixels(y, phase), scratch)
+
+    def _loops(
+        self, node: Node, rows: tuple[te.ExprLike, te.ExprLike], x: Rows, sink: Sink,
+        scratch: ir.Buffer, planes: PlaneRow | None = None,
+    ) -> ir.Stmt:  # fmt: skip
+        """Return the loops over rows, and over the tiles of each."""
+        form = _Form.of(node)
         written = Outputs(form.geometry.output.channels, planes)
-        packed = _packed(layer.node, written.channel_bytes)
+        packed = _packed(node, written.channel_bytes)
         assert packed is not None, "reject() was asked"
         words, factors = packed
 
@@ -243,19 +270,17 @@ class GemmWindows(float_rescaling.FloatRescaling):
 
         counts = (Count(form.tiled, "tiles"), Count(1, "pixel"))
         tile = Tile(counts, (Product(kernel, (at(words, 0, 0),)),))
-        return macro_kernel(layer, name, form.rows.width, _Rows(layer, form), tile, sink)
+        source = _Rows(x, te.as_expr(rows[0], DType.INT32), form, scratch)
+        return pixel_loops(rows, form.rows.width, source, tile, sink)
 
 
 class _Rows(Source):
     """The rows behind an output row, widened between their borders; some are those of the last."""
 
-    def __init__(self, layer: Layer, form: _Form) -> None:
-        self.layer, self.form, self.rows = layer, form, form.rows
-        self.x = layer.input_rows(0)
-        # One row, so that whoever follows rows of buffers sees one span of bytes.
-        size = self.rows.taps * self.rows.distance
-        self.scratch = self.widened = ir.Buffer("scratch", (1, size), DType.INT16, alignment=4)
-        self.zero_point = layer.node.inputs[0].type.quant.zero_point
+    def __init__(self, x: Rows, y0: te.Expr, form: _Form, scratch: ir.Buffer) -> None:
+        self.x, self.y0, self.form, self.rows = x, y0, form, form.rows
+        self.scratch = self.widened = scratch
+        self.zero_point = x.type.quant.zero_point
 
     def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
         return at(self.widened, 0, self.rows.place(pixel.column))
@@ -281,7 +306,7 @@ class _Rows(Source):
         """Emit the rows behind an output row, less what the row before has widened."""
         shared, first = self.form.shared_rows, te.as_expr(0, DType.INT32)
         if shared:
-            first = te.select(row == self.layer.y0, first, shared)
+            first = te.select(row == self.y0, first, shared)
         return seq(
             self.keep(row) if shared else seq(),
             gather.kernel_rows(self.form.geometry, row, self.widen, self.outside, first),
@@ -290,7 +315,7 @@ class _Rows(Source):
     def keep(self, row: te.Expr) -> ir.Stmt:
         """Emit what the row before has widened, behind the first one of a call."""
         stride = self.form.geometry.windows.rows.stride
-        return when(row > self.layer.y0, call(keep_rows(self.rows, stride), self.target(0, 0)))
+        return when(row > self.y0, call(keep_rows(self.rows, stride), self.target(0, 0)))
 
     def widen(self, ky: te.Expr, y: te.Expr) -> ir.Stmt:
         """Emit a row of the image into its place among the rows of the window."""

@@ -61,6 +61,11 @@ class WidenedRows:
         return self.copies * self.pitch
 
     @property
+    def elements(self) -> int:
+        """Return the values of all rows."""
+        return self.taps * self.distance
+
+    @property
     def step_words(self) -> int:
         """Return the words between two windows that begin at a word of the same copy."""
         return self.step * self.copies // PAIR

@@ -190,7 +190,7 @@ class Gemm(float_rescaling.FloatRescaling, counted.Counted, transposed.PhaseKern
     def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
         """Return the loops over the pixels of a phase of a transposed convolution."""
         rows, sink = (0, Geometry.of(phase.node).output.height), SpreadPixels(y, phase)
-        return self._loops(phase.node, rows, x, sink, scratch, phase.strides[1])
+        return self._loops(phase.node, rows, x, sink, scratch, phase.step)
 
     def _loops(
         self, node: Node, rows: tuple[te.ExprLike, te.ExprLike], x: Rows, sink: Sink,

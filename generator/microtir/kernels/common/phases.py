@@ -8,12 +8,11 @@ one first.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
 from microtir import te
-from microtir.graph.ir import Node, Tensor
+from microtir.graph.ir import Array, Node, Tensor
 from microtir.kernels.common.layer import Rows
 from microtir.kernels.common.macro_kernel import Arguments, Pixel, Sink
 from microtir.kernels.common.made_once import of_node
@@ -27,44 +26,105 @@ class Phase:
     """Some output pixels of a transposed convolution.
 
     Attributes:
-        node: the convolution that computes them.
+        node: the convolution that computes them; its channels may be those of several pixels of a
+            row, which follow each other.
         first: row and column of the first one.
         strides: rows and columns from one to the next.
+        step: pixels of the whole output from the channels of one to those of the next.
     """
 
     node: Node
     first: tuple[int, int]
     strides: tuple[int, int]
+    step: int
 
 
 @of_node
 def phases(node: Node) -> tuple[Phase, ...]:
     """Return the phases of a layer of constant weights, those without pixels left out."""
-    op, sizes = node.op, node.output.shape[1:3]
-    assert isinstance(op, TransposeConv)
-    every = product(*(range(min(s, size)) for s, size in zip(op.strides, sizes, strict=True)))
-    return tuple(_phase(node, op, first) for first in every)
+    op, sizes = _op(node), node.output.shape[1:3]
+    rows, columns = (range(min(s, size)) for s, size in zip(op.strides, sizes, strict=True))
+    return tuple(_phase(node, row, range(n, n + 1)) for row in rows for n in columns)
 
 
-def _phase(node: Node, op: TransposeConv, first: tuple[int, ...]) -> Phase:
-    x, w, *bias = node.inputs
-    batch, *sizes, outputs = node.output.shape
-    weights, before, counts = w.data, [], []
+@of_node
+def phases_of_rows(node: Node) -> tuple[Phase, ...]:
+    """Return phases of whole rows, whose pixels are channels; none where rows have other pixels.
+
+    Taps that only some of these pixels have count for nothing in the others.
+    """
+    op, (height, width) = _op(node), node.output.shape[1:3]
+    down, right = op.strides
+    if right == 1 or width % right:
+        return ()
+    return tuple(_phase(node, row, range(right)) for row in range(min(down, height)))
+
+
+def _op(node: Node) -> TransposeConv:
+    assert isinstance(node.op, TransposeConv)
+    return node.op
+
+
+@dataclass(frozen=True, slots=True)
+class _Taps:
+    """The taps of a phase along an axis, of which `before` lie before its own pixel."""
+
+    numbers: range
+    before: int
+
+    @staticmethod
+    def of(op: TransposeConv, axis: int, size: int, place: int) -> _Taps:
+        ahead, tap = divmod(place + op.before[axis], op.strides[axis])
+        numbers = range(tap, size, op.strides[axis])[::-1]
+        return _Taps(numbers, max(len(numbers), 1) - 1 - ahead)
+
+    @property
+    def behind(self) -> int:
+        return max(len(self.numbers), 1) - 1 - self.before
+
+    def of_weights(self, weights: Array, axis: int) -> Array:
+        """Return the weights of these taps; without a tap, of one that counts for nothing."""
+        if not self.numbers:
+            return 0 * weights.take([0], axis)
+        return np.take(weights, self.numbers, axis)
+
+
+def _phase(node: Node, row: int, columns: range) -> Phase:
+    """Return the phase of a row, and of a column or of several that are channels."""
+    op, (x, w, *bias) = _op(node), node.inputs
+    weights, (batch, height, width, outputs) = w.data, node.output.shape
     assert weights is not None, "refusal() was asked"
-    for axis, (place, stride) in enumerate(zip(first, op.strides, strict=True)):
-        ahead, tap = divmod(place + op.before[axis], stride)
-        taps = range(tap, w.shape[axis + 1], stride)[::-1]
-        # Where no window reaches, one tap counts for nothing.
-        weights = np.take(weights, taps, axis + 1) if taps else 0 * weights.take([0], axis + 1)
-        before.append(max(len(taps), 1) - 1 - ahead)
-        counts.append(-(-(sizes[axis] - place) // stride))
-    type_ = replace(node.output.type, shape=(batch, *counts, outputs))
-    y = Tensor(node.output.name, type_)
-    shared = Tensor(w.name, replace(w.type, shape=weights.shape), weights)
-    padding = Padding2D(top=before[0], left=before[1])
-    conv = replace(node, op=Conv2D(padding=padding, activation=op.activation),
-                   inputs=(x, shared, *bias), outputs=(y,))  # fmt: skip
-    return Phase(conv, (first[0], first[1]), op.strides)
+    down = _Taps.of(op, 0, w.shape[1], row)
+    of_row, across = down.of_weights(weights, 1), [_Taps.of(op, 1, w.shape[2], n) for n in columns]
+    left, right = max(taps.before for taps in across), max(taps.behind for taps in across)
+    parts = [
+        np.pad(taps.of_weights(of_row, 2),
+               ((0, 0), (0, 0), (left - taps.before, right - taps.behind), (0, 0)))
+        for taps in across
+    ]  # fmt: skip
+    times, (stride, step) = len(columns), op.strides
+    counts = -(-(height - row) // stride), -(-(width - columns.start) // step)
+    type_ = replace(node.output.type, shape=(batch, *counts, outputs * times))
+    padding = Padding2D(top=down.before, left=left)
+    biases = (_repeated(b, np.tile(b.data, times), times) for b in bias if b.data is not None)
+    conv = replace(
+        node,
+        op=Conv2D(padding=padding, activation=op.activation),
+        inputs=(x, _repeated(w, np.concatenate(parts), times), *biases),
+        outputs=(Tensor(node.output.name, type_),),
+    )
+    return Phase(conv, (row, columns.start), op.strides, step // times)
+
+
+def _repeated(tensor: Tensor, data: Array, times: int) -> Tensor:
+    """Return constants of channels that come so many times, with scales as often."""
+    scales = tensor.type.quantization
+    if scales is not None and scales.is_per_channel:
+        scales = replace(
+            scales, scales=scales.scales * times, zero_points=scales.zero_points * times
+        )
+    type_ = replace(tensor.type, shape=data.shape, quantization=scales)
+    return Tensor(tensor.name, type_, data)
 
 
 class SpreadPixels(Sink):

@@ -8,7 +8,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
-from microtir.kernels.common.phases import Phase, phases
+from microtir.kernels.common.phases import Phase, phases, phases_of_rows
 from microtir.kernels.common.refusals import type_refusal
 from microtir.kernels.common.statements import seq
 from microtir.operators.transposed_convolution.definition import TransposeConv
@@ -19,11 +19,21 @@ _LOOPS_CODE = 200  # bytes of the loops of a phase
 
 
 class PhaseKernel(Kernel):
-    """A kernel of convolutions that computes phases of transposed ones, too."""
+    """A kernel of convolutions that computes phases of transposed ones, too.
+
+    Attributes:
+        spreads: whether it can write pixels that lie apart.
+    """
+
+    spreads = True
 
     @abstractmethod
     def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
         """Return the loops over the pixels of a phase, given rows of input and output."""
+
+
+def _ways(node: Node) -> list[tuple[Phase, ...]]:
+    return [way for way in (phases(node), phases_of_rows(node)) if way]
 
 
 class Transposed(Kernel):
@@ -48,22 +58,37 @@ class Transposed(Kernel):
             return reason or Refusal.IMAGES
         if min(node.output.shape) == 0:
             return Refusal.SHAPES
-        refused = (self._of_phase.reject(phase.node) for phase in phases(node))
-        return next(filter(None, refused), None)
+        refused = (self._refusal(way) for way in _ways(node))
+        return None if self._ways(node) else next(filter(None, refused), Refusal.WINDOWS)
+
+    def _ways(self, node: Node) -> list[tuple[Phase, ...]]:
+        """Return the ways to cut a layer into phases that the kernel takes."""
+        return [way for way in _ways(node) if self._refusal(way) is None]
+
+    def _refusal(self, way: tuple[Phase, ...]) -> Refusal | None:
+        """Return what speaks against phases, if anything."""
+        if not self._of_phase.spreads and any(phase.step > 1 for phase in way):
+            return Refusal.WINDOWS
+        return next(filter(None, (self._of_phase.reject(phase.node) for phase in way)), None)
+
+    def _phases(self, node: Node) -> tuple[Phase, ...]:
+        """Return the phases by which a layer takes least."""
+        ways, takes = self._ways(node), self._of_phase
+        return min(ways, key=lambda way: sum(takes.instructions(p.node, IN_ONE_CALL) for p in way))
 
     def scratch_bytes(self, node: Node, calls: Calls) -> int:
         """Return the bytes that the phase takes which takes most."""
-        return max(self._of_phase.scratch_bytes(phase.node, calls) for phase in phases(node))
+        return max(self._of_phase.scratch_bytes(phase.node, calls) for phase in self._phases(node))
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        return sum(self._of_phase.instructions(phase.node, calls) for phase in phases(node))
+        return sum(self._of_phase.instructions(phase.node, calls) for phase in self._phases(node))
 
     def packed_bytes(self, node: Node) -> int:
-        return sum(self._of_phase.packed_bytes(phase.node) for phase in phases(node))
+        return sum(self._of_phase.packed_bytes(phase.node) for phase in self._phases(node))
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels, which phases of as many steps share, and of loops."""
-        of_each = [self._of_phase.code_bytes(phase.node) for phase in phases(node)]
+        of_each = [self._of_phase.code_bytes(phase.node) for phase in self._phases(node)]
         return sum(set(of_each)) + _LOOPS_CODE * len(of_each)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -72,5 +97,7 @@ class Transposed(Kernel):
         size = self.scratch_bytes(layer.node, IN_ONE_CALL) // self._held.bytes
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         scratch = ir.Buffer("scratch", (1, size), self._held, alignment=4)
-        loops = (self._of_phase.phase_loops(phase, x, y, scratch) for phase in phases(layer.node))
+        loops = (
+            self._of_phase.phase_loops(phase, x, y, scratch) for phase in self._phases(layer.node)
+        )
         return layer.function(name, scratch if size else None, seq(*loops))
