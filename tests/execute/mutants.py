@@ -137,6 +137,12 @@ MUTANTS = {
         "dsp", ("pool_s8_1x4_dsp_windows",), f"{_KERNELS}/arm_dsp/pool_windows.py",
         "places[1:]", "places[1:-1]",
     ),
+    "sums of more than 256 elements lose those that are left": Mutant(
+        "dsp", ("reduced",), f"{_DSP}/reduce_columns.j2", "{% if last %}", "{% if false %}",
+    ),
+    "the last lines of a mean are those before": Mutant(
+        "mve", ("reduced",), f"{_MVE}/reduce_rows.j2", "subeq r0, r0, r7", "subeq r0, r0, #0",
+    ),
     "a last channel that is alone is left out": Mutant(
         "dsp", ("pool",), f"{_DSP}/pool_add.j2", "{% if rest %}", '{% if rest and rest != "1" %}',
     ),

@@ -41,11 +41,12 @@ from tests.support.forced import forced
 from tests.support.kernel_cases import TARGETS, found
 from tests.support.moving_cases import moving
 from tests.support.program_text import program_text
+from tests.support.reduced_cases import reduced
 from tests.support.remainders import thinned
 from tests.support.seeds import is_soak, seeds
 
 # Drawn; run are those that add a remainder or an attribute.
-PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING = 60, 20, 20, 12, 48
+PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -88,13 +89,14 @@ CORES = {
         "runs_dsp": 28, "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
         "pool_s8_1x4_dsp_windows": 5,
         "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2,
+        "reduce_s8_1x4_dsp": 16,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
         "add_s8_1x4_mve": 18, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
         "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 3,
         "tconv_s8_2x4_mve": 12, "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
-        "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16,
+        "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide")),
 }  # fmt: skip
 
@@ -106,7 +108,8 @@ def layers() -> list[DspCase]:
     drawn = cases(PER_KIND, seeds(0, PER_KIND).start)
     made = (make(seed) for make in (matmul, grouped, transposed) for seed in seeds(600, PER_KIND))
     moves = map(moving, seeds(0, PER_MOVING))
-    return thinned([*drawn, *made, *moves, *layers_of_int16(), *layers_in_float()])
+    reductions = map(reduced, seeds(0, PER_REDUCED))
+    return thinned([*drawn, *made, *moves, *reductions, *layers_of_int16(), *layers_in_float()])
 
 
 def layers_in_float() -> list[DspCase]:

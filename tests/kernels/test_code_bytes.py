@@ -31,6 +31,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.reduction.definition import Mean
 from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
@@ -63,6 +64,13 @@ def addition() -> Node:
     """Of two images."""
     a, b = (tensor(n, IMAGE, DType.INT8, quant(s, 3)) for n, s in (("a", 0.05), ("b", 0.03)))
     return node(Add(), (a, b), tensor("y", IMAGE, DType.INT8, quant(0.06, 3)))
+
+
+def mean() -> Node:
+    """Return a MEAN over height and width."""
+    x = tensor("x", (1, 8, 8, 30), DType.INT8, quant(0.5, 3))
+    y = tensor("y", (1, 30), DType.INT8, quant(0.7, -5))
+    return node(Mean((1, 2)), [x], y)
 
 
 def average() -> Node:
@@ -116,6 +124,7 @@ CASES = [
     ("cortex-m4", "dense_s8_1x8_dsp", DENSE),
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
+    ("cortex-m4", "reduce_s8_1x4_dsp", mean()),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),
     ("cortex-m55", "conv_s8_2x4_mve", SQUARE),
     ("cortex-m55", "conv_s8_2x4_mve", GROUPED),
@@ -132,6 +141,7 @@ CASES = [
     ("cortex-m55", "dense_s8_2x4_mve", DENSE),
     ("cortex-m55", "dwconv_s8_1x16_mve", DEPTHWISE),
     ("cortex-m55", "pool_s8_1x16_mve", average()),
+    ("cortex-m55", "reduce_s8_1x16_mve", mean()),
     ("cortex-m55", "add_s8_1x4_mve", addition()),
     ("cortex-m3", "conv_s8_4x2_c", SQUARE),
     ("cortex-m3", "conv_s8_4x2_c_compact", POINTWISE),

@@ -29,7 +29,7 @@ PARTS = {
 }  # fmt: skip
 ON_CORES = [
     name
-    for name in kernel_cases.CONFIGS | kernel_cases.WHOLE_POOLS
+    for name in kernel_cases.CONFIGS | kernel_cases.WHOLE_POOLS | kernel_cases.REDUCTIONS
     if "_dsp" in name or "_mve" in name
 ]
 OTHERS = ("fully_connected", "whole_depthwise", "global_average", "matmul", "transposed")

@@ -17,6 +17,7 @@ from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pool_windows import MaxWindows
 from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
+from microtir.kernels.arm_dsp.reductions import ReductionsByWords
 from microtir.kernels.arm_dsp.winograd import Winograd
 from microtir.kernels.arm_dsp.winograd_bands import WinogradBands
 from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
@@ -70,6 +71,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     pool_runs.PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
     pool_runs.PoolByRuns("pool_s8_1x4_dsp", WORDS),
     MaxWindows(),
+    ReductionsByWords(),
     CopyWords(),
     MovesByWords(),
     *(MoveRows("copy_s8_1x4_dsp_rows", op, Feature.DSP, copy, 4) for op in MOVED),

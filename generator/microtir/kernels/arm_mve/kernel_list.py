@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from microtir.config import Feature
 from microtir.dtype import DType
-from microtir.kernels.arm_mve import add, convolution, copying, dense, depthwise, moves, pooling
+from microtir.kernels.arm_mve import (
+    add,
+    convolution,
+    copying,
+    dense,
+    depthwise,
+    moves,
+    pooling,
+    reductions,
+)
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.move_rows import MOVED, MoveRows
 from microtir.kernels.common.transposed import Transposed
@@ -24,5 +33,6 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     pool_runs.PoolByRuns("pool_s8_1x16_mve", pooling.VECTORS),
     add.Add4(),
     moves.MovesByVectors(),
+    reductions.ReductionsByVectors(),
     *(MoveRows("copy_s8_1x16_mve_rows", op, Feature.MVE, copying.copy, 16) for op in MOVED),
 )

@@ -1,0 +1,132 @@
+"""Reductions by words: four channels of a pixel at a time, or four neighbours of a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from microtir import te
+from microtir.config import Feature
+from microtir.kernels.common.reductions import (
+    LONGEST_SUM,
+    Extents,
+    Finish,
+    Form,
+    Operation,
+    Reductions,
+)
+from microtir.kernels.common.requantise import WORDS, Rescaling, requantisation
+from microtir.operators.common.linear import LinearParams
+from microtir.tir import ir
+
+_WORD = 4  # elements
+_AT_ONCE = 8  # words of a turn
+_STRAIGHT = 16  # words of a line that has no loop
+_REACH = 4095  # of a load
+
+
+class ReductionsByWords(Reductions):
+    """Sums in lanes of 16 bits, extremes in bytes."""
+
+    name = "reduce_s8_1x4_dsp"
+    needs = Feature.DSP
+    columns = "kernels/reduce_columns.j2"
+    rows = "kernels/reduce_rows.j2"
+    words = WORDS
+    stack_bytes = 36
+
+    def rescaled(self, params: LinearParams, bias: int, largest: int) -> Finish | None:
+        sequence = requantisation(params, np.array([bias]), np.array([largest]))
+        if sequence is None or sequence.rescaling.in_float:
+            return None
+        return Finish(sequence.rescaling, tuple(sequence.constants[0].tolist()))
+
+    def stored(self, form: Form, total: te.Expr, constants: ir.Buffer) -> te.Expr:
+        assert isinstance(form, Rescaling)
+        return form.apply(total * 2, constants, 0)
+
+    def values(self, extents: Extents, operation: Operation) -> Mapping[str, object]:
+        return _rows(extents, operation) if extents.is_rows else _columns(extents, operation)
+
+    def turns(self, extents: Extents, values: Mapping[str, object]) -> Mapping[str, int]:
+        if extents.is_rows:
+            return {"bne 1b": extents.lines, "bne 2b": extents.lines * _number(values["turns"])}
+        outer = _number(values["turns"]) + bool(values["back"])
+        parts = _number(values["parts"])
+        whole, last = values["whole"], values["last"] or {"turns": 0}
+        assert isinstance(whole, Mapping) and isinstance(last, Mapping)
+        return {
+            "bne 1b": outer,
+            "bpl 1b": outer,
+            "bne 3b": outer * max(parts, 1) * _number(whole["turns"]),
+            "bne 4b": outer * parts,
+            "bne 5b": outer * _number(last["turns"]),
+        }
+
+
+def _number(text: object) -> int:
+    return int(str(text or 0))
+
+
+def _columns(extents: Extents, operation: Operation) -> Mapping[str, object]:
+    count, channels = extents.count, extents.channels
+    width = _WORD if channels >= _WORD else 1
+    parts = count // LONGEST_SUM if operation is Operation.SUM and count > LONGEST_SUM else 0
+    last = count % LONGEST_SUM if parts else 0
+    return {
+        "load": "ldr" if width > 1 else "ldrb",
+        "store": "str" if width > 1 else "strb",
+        "width": str(width),
+        "turns": str(channels // width),
+        "back": str(_WORD - channels % _WORD) if width > 1 and channels % _WORD else "",
+        "parts": str(parts) if parts else "",
+        "whole": _run(LONGEST_SUM if parts else count, channels),
+        "last": _run(last, channels) if last else "",
+        "sums": [
+            {"register": f"r{4 + place}", "place": str(place)} for place in range(width)
+        ],
+    }  # fmt: skip
+
+
+def _run(pixels: int, channels: int) -> dict[str, object]:
+    """Return how so many pixels are taken: turns of some, and the rest."""
+    at_once = max(1, min(_AT_ONCE, _REACH // channels))
+    turns, rest = divmod(pixels, at_once)
+    if turns == 1 and pixels * channels <= _REACH:
+        turns, rest = 0, pixels
+    return {
+        "turns": str(turns) if turns else "",
+        "offsets": [str(n * channels) for n in range(at_once)],
+        "step": str(at_once * channels),
+        "rest": [str(n * channels) for n in range(rest)],
+        "left": str(rest * channels) if rest else "",
+    }
+
+
+def _rows(extents: Extents, operation: Operation) -> Mapping[str, object]:
+    """Return what the template of lines is given; offsets count from `base`."""
+    count = extents.count
+    words, single = divmod(count, _WORD)
+    turns = words // _AT_ONCE if words > _STRAIGHT else 0
+    done = turns * _AT_ONCE
+    rest = [n * _WORD for n in range(words - done)]
+    singles = [len(rest) * _WORD + n for n in range(single)]
+    if operation is not Operation.SUM and words and single:
+        rest, singles = [*rest, count - _WORD - done * _WORD], []
+    start = -(128 * _WORD * words) % (1 << 32)
+    return {
+        "lines": str(extents.lines),
+        "count": str(count),
+        "is_far": count > _REACH,
+        "turns": str(turns) if turns else "",
+        "offsets": [str(n * _WORD) for n in range(_AT_ONCE)],
+        "step": str(_AT_ONCE * _WORD),
+        "base": "ip" if turns else "r0",
+        "rest": list(map(str, rest)),
+        "single": list(map(str, singles)),
+        "first_load": "ldr" if words else "ldrb",
+        "has_words": bool(words),
+        "start_low": str(start & 0xFFFF),
+        "start_high": str(start >> 16),
+    }

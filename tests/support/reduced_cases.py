@@ -1,0 +1,41 @@
+"""Random reductions of int8: sums, means and extremes over lines and over pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.operators.reduction.definition import Mean, ReduceMax, ReduceMin, Sum
+from tests.support import graphs
+from tests.support.dsp_cases import DspCase
+
+_EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 30, 33, 64, 100, 130)
+_MOST = 20_000  # elements
+
+
+def reduced(seed: int) -> DspCase:
+    """Draw a reduction of neighbouring axes; some sums are of more than 256 elements."""
+    rng = np.random.default_rng([seed, 21])
+    op = (Mean, Sum, ReduceMax, ReduceMin)[seed % 4]
+    before = [1, int(rng.choice(_EXTENTS))][: int(rng.integers(0, 3))]
+    channels = [int(rng.choice(_EXTENTS))] if seed % 3 or not before else []  # else axes are lines
+    over = [int(rng.choice(_EXTENTS)) for _ in range(int(rng.integers(1, 3)))]
+    if seed % 5 == 0:
+        over = [int(rng.choice((257, 600)))]
+    while (elements := int(np.prod([*before, *over, *channels]))) > _MOST:
+        before, over = before[:1], [max(1, n // 2) for n in over]
+    y_quant = graphs.quant(
+        float(rng.uniform(0.06, 0.2)) * (np.sqrt(np.prod(over)) if op is Sum else 1),
+        int(rng.integers(-128, 128)),
+    )
+    is_sum = op in (Mean, Sum)
+    x_quant = graphs.quant(0.05, int(rng.integers(-128, 128))) if is_sum else y_quant
+    data = rng.integers(-128, 128, elements).astype(np.int8).reshape([*before, *over, *channels])
+    if rng.random() < 0.3:
+        data[...] = rng.choice((-128, 127))  # the largest sums
+    x = graphs.tensor("x", data.shape, DType.INT8, x_quant)
+    y = graphs.tensor("y", (*before, *channels), DType.INT8, y_quant)
+    axes = tuple(range(len(before), len(before) + len(over)))
+    return DspCase(
+        f"reduced_{seed}", graphs.graph([graphs.node(op(axes), [x], y)], [x], [y]), (data,)
+    )
