@@ -35,6 +35,7 @@ from tests.support.dsp_cases import (
     matmul,
     summed,
     transposed,
+    with_wide_weights,
 )
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.forced import forced
@@ -109,7 +110,14 @@ def layers() -> list[DspCase]:
     made = (make(seed) for make in (matmul, grouped, transposed) for seed in seeds(600, PER_KIND))
     moves = map(moving, seeds(0, PER_MOVING))
     reductions = map(reduced, seeds(0, PER_REDUCED))
-    return thinned([*drawn, *made, *moves, *reductions, *layers_of_int16(), *layers_in_float()])
+    others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
+    return thinned([*drawn, *made, *moves, *reductions, *others])
+
+
+def wide_layers() -> list[DspCase]:
+    """Return random layers whose weights are int8 and a number."""
+    makers = convolution, partial(convolution, depthwise=True), grouped, transposed
+    return [with_wide_weights(n, make(n)) for n in seeds(800, PER_IN_FLOAT) for make in makers]
 
 
 def layers_in_float() -> list[DspCase]:

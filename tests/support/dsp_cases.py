@@ -274,6 +274,19 @@ def in_float_rescaling(case: DspCase, *, has_ties: bool = False) -> DspCase:
     return DspCase(f"{case.name}_in_float{'_ties' * has_ties}", graph, case.inputs)
 
 
+def with_wide_weights(seed: int, case: DspCase) -> DspCase:
+    """Return a case of int8 whose weights are int8 and a number, as those with a zero point are."""
+    node = case.graph.nodes[0]
+    rng = np.random.default_rng([seed, 11])
+    x, w, *rest = node.inputs
+    assert w.data is not None
+    number = int(rng.choice([-128, -76, -1, 1, 90, 127]))
+    values = np.clip(w.data.astype(np.int16), -127, 127) + number
+    wide = Tensor(w.name, replace(w.type, dtype=DType.INT16), values.astype(np.int16))
+    graph = replace(case.graph, nodes=(replace(node, inputs=(x, wide, *rest)),))
+    return DspCase(f"{case.name}_wide", graph, case.inputs)
+
+
 def in_int16(seed: int, case: DspCase) -> DspCase:
     """Return a case of one layer with weights, its data in int16; some with a bias of int32."""
     node = case.graph.nodes[0]

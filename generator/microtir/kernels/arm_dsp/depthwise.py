@@ -83,7 +83,7 @@ class Depthwise(FloatRescaling, DepthwiseKernel):
     """Four channels a word, one pixel or two at a time; one takes half the code."""
 
     needs = Feature.DSP
-    depends_on_calls = True
+    depends_on_calls = has_wide_weights = True
 
     def __init__(self, name: str, pixels: int, cycles: int) -> None:
         self.name, self.pixels, self.cycles = name, pixels, cycles

@@ -155,6 +155,7 @@ class DepthwiseRows(FloatRescaling, depthwise.DepthwiseKernel):
     name = "dwconv_s8_1x4_dsp_rows"
     needs = Feature.DSP
     cycles = 141
+    has_wide_weights = True
 
     def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
         """Return what speaks against it: too few channels, windows that are not short."""

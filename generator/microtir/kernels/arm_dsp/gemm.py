@@ -24,7 +24,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp import float_rescaling, lane_sums
+from microtir.kernels.arm_dsp import float_rescaling, lane_sums, patch_sums
 from microtir.kernels.arm_dsp.outputs import COLUMNS, LONGEST, PlaneRow, borders_cost, sink_of
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
 from microtir.kernels.arm_dsp.patch import (
@@ -104,7 +104,7 @@ def packed_of(
     size = len(matrix) // groups
     of_group = channel_quads(size, at_once)
     order = [group * size + n for group in range(groups) for n in of_group]
-    lanes = pack_pairs(segments.arrange(matrix)[order])
+    lanes = _lanes(matrix[order], segments)
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     factors = packing.requantised(matrix.reshape(len(matrix), -1), node, params)
     if lanes is None or factors is None:
@@ -112,6 +112,17 @@ def packed_of(
     starts = np.array(of_group[::at_once] * groups) * distance
     words = pack_quads(lanes, factors.constants[order], starts, at_once)
     return Packed(packing.constant("packed", words), factors.rescaling)
+
+
+def _lanes(matrix: npt.NDArray[np.generic], segments: Segments) -> npt.NDArray[np.int16] | None:
+    """Return dual-packed weights (channels, count, length) as patches are multiplied with them."""
+    if not segments.has_sums:
+        return pack_pairs(segments.arrange(matrix))
+    number = patch_sums.shared_part(matrix)
+    if number is None:
+        return None
+    rest = segments.arrange(matrix - number)
+    return pack_pairs(patch_sums.with_sums(rest, number, segments.sums), matrix)
 
 
 def refusal(node: Node) -> Refusal | None:
@@ -185,7 +196,7 @@ class Gemm(float_rescaling.FloatRescaling, transposed.PhaseKernel):
 
     operators = (Conv2D, DepthwiseConv2D)
     needs = Feature.DSP
-    depends_on_calls = True
+    depends_on_calls = has_wide_weights = True
 
     def __init__(self, name: str, unroll: Unroll, writes: LayoutKind) -> None:
         self.name, self.unroll, self.writes = name, unroll, writes
@@ -286,13 +297,15 @@ class Gemm(float_rescaling.FloatRescaling, transposed.PhaseKernel):
 
     def _block(self, geometry: Geometry, pixels: int) -> int:
         """Return the instructions for a patch of pixels."""
-        steps, quads = Segments.of(geometry).steps, -(-geometry.output.channels // QUAD)
+        segments, quads = Segments.of(geometry), -(-geometry.output.channels // QUAD)
+        steps = segments.steps
+        added = [patch_sums.instructions(segments.widened, n) * segments.has_sums for n in (1, 2)]
         looped = 1 + 3 * turns(steps, self.unroll) + self.is_planar
         # For four channels: 12 a step and 55 beside them for two pixels, 7 and 33 for a single one,
         # which takes an odd step alone.
         if pixels == 1:
-            return (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60
-        pair = ((12 + 2 * self.unroll.single_loads) * steps + looped + 55) * quads + 12
+            return (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60 + added[0]
+        pair = ((12 + 2 * self.unroll.single_loads) * steps + looped + 55) * quads + 12 + added[1]
         groups = (7 * steps + 30) * pixels // GROUP
         widened = 40 + (groups if pixels > TOGETHER else 8 * steps + 40)
         return pixels // TOGETHER * pair + widened

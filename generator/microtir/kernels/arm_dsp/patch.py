@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.dtype import DType
+from microtir.kernels.arm_dsp import patch_sums
 from microtir.kernels.common import gather, micro_kernel
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Rows
@@ -39,16 +40,18 @@ _IMMEDIATE = 4095  # largest number that ADD takes
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """`count` runs of `length` values each, of `at_once` pixels of a block."""
+    """`count` runs of `length` values each, of `at_once` pixels of a block, perhaps with sums."""
 
     count: int
     length: int
     at_once: int = TOGETHER
+    has_sums: bool = False
 
     @staticmethod
     def of(geometry: Geometry) -> Segments:
         """Return the runs of a window."""
-        return Segments(geometry.runs, geometry.run_values)
+        has_sums = geometry.has_wide_weights
+        return Segments(geometry.runs, geometry.run_values, has_sums=has_sums)
 
     @property
     def single(self) -> Segments:
@@ -76,9 +79,19 @@ class Segments:
         return -(-self.count // 2)
 
     @property
-    def steps(self) -> int:
-        """Return the steps of the whole product, two values each."""
+    def widened(self) -> int:
+        """Return the steps of inputs, two values each."""
         return self.count * self.quads * 2 + self.tails * self.tail_steps
+
+    @property
+    def sums(self) -> int:
+        """Return the steps of their sums, behind them."""
+        return -(-self.widened // patch_sums.ADDED) if self.has_sums else 0
+
+    @property
+    def steps(self) -> int:
+        """Return the steps of the whole product."""
+        return self.widened + self.sums
 
     @property
     def block(self) -> int:
@@ -172,7 +185,8 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
         )  # fmt: skip
 
     whole = pixels == 1 and not tails  # no other segment matters
-    shape = f"{segments.length}" if whole else f"{segments.length}of{segments.count}"
+    behind = "_sums" * segments.has_sums
+    shape = f"{segments.length}" if whole else f"{segments.length}of{segments.count}{behind}"
     kind = "pixel" if segments.at_once == 1 else f"patch{pixels}"
     return micro_kernel.describe(
         f"{kind}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
@@ -236,6 +250,20 @@ class _Widened(gather.Gather):
             return seq(*(store(self.patch, (0, first + stride), 0) for stride in strides))
 
         return each("pixel", pixels, pixel)
+
+    def added_up(self, pixels: int) -> ir.Stmt:
+        """Emit the sums of so many pixels."""
+        segments, blocks = self.segments, -(-pixels // self.segments.at_once)
+        if not segments.has_sums:
+            return seq()
+        kernel, behind = patch_sums.sums_of(segments.widened, segments.at_once), segments.widened
+
+        def block(n: te.Expr) -> ir.Stmt:
+            first = n * segments.block
+            sums = at(self.patch, 0, first + behind * segments.lanes)
+            return micro_kernel.call(kernel, at(self.patch, 0, first), sums)
+
+        return each("block", blocks, block)
 
     def widen(self, pixels: int, source: ir.BufferArgument, segment: te.Expr, lane: te.ExprLike
               ) -> ir.Stmt:  # fmt: skip
@@ -347,10 +375,18 @@ class WidenedPatch(Source):
     def prepare(self, counts: Sequence[int]) -> ir.Stmt:
         """Set what patches hold beside values of the input."""
         first, *_ = counts
+        if self.blocks.segments.has_sums:  # they take it for a value: each block sets it anew
+            return seq()
         many = self.blocks.clear_gap(first) if first > 1 else seq()
         return seq(many, self.single.clear_gap(1) if 1 in counts else seq())
 
     def block(self, pixel: Pixel, count: int) -> ir.Stmt:
+        patch, values = self.single if count == 1 else self.blocks, self._values(pixel, count)
+        if not patch.segments.has_sums:
+            return values
+        return seq(patch.clear_gap(count), values, patch.added_up(count))
+
+    def _values(self, pixel: Pixel, count: int) -> ir.Stmt:
         patch = self.single if count == 1 else self.blocks
         if not self.is_line:
             at_once = 1 if count == TOGETHER else count

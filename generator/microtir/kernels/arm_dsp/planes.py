@@ -97,7 +97,7 @@ class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
     name = "dwconv_s8_4x1_dsp"
     needs = Feature.DSP
     cycles = 111
-    depends_on_calls = True
+    depends_on_calls = has_wide_weights = True
 
     def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
         """Return what speaks against it: other windows than of 3x3 taps, rows out of reach."""
@@ -227,7 +227,7 @@ class _Emitter:
         scaling = factors(layer.node)
         assert scaling is not None, "refusal() was asked"
         self.kernel = depthwise(self.plane, scaling.rescaling)
-        taps = layer.data(1)[0].astype(np.int8)
+        taps = layer.data(1)[0].astype(np.int16)
         self.words = packing.constant("words", words_of(self.plane).pack(taps, scaling.constants))
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common import layer, made_once
 from microtir.operators.common.rows import Extents
@@ -18,12 +19,14 @@ class Geometry:
 
     A window is `runs`, values that follow each other in the input: kernel rows, or single taps
     where the kernel is dilated or channels are in groups.
+    Wide weights are such of 8 bits and a number.
     """
 
     windows: Windows
     image: Extents
     output: Extents
     groups: int = 1
+    has_wide_weights: bool = False
 
     @staticmethod
     @made_once.of_node
@@ -32,7 +35,8 @@ class Geometry:
         is_mixed = isinstance(node.op, Conv2D)
         groups = of_all[0].channels // node.inputs[1].shape[-1] if is_mixed else 1
         image, output = (replace(some, channels=some.channels // groups) for some in of_all)
-        return Geometry(windows_of(node), image, output, groups)
+        is_wide = node.inputs[1].dtype is DType.INT16
+        return Geometry(windows_of(node), image, output, groups, is_wide)
 
     @property
     def runs_of_row(self) -> int:

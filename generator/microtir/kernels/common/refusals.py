@@ -11,10 +11,15 @@ from microtir.plan.ir import Refusal
 
 
 def type_refusal(node: Node, dtype: DType) -> Refusal | None:
-    """Refuse a linear operator whose data are not of a type, or whose weights vary."""
+    """Refuse a linear operator whose data are not of a type, or whose weights vary.
+
+    Weights of int16, beside int8 data, only reach kernels that say so.
+    """
     image, weights = node.inputs[:2]
-    of_weights = dtype if dtype.is_float else DType.INT8
-    if image.dtype is not dtype or weights.dtype is not of_weights:
+    of_weights = (
+        {dtype} if dtype.is_float else {DType.INT8, *([DType.INT16] * (dtype is DType.INT8))}
+    )
+    if image.dtype is not dtype or weights.dtype not in of_weights:
         return Refusal.TYPES
     return Refusal.WEIGHTS if weights.data is None else None
 

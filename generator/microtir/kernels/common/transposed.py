@@ -50,6 +50,7 @@ class Transposed(Kernel):
     def __init__(self, name: str, of_phase: PhaseKernel, held: DType) -> None:
         self.name, self._of_phase, self._held = name, of_phase, held
         self.needs, self.cycles = of_phase.needs, of_phase.cycles
+        self.has_wide_weights = of_phase.has_wide_weights
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: several images, or what speaks against a phase."""

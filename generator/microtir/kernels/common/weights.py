@@ -36,19 +36,23 @@ def channel_quads(channels: int, at_once: int = QUAD) -> list[int]:
     return [start + n for start in starts for n in range(at_once)]
 
 
-def pack_pairs(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16] | None:
+def pack_pairs(
+    weights: npt.NDArray[np.int8], meant: npt.NDArray[np.int16] | None = None
+) -> npt.NDArray[np.int16] | None:
     """Return dual-packed weights of channel pairs.
 
     Args:
         weights: (channels, ...), at least two channels.
+        meant: the weights whose sums products come to, if these are others.
 
     Returns:
         (pairs, ...) int16 lanes, or None if a lane or a raw sum could overflow.
     """
     wide = weights.astype(np.int64)
     pairs = channel_pairs(len(wide))
-    lanes = np.stack([256 * wide[b] + wide[a] for a, b in pairs])
-    totals = np.abs(lanes).reshape(len(pairs), -1).sum(axis=1) * INPUT_MAGNITUDE
+    own = wide if meant is None else meant.astype(np.int64)
+    lanes, summed = (np.stack([256 * w[b] + w[a] for a, b in pairs]) for w in (wide, own))
+    totals = np.abs(summed).reshape(len(pairs), -1).sum(axis=1) * INPUT_MAGNITUDE
     if lanes.min() < _LANE.min or lanes.max() > _LANE.max or totals.max() >= 1 << 31:
         return None
     return lanes.astype(np.int16)
