@@ -44,6 +44,8 @@ def layers() -> Iterator[PlannedOperator]:
         dsp_cases.in_int16(seed, dsp_cases.fully_connected(seed)).graph.nodes[0]
         for seed in range(4)
     ]
+    wide = (dsp_cases.with_wide_weights(seed, dsp_cases.convolution(seed)) for seed in range(8))
+    nodes += [case.graph.nodes[0] for case in wide]
     nodes += [moving(seed).graph.nodes[0] for seed in range(18)]
     for dtype in ("int8", "int16"):
         nodes.append(generate("UNIDIRECTIONAL_SEQUENCE_LSTM", 300, dtype).graph().nodes[0])
