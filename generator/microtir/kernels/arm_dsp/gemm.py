@@ -114,14 +114,14 @@ def packed_of(
     return Packed(packing.constant("packed", words), factors.rescaling)
 
 
-def _lanes(matrix: npt.NDArray[np.generic], segments: Segments) -> npt.NDArray[np.int16] | None:
-    """Return dual-packed weights (channels, count, length) as patches are multiplied with them."""
+def _lanes(matrix: npt.NDArray[np.int8], segments: Segments) -> npt.NDArray[np.int16] | None:
+    """Return dual-packed weights (channels, count, length), int8 or wide, as patches meet them."""
     if not segments.has_sums:
         return pack_pairs(segments.arrange(matrix))
     number = patch_sums.shared_part(matrix)
     if number is None:
         return None
-    rest = segments.arrange(matrix - number)
+    rest = segments.arrange((matrix.astype(np.int16) - number).astype(np.int8))
     return pack_pairs(patch_sums.with_sums(rest, number, segments.sums), matrix)
 
 

@@ -37,7 +37,7 @@ def channel_quads(channels: int, at_once: int = QUAD) -> list[int]:
 
 
 def pack_pairs(
-    weights: npt.NDArray[np.int8], meant: npt.NDArray[np.int16] | None = None
+    weights: npt.NDArray[np.int8], meant: npt.NDArray[np.int8] | None = None
 ) -> npt.NDArray[np.int16] | None:
     """Return dual-packed weights of channel pairs.
 
