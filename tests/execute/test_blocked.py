@@ -28,7 +28,11 @@ from tests.support.dsp_cases import (
     floating,
     floating_dense,
     fully_connected,
+    grouped,
+    in_floats,
     in_int16,
+    matmul,
+    transposed,
 )
 from tests.support.forced import forced
 from tests.support.kernel_cases import TILED, found
@@ -44,7 +48,9 @@ PER_KIND, PER_TILED = 40, 3
 # At least this many of the cases must reach the blocks, or the tests say little: four fifths
 # of those that did when this was written.
 EXPECTED = {
-    "conv_f32_4x4_c": 6, "conv_f32_4x4_c_no_fp_contract": 8,
+    "conv_f32_4x4_c": 9, "conv_f32_4x4_c_no_fp_contract": 10,
+    "matmul_f32_4x4_c": 5, "matmul_f32_4x4_c_no_fp_contract": 8,
+    "tconv_f32_4x4_c": 4, "tconv_f32_4x4_c_no_fp_contract": 7,
     "conv_s16_4x2_c": 3, "conv_s16_4x4_c": 1, "dense_s16_1x8_c": 3, "dwconv_s16_4x1_c": 2,
     "conv_s8_4x2_c": 28, "conv_s8_4x2_c_compact": 7, "conv_s8_4x4_c": 9, "conv_s8_4x4_zbb": 12,
     "dense_f32_1x8_c": 4, "dense_f32_1x8_c_no_fp_contract": 5, "dense_s8_1x8_c": 13,
@@ -58,12 +64,17 @@ def some_cases() -> list[DspCase]:
     """int8 of every kind, and layers with weights of int16 and of floats."""
     floats = [floating(seed, depthwise=bool(seed % 2)) for seed in seeds(0, PER_KIND)]
     dense = [floating_dense(seed) for seed in seeds(0, PER_KIND // 2)]
+    others = [
+        in_floats(f"float_{make.__name__}_{seed}", seed, make(seed))
+        for seed in seeds(0, PER_KIND)
+        for make in (grouped, matmul, transposed)
+    ]
     wide = [
         in_int16(seed, make(seed))
         for seed in seeds(0, PER_KIND // 5)
         for make in (convolution, partial(convolution, depthwise=True), fully_connected)
     ]
-    return thinned([*cases(PER_KIND, seeds(900, PER_KIND).start), *floats, *dense, *wide])
+    return thinned([*cases(PER_KIND, seeds(900, PER_KIND).start), *floats, *dense, *others, *wide])
 
 
 def compiled(case: DspCase, chosen: Counter[str]) -> microtir.Artifact:

@@ -23,6 +23,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.transposed_convolution.definition import TransposeConv
 from tests.support.batch import Program, write_unit
 from tests.support.c_compilers import HOST_COMPILERS
 from tests.support.emulated_arm import AARCH64, M4, M55, differing
@@ -40,24 +41,28 @@ def _values(seed: int, *shape: int) -> Array:
 
 
 def network() -> Graph:
-    """Return convolutions, a chain of products and sums, pooling and a dense layer."""
+    """Return convolutions of each kind, a chain of products and sums, pooling, a dense layer."""
     x, y = tensor("x", (1, 6, 6, 3), F32), tensor("y", (1, 7), F32)
     a, b = tensor("a", (1, 6, 6, 8), F32), tensor("b", (1, 6, 6, 8), F32)
     c, d = tensor("c", (1, 6, 6, 8), F32), tensor("d", (1, 6, 6, 8), F32)
-    e, f = tensor("e", (1, 3, 3, 8), F32), tensor("f", (1, 72), F32)
+    e, f = tensor("e", (1, 2, 2, 8), F32), tensor("f", (1, 72), F32)
+    g, u = tensor("g", (1, 6, 6, 8), F32), tensor("u", (1, 3, 3, 8), F32)
     same = Padding2D(1, 1, 1, 1)
     kernel, bias = constant("k", _values(1, 8, 3, 3, 3)), constant("kb", _values(2, 8))
     taps, more = constant("t", _values(3, 1, 3, 3, 8)), constant("tb", _values(4, 8))
     scale, shift = constant("s", _values(5, 8)), constant("o", _values(6, 8))
+    groups, up = constant("g", _values(10, 8, 3, 3, 4)), constant("u", _values(11, 8, 2, 2, 8))
     weights, last = constant("w", _values(7, 7, 72)), constant("wb", _values(8, 7))
     return graph(
         [
             node(Conv2D(padding=same, activation=Activation.RELU), (x, kernel, bias), a),
             node(DepthwiseConv2D(padding=same), (a, taps, more), b),
-            node(Mul(), (b, scale), c),
+            node(Conv2D(padding=same), (b, groups), g),
+            node(Mul(), (g, scale), c),
             node(Add(), (c, shift), d),
-            node(AveragePool2D(window=(2, 2), strides=(2, 2)), (d,), e),
-            node(Reshape(), (e,), f),
+            node(AveragePool2D(window=(3, 3), strides=(3, 3)), (d,), e),
+            node(TransposeConv((2, 2), (0, 0), Activation.NONE), (e, up), u),
+            node(Reshape(), (u,), f),
             node(FullyConnected(), (f, weights, last), y),
         ],
         [x],

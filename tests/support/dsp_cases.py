@@ -233,27 +233,31 @@ def ties(seed: int) -> DspCase:
 def floating(seed: int, *, depthwise: bool = False) -> DspCase:
     """Draw the shapes of `convolution` with float32 values."""
     name = f"float_{'depthwise' if depthwise else 'conv'}_{seed}"
-    return _as_floats(name, seed, convolution(seed, depthwise=depthwise))
+    return in_floats(name, seed, convolution(seed, depthwise=depthwise))
 
 
 def floating_dense(seed: int) -> DspCase:
     """Draw the shapes of `fully_connected` with float32 values."""
-    return _as_floats(f"float_dense_{seed}", seed, fully_connected(seed))
+    return in_floats(f"float_dense_{seed}", seed, fully_connected(seed))
 
 
-def _as_floats(name: str, seed: int, case: DspCase) -> DspCase:
+def in_floats(name: str, seed: int, case: DspCase) -> DspCase:
+    """Return a case of one layer with float32 values."""
     node = case.graph.nodes[0]
     rng = np.random.default_rng([seed, 4])
 
     def values(shape: tuple[int, ...]) -> Array:
         return rng.normal(size=shape).astype(np.float32)
 
-    x = graphs.tensor("x", node.inputs[0].shape, DType.FLOAT32)
-    constants = (
-        Tensor(t.name, TensorType(t.shape, DType.FLOAT32), values(t.shape)) for t in node.inputs[1:]
-    )
+    tensors = {
+        t: Tensor(
+            t.name, TensorType(t.shape, DType.FLOAT32), values(t.shape) if t.is_constant else None
+        )
+        for t in node.inputs
+    }
     y = graphs.tensor("y", node.output.shape, DType.FLOAT32)
-    return _finish(name, node.op, (x, *constants), y, values(x.shape))
+    data = (values(t.shape) for t in tensors if not t.is_constant)
+    return _finish(name, node.op, tuple(tensors[t] for t in node.inputs), y, *data)
 
 
 def in_float_rescaling(case: DspCase, *, has_ties: bool = False) -> DspCase:

@@ -7,7 +7,6 @@ all columns.  No sum needs a correction, and no product an instruction that wide
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +21,7 @@ from microtir.kernels.arm_dsp.lines import Lines, pack
 from microtir.kernels.common import counted, macro_kernel, micro_kernel, packing
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.made_once import made_once, of_node
+from microtir.kernels.common.matrices import place_of, stacked, stacks_of
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.requantise import Rescaling, rescaling_of
@@ -44,10 +44,7 @@ _COUNTS = (macro_kernel.Count(_ROWS, "pair"), macro_kernel.Count(1, "row"))
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A layer: matrices (rows, depth) and (depth, columns), and how the lines of both lie.
-
-    Where all stacks meet one second matrix, their rows are those of one.
-    """
+    """A layer: matrices (rows, depth) and (depth, columns), and how the lines of both lie."""
 
     stacks: int
     rows: int
@@ -63,10 +60,8 @@ class _Form:
         """Return the form of a layer; None: its factor does not fit the sequence."""
         op, (x, y) = node.op, node.inputs
         assert isinstance(op, BatchMatmul)
-        (rows, depth), (_, columns) = matrices(node)
-        stacks = math.prod(node.output.shape[:-2])
-        if math.prod(y.shape[:-2]) == 1 and x is not y and not op.adj_x:
-            stacks, rows = 1, stacks * rows
+        (_, depth), (_, columns) = matrices(node)
+        stacks, rows = stacks_of(node)
         params = matmul_params(x.type, y.type, node.output.type)
         clamps = params.output_zero_point, params.activation_min, params.activation_max
         factor, *others = set(params.multipliers)
@@ -177,11 +172,7 @@ class _Matrices(macro_kernel.Source):
 
     def __init__(self, layer: Layer) -> None:
         self.node, self.form = layer.node, _form(layer.node)
-        self.matrices = []
-        for n, x in enumerate(layer.node.inputs):
-            size, (lines, width) = x.type.elements, x.shape[-2:]
-            lines = size // width if self.form.stacks == 1 else lines
-            self.matrices.append(layer.whole(n, (size // lines // width, lines, width)).buffer)
+        self.matrices = stacked(layer)
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         shape = (1, self.form.packed + self.form.first.elements)
         self.scratch = self.widened = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
@@ -210,15 +201,8 @@ class _Matrices(macro_kernel.Source):
     def _line(
         self, number: int, lines: Lines, row: te.Expr, line: te.ExprLike
     ) -> ir.BufferArgument:
-        """Return where a line of a stack begins; outer axes of an input may be broadcast."""
-        outer, stacks = (t.shape[:-2] for t in (self.node.inputs[number], self.node.output))
-        place, size, behind = te.as_expr(0, DType.INT32), 1, 1
-        for extent, count in zip(reversed(outer), reversed(stacks), strict=False):
-            if extent > 1:
-                place = place + row // behind % count * size
-            size, behind = size * extent, behind * count
-        if outer == stacks or self.form.stacks == 1:
-            place = row
+        """Return where a line of a stack begins."""
+        place = place_of(self.node, number, row)
         return at(self.matrices[number], place, *((line, 0) if lines.step == 1 else (0, line)))
 
 

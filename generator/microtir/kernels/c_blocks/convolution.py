@@ -1,7 +1,8 @@
 """Convolutions by blocks of pixels and output channels, straight from rows of the input.
 
 No patch is gathered: the pixels of a block lie a constant number of elements apart, so that each
-needs no more than an offset.  A depthwise convolution of one input channel is a convolution.
+needs no more than an offset.  A depthwise convolution of one input channel is a convolution, and
+one of several outputs for each channel a convolution in groups.
 """
 
 from __future__ import annotations
@@ -11,22 +12,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
-from microtir.kernels.c_blocks.kernels import Block, product
+from microtir.kernels.c_blocks.kernels import Block, Spread, product
 from microtir.kernels.common import bordered_rows, made_once, packing, refusals, statements
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
     Count,
     Nhwc,
     Product,
+    Sink,
     Tile,
     all_blocks,
-    macro_kernel,
+    pixel_loops,
 )
+from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.runs import Runs, turns_of
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
@@ -90,26 +94,36 @@ def _most(node: Node, form: Form) -> Block:
 def _block(node: Node, form: Form) -> Block:
     """Return the block of whole pixels."""
     most = _most(node, form)
-    channels = min(most.channels, node.output.shape[-1])
     geometry = Geometry.of(node)
+    channels = min(most.channels, node.output.shape[-1] // _groups(node))
     width = geometry.output.width * (node.output.type.rows if geometry.is_pointwise else 1)
     length = _runs(node, form).length
     turn = length if length <= form.unrolled else most.turn
     return replace(most, pixels=min(most.pixels, width), channels=channels, turn=turn)
 
 
+def _groups(node: Node) -> int:
+    """Return the groups of channels; a depthwise convolution has one for each input channel."""
+    is_depthwise = isinstance(node.op, DepthwiseConv2D)
+    return node.inputs[0].shape[-1] // (1 if is_depthwise else node.inputs[1].shape[-1])
+
+
+def _geometry(node: Node) -> Geometry:
+    return Geometry.of(node).of_all_groups
+
+
 @made_once.of_node
 def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
     """Return what a pixel reads; `row_step` is that of rows in scratch by default."""
-    geometry, turn = Geometry.of(node), _most(node, form).turn
-    rows, columns = geometry.windows.rows, geometry.windows.columns
-    channels = geometry.image.channels
-    step, run = columns.stride * channels, columns.taps * channels
+    geometry, turn, groups = _geometry(node), _most(node, form).turn, _groups(node)
+    rows, columns, pitch = geometry.windows.rows, geometry.windows.columns, geometry.pitch
+    channels = pitch // groups
+    step, run = columns.stride * pitch, columns.taps * channels
     near = run > form.unrolled and step < run and step <= _TURNS_APART * turn
-    joined = columns.taps == 1 or (columns.dilation == 1 and not near)
+    joined = columns.taps == 1 or (columns.dilation == groups == 1 and not near)
     parts, length = (1, run) if joined else (columns.taps, channels)
     step_of_rows = geometry.copied_step if row_step is None else row_step
-    return Runs(rows.taps, parts, length, step_of_rows, columns.dilation * channels, step)
+    return Runs(rows.taps, parts, length, step_of_rows, columns.dilation * pitch, step)
 
 
 def finish_of(
@@ -132,10 +146,11 @@ def finish_of(
 
 
 def _shape_refusal(node: Node) -> Refusal | None:
-    """Refuse what does not sum over all input channels, and windows that cannot be found."""
+    """Refuse channels of one output each, and windows that cannot be found."""
     if not Geometry.of(node).has_one_image:
         return Refusal.IMAGES
-    return refusals.mixed_refusal(node)
+    are_alone = isinstance(node.op, DepthwiseConv2D) and node.op.depth_multiplier == 1
+    return refusals.mixed_refusal(node) if are_alone else None
 
 
 def refusal(node: Node, dtype: DType) -> Refusal | None:
@@ -171,7 +186,7 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     block, runs = _block(node, form), _runs(node, form)
     channels = block.channels
     finish = _finish(node, form)
-    turns = len(turns_of(node.output.shape[-1], channels))
+    turns = len(_starts(node, block))
     total = bordered_rows.copy_cost(node, by_rows=by_rows)
     for count, pixels in _blocks(node, block, by_rows=by_rows):
         products = runs.taps * (pixels * channels * finish[0].per_product + pixels + channels)
@@ -203,25 +218,61 @@ def packed_bytes(node: Node, form: Form = FAST) -> int:
 
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     """Emit the layer function: blocks of pixels, then those that are left of a row or a line."""
-    node, geometry, packed = layer.node, Geometry.of(layer.node), _packed(layer.node, form)
-    x, sink, block = layer.input_rows(0), Nhwc(layer.output_rows()), _block(node, form)
-    source: bordered_rows.WindowRows
-    if geometry.is_pointwise and x.is_whole and sink.is_line:
-        source = bordered_rows.DirectRows(x, geometry, is_line=True)
-    else:
-        element = packed.finish.element
-        source = bordered_rows.window_rows(
-            x, geometry, lambda size: copy(size, element, form.copied)
-        )
-    runs, channels = _runs(node, form, source.row_step), geometry.output.channels
+    x, sink = layer.input_rows(0), Nhwc(layer.output_rows())
+    source = _source(layer.node, form, x, is_line=sink.is_line)
+    rows = layer.y0, layer.y1
+    return layer.function(name, source.scratch, _loops(layer.node, form, rows, source, sink))
+
+
+def phase_loops(phase: Phase, form: Form, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
+    """Emit the loops over the pixels of a phase of a transposed convolution."""
+    node, sink = phase.node, SpreadPixels(y, phase)
+    source = _source(node, form, x, is_line=False, scratch=scratch)
+    rows = 0, Geometry.of(node).output.height
+    return _loops(node, form, rows, source, sink, phase.step)
+
+
+def _source(
+    node: Node, form: Form, x: Rows, *, is_line: bool, scratch: ir.Buffer | None = None
+) -> bordered_rows.WindowRows:
+    geometry = _geometry(node)
+    if geometry.is_pointwise and x.is_whole and is_line:
+        return bordered_rows.DirectRows(x, geometry, is_line=True)
+    element = node.inputs[0].dtype
+    return bordered_rows.window_rows(
+        x, geometry, lambda size: copy(size, element, form.copied), scratch=scratch
+    )
+
+
+def _loops(
+    node: Node,
+    form: Form,
+    rows: tuple[te.ExprLike, te.ExprLike],
+    source: bordered_rows.WindowRows,
+    sink: Sink,
+    step: int = 1,
+) -> ir.Stmt:
+    """Emit the loops over pixels, whose outputs are so many columns of the output from another."""
+    geometry, packed, block = _geometry(node), _packed(node, form), _block(node, form)
+    runs, groups = _runs(node, form, source.row_step), _groups(node)
+    spread, channels = Spread(groups, geometry.output.channels * step), geometry.output.channels
 
     def kernel(pixels: int) -> KernelDescription:
-        return product(replace(block, pixels=pixels), runs, channels, packed.finish)
+        of_block = replace(block, pixels=pixels)
+        return product(of_block, runs, channels // groups, packed.finish, spread)
 
     table = () if packed.table is None else (statements.at(packed.table, 0, 0),)
     constants = statements.at(packed.weights, 0, 0, 0, 0), *table
     tile = Tile(_counts(block), (Product(kernel, constants),))
-    return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
+    return pixel_loops(rows, geometry.output.width, source, tile, sink)
+
+
+def _starts(node: Node, block: Block) -> list[int]:
+    """Return the first channel of each turn."""
+    groups = _groups(node)
+    channels = node.output.shape[-1] // groups
+    turns = turns_of(channels, block.channels)
+    return [group * channels + first for group in range(groups) for first in turns]
 
 
 @made_once.of_node
@@ -236,7 +287,7 @@ def _finish(node: Node, form: Form) -> tuple[Finish, Table | None]:
 def _packed(node: Node, form: Form) -> _Packed:
     matrix, block = _matrix(node), _block(node, form)
     finish, table = _finish(node, form)
-    starts = turns_of(len(matrix), block.channels)
+    starts = _starts(node, block)
     order = [start + n for start in starts for n in range(block.channels)]
     runs = _runs(node, form)
     shape = (len(starts), runs.rows, runs.parts)

@@ -11,14 +11,17 @@ from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.instruction_sets import instruction_set
-from microtir.kernels.c_blocks import convolution, dense, depthwise, recurrent, winograd
+from microtir.kernels.c_blocks import convolution, dense, depthwise, matmul, recurrent, winograd
 from microtir.kernels.c_blocks.finish import RawSums
 from microtir.kernels.common import bordered_rows, refusals, svdf
 from microtir.kernels.common.kernel import Kernel, passes_constants
-from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.phases import Phase
 from microtir.kernels.common.recurrent import packed_bytes
+from microtir.kernels.common.transposed import PhaseKernel, Transposed
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.recurrent.definition import Lstm, Svdf
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
@@ -112,7 +115,7 @@ class _WindowedBlocks(_Blocks, Generic[Form]):
         return bordered_rows.scratch_bytes(node)
 
 
-class Convolution(_WindowedBlocks[convolution.Form]):
+class Convolution(_WindowedBlocks[convolution.Form], PhaseKernel):
     """Pixels by output channels."""
 
     operators = (Conv2D, DepthwiseConv2D)
@@ -132,6 +135,9 @@ class Convolution(_WindowedBlocks[convolution.Form]):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         return convolution.emit(layer, name, self.form)
+
+    def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
+        return convolution.phase_loops(phase, self.form, x, y, scratch)
 
 
 class Winograd(_Blocks):
@@ -193,6 +199,37 @@ class Depthwise(_WindowedBlocks[depthwise.Form]):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         return depthwise.emit(layer, name, self.form)
+
+
+class Matmul(_Blocks):
+    """Rows by columns of two matrices that are known when a model runs.
+
+    Args:
+        name: of the kernel.
+        form: the blocks.
+        cycles: of 100 instructions.
+        suits: says which targets it is meant for.
+    """
+
+    operators = (BatchMatmul,)
+
+    def __init__(
+        self, name: str, form: convolution.Form, cycles: int, suits: Suits = passes_constants
+    ) -> None:
+        super().__init__(name, cycles, suits, dtype=DType.FLOAT32)
+        self.form = form
+
+    def reject(self, node: Node) -> Refusal | None:
+        return matmul.refusal(node)
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        return matmul.cost(node, self.form)
+
+    def code_bytes(self, node: Node) -> int:
+        return matmul.code_bytes(node, self.form)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        return matmul.emit(layer, name, self.form)
 
 
 class Dense(_Blocks):
@@ -302,19 +339,23 @@ class Filters(_Blocks):
 
 _F32, _I8, _I16 = DType.FLOAT32, DType.INT8, DType.INT16
 
+_FLOATS: tuple[tuple[str, convolution.Form, int, Suits], ...] = (
+    ("4x4_c", convolution.FAST, 234, _takes_long_turns),
+    ("4x4_c_compact", convolution.COMPACT, 214, passes_constants),
+    ("4x4_c_no_fp_contract", convolution.NO_FP_CONTRACT, 115, _waits_for_products),
+)
+_CONVOLUTIONS = tuple(
+    Convolution(f"conv_f32_{name}", form, cycles, suits, dtype=_F32)
+    for name, form, cycles, suits in _FLOATS
+)
+
 KERNELS: tuple[Kernel, ...] = (
     Convolution("conv_s8_4x2_c", convolution.FAST, 126, _takes_long_turns),
     Convolution("conv_s8_4x2_c_compact", convolution.COMPACT, 128),
     Convolution("conv_s8_4x4_c", convolution.WIDE, 128, _reads_in_turn),
-    Convolution("conv_f32_4x4_c", convolution.FAST, 234, _takes_long_turns, dtype=DType.FLOAT32),
-    Convolution("conv_f32_4x4_c_compact", convolution.COMPACT, 214, dtype=DType.FLOAT32),
-    Convolution(
-        "conv_f32_4x4_c_no_fp_contract",
-        convolution.NO_FP_CONTRACT,
-        115,
-        _waits_for_products,
-        dtype=DType.FLOAT32,
-    ),
+    *_CONVOLUTIONS,
+    *(Transposed(f"t{of_phase.name}", of_phase, _F32, _F32) for of_phase in _CONVOLUTIONS),
+    *(Matmul(f"matmul_f32_{name}", form, cycles, suits) for name, form, cycles, suits in _FLOATS),
     Winograd("conv_s8_16x2_c_winograd", winograd.FAST, _multiplies_and_adds),
     Winograd("conv_s8_16x4_c_winograd", winograd.WIDE, _has_many_registers),
     Winograd("conv_s8_16x1_c_winograd", winograd.NARROW, _has_few_registers),

@@ -37,51 +37,118 @@ class Block:
         return f"{self.turn}{'_in_turn' * self.in_turn}"
 
 
-@made_once
-def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDescription:
-    """Compute all `channels` (at least those of the block) of the pixels of a block.
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The groups of channels of a layer, each of some inputs behind those of the group before.
 
-    Weights are (turns, rows, parts, length * block.channels), turns those of `turns_of`.
+    Outputs of a pixel are `distance` elements from those of the next.
     """
-    at_once, turns = block.channels, len(turns_of(channels, block.channels))
-    x = te.placeholder((runs.reach(block.pixels),), finish.element, "x")
-    weights = te.placeholder(
-        (turns, runs.rows, runs.parts, runs.length * at_once), finish.weight, "weights"
+
+    groups: int = 1
+    distance: int = 0
+
+    def name(self, channels: int) -> str:
+        """Distinguish kernels of so many channels."""
+        groups = f"_groups{self.groups}" * (self.groups > 1)
+        return groups + f"_apart{self.distance}" * (self.distance > channels * self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A matrix in place of packed weights: elements from a column to the next, and of a run."""
+
+    pitch: int
+    step: int
+
+
+@made_once
+def product(
+    block: Block,
+    runs: Runs,
+    channels: int,
+    finish: Finish,
+    spread: Spread = Spread(),
+    columns: Columns | None = None,
+) -> KernelDescription:
+    """Compute all `channels` (at least those of the block) of each group of a block of pixels.
+
+    Weights are (turns, rows, parts, length * block.channels), turns those of `turns_of` for each
+    group, unless they are `columns` of a matrix.
+    """
+    at_once, own_turns = block.channels, len(turns_of(channels, block.channels))
+    turns = own_turns * spread.groups
+    x = te.placeholder(
+        (runs.reach(block.pixels) + (spread.groups - 1) * runs.length,), finish.element, "x"
     )
+    weights, weight = _weights(runs, turns, channels, finish, block, columns)
     table = te.placeholder((turns * at_once, finish.words), finish.constant, "table")
     value = te.compute(x.shape, lambda n: _operand(finish, x[n], block.in_turn), "value")
-    weight = te.compute(
-        (turns, runs.rows, runs.parts, runs.length, at_once),
-        lambda t, r, p, n, number: _operand(
-            finish, weights[t, r, p, n * at_once + number], block.in_turn, number == 0
-        ),
-        "w",
-    )
 
     def output(turn: te.Expr, number: te.Expr, pixel: te.Expr) -> te.Expr:
         row, part = te.reduce_axis(0, runs.rows, "row"), te.reduce_axis(0, runs.parts, "part")
         i = te.reduce_axis(0, runs.length, "i")
-        place = row * runs.row_step + part * runs.part_step + i + pixel * runs.pixel_step
+        place = row * runs.row_step + part * runs.part_step + i * runs.step
+        place = place + pixel * runs.pixel_step
+        if spread.groups > 1:
+            place = place + turn // own_turns * runs.length
         term = finish.product(value[place], weight[turn, row, part, i, number])
         channel = turn * at_once + number
         total = te.sum(term, (row, part, i), init=finish.start(table, channel))
         return finish.output(table, channel, total)
 
     def place(turn: te.Expr, number: te.Expr, pixel: te.Expr) -> tuple[te.Expr]:
-        first = turn * at_once
-        if channels % at_once:
-            first = te.minimum(first, channels - at_once)
-        return (first + (pixel * channels + number),)
+        first = _first_of(turn, channels, at_once)
+        if spread.groups > 1:
+            first = _first_of(turn % own_turns, channels, at_once) + turn // own_turns * channels
+        return (first + (pixel * distance + number),)
 
-    shape = (turns, at_once, block.pixels)
-    y = te.compute(shape, output, "y", store=place, buffer_shape=(block.pixels * channels,))
-    name = f"{runs.name}_{channels}_{finish.name}_{block.name}"
+    shape, every = (turns, at_once, block.pixels), channels * spread.groups
+    distance = spread.distance or every
+    reach = (block.pixels - 1) * distance + every
+    y = te.compute(shape, output, "y", store=place, buffer_shape=(reach,))
+    about = "Convolution" if columns is None else "Matrix product"
+    lying = "" if columns is None else f"_columns{columns.pitch}_{columns.step}"
+    name = f"{runs.name}_{channels}{spread.name(channels)}{lying}_{finish.name}_{block.name}"
     return portable(
         f"block{block.pixels}x{at_once}_{name}",
-        f"Convolution: {block.pixels} x {channels} outputs, {at_once} channels at a time",
+        f"{about}: {block.pixels} x {every} outputs, {at_once} channels at a time",
         _sums_in_registers(y, value, weight, runs.length, block.turn),
         (x, weights, *((table,) if finish.words else ()), y),
     )
+
+
+def _first_of(turn: te.Expr, channels: int, at_once: int) -> te.Expr:
+    """Return the first channel of a turn."""
+    first = turn * at_once
+    return te.minimum(first, channels - at_once) if channels % at_once else first
+
+
+def _weights(
+    runs: Runs,
+    turns: int,
+    channels: int,
+    finish: Finish,
+    block: Block,
+    columns: Columns | None,
+) -> tuple[te.Tensor, te.Tensor]:
+    """Return the weights of a block, packed or columns of a matrix, and each as it is used."""
+    at_once = block.channels
+    if columns is None:
+        shape: tuple[int, ...] = (turns, runs.rows, runs.parts, runs.length * at_once)
+    else:
+        shape = ((channels - 1) * columns.pitch + (runs.length - 1) * columns.step + 1,)
+    weights = te.placeholder(shape, finish.weight, "weights")
+
+    def operand(t: te.Expr, r: te.Expr, p: te.Expr, n: te.Expr, number: te.Expr) -> te.Expr:
+        if columns is None:
+            element = weights[t, r, p, n * at_once + number]
+        else:
+            column = _first_of(t, channels, at_once) + number
+            element = weights[column * columns.pitch + n * columns.step]
+        return _operand(finish, element, block.in_turn, number == 0)
+
+    extents = (turns, runs.rows, runs.parts, runs.length, at_once)
+    return weights, te.compute(extents, operand, "w")
 
 
 def _sums_in_registers(

@@ -25,7 +25,7 @@ def copy_cost(node: Node, *, by_rows: bool = False) -> int:
 
     Rows that are called for one by one come from a ring, and every call fills the borders.
     """
-    geometry = Geometry.of(node)
+    geometry = Geometry.of(node).of_all_groups
     taps, channels = geometry.windows.rows.taps, geometry.image.channels
     if not (geometry.is_bordered or (by_rows and taps > 1)):
         return 0
@@ -36,7 +36,7 @@ def copy_cost(node: Node, *, by_rows: bool = False) -> int:
 
 def scratch_bytes(node: Node) -> int:
     """Return the bytes of the bordered rows; a ring needs them, too."""
-    geometry = Geometry.of(node)
+    geometry = Geometry.of(node).of_all_groups
     if geometry.windows.rows.taps == 1 and not geometry.is_bordered:
         return 0
     return geometry.window_elements * node.inputs[0].dtype.bytes
@@ -87,15 +87,24 @@ class BorderedRows(WindowRows):
         move: copies part of a row.
         slack: elements behind the last row that kernels may read; if it is given, scratch is one
             row, whose borders are filled by a loop each.
+        scratch: that is one row, in place of one of its own.
     """
 
-    def __init__(self, x: Rows, geometry: Geometry, move: Move, slack: int | None = None) -> None:
+    def __init__(
+        self,
+        x: Rows,
+        geometry: Geometry,
+        move: Move,
+        slack: int | None = None,
+        scratch: ir.Buffer | None = None,
+    ) -> None:
         self.x, self.geometry, self.move = x, geometry, move
         dtype = x.buffer.dtype
         shape: tuple[int, ...] = (self.rows_held, geometry.padded, geometry.image.channels)
         if slack is not None:
             shape = (1, self.rows_held * geometry.copied_step + slack)
-        self.buffer = self.scratch = ir.Buffer("scratch", shape, dtype, alignment=4)
+        own = ir.Buffer("scratch", shape, dtype, alignment=4)
+        self.buffer = self.scratch = own if scratch is None else scratch
         zero = 0 if dtype.is_float else x.type.quant.zero_point
         self.border = te.as_expr(zero, dtype)
         self.row_step = geometry.copied_step
@@ -125,13 +134,13 @@ class BorderedRows(WindowRows):
 
     def _borders(self, number: te.Expr) -> ir.Stmt:
         """Emit the columns of a row in scratch that lie beside the image."""
-        before = self.geometry.windows.columns.before
+        before = max(self.geometry.windows.columns.before, 0)
         after = before + self.geometry.copied
         parts = ((0, before), (after, self.geometry.padded))
         return seq(*(self._fill(number, first, stop) for first, stop in parts if first < stop))
 
     def _outside(self, number: te.Expr) -> ir.Stmt:
-        before = self.geometry.windows.columns.before
+        before = max(self.geometry.windows.columns.before, 0)
         return self._fill(number, before, before + self.geometry.copied)
 
     def _fill(self, number: te.Expr, first: int, stop: int) -> ir.Stmt:
@@ -146,8 +155,9 @@ class BorderedRows(WindowRows):
 
     def _copy(self, number: te.Expr, y: te.Expr) -> ir.Stmt:
         size = self.geometry.copied * self.geometry.image.channels
-        target = at(self.buffer, *self._place(number, self.geometry.windows.columns.before))
-        return micro_kernel.call(self.move(size), self.x.at(y, 0, 0), target)
+        before = self.geometry.windows.columns.before
+        target = at(self.buffer, *self._place(number, max(before, 0)))
+        return micro_kernel.call(self.move(size), self.x.at(y, max(-before, 0), 0), target)
 
     def _place(
         self, number: te.ExprLike, column: te.ExprLike, channel: te.ExprLike = 0
@@ -205,7 +215,12 @@ class BorderedImage(BorderedRows):
 
 
 def window_rows(
-    x: Rows, geometry: Geometry, move: Move, *, reaches_input: bool = True
+    x: Rows,
+    geometry: Geometry,
+    move: Move,
+    *,
+    reaches_input: bool = True,
+    scratch: ir.Buffer | None = None,
 ) -> WindowRows:
     """Return the rows behind an output row: of the input, or bordered ones where these are needed.
 
@@ -214,7 +229,8 @@ def window_rows(
         geometry: of the layer.
         move: copies part of a row.
         reaches_input: whether the kernels reach every tap of a window in the input itself.
+        scratch: for bordered rows, in place of one of their own.
     """
     if reaches_input and not geometry.copies(x):
         return DirectRows(x, geometry)
-    return BorderedRows(x, geometry, move)
+    return BorderedRows(x, geometry, move, scratch=scratch)

@@ -39,6 +39,15 @@ class Geometry:
         return Geometry(windows_of(node), image, output, groups, is_wide)
 
     @property
+    def of_all_groups(self) -> Geometry:
+        """Return the shapes of all groups as if they were one."""
+        image, output = (
+            replace(some, channels=some.channels * self.groups)
+            for some in (self.image, self.output)
+        )
+        return replace(self, image=image, output=output, groups=1)
+
+    @property
     def runs_of_row(self) -> int:
         """Return the runs of a kernel row."""
         columns = self.windows.columns
@@ -82,7 +91,8 @@ class Geometry:
     @property
     def copied(self) -> int:
         """Return columns of a row of the input that windows reach."""
-        return min(self.image.width, self.padded - self.windows.columns.before)
+        before = self.windows.columns.before
+        return min(self.image.width + min(before, 0), self.padded - max(before, 0))
 
     @property
     def is_pointwise(self) -> bool:

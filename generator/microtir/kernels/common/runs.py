@@ -10,7 +10,7 @@ class Runs:
     """The elements that a pixel of a convolution reads: `rows` times `parts` runs of `length` each.
 
     `row_step` and `part_step` are elements between the first ones of neighbouring runs,
-    `pixel_step` those between neighbouring pixels.
+    `pixel_step` those between neighbouring pixels, `step` those between elements of a run.
     """
 
     rows: int
@@ -19,11 +19,12 @@ class Runs:
     row_step: int
     part_step: int
     pixel_step: int
+    step: int = 1
 
     def reach(self, pixels: int) -> int:
         """Return elements from the first to behind the last one of `pixels` pixels."""
         last = (self.rows - 1) * self.row_step + (self.parts - 1) * self.part_step
-        return last + (pixels - 1) * self.pixel_step + self.length
+        return last + (pixels - 1) * self.pixel_step + (self.length - 1) * self.step + 1
 
     @property
     def taps(self) -> int:
@@ -34,7 +35,8 @@ class Runs:
     def name(self) -> str:
         """Distinguish kernels."""
         steps = f"{self.row_step}_{self.part_step}_{self.pixel_step}"
-        return f"{self.rows}x{self.parts}x{self.length}_{steps}"
+        every = f"_every{self.step}" * (self.step > 1)
+        return f"{self.rows}x{self.parts}x{self.length}_{steps}{every}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel
@@ -43,18 +44,24 @@ class Transposed(Kernel):
         name: of the kernel.
         of_phase: computes a phase.
         held: type of what it has in scratch.
+        takes: type of inputs and outputs.
     """
 
     operators = (TransposeConv,)
 
-    def __init__(self, name: str, of_phase: PhaseKernel, held: DType) -> None:
-        self.name, self._of_phase, self._held = name, of_phase, held
+    def __init__(
+        self, name: str, of_phase: PhaseKernel, held: DType, takes: DType = DType.INT8
+    ) -> None:
+        self.name, self._of_phase, self._held, self._takes = name, of_phase, held, takes
         self.needs, self.cycles = of_phase.needs, of_phase.cycles
         self.has_wide_weights = of_phase.has_wide_weights
 
+    def suits(self, target: Target) -> bool:
+        return self._of_phase.suits(target)
+
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: several images, or what speaks against a phase."""
-        reason = type_refusal(node, DType.INT8)
+        reason = type_refusal(node, self._takes)
         if reason is not None or node.inputs[0].shape[0] > 1:
             return reason or Refusal.IMAGES
         if min(node.output.shape) == 0:
