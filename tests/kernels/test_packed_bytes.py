@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import pytest
 
 from microtir.config import CompilationConfig, PassConfig
 from microtir.dtype import DType
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
 from microtir.kernels import candidates
 from microtir.kernels.table import kernels_of
+from microtir.operators.arithmetic.definition import Add, SquaredDifference, Sub
 from microtir.operators.reduction.definition import Mean
 from microtir.rewrite.checked import rewritten
 from microtir.rewrite.optimise import GRAPH_PASSES
 from tests.kernels.test_interleave import planes
 from tests.support import dsp_cases
 from tests.support.dsp_cases import DspCase
-from tests.support.graphs import node, quant, tensor
+from tests.support.graphs import constant, node, quant, tensor
 from tests.support.kernel_cases import found
 from tests.support.operator_cases import OPERATORS, RECURRENT, generate
 from tests.support.packed_bytes import emitted_bytes
@@ -111,6 +114,15 @@ def test_formulas_of_every_kind() -> None:
     y = tensor("y", (1, 1, 1, 3), DType.INT8, quant(0.05))
     assert "accumulate" in check(node(Mean((1, 2)), (x,), y))
     assert "interleave" in check(planes((1, 3, 5, 7)))
+
+
+@pytest.mark.parametrize("op", [Add(), Sub(), SquaredDifference()])
+def test_tables_of_an_operand(op: Operator) -> None:
+    """256 numbers of an operand that no line has; the node's constants count beside them."""
+    a = tensor("a", (4, 8), DType.INT8, quant(0.05, -3))
+    b = constant("b", np.arange(8, dtype=np.int8), quant(0.04, 5))
+    y = tensor("y", (4, 8), DType.INT8, quant(0.08, -7))
+    assert "direct_s8_table" in check(node(op, (a, b), y))
 
 
 def test_they_count_where_flash_has_a_budget() -> None:
