@@ -92,6 +92,10 @@ MUTANTS = {
         "(left - taps.before, right - taps.behind)",
         "(0, left + right - taps.before - taps.behind)",
     ),
+    "every image of a batch is the first": Mutant(
+        "dsp", ("frames",), f"{_KERNELS}/common/frames.py",
+        "top=number * image.image.height", "top=0",
+    ),
     "the last columns of a product begin behind those before": Mutant(
         "dsp", ("matmul",), f"{_DSP}/products.j2", "movhi r8, r9", "movhi r8, r8",
     ),

@@ -25,6 +25,7 @@ from tests.support.dsp_cases import (
     DspCase,
     cases,
     convolution,
+    framed,
     fully_connected,
     grouped,
     in_float_rescaling,
@@ -89,13 +90,14 @@ CORES = {
         "dwconv_s8_1x4_dsp_rows": 15, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 22,
         "runs_dsp": 28, "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
         "pool_s8_1x4_dsp_windows": 5,
-        "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2,
+        "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4,
         "reduce_s8_1x4_dsp": 16,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
         "add_s8_1x4_mve": 18, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
         "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 3,
+        "frames_conv_s8_2x4_mve": 6,
         "tconv_s8_2x4_mve": 12, "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide")),
@@ -111,7 +113,8 @@ def layers() -> list[DspCase]:
     moves = map(moving, seeds(0, PER_MOVING))
     reductions = map(reduced, seeds(0, PER_REDUCED))
     others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
-    return thinned([*drawn, *made, *moves, *reductions, *others])
+    alone = thinned([*drawn, *made, *moves, *reductions, *others])
+    return [*alone, *map(framed, seeds(700, 8))]
 
 
 def wide_layers() -> list[DspCase]:

@@ -42,6 +42,7 @@ OTHERS: dict[str, Callable[[int], DspCase]] = {
     "add": dsp_cases.add,
     "matmul": dsp_cases.matmul,
     "transposed": dsp_cases.transposed,
+    "frames": dsp_cases.frames,
     "pool": dsp_cases.pool,
     "average": dsp_cases.global_average,
     "float": dsp_cases.floating,

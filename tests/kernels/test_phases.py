@@ -1,11 +1,14 @@
-"""Transposed convolutions by the convolutions of their phases, run by the interpreter of TIR."""
+"""Convolutions that are made of others, run by the interpreter of TIR: by phases, by images."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 from microtir.config import CompilationConfig
+from microtir.graph.ir import Node
 from microtir.kernels import candidates, emit
 from microtir.kernels.common.phases import phases_of_rows
 from microtir.plan.ir import Layout, PlannedOperator
@@ -14,18 +17,15 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from tests.kernels.test_operators import scratch
-from tests.support.dsp_cases import transposed
+from tests.support.dsp_cases import DspCase, frames, transposed
 from tests.support.kernel_cases import M4, M55
 
 
-@pytest.mark.parametrize(
-    ("kernel", "config"),
-    [("tconv_s8_2x4_dsp", M4), ("tconv_s8_4x2_dsp", M4), ("tconv_s8_2x4_mve", M55)],
-)
-def test_equal_to_the_reference(kernel: str, config: CompilationConfig) -> None:
-    """Whatever the phases, of single columns or of rows whose pixels are channels."""
-    few = by_rows = 0
-    for case in map(transposed, range(40)):
+def computed(
+    make: Callable[[int], DspCase], kernel: str, config: CompilationConfig, count: int
+) -> Iterator[Node]:
+    """Run the random layers that a kernel takes, and compare each with the reference."""
+    for case in map(make, range(count)):
         layer = case.graph.nodes[0]
         chosen = {c.kernel: c for c in candidates(layer, config)}.get(kernel)
         if chosen is None:
@@ -36,7 +36,28 @@ def test_equal_to_the_reference(kernel: str, config: CompilationConfig) -> None:
         output = np.zeros(layer.output.shape, np.int8)
         Interpreter([function]).run("layer", [*case.inputs, output, *scratch(function)])
         np.testing.assert_array_equal(output, execute(case.graph, case.named_inputs())["y"])
-        few += layer.output.shape[-1] < 4
-        by_rows += bool(phases_of_rows(layer))
-    assert few > 1
-    assert by_rows > 3
+        yield layer
+
+
+@pytest.mark.parametrize(
+    ("kernel", "config"),
+    [("tconv_s8_2x4_dsp", M4), ("tconv_s8_4x2_dsp", M4), ("tconv_s8_2x4_mve", M55)],
+)
+def test_phases_equal_the_reference(kernel: str, config: CompilationConfig) -> None:
+    """Whatever the phases, of single columns or of rows whose pixels are channels."""
+    layers = list(computed(transposed, kernel, config, 40))
+    assert sum(layer.output.shape[-1] < 4 for layer in layers) > 1
+    assert sum(bool(phases_of_rows(layer)) for layer in layers) > 3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "config"),
+    [
+        ("frames_conv_s8_2x4_dsp", M4),
+        ("frames_conv_s8_4x2_dsp", M4),
+        ("frames_conv_s8_2x4_mve", M55),
+    ],
+)
+def test_images_equal_the_reference(kernel: str, config: CompilationConfig) -> None:
+    """Each image of a batch inside a model is a convolution of its own."""
+    assert len(list(computed(frames, kernel, config, 20))) > 4

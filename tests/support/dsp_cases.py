@@ -19,6 +19,7 @@ from microtir.operators.common.linear import WeightedOperator
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
+from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.transposed_convolution.definition import TransposeConv
 from tests.support import graphs
@@ -483,6 +484,35 @@ def grouped(seed: int) -> DspCase:
     shape = (outputs, *taps, channels // int(groups))
     w = Tensor(w.name, replace(w.type, shape=shape), _weights(rng, shape))
     return _finish(f"grouped_{seed}", node.op, (x, w, *rest), node.output, *case.inputs)
+
+
+def frames(seed: int) -> DspCase:
+    """Draw a CONV_2D of three images: `convolution`, whose single image is the first of them."""
+    case = convolution(seed, sizes=Sizes(widths=range(4, 10)))
+    node = case.graph.nodes[0]
+    x, y = (
+        Tensor(t.name, replace(t.type, shape=(3, *t.shape[1:])))
+        for t in (node.inputs[0], node.output)
+    )
+    data = _stored(np.random.default_rng([seed, 15]), (2, *x.shape[1:]))
+    every = np.concatenate([case.inputs[0], data])
+    return _finish(f"frames_{seed}", node.op, (x, *node.inputs[1:]), y, every)
+
+
+def framed(seed: int) -> DspCase:
+    """Draw `frames` as an axis of a model's data, which is no batch of the model."""
+    case = frames(seed)
+    (layer,) = case.graph.nodes
+    ends = layer.inputs[0], layer.output
+    x, y = (Tensor(f"{t.name}_frames", t.type) for t in ends)
+    given, made = (Tensor(t.name, replace(t.type, shape=(1, *t.shape))) for t in ends)
+    nodes = [
+        graphs.node(Reshape(), (given,), x),
+        replace(layer, inputs=(x, *layer.inputs[1:]), outputs=(y,)),
+        graphs.node(Reshape(), (y,), made),
+    ]
+    graph = graphs.graph(nodes, (given,), [made])
+    return DspCase(case.name, graph, (case.inputs[0][np.newaxis],))
 
 
 def transposed(seed: int) -> DspCase:

@@ -15,6 +15,7 @@ from microtir.kernels.arm_mve import (
     reductions,
 )
 from microtir.kernels.common import kernel, pool_runs
+from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
 from microtir.kernels.common.transposed import Transposed
 
@@ -22,6 +23,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     convolution.Gemm("conv_s8_2x4_mve", DType.INT8),
     convolution.Gemm("conv_s16_2x4_mve", DType.INT16),
     convolution.Gemm("conv_s16_2x4_mve_wide", DType.INT16, wide=True),
+    Frames("frames_conv_s8_2x4_mve", convolution.Gemm("conv_s8_2x4_mve", DType.INT8), DType.INT8),
     Transposed("tconv_s8_2x4_mve", convolution.Gemm("conv_s8_2x4_mve", DType.INT8), DType.INT8),
     depthwise.Depthwise("dwconv_s8_1x16_mve", DType.INT8),
     depthwise.Depthwise("dwconv_s16_1x8_mve", DType.INT16),

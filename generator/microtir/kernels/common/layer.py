@@ -61,6 +61,7 @@ class Rows:
     type: TensorType
     layout: Layout
     first: te.ExprLike = 0  # channel that counts as the first one
+    top: te.ExprLike = 0  # row that counts as the first one
 
     @property
     def is_whole(self) -> bool:
@@ -69,7 +70,7 @@ class Rows:
 
     def slot(self, row: te.Expr) -> te.ExprLike:
         """Return where a row of the tensor lies."""
-        return _slot(row, self.type, self.layout)
+        return _slot(row + self.top, self.type, self.layout)
 
     def at(self, row: te.Expr, column: te.ExprLike, channel: te.ExprLike) -> ir.BufferArgument:
         """Return a pointer to an element of a row of the tensor, which is no row of planes."""
