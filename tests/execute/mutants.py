@@ -137,6 +137,10 @@ MUTANTS = {
         "dsp", ("pool_s8_1x4_dsp_windows",), f"{_DSP}/pool_windows.j2",
         "sub r2, r2, #{{ back }}\n", "",
     ),
+    "halves of means below zero go up": Mutant(
+        "dsp", ("pool_s8_1x4_dsp_windows",), f"{_DSP}/pool_windows.j2",
+        "sel r3, ip, r11", "sel r3, ip, ip",
+    ),
     "a window leaves out its last tap": Mutant(
         "dsp", ("pool_s8_1x4_dsp_windows",), f"{_KERNELS}/arm_dsp/pool_windows.py",
         "places[1:]", "places[1:-1]",

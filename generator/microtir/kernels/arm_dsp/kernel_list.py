@@ -14,7 +14,7 @@ from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.moves import MovesByWords
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
-from microtir.kernels.arm_dsp.pool_windows import MaxWindows
+from microtir.kernels.arm_dsp.pool_windows import PoolWindows
 from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
 from microtir.kernels.arm_dsp.reductions import ReductionsByWords
@@ -73,7 +73,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     Filters(),
     pool_runs.PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
     pool_runs.PoolByRuns("pool_s8_1x4_dsp", WORDS),
-    MaxWindows(),
+    PoolWindows(),
     ReductionsByWords(),
     CopyWords(),
     MovesByWords(),

@@ -1,22 +1,31 @@
-"""MAX_POOL_2D by words: windows inside the image are read where they lie, a row of them a call."""
+"""Pooling by words: windows are read where they lie, a row of them a call.
+
+Windows that leave the image are windows of fewer taps: those along an axis that have equally many
+are one part of it, and a pair of parts, of rows and of columns, is a micro-kernel.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
 
 from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.pooling import WORDS
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.pool_runs import Pool, PoolByRuns
+from microtir.kernels.common.pool_runs import Pool
 from microtir.kernels.common.printed import printed
 from microtir.kernels.common.runs import Taps
-from microtir.kernels.common.statements import load, loop, seq, store, when
+from microtir.kernels.common.statements import each, let, load, loop, seq, store
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.common.windows import Window
-from microtir.operators.pooling.definition import MaxPool2D
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -25,95 +34,143 @@ _TEMPLATE = "kernels/pool_windows.j2"
 _WORD = 4  # channels
 _LONGEST_STEP = 0xFFFF  # between pixels: what MOVW loads
 _FARTHEST = 4095  # from the first channel of a window to one of another tap: what a load takes
-_ROW, _RUN = 14, 16  # instructions around a row of windows, and around a run
+_ROW = 14  # instructions around a row of windows
+_DIVIDED = range(3, 129)  # taps of an average, whose sums and reciprocal are 16 and 31 bits
+_MOST = 49  # pairs of parts
 
 
-class MaxWindows(PoolByRuns):
-    """Maxima of windows inside the image; those that leave it are taken run by run."""
+class PoolWindows(Kernel):
+    """Maxima and averages of windows, also of those that leave the image."""
 
-    operators = (MaxPool2D,)
-
-    def __init__(self) -> None:
-        super().__init__("pool_s8_1x4_dsp_windows", WORDS)
+    name = "pool_s8_1x4_dsp_windows"
+    operators = (AveragePool2D, MaxPool2D)
+    needs = Feature.DSP
+    cycles = 139
 
     def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: taps that a load does not reach, or no window inside."""
-        reason = super().reject(node)
-        if reason is not None:
-            return reason
+        """Return what speaks against it: clamps, taps that a load does not reach, a whole image."""
+        if node.inputs[0].dtype is not DType.INT8:
+            return Refusal.TYPES
         pool = Pool.of(node)
-        if pool.low != DType.INT8.min:
+        if (pool.low, pool.high) != (DType.INT8.min, DType.INT8.max):
             return Refusal.CLAMP
         taps = taps_of(pool)
-        far = taps.reach(1, 1) > _FARTHEST or taps.pixel_step > _LONGEST_STEP
-        inside = _inside(pool.windows.rows, pool.output.height)
-        across = _inside(pool.windows.columns, pool.output.width)
-        is_empty = not (len(inside) and len(across))
-        return Refusal.WINDOWS if far or is_empty else None
+        if taps.reach(1, 1) > _FARTHEST or taps.pixel_step > _LONGEST_STEP:
+            return Refusal.SIZES
+        if pool.averages and pool.is_run:
+            return Refusal.WINDOWS
+        counts = [part.taps.count for part in _parts(pool)]
+        divides = not pool.averages or all(count in _DIVIDED for count in counts)
+        return None if divides and len(counts) <= _MOST else Refusal.WINDOWS
 
     def window(self, _node: Node) -> RowWindow | None:
         """Return None: rows of a ring lie elsewhere."""
         return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions: printed ones of windows inside, estimated ones of others."""
         pool = Pool.of(node)
-        rows = _inside(pool.windows.rows, pool.output.height)
-        columns = _inside(pool.windows.columns, pool.output.width)
-        values = _values(taps_of(pool), len(columns), pool.image.channels)
-        turns = {"bne 1b": len(columns), "bne 2b": len(columns) * int(str(values["turns"] or 0))}
-        inside = len(rows) * (printed(_TEMPLATE, values).instructions(turns) + _ROW)
-        return inside + sum(
-            self._border(pool, down, across)
-            for row, down in enumerate(_taps_inside(pool.windows.rows, pool.output.height))
-            for column, across in enumerate(_taps_inside(pool.windows.columns, pool.output.width))
-            if row not in rows or column not in columns
-        )
+        return pool.image.images * sum(self._of_part(pool, part) for part in _parts(pool))
 
-    def _border(self, pool: Pool, down: int, across: int) -> int:
-        """Return the instructions of an output pixel whose window has so many taps inside."""
-        kernels, channels = self.micro_kernels, pool.image.channels
-        run, pixel = kernels.run_cost(channels, pool.dtype)
-        runs = down * across if pool.windows.columns.clips(pool.output.width) else down
-        taken = runs * (_RUN + run) + down * across * pixel
-        return taken + kernels.finish_cost(channels, pool.dtype) + kernels.pixel_cost(channels)
-
-    def scratch_bytes(self, node: Node, calls: Calls) -> int:
-        """Return the bytes for a window that leaves the image, if there is one."""
-        return super().scratch_bytes(node, calls) if Pool.of(node).clips else 0
+    def _of_part(self, pool: Pool, part: _Part) -> int:
+        pixels = len(part.columns.outputs)
+        values = _values(part.taps, pixels, pool.image.channels, averages=pool.averages)
+        turns = {"bne 1b": pixels, "bne 2b": pixels * int(str(values["turns"] or 0))}
+        row = printed(_TEMPLATE, values).instructions(turns) + _ROW
+        return len(part.rows.outputs) * row
 
     def code_bytes(self, node: Node) -> int:
         pool = Pool.of(node)
-        values = _values(taps_of(pool), pool.output.width, pool.image.channels)
-        return printed(_TEMPLATE, values).bytes + pool.clips * super().code_bytes(node)
+        kernels = {(part.taps, len(part.columns.outputs)) for part in _parts(pool)}
+        values = (_values(*k, pool.image.channels, averages=pool.averages) for k in kernels)
+        return sum(printed(_TEMPLATE, value).bytes for value in values)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit rows of windows inside as one call each, and what is beside them pixel by pixel."""
+        """Emit loops over the rows of each part, around a call for each part of the columns."""
         pool = Pool.of(layer.node)
-        x, y, scratch = layer.input_rows(0), layer.output_rows(), pool.collected()
-        rows = _inside(pool.windows.rows, pool.output.height)
-        columns = _inside(pool.windows.columns, pool.output.width)
-        kernel = _max_windows(taps_of(pool), len(columns), pool.image.channels)
+        x, y, channels = layer.input_rows(0), layer.output_rows(), pool.image.channels
 
-        def border(row: te.Expr, across: range) -> ir.Stmt:
-            pixel = self.pixel(pool, x, y, scratch)
-            return loop("col", across.start, across.stop, lambda column: pixel(row, column))
+        def row(image: te.Expr, row: te.Expr, parts: list[_Part]) -> ir.Stmt:
+            return seq(*(
+                call(
+                    _windows(
+                        part.taps, len(part.columns.outputs), channels, averages=pool.averages
+                    ),
+                    x.at(image * pool.image.height + part.rows.first(row), part.columns.begin, 0),
+                    y.at(image * pool.output.height + row, part.columns.outputs.start, 0),
+                )
+                for part in parts
+            ))  # fmt: skip
 
-        def row_inside(row: te.Expr) -> ir.Stmt:
-            top = row * pool.windows.rows.stride - pool.windows.rows.before
-            left = columns.start * pool.windows.columns.stride - pool.windows.columns.before
-            inside = call(kernel, x.at(top, left, 0), y.at(row, columns.start, 0))
-            beside = range(columns.start), range(columns.stop, pool.output.width)
-            return seq(inside, *(border(row, part) for part in beside if part))
+        def rows(image: te.Expr) -> ir.Stmt:
+            by_rows = groupby(_parts(pool), key=lambda part: part.rows)
+            return seq(*(
+                _rows_of(axis.outputs, image, list(parts), row) for axis, parts in by_rows
+            ))  # fmt: skip
 
-        def any_row(row: te.Expr) -> ir.Stmt:
-            if len(rows) == pool.output.height:
-                return row_inside(row)
-            is_inside = (row >= rows.start) & (row < rows.stop)
-            return when(is_inside, row_inside(row), border(row, range(pool.output.width)))
+        return layer.function(name, None, each("image", pool.image.images, rows))
 
-        body = loop("row", 0, pool.output.height, any_row)
-        return layer.function(name, scratch if pool.clips else None, body)
+
+def _rows_of(
+    outputs: range, image: te.Expr, parts: list[_Part],
+    body: Callable[[te.Expr, te.Expr, list[_Part]], ir.Stmt],
+) -> ir.Stmt:  # fmt: skip
+    """Emit the rows of a part."""
+    if len(outputs) == 1:
+        return body(image, te.as_expr(outputs.start, DType.INT32), parts)
+    return loop("row", outputs.start, outputs.stop, lambda row: body(image, row, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _AxisPart:
+    """Outputs along an axis whose windows have equally many taps inside."""
+
+    outputs: range
+    taps: int
+    stride: int
+    before: int
+
+    @property
+    def begin(self) -> int:
+        """Return the first input of the first window."""
+        return max(self.outputs.start * self.stride - self.before, 0)
+
+    def first(self, output: te.Expr) -> te.Expr:
+        """Return the first input of a window."""
+        if len(self.outputs) == 1:
+            return te.as_expr(self.begin, DType.INT32)
+        return output * self.stride - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Parts of both axes, and the taps of their windows."""
+
+    rows: _AxisPart
+    columns: _AxisPart
+    taps: Taps
+
+
+def _parts(pool: Pool) -> Iterator[_Part]:
+    """Yield the parts of an image, those of the same rows one after the other."""
+    whole = taps_of(pool)
+    for rows in _along(pool.windows.rows, pool.output.height):
+        for columns in _along(pool.windows.columns, pool.output.width):
+            yield _Part(rows, columns, replace(whole, rows=rows.taps, columns=columns.taps))
+
+
+def _along(window: Window, count: int) -> list[_AxisPart]:
+    """Return the parts of an axis; a window that begins outside is one of its own."""
+
+    def of(output: int) -> tuple[int, int]:
+        first = output * window.stride - window.before
+        taps = min(first + window.taps, window.size) - max(first, 0)
+        return taps, output if first < 0 else -1
+
+    groups = [(key, list(group)) for key, group in groupby(range(count), key=of)]
+    return [
+        _AxisPart(range(group[0], group[-1] + 1), taps, window.stride, window.before)
+        for (taps, _), group in groups
+    ]
 
 
 def taps_of(pool: Pool) -> Taps:
@@ -123,43 +180,33 @@ def taps_of(pool: Pool) -> Taps:
     return Taps(rows.taps, columns.taps, row, channels, columns.stride * channels)
 
 
-def _inside(window: Window, count: int) -> range:
-    """Return the outputs along an axis whose windows do not leave the image."""
-    first = -(-window.before // window.stride)
-    last = (window.size - window.taps + window.before) // window.stride
-    return range(first, max(first, min(last + 1, count)))
-
-
-def _taps_inside(window: Window, count: int) -> list[int]:
-    """Return for each output along an axis how many taps of its window lie inside."""
-    firsts = (output * window.stride - window.before for output in range(count))
-    return [min(first + window.taps, window.size) - max(first, 0) for first in firsts]
-
-
 @made_once
-def _max_windows(taps: Taps, pixels: int, channels: int) -> KernelDescription:
-    """Compute maxima of neighbouring windows; parameters: the first window, the output."""
+def _windows(taps: Taps, pixels: int, channels: int, *, averages: bool) -> KernelDescription:
+    """Compute neighbouring windows; parameters: the first one, the output."""
     x = ir.Buffer("x", (taps.reach(pixels, channels),), DType.INT8)
     y = ir.Buffer("y", (pixels * channels,), DType.INT8)
 
-    def element(pixel: te.Expr, channel: te.Expr) -> te.Expr:
-        first = pixel * taps.pixel_step + channel
-        value = load(x, first)
-        for offset in _offsets(taps):
-            value = te.maximum(value, load(x, first + offset))
-        return value
+    def element(pixel: te.Expr, channel: te.Expr) -> ir.Stmt:
+        first, place = pixel * taps.pixel_step + channel, (pixel * channels + channel,)
+        values = [load(x, first), *(load(x, first + offset) for offset in _offsets(taps))]
+        if not averages:
+            return store(y, place, reduce(te.maximum, values))
+        wide = [te.cast(DType.INT32, value) for value in values]
+        return let("total", reduce(lambda a, b: a + b, wide), lambda t: store(
+            y, place, te.cast(DType.INT8, te.truncdiv(te.select(t > 0, t + half, t - half), count))
+        ))  # fmt: skip
 
+    count, half = taps.count, taps.count // 2
+    what = f"{'Means' if averages else 'Largest'} of {pixels} windows"
     return describe(
-        f"max_windows{pixels}x{channels}_{taps.name}",
-        (f"Largest of {pixels} windows of {taps.count} pixels of {channels} channels",),
+        f"{'average' if averages else 'max'}_windows{pixels}x{channels}_{taps.name}",
+        (f"{what} of {taps.count} pixels of {channels} channels",),
         (x, y),
         (y,),
-        loop("pixel", 0, pixels, lambda p: loop(
-            "channel", 0, channels, lambda c: store(y, (p * channels + c,), element(p, c)),
-        )),
+        loop("pixel", 0, pixels, lambda p: loop("channel", 0, channels, lambda c: element(p, c))),
         _TEMPLATE,
-        _values(taps, pixels, channels),
-        stack_bytes=24,
+        _values(taps, pixels, channels, averages=averages),
+        stack_bytes=36 if averages else 24,
         needs=Feature.DSP,
     )  # fmt: skip
 
@@ -174,7 +221,7 @@ def _offsets(taps: Taps) -> list[int]:
     return places[1:]
 
 
-def _values(taps: Taps, pixels: int, channels: int) -> dict[str, object]:
+def _values(taps: Taps, pixels: int, channels: int, *, averages: bool) -> dict[str, object]:
     turns, rest = divmod(channels, _WORD)
     return {
         "pixels": str(pixels),
@@ -185,4 +232,19 @@ def _values(taps: Taps, pixels: int, channels: int) -> dict[str, object]:
         "step": str(taps.pixel_step),
         "is_far": taps.pixel_step > _FARTHEST,
         "channels": str(channels),
+        "averages": averages,
+        "taps": ["0", *map(str, _offsets(taps))],
+        **(_division(taps.count) if averages else {}),
+    }
+
+
+def _division(count: int) -> dict[str, object]:
+    """Return the constants of averages: sums begin so large that none is negative."""
+    first = -DType.INT8.min * count + count // 2
+    reciprocal = -(-(1 << 32) // count)
+    return {
+        "first": str(first),
+        "reciprocal_low": str(reciprocal & 0xFFFF),
+        "reciprocal_high": str(reciprocal >> 16),
+        "has_ties": count % 2 == 0,
     }
