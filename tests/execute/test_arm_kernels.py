@@ -101,7 +101,7 @@ CORES = {
         "frames_conv_s8_2x4_mve": 6,
         "tconv_s8_2x4_mve": 12, "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
-    }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide")),
+    }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve")),
 }  # fmt: skip
 
 Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
