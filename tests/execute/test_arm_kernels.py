@@ -22,6 +22,7 @@ from tests.support import c_compilers
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
 from tests.support.dsp_cases import (
+    LONG,
     DspCase,
     cases,
     convolution,
@@ -119,9 +120,11 @@ def layers() -> list[DspCase]:
 
 
 def wide_layers() -> list[DspCase]:
-    """Return random layers whose weights are int8 and a number."""
+    """Return random layers whose weights are int8 and a number, some with several sums."""
     makers = convolution, partial(convolution, depthwise=True), grouped, transposed
-    return [with_wide_weights(n, make(n)) for n in seeds(800, PER_IN_FLOAT) for make in makers]
+    drawn = [with_wide_weights(n, make(n)) for n in seeds(800, PER_IN_FLOAT) for make in makers]
+    long = (convolution(n, sizes=LONG, pointwise=True) for n in seeds(850, 4))
+    return [*drawn, *map(with_wide_weights, range(4), long)]
 
 
 def layers_in_float() -> list[DspCase]:
