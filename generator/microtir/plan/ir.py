@@ -91,6 +91,7 @@ class Refusal(Enum):
     TYPES = "computes other types"
     WEIGHTS = "needs constant weights"
     IMAGES = "takes one image at a time"
+    SEVERAL = "takes several images"
     OPERATOR = "computes another operator"
     MIXES_CHANNELS = "sums over all input channels"
     MULTIPLIER = "takes one output per input channel"

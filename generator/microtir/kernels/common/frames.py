@@ -48,8 +48,10 @@ class Frames(Kernel):
         """Return what speaks against it: a single image, or what speaks against each."""
         reason = type_refusal(node, DType.INT8)
         geometry = Geometry.of(node)
-        if reason is not None or geometry.image.images < 2 or geometry.is_pointwise:
-            return reason or Refusal.IMAGES
+        if reason is not None or geometry.image.images < 2:
+            return reason or Refusal.SEVERAL
+        if geometry.is_pointwise:
+            return Refusal.WINDOWS
         if min(node.output.shape) == 0:
             return Refusal.SHAPES
         return self._kernel.reject(_of_image(node).node)
