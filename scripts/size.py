@@ -18,9 +18,9 @@ TEMPLATES = "templates"
 
 # What growth has to ask for: a change that needs more lines raises it and says what they are for.
 # The goal is 122,000; whatever makes the package shorter lowers it.
-# It is 6,000 more than it was, for kernels: products, sums, moves, images and windows of maxima,
-# reductions, loops of elements, floats, cells.
-LIMIT = 142_000
+# It is 3,500 more than it was, for kernels: products, sums, moves, images, windows, reductions,
+# products of floats.
+LIMIT = 139_500
 
 _OF_ROOT = "(root)"
 
