@@ -107,8 +107,8 @@ MUTANTS = {
         "sxtb16 r5, r4, ror #8",
     ),
     "all stacks meet the first matrix": Mutant(
-        "dsp", ("matmul",), f"{_KERNELS}/arm_dsp/matmul.py",
-        "place = place + row // behind % count * size", "place = place + 0 * row",
+        "dsp", ("matmul",), f"{_KERNELS}/common/matrices.py",
+        "place = place + stack // behind % count * size", "place = place + 0 * stack",
     ),
     "runs behind the last turn are left out": Mutant(
         "dsp", ("pad", "slice", "nearest"), f"{_DSP}/runs.j2", "{{ move(rest) -}}\nbx", "bx",
