@@ -106,6 +106,24 @@ MUTANTS = {
         "dsp", ("matmul",), f"{_DSP}/lines.j2", "sxtab16 r5, r2, r4, ror #8",
         "sxtb16 r5, r4, ror #8",
     ),
+    "the sum of a patch lacks its odd step": Mutant(
+        "dsp", ("wide_conv",), f"{_DSP}/patch_sums.j2",
+        "sadd16 r2, r2, r4\n{% endif %}\n{% if single",
+        "{% endif %}\n{% if single",
+    ),
+    "weights less a number meet the sum of their inputs less one": Mutant(
+        "dsp", ("wide_conv", "wide_depthwise", "wide_transposed"),
+        f"{_KERNELS}/arm_dsp/patch_sums.py", "(len(arranged), steps, 2), number)",
+        "(len(arranged), steps, 2), number - 1)",
+    ),
+    "all stacks of floats meet the columns of the first": Mutant(
+        "blocked", ("float_matmul",), f"{_KERNELS}/c_blocks/matmul.py",
+        "place_of(node, 1, stack)", "place_of(node, 1, stack * 0)",
+    ),
+    "rows of floats that are columns are read as rows": Mutant(
+        "blocked", ("float_matmul",), f"{_KERNELS}/c_blocks/matmul.py",
+        "(1, widths[0]) if op.adj_x", "(1, depth) if op.adj_x",
+    ),
     "all stacks meet the first matrix": Mutant(
         "dsp", ("matmul",), f"{_KERNELS}/common/matrices.py",
         "place = place + stack // behind % count * size", "place = place + 0 * stack",
@@ -146,7 +164,7 @@ MUTANTS = {
         "places[1:]", "places[1:-1]",
     ),
     "sums of more than 256 elements lose those that are left": Mutant(
-        "dsp", ("reduced",), f"{_DSP}/reduce_columns.j2", "{% if last %}", "{% if false %}",
+        "dsp", ("reduced",), f"{_DSP}/reduce_columns.j2", "{% if last.is_there %}", "{% if false %}",
     ),
     "the last lines of a mean are those before": Mutant(
         "mve", ("reduced",), f"{_MVE}/reduce_rows.j2", "subeq r0, r0, r7", "subeq r0, r0, #0",

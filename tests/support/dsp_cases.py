@@ -290,7 +290,7 @@ def with_wide_weights(seed: int, case: DspCase) -> DspCase:
     values = np.clip(w.data.astype(np.int16), -127, 127) + number
     wide = Tensor(w.name, replace(w.type, dtype=DType.INT16), values.astype(np.int16))
     graph = replace(case.graph, nodes=(replace(node, inputs=(x, wide, *rest)),))
-    return DspCase(f"{case.name}_wide", graph, case.inputs)
+    return DspCase(f"wide_{case.name}", graph, case.inputs)
 
 
 def in_int16(seed: int, case: DspCase) -> DspCase:

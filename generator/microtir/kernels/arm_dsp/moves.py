@@ -8,7 +8,7 @@ from microtir.kernels.arm_dsp import copying
 from microtir.kernels.common.copies import copying_runs
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.moves import Mover, MovesByCalls
-from microtir.kernels.common.printed import printed
+from microtir.kernels.common.printed import number, printed
 from microtir.rewrite.facts.moves import Axis
 from microtir.schedule import KernelDescription
 
@@ -35,7 +35,7 @@ class MovesByWords(MovesByCalls):
         if run * dtype.bytes > _LARGEST_RUN:
             return Mover(copying.copy(run, dtype), copying.copied(run * dtype.bytes))
         values = _values(axis, run, dtype)
-        turns = {"bne 1b": int(str(values["turns"] or 0))}
+        turns = {"bne 1b": number(values, "turns")}
         return Mover(_copy_runs(axis, run, dtype), printed(_TEMPLATE, values).instructions(turns))
 
 

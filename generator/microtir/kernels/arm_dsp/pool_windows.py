@@ -20,7 +20,7 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.pool_runs import Pool
-from microtir.kernels.common.printed import printed
+from microtir.kernels.common.printed import number, printed
 from microtir.kernels.common.runs import Taps
 from microtir.kernels.common.statements import each, let, load, loop, seq, store
 from microtir.operators.common.rows import RowWindow
@@ -74,7 +74,7 @@ class PoolWindows(Kernel):
     def _of_part(self, pool: Pool, part: _Part) -> int:
         pixels = len(part.columns.outputs)
         values = _values(part.taps, pixels, pool.image.channels, averages=pool.averages)
-        turns = {"bne 1b": pixels, "bne 2b": pixels * int(str(values["turns"] or 0))}
+        turns = {"bne 1b": pixels, "bne 2b": pixels * number(values, "turns")}
         row = printed(_TEMPLATE, values).instructions(turns) + _ROW
         return len(part.rows.outputs) * row
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.kernels.common.printed import number
 from microtir.kernels.common.reductions import (
     LONGEST_SUM,
     Extents,
@@ -35,6 +36,7 @@ class ReductionsByWords(Reductions):
     rows = "kernels/reduce_rows.j2"
     words = WORDS
     stack_bytes = 36
+    inner_loop = "bne"
 
     def rescaled(self, params: LinearParams, bias: int, largest: int) -> Finish | None:
         sequence = requantisation(params, np.array([bias]), np.array([largest]))
@@ -49,24 +51,8 @@ class ReductionsByWords(Reductions):
     def values(self, extents: Extents, operation: Operation) -> Mapping[str, object]:
         return _rows(extents, operation) if extents.is_rows else _columns(extents, operation)
 
-    def turns(self, extents: Extents, values: Mapping[str, object]) -> Mapping[str, int]:
-        if extents.is_rows:
-            return {"bne 1b": extents.lines, "bne 2b": extents.lines * _number(values["turns"])}
-        outer = _number(values["turns"]) + bool(values["back"])
-        parts = _number(values["parts"])
-        whole, last = values["whole"], values["last"] or {"turns": 0}
-        assert isinstance(whole, Mapping) and isinstance(last, Mapping)
-        return {
-            "bne 1b": outer,
-            "bpl 1b": outer,
-            "bne 3b": outer * max(parts, 1) * _number(whole["turns"]),
-            "bne 4b": outer * parts,
-            "bne 5b": outer * _number(last["turns"]),
-        }
-
-
-def _number(text: object) -> int:
-    return int(str(text or 0))
+    def turns_of_rows(self, extents: Extents, values: Mapping[str, object]) -> Mapping[str, int]:
+        return {"bne 1b": extents.lines, "bne 2b": extents.lines * number(values, "turns")}
 
 
 def _columns(extents: Extents, operation: Operation) -> Mapping[str, object]:
@@ -79,10 +65,11 @@ def _columns(extents: Extents, operation: Operation) -> Mapping[str, object]:
         "store": "str" if width > 1 else "strb",
         "width": str(width),
         "turns": str(channels // width),
+        "turns_of_all": str(-(-channels // width)),
         "back": str(_WORD - channels % _WORD) if width > 1 and channels % _WORD else "",
         "parts": str(parts) if parts else "",
         "whole": _run(LONGEST_SUM if parts else count, channels),
-        "last": _run(last, channels) if last else "",
+        "last": _run(last, channels),
         "sums": [
             {"register": f"r{4 + place}", "place": str(place)} for place in range(width)
         ],
@@ -96,6 +83,7 @@ def _run(pixels: int, channels: int) -> dict[str, object]:
     if turns == 1 and pixels * channels <= _REACH:
         turns, rest = 0, pixels
     return {
+        "is_there": bool(pixels),
         "turns": str(turns) if turns else "",
         "offsets": [str(n * channels) for n in range(at_once)],
         "step": str(at_once * channels),

@@ -9,6 +9,7 @@ import numpy as np
 from microtir import te
 from microtir.config import Feature
 from microtir.kernels.arm_mve.requantise import WORDS, Rescaling, constants_of
+from microtir.kernels.common.printed import number
 from microtir.kernels.common.reductions import (
     LONGEST_SUM,
     Extents,
@@ -40,6 +41,7 @@ class ReductionsByVectors(Reductions):
     rows = "kernels/mve/reduce_rows.j2"
     words = WORDS
     stack_bytes = 48
+    inner_loop = "le lr,"
 
     def rescaled(self, params: LinearParams, bias: int, largest: int) -> Finish | None:
         words = constants_of(params, np.array([bias]), np.array([largest]))
@@ -53,29 +55,10 @@ class ReductionsByVectors(Reductions):
     def values(self, extents: Extents, operation: Operation) -> Mapping[str, object]:
         return _rows(extents, operation) if extents.is_rows else _columns(extents, operation)
 
-    def turns(self, extents: Extents, values: Mapping[str, object]) -> Mapping[str, int]:
-        outer = _number(values["turns_of_all"])
-        if extents.is_rows:
-            inner = _number(values["turns"])
-            return {
-                "bne 1b": outer,
-                "bpl 1b": outer,
-                **{f"le lr, {label}b": outer * inner for label in _LABELS},
-            }
-        parts = _number(values["parts"])
-        whole, last = values["whole"], values["last"]
-        assert isinstance(whole, Mapping) and isinstance(last, Mapping)
-        return {
-            "bne 1b": outer,
-            "bpl 1b": outer,
-            "le lr, 3b": outer * max(parts, 1) * _number(whole["turns"]),
-            "bne 4b": outer * parts,
-            "le lr, 5b": outer * _number(last["turns"]),
-        }
-
-
-def _number(text: object) -> int:
-    return int(str(text or 0))
+    def turns_of_rows(self, _extents: Extents, values: Mapping[str, object]) -> Mapping[str, int]:
+        outer = number(values, "turns_of_all")
+        inner = outer * number(values, "turns")
+        return {"bne 1b": outer, "bpl 1b": outer, **{f"le lr, {n}b": inner for n in _LABELS}}
 
 
 def _columns(extents: Extents, operation: Operation) -> Mapping[str, object]:

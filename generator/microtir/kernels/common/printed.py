@@ -105,6 +105,11 @@ def printed(template: str, values: Mapping[str, object]) -> Printed:
     return count(render(template, **values))
 
 
+def number(values: Mapping[str, object], name: str) -> int:
+    """Return a number that a template is given as a text; 0 where it is given none."""
+    return int(str(values[name] or 0))
+
+
 def _spelled_out(text: str) -> str:
     """Return a text with what `.irp` repeats, once for each value, and with sums computed.
 

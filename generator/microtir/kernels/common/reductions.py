@@ -25,7 +25,7 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import Printed, printed
+from microtir.kernels.common.printed import Printed, number, printed
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.operators.common.linear import LinearParams, rescales_in_float
 from microtir.operators.common.rows import RowWindow
@@ -109,6 +109,7 @@ class Reductions(Kernel):
         columns, rows: templates, of several channels and of one.
         words: that a form is given.
         stack_bytes: that the templates push.
+        inner_loop: the instruction that ends loops over pixels.
     """
 
     operators = (reduction.Mean, reduction.Sum, reduction.ReduceMax, reduction.ReduceMin)
@@ -117,6 +118,7 @@ class Reductions(Kernel):
     rows: str
     words: int
     stack_bytes: int
+    inner_loop: str
 
     @abstractmethod
     def rescaled(self, params: LinearParams, bias: int, largest: int) -> Finish | None:
@@ -137,8 +139,21 @@ class Reductions(Kernel):
         """Return what the templates are given beside the finish."""
 
     @abstractmethod
-    def turns(self, extents: Extents, values: Mapping[str, object]) -> Mapping[str, int]:
-        """Return how often loops run in a call."""
+    def turns_of_rows(self, extents: Extents, values: Mapping[str, object]) -> Mapping[str, int]:
+        """Return how often the loops of `rows` run in a call."""
+
+    def _turns_of_columns(self, values: Mapping[str, object]) -> Mapping[str, int]:
+        """Return how often the loops of `columns` run in a call."""
+        outer, parts = number(values, "turns_of_all"), number(values, "parts")
+        whole, last = values["whole"], values["last"]
+        assert isinstance(whole, Mapping) and isinstance(last, Mapping)
+        return {
+            "bne 1b": outer,
+            "bpl 1b": outer,
+            f"{self.inner_loop} 3b": outer * max(parts, 1) * number(whole, "turns"),
+            "bne 4b": outer * parts,
+            f"{self.inner_loop} 5b": outer * number(last, "turns"),
+        }
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: other types, axes between those that are reduced."""
@@ -158,8 +173,9 @@ class Reductions(Kernel):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         extents, body = _extents(node), self._printed(node)
-        calls = 1 if extents.is_rows else extents.lines
-        turns = self.turns(extents, self._values(extents, *self._kind(node)))
+        is_rows, values = extents.is_rows, self._values(extents, *self._kind(node))
+        calls = 1 if is_rows else extents.lines
+        turns = self.turns_of_rows(extents, values) if is_rows else self._turns_of_columns(values)
         return calls * (body.instructions(turns) + _CALL)
 
     def code_bytes(self, node: Node) -> int:
