@@ -164,7 +164,8 @@ MUTANTS = {
         "places[1:]", "places[1:-1]",
     ),
     "sums of more than 256 elements lose those that are left": Mutant(
-        "dsp", ("reduced",), f"{_DSP}/reduce_columns.j2", "{% if last.is_there %}", "{% if false %}",
+        "dsp", ("reduced",), f"{_DSP}/reduce_columns.j2",
+        "{% if last.is_there %}", "{% if false %}",
     ),
     "the last lines of a mean are those before": Mutant(
         "mve", ("reduced",), f"{_MVE}/reduce_rows.j2", "subeq r0, r0, r7", "subeq r0, r0, #0",

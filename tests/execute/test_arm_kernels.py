@@ -92,7 +92,8 @@ CORES = {
         "dwconv_s8_1x4_dsp_rows": 15, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 22,
         "runs_dsp": 28, "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
         "pool_s8_1x4_dsp_windows": 5,
-        "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4, "frames_conv_s8_4x2_dsp": 1,
+        "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4,
+        "frames_conv_s8_4x2_dsp": 1,
         "reduce_s8_1x4_dsp": 16,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
