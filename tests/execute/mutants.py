@@ -170,6 +170,21 @@ MUTANTS = {
     "the last lines of a mean are those before": Mutant(
         "mve", ("reduced",), f"{_MVE}/reduce_rows.j2", "subeq r0, r0, r7", "subeq r0, r0, #0",
     ),
+    "bytes behind the last word of a run stay": Mutant(
+        "dsp", ("minimum_int8", "maximum_int8"), f"{_DSP}/lanes.j2", "{% if single %}",
+        "{% if false %}",
+    ),
+    "the largest result of a clamp is the least one": Mutant(
+        "mve", ("clamped",), f"{_MVE}/lanes.j2", "ldrb r4, [r2, #4]", "ldrb r4, [r2]",
+    ),
+    "tables are read from zero on": Mutant(
+        "mve", ("looked_up",), f"{_KERNELS}/common/elementwise.py",
+        "return np.roll(table, DType.INT8.min)", "return table",
+    ),
+    "constants that all runs read are those of the first one": Mutant(
+        "dsp", ("minimum_int8", "maximum_int8"), f"{_KERNELS}/common/elementwise.py",
+        "steps = tuple(step * times for step in inner.steps)", "steps = inner.steps",
+    ),
     "a last channel that is alone is left out": Mutant(
         "dsp", ("pool",), f"{_DSP}/pool_add.j2", "{% if rest %}", '{% if rest and rest != "1" %}',
     ),

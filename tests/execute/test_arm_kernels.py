@@ -39,6 +39,7 @@ from tests.support.dsp_cases import (
     transposed,
     with_wide_weights,
 )
+from tests.support.elementwise_cases import elementwise
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.forced import forced
 from tests.support.kernel_cases import TARGETS, found
@@ -50,6 +51,7 @@ from tests.support.seeds import is_soak, seeds
 
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
+PER_ELEMENTWISE = 120
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -94,7 +96,7 @@ CORES = {
         "pool_s8_1x4_dsp_windows": 5,
         "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4,
         "frames_conv_s8_4x2_dsp": 1,
-        "reduce_s8_1x4_dsp": 16,
+        "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
@@ -103,6 +105,7 @@ CORES = {
         "frames_conv_s8_2x4_mve": 6,
         "tconv_s8_2x4_mve": 12, "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
+        "lanes_s8_1x16_mve": 48,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve")),
 }  # fmt: skip
 
@@ -115,8 +118,9 @@ def layers() -> list[DspCase]:
     made = (make(seed) for make in (matmul, grouped, transposed) for seed in seeds(600, PER_KIND))
     moves = map(moving, seeds(0, PER_MOVING))
     reductions = map(reduced, seeds(0, PER_REDUCED))
+    extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
     others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
-    alone = thinned([*drawn, *made, *moves, *reductions, *others])
+    alone = thinned([*drawn, *made, *moves, *reductions, *extremes, *others])
     return [*alone, *map(framed, seeds(700, 8))]
 
 

@@ -25,7 +25,7 @@ from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.kernels import candidates
 from microtir.module.ir_module import IRModule
-from microtir.operators.arithmetic.definition import Add
+from microtir.operators.arithmetic.definition import Add, Maximum
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
@@ -71,6 +71,12 @@ def mean() -> Node:
     x = tensor("x", (1, 8, 8, 30), DType.INT8, quant(0.5, 3))
     y = tensor("y", (1, 30), DType.INT8, quant(0.7, -5))
     return node(Mean((1, 2)), [x], y)
+
+
+def extreme() -> Node:
+    """Return a MAXIMUM of two images."""
+    a, b, y = (tensor(n, IMAGE, DType.INT8, quant(0.05, 3)) for n in "aby")
+    return node(Maximum(), (a, b), y)
 
 
 def average() -> Node:
@@ -125,6 +131,7 @@ CASES = [
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "reduce_s8_1x4_dsp", mean()),
+    ("cortex-m4", "lanes_s8_1x4_dsp", extreme()),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),
     ("cortex-m55", "conv_s8_2x4_mve", SQUARE),
     ("cortex-m55", "conv_s8_2x4_mve", GROUPED),
@@ -142,6 +149,7 @@ CASES = [
     ("cortex-m55", "dwconv_s8_1x16_mve", DEPTHWISE),
     ("cortex-m55", "pool_s8_1x16_mve", average()),
     ("cortex-m55", "reduce_s8_1x16_mve", mean()),
+    ("cortex-m55", "lanes_s8_1x16_mve", extreme()),
     ("cortex-m55", "add_s8_1x4_mve", addition()),
     ("cortex-m3", "conv_s8_4x2_c", SQUARE),
     ("cortex-m3", "conv_s8_4x2_c_compact", POINTWISE),

@@ -22,6 +22,7 @@ from microtir.rewrite.optimise import GRAPH_PASSES
 from tests.kernels.test_interleave import planes
 from tests.support import dsp_cases
 from tests.support.dsp_cases import DspCase
+from tests.support.elementwise_cases import elementwise
 from tests.support.graphs import constant, node, quant, tensor
 from tests.support.kernel_cases import found
 from tests.support.operator_cases import OPERATORS, RECURRENT, generate
@@ -41,6 +42,7 @@ WEIGHTED: dict[str, Callable[[int], DspCase]] = {
 }
 OTHERS: dict[str, Callable[[int], DspCase]] = {
     "add": dsp_cases.add,
+    "elementwise": elementwise,
     "matmul": dsp_cases.matmul,
     "transposed": dsp_cases.transposed,
     "frames": dsp_cases.frames,

@@ -16,6 +16,7 @@ from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
 from tests.support.dsp_cases import FEW_TILES, DspCase, add, convolution, in_int16, pool, tiled
+from tests.support.elementwise_cases import elementwise
 from tests.support.reduced_cases import reduced
 from tests.support.seeds import seeds
 
@@ -53,6 +54,7 @@ ADDS = {"add_s8_1x4_mve": M55}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
 WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
 REDUCTIONS = {"reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55}
+ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55}
 ACCUMULATING = {
     "dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_sums": M55,
 }  # fmt: skip
@@ -62,7 +64,7 @@ TILED = {
     "conv_s8_16x1_c_winograd": M0, "conv_s8_16x4_zbb_winograd": ZBB,
 }  # fmt: skip
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
-TARGETS = CONFIGS | WHOLE_POOLS | REDUCTIONS | ACCUMULATING | TILED
+TARGETS = CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | ACCUMULATING | TILED
 
 
 def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
@@ -95,6 +97,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = pool
     elif kernel in REDUCTIONS:
         make = reduced
+    elif kernel in ELEMENTWISE:
+        make = elementwise
     elif kernel in TILED:
         make = partial(tiled, sizes=FEW_TILES)
     elif "_winograd" in kernel:

@@ -15,6 +15,7 @@ NARROW, WIDE = 2, 4
 
 _LOW = re.compile(r"r[0-7]")
 _MEMORY = re.compile(r"\[(\w+)(?:, #(\d+))?\]")
+_INDEXED = re.compile(r"\[r[0-7], r[0-7]\]")
 _BRANCH = re.compile(r"b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al)?")
 _ALWAYS = re.compile(r"it[te]{0,3}|nop|bx|blx")
 # Behind a comma that is neither within brackets nor within braces another operand begins.
@@ -104,6 +105,8 @@ def _access(size: int) -> Callable[[Sequence[str], bool], bool]:
     """Return the form of loads and stores of so many bytes: an offset of five bits, scaled."""
 
     def fits(operands: Sequence[str], _short: bool) -> bool:
+        if _INDEXED.fullmatch(operands[1]):
+            return len(operands) == 2 and _are_low(operands[0])
         memory = _MEMORY.fullmatch(operands[1])
         if memory is None or len(operands) > 2 or not _are_low(operands[0]):
             return False

@@ -10,6 +10,7 @@ from microtir.kernels.arm_dsp.copying import CopyWords, copy
 from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
+from microtir.kernels.arm_dsp.elementwise import ElementwiseWords
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.moves import MovesByWords
@@ -74,6 +75,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     pool_runs.PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
     pool_runs.PoolByRuns("pool_s8_1x4_dsp", WORDS),
     PoolWindows(),
+    ElementwiseWords(),
     ReductionsByWords(),
     CopyWords(),
     MovesByWords(),

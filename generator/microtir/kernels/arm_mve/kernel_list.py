@@ -14,6 +14,7 @@ from microtir.kernels.arm_mve import (
     pooling,
     reductions,
 )
+from microtir.kernels.arm_mve.elementwise import ElementwiseVectors
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
@@ -34,6 +35,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     pool_runs.PoolRowsByRuns("pool_s8_1x16_mve_sums", pooling.VECTORS),
     pool_runs.PoolByRuns("pool_s8_1x16_mve", pooling.VECTORS),
     add.Add4(),
+    ElementwiseVectors(),
     moves.MovesByVectors(),
     reductions.ReductionsByVectors(),
     *(MoveRows("copy_s8_1x16_mve_rows", op, Feature.MVE, copying.copy, 16) for op in MOVED),

@@ -31,7 +31,7 @@ ROWS: Windows = same_row_if(keeps_rows)
 
 def innermost(node: Node) -> tuple[int, bool]:
     """Return how many runs the innermost loop makes, and whether an input is the same in each."""
-    shapes, result = _merged([tensor.shape for tensor in node.inputs], node.output.shape)
+    shapes, result = merged([tensor.shape for tensor in node.inputs], node.output.shape)
     if keeps_rows(node) and all(shape == result for shape in shapes):
         return node.output.type.rows, False
     repeats = any(shape[-1] == 1 < result[-1] for shape in shapes if shape)
@@ -58,12 +58,12 @@ def elementwise(
         readers = [_rows_reader(layer, i, shape, flat) for i, shape in enumerate(seen)]
         layer.rows(lambda *at: function(*(read(at) for read in readers)), flat=flat)
     else:
-        merged, result = _merged(seen, layer.node.output.shape)
-        readers = [_reader(layer, i, shape) for i, shape in enumerate(merged)]
+        joined, result = merged(seen, layer.node.output.shape)
+        readers = [_reader(layer, i, shape) for i, shape in enumerate(joined)]
         layer.tensor(lambda *at: function(*(read(at) for read in readers)), result)
 
 
-def _merged(shapes: Sequence[Shape], result: Shape) -> tuple[list[Shape], Shape]:
+def merged(shapes: Sequence[Shape], result: Shape) -> tuple[list[Shape], Shape]:
     """Return shapes and their result with neighbouring axes as one where all inputs repeat alike.
 
     The shapes that are returned have as many axes as the result.

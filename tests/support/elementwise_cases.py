@@ -1,0 +1,81 @@
+"""Random layers whose elements are stored values of others: extremes of two, clamps, tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Tensor
+from microtir.graph.operator import Operator
+from microtir.operators.activations import definition as activations
+from microtir.operators.arithmetic.definition import Maximum, Minimum
+from microtir.operators.common.attributes import Activation
+from microtir.operators.conversion.definition import Quantize, Tabulated
+from microtir.operators.unary import definition as unary
+from microtir.tir.ir import Array
+from tests.support import graphs
+from tests.support.dsp_cases import DspCase
+
+_EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 30, 33, 130)
+_DTYPES = (DType.INT8, DType.INT8, DType.INT8, DType.INT16)
+_UNARY: tuple[Operator, ...] = (
+    *map(activations.Relu, (Activation.RELU, Activation.RELU6, Activation.RELU_N1_TO_1)),
+    activations.LeakyRelu(0.2), activations.Elu(), activations.HardSwish(), activations.Logistic(),
+    activations.Tanh(), activations.Gelu(), unary.Abs(), unary.Neg(), unary.Sqrt(), unary.Rsqrt(),
+    unary.Exp(), unary.Log(), unary.ZerosLike(), Quantize(),
+)  # fmt: skip
+_POSITIVE = unary.Sqrt | unary.Rsqrt | unary.Log
+
+
+def elementwise(seed: int) -> DspCase:
+    """Draw a layer: one half extremes, of operands that repeat or not, the other one of a byte."""
+    return (_of_two if seed % 2 else _of_one)(seed // 2, np.random.default_rng([seed, 33]))
+
+
+def _shape(rng: np.random.Generator) -> tuple[int, ...]:
+    height, width = (int(n) for n in rng.integers(1, 6, 2))
+    return 1, height, width, int(rng.choice(_EXTENTS))
+
+
+def _of_one(seed: int, rng: np.random.Generator) -> DspCase:
+    """Draw a table or a clamp; every other scale stays."""
+    number = seed % (len(_UNARY) + 1)
+    table = Tabulated(rng.integers(-128, 128, 256).astype(np.int8).tobytes())
+    op = _UNARY[number] if number < len(_UNARY) else table
+    zero = -128 if isinstance(op, _POSITIVE) else int(rng.integers(-100, 100))
+    stored = graphs.quant(0.05, zero)
+    x = graphs.tensor("x", _shape(rng), DType.INT8, stored)
+    result = stored if rng.random() < 0.5 else graphs.quant(0.03, int(rng.integers(-100, 100)))
+    y = graphs.tensor("y", x.shape, DType.INT8, result)
+    name = "clamped" if isinstance(op, activations.Relu) and result is stored else "looked_up"
+    return _case(f"{name}_{seed}", op, (x,), y, rng)
+
+
+def _of_two(seed: int, rng: np.random.Generator) -> DspCase:
+    """Draw an extreme of an input and another one: as large, or one that repeats."""
+    op, dtype = (Minimum, Maximum)[seed % 2](), _DTYPES[seed // 2 % len(_DTYPES)]
+    shape, stored = _shape(rng), graphs.quant(0.05, 0 if dtype is DType.INT16 else 3)
+    _, height, width, channels = shape
+    others = (
+        (shape, False), (shape, True), ((channels,), True), ((1,), True), ((channels,), False),
+        ((1,), False), ((width, 1), True), ((height, 1, channels), True), ((height, 1, 1), False),
+    )  # fmt: skip
+    other, is_constant = others[seed // 8 % len(others)]
+    a, b = (graphs.tensor(n, s, dtype, stored) for n, s in (("a", shape), ("b", other)))
+    if is_constant:
+        b = graphs.constant("b", _drawn(rng, other, dtype), stored)
+    operands = (b, a) if rng.random() < 0.5 else (a, b)
+    y = graphs.tensor("y", shape, dtype, stored)
+    return _case(f"{op.name.lower()}_{dtype.value}_{seed}", op, operands, y, rng)
+
+
+def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    return rng.integers(dtype.min, dtype.max + 1, shape).astype(dtype.value)
+
+
+def _case(
+    name: str, op: Operator, inputs: tuple[Tensor, ...], y: Tensor, rng: np.random.Generator
+) -> DspCase:
+    read = tuple(t for t in inputs if not t.is_constant)
+    data = tuple(_drawn(rng, t.shape, t.dtype) for t in read)
+    return DspCase(name, graphs.graph([graphs.node(op, inputs, y)], read, [y]), data)
