@@ -36,8 +36,8 @@ model and for one of 500 operators; it goes to `planning.json`.
 `python -m benchmarks operators [--only ROW ...] [--cpu CPU,...] [--record]`: one operator at a
 time beside its goal and what planning said; it goes to `operators.json` and `docs/figures.md`.
 
-`python -m benchmarks naive FILE...`: how much of models is spent by kernels that take more than
-1.5 times the goals of their operators.
+`python -m benchmarks naive MODEL...`: how much of models, files or networks of many shapes by their
+names, is spent by kernels that take more than 1.5 times the goals of their operators.
 
 `python -m benchmarks calibrate [KERNEL ...] [--record]`: instructions around micro-kernels on
 emulated CPUs; they go to `kernels/measured/CPU.json` of the package, which estimates are made of.

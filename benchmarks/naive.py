@@ -1,4 +1,6 @@
-"""`python -m benchmarks naive FILE...`: how much of models is spent by naive kernels.
+"""`python -m benchmarks naive MODEL...`: how much of models is spent by naive kernels.
+
+A model is a file, or one of `scripts.models.shapes` by its name.
 
 An operator is naive where it takes more than `NAIVE` times the goal of its row in `operator_rows`,
 for its size, on a Cortex-M4 at `speed`, whatever its kernel is called.  An operator without a row
@@ -9,6 +11,7 @@ what was measured.
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ from microtir import driver, frontend
 from microtir.boards import load_board
 from microtir.errors import MicrotirError
 from microtir.profiling import profile
+from scripts.models.shapes import SHAPES
 
 NAIVE = 1.5  # times the goal
 _SHOWN = 4
@@ -86,8 +90,10 @@ def measure_all(named: Sequence[str]) -> dict[str, Naive]:
     """Print a line for each model, and what is naive in it."""
     found: dict[str, Naive] = {}
     print(f"{'model':<56}{'instructions':>14}{'per MAC':>9}{'naive':>8}{'near':>10}")
-    for path in map(Path, named):
-        model = _read(path)
+    for name in named:
+        with tempfile.TemporaryDirectory() as folder:
+            path = _file(name, Path(folder))
+            model = _read(path)
         if model is None:
             continue
         found[path.name] = model
@@ -103,6 +109,15 @@ def measure_all(named: Sequence[str]) -> dict[str, Naive]:
 def not_recorded(_found: Mapping[str, Naive]) -> None:
     """Say that there is no file of models that are not part of the project."""
     raise SystemExit("naive: shares are not recorded; leave --record out")
+
+
+def _file(name: str, folder: Path) -> Path:
+    """Return the file of a model; that of a shape is written into the folder."""
+    if name not in SHAPES:
+        return Path(name)
+    path = folder / f"{name}.tflite"
+    path.write_bytes(SHAPES[name][1]())
+    return path
 
 
 def _read(path: Path) -> Naive | None:

@@ -7,22 +7,36 @@ random changes no figure of memory or work.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
-from microtir.operators.common.tflite_schema import BuiltinOperator, Padding, TfliteActivation
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    Padding,
+    TfliteActivation,
+)
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ConcatenationOptions, ReshapeOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.resize.tflite import ResizeNearestNeighborOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
+from scripts.models.recurrent import Kind, Layer, add_lstm
 from scripts.models.tflite_writer import TfliteBuilder
 
 _Code = BuiltinOperator
 
-_SCALE, _ZERO_POINT = 0.05, -128  # of every activation: what a ReLU gives
+Stored: TypeAlias = tuple[float, int]
+"""A scale and a zero point."""
+
+RELU: Stored = (0.05, -128)  # of every activation, unless another is said
+SIGNED: Stored = (0.05, -3)
+HIDDEN: Stored = (2.0**-7, 0)  # what an LSTM gives, and takes
+CHANCES: Stored = (1 / 256, -128)
 
 
 @dataclass
@@ -32,19 +46,47 @@ class Network:
     generator: np.random.Generator
     builder: TfliteBuilder = field(default_factory=TfliteBuilder)
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    _scales: dict[int, float] = field(default_factory=dict)
 
-    def activation(self, shape: tuple[int, ...]) -> int:
+    def activation(self, shape: tuple[int, ...], stored: Stored = RELU) -> int:
         """Return a tensor of int8."""
         name = f"activation_{len(self.shapes)}"
-        index = self.builder.tensor(name, shape, np.int8, None, [_SCALE], [_ZERO_POINT])
+        scale, zero_point = stored
+        index = self.builder.tensor(name, shape, np.int8, None, [scale], [zero_point])
+        self.shapes[index], self._scales[index] = shape, scale
+        return index
+
+    def constant(self, shape: tuple[int, ...]) -> int:
+        """Return a constant of int8 with random values."""
+        values = self.generator.integers(-127, 128, shape, np.int8)
+        name = f"constant_{len(self.shapes)}"
+        index = self.builder.tensor(name, shape, np.int8, values, [0.02], [0])
         self.shapes[index] = shape
         return index
+
+    def ints(self, *values: int) -> int:
+        """Return a constant of int32: axes, or extents."""
+        name = f"ints_{'_'.join(map(str, values))}"
+        return self.builder.tensor(name, (len(values),), np.int32, np.array(values, np.int32))
+
+    def operator(
+        self,
+        code: BuiltinOperator,
+        inputs: Sequence[int],
+        shape: tuple[int, ...],
+        options: Options | None = None,
+        stored: Stored = SIGNED,
+    ) -> int:
+        """Return what an operator of any kind gives."""
+        y = self.activation(shape, stored)
+        self.builder.operator(code, inputs, [y], options)
+        return y
 
     def conv(self, x: int, channels: int, taps: int | tuple[int, int] = 3, stride: int = 1) -> int:
         """Return a convolution with a ReLU that pads to keep the image, but for its stride."""
         high, wide = _pair(taps)
         y = self.activation((*self._image(x, stride), channels))
-        weights = self._weights((channels, high, wide, self.shapes[x][-1]), 0)
+        weights = self._weights(x, (channels, high, wide, self.shapes[x][-1]), 0)
         options = Conv2DOptions(Padding.SAME, stride, stride, TfliteActivation.RELU)
         self.builder.operator(_Code.CONV_2D, [x, *weights], [y], options)
         return y
@@ -54,7 +96,7 @@ class Network:
         high, wide = _pair(taps)
         channels = self.shapes[x][-1]
         y = self.activation((*self._image(x, stride), channels))
-        weights = self._weights((1, high, wide, channels), 3)
+        weights = self._weights(x, (1, high, wide, channels), 3)
         options = DepthwiseConv2DOptions(
             Padding.SAME, stride, stride, activation=TfliteActivation.RELU
         )
@@ -77,11 +119,17 @@ class Network:
         self.builder.operator(_Code.ADD, [a, b], [y])
         return y
 
-    def concat(self, a: int, b: int) -> int:
-        """Return the channels of two images behind each other."""
-        y = self.activation((*self.shapes[a][:-1], self.shapes[a][-1] + self.shapes[b][-1]))
-        self.builder.operator(_Code.CONCATENATION, [a, b], [y], ConcatenationOptions(3))
+    def concat(self, *images: int) -> int:
+        """Return the channels of images behind each other."""
+        channels = sum(self.shapes[image][-1] for image in images)
+        y = self.activation((*self.shapes[images[0]][:-1], channels))
+        self.builder.operator(_Code.CONCATENATION, images, [y], ConcatenationOptions(3))
         return y
+
+    def average_pool(self, x: int) -> int:
+        """Return the means of every 3x3 pixels, which keep the image."""
+        options = Pool2DOptions(Padding.SAME, 1, 1, 3, 3)
+        return self.operator(_Code.AVERAGE_POOL_2D, [x], self.shapes[x], options, RELU)
 
     def max_pool(self, x: int) -> int:
         """Return the largest of every 2x2 pixels."""
@@ -119,15 +167,35 @@ class Network:
     def dense(self, x: int, units: int) -> int:
         """Return a fully connected layer with a ReLU."""
         y = self.activation((1, units))
-        weights = self._weights((units, self.shapes[x][-1]))
+        weights = self._weights(x, (units, self.shapes[x][-1]))
         options = FullyConnectedOptions(TfliteActivation.RELU)
         self.builder.operator(_Code.FULLY_CONNECTED, [x, *weights], [y], options)
+        return y
+
+    def projection(self, x: int, units: int, stored: Stored = SIGNED) -> int:
+        """Return a fully connected layer without an activation, for each row of its input."""
+        *rows, depth = self.shapes[x]
+        weights = self._weights(x, (units, depth))
+        options = FullyConnectedOptions(keep_num_dims=True)
+        return self.operator(_Code.FULLY_CONNECTED, [x, *weights], (*rows, units), options, stored)
+
+    def reshaped(self, x: int, shape: tuple[int, ...], stored: Stored = SIGNED) -> int:
+        """Return the same elements in another shape; `stored` is how they are."""
+        return self.operator(_Code.RESHAPE, [x], shape, ReshapeOptions(shape), stored)
+
+    def lstm(self, x: int, units: int) -> int:
+        """Return an LSTM over rows that are stored as `HIDDEN` is."""
+        _, steps, inputs = self.shapes[x]
+        layer = Layer(Kind.INT8, self.builder, self.generator)
+        y = add_lstm(layer, f"lstm_{len(self.shapes)}_", x, steps, inputs, units)
+        self.shapes[y], self._scales[y] = (1, steps, units), HIDDEN[0]
         return y
 
     def classifier(self, x: int, classes: int) -> int:
         """Return the chances of classes: a dense layer and a softmax."""
         sums = self.dense(x, classes)
-        y = self.builder.tensor("chances", (1, classes), np.int8, None, [1 / 256], [-128])
+        scale, zero_point = CHANCES
+        y = self.builder.tensor("chances", (1, classes), np.int8, None, [scale], [zero_point])
         self.builder.operator(_Code.SOFTMAX, [sums], [y], SoftmaxOptions())
         return y
 
@@ -137,11 +205,11 @@ class Network:
 
     def _image(self, x: int, stride: int) -> tuple[int, int, int]:
         """Return batch, rows and columns of what a padded window with a stride gives."""
-        _, rows, columns, _ = self.shapes[x]
-        return 1, -(-rows // stride), -(-columns // stride)
+        count, rows, columns, _ = self.shapes[x]
+        return count, -(-rows // stride), -(-columns // stride)
 
-    def _weights(self, shape: tuple[int, ...], axis: int | None = None) -> tuple[int, int]:
-        """Return weights and a bias, with a scale for each channel along `axis` or one."""
+    def _weights(self, x: int, shape: tuple[int, ...], axis: int | None = None) -> tuple[int, int]:
+        """Return weights of `x` and a bias, with a scale for each channel along `axis` or one."""
         channels = shape[0 if axis is None else axis]
         depth = math.prod(shape) // channels
         values = self.generator.integers(-127, 128, shape, np.int8)
@@ -154,7 +222,7 @@ class Network:
         bias = self.builder.tensor(
             f"bias_{number}", (channels,), np.int32,
             self.generator.integers(-1000, 1000, channels, np.int32),
-            [scale * _SCALE for scale in scales], [0] * len(scales),
+            [scale * self._scales[x] for scale in scales], [0] * len(scales),
             None if axis is None else 0,
         )  # fmt: skip
         return weights, bias

@@ -30,7 +30,7 @@ class Kind(Enum):
 
 
 @dataclass(slots=True)
-class _Layer:
+class Layer:
     """A model in the making."""
 
     kind: Kind
@@ -69,18 +69,18 @@ class _Layer:
 
 def lstm(kind: Kind, steps: int, inputs: int, units: int) -> bytes:
     """Return an LSTM over sequences of so many steps."""
-    layer = _Layer(kind)
+    layer = Layer(kind)
     x = layer.activation("x", (1, steps, inputs), _hidden_scale(kind))
-    y = _lstm(layer, "", x, steps, inputs, units)
+    y = add_lstm(layer, "", x, steps, inputs, units)
     return layer.builder.build([x], [y])
 
 
 def stacked_lstms(kind: Kind, steps: int, inputs: int, units: int) -> bytes:
     """Return two LSTMs in a row, of which the last step is used."""
-    layer = _Layer(kind)
+    layer = Layer(kind)
     x = layer.activation("x", (1, steps, inputs), _hidden_scale(kind))
-    first = _lstm(layer, "a_", x, steps, inputs, units)
-    second = _lstm(layer, "b_", first, steps, units, units)
+    first = add_lstm(layer, "a_", x, steps, inputs, units)
+    second = add_lstm(layer, "b_", first, steps, units, units)
     y = layer.activation("y", (1, units), _hidden_scale(kind))
     places = [
         layer.builder.tensor(name, (3,), np.int32, np.array(values, np.int32))
@@ -95,7 +95,7 @@ def _hidden_scale(kind: Kind) -> float:
     return 2.0**-15 if kind is Kind.INT16 else 2.0**-7
 
 
-def _lstm(layer: _Layer, name: str, x: int, steps: int, inputs: int, units: int) -> int:
+def add_lstm(layer: Layer, name: str, x: int, steps: int, inputs: int, units: int) -> int:
     """Add an LSTM whose input has the scale of a hidden state; return its output."""
     is_long, weight_scale = layer.kind is Kind.INT16, 0.008
     scale, long = _hidden_scale(layer.kind), np.int64 if is_long else np.int32
@@ -119,7 +119,7 @@ def _lstm(layer: _Layer, name: str, x: int, steps: int, inputs: int, units: int)
 
 def svdf(kind: Kind, inputs: int, filters: int, length: int) -> bytes:
     """Return an SVDF of rank 1; one of int8 has a memory of int16."""
-    layer = _Layer(kind)
+    layer = Layer(kind)
     memory_scale, time_scale = 2.0**-10, 2.0**-14
     time = np.int16 if kind is Kind.INT8 else np.int8
     x = layer.activation("x", (1, inputs), 0.05)

@@ -15,9 +15,16 @@ from types import MappingProxyType
 
 import numpy as np
 
+from microtir.operators.activations.tflite import GeluOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.matmul.tflite import BatchMatMulOptions
+from microtir.operators.reduction.tflite import ReducerOptions
+from microtir.operators.softmax.tflite import SoftmaxOptions
 from scripts.models.keyword_spotter import TimePadding, keyword_spotter
-from scripts.models.networks import Network
+from scripts.models.networks import CHANCES, HIDDEN, RELU, Network
 from scripts.models.recurrent import Kind, lstm, svdf
+
+_Code = BuiltinOperator
 
 
 def _network() -> Network:
@@ -130,6 +137,85 @@ def perceptron(inputs: int, *units: int) -> bytes:
     return net.file(x, net.classifier(y, units[-1]))
 
 
+def inception(size: int, width: int) -> bytes:
+    """Return modules of four branches (Szegedy et al. 2015), a pooling between each two."""
+    net = _network()
+    x = net.activation((1, size, size, 3))
+    y = net.conv(x, width * 2, 3, 2)
+    for channels in (width, width * 2):
+        branches = (
+            net.conv(y, channels, 1),
+            net.conv(net.conv(y, channels, 1), channels * 2),
+            net.conv(net.conv(y, channels // 2, 1), channels, 5),
+            net.conv(net.average_pool(y), channels, 1),
+        )
+        y = net.max_pool(net.concat(*branches))
+    return net.file(x, net.classifier(net.mean(y), 10))
+
+
+def vision_transformer(size: int, patch: int, width: int, heads: int, blocks: int) -> bytes:
+    """Return patches with places, blocks of attention and of two dense layers, and their mean."""
+    net = _network()
+    count = (size // patch) ** 2
+    x = net.activation((1, size, size, 3))
+    patches = net.reshaped(net.conv(x, width, patch, patch), (1, count, width), RELU)
+    y = net.operator(_Code.ADD, [patches, net.constant((1, count, width))], (1, count, width))
+    for _ in range(blocks):
+        y = net.add(y, _attention(net, _normalised(net, y), heads))
+        wide = net.projection(_normalised(net, y), 2 * width)
+        active = net.operator(_Code.GELU, [wide], net.shapes[wide], GeluOptions())
+        y = net.add(y, net.projection(active, width))
+    mean = net.operator(_Code.MEAN, [y, net.ints(1)], (1, width), ReducerOptions())
+    return net.file(x, net.classifier(mean, 10))
+
+
+def _normalised(net: Network, x: int) -> int:
+    """Return rows less their mean, over their deviation (Ba et al. 2016)."""
+    shape = net.shapes[x]
+    line, last, kept = (*shape[:-1], 1), net.ints(-1), ReducerOptions(keep_dims=True)
+    mean = net.operator(_Code.MEAN, [x, last], line, kept)
+    squares = net.operator(_Code.SQUARED_DIFFERENCE, [x, mean], shape, None, RELU)
+    variance = net.operator(_Code.MEAN, [squares, last], line, kept, RELU)
+    factor = net.operator(_Code.RSQRT, [variance], line, None, RELU)
+    centred = net.operator(_Code.SUB, [x, mean], shape)
+    scaled = net.operator(_Code.MUL, [centred, factor], shape)
+    return net.operator(_Code.ADD, [scaled, net.constant(shape[-1:])], shape)
+
+
+def _attention(net: Network, x: int, heads: int) -> int:
+    """Return attention of several heads over the rows of `x` (Vaswani et al. 2017)."""
+    _, count, width = net.shapes[x]
+    by_head, swapped = (1, count, heads, width // heads), (1, heads, count, width // heads)
+    order = net.ints(0, 2, 1, 3)
+
+    def head() -> int:
+        rows = net.reshaped(net.projection(x, width), by_head)
+        return net.operator(_Code.TRANSPOSE, [rows, order], swapped)
+
+    query, key, value = head(), head(), head()
+    scores = net.operator(
+        _Code.BATCH_MATMUL, [query, key], (1, heads, count, count), BatchMatMulOptions(adj_y=True)
+    )
+    shares = net.operator(_Code.SOFTMAX, [scores], net.shapes[scores], SoftmaxOptions(), CHANCES)
+    mixed = net.operator(_Code.BATCH_MATMUL, [shares, value], swapped, BatchMatMulOptions())
+    rows = net.operator(_Code.TRANSPOSE, [mixed, order], by_head)
+    return net.projection(net.reshaped(rows, (1, count, width)), width)
+
+
+def frames_lstm(frames: int, size: int, channels: int, units: int) -> bytes:
+    """Return convolutions of each of some images, and an LSTM over what they give."""
+    net = _network()
+    x = net.activation((1, frames, size, size, 1))
+    y = net.reshaped(x, (frames, size, size, 1), RELU)
+    for width in (channels, 2 * channels):
+        y = net.max_pool(net.conv(y, width))
+    features = 2 * channels * (size // 4) ** 2
+    rows = net.projection(net.reshaped(y, (1, frames, features), RELU), units, HIDDEN)
+    states = net.lstm(rows, units)
+    last = net.operator(_Code.MEAN, [states, net.ints(1)], (1, units), ReducerOptions())
+    return net.file(x, net.classifier(last, 6))
+
+
 SHAPES: Mapping[str, tuple[str, Callable[[], bytes]]] = MappingProxyType(
     {
         "autoencoder-640": ("MLPerf Tiny, anomalies", partial(autoencoder, 640, 128, 8, 4)),
@@ -150,6 +236,9 @@ SHAPES: Mapping[str, tuple[str, Callable[[], bytes]]] = MappingProxyType(
         "u-net-64": ("segments", partial(unet_like, 64, 8, 3)),
         "u-net-96": ("segments", partial(unet_like, 96, 8, 3)),
         "motion-1d": ("accelerometer", partial(conv_1d, 128, 16)),
+        "inception-32": ("small images", partial(inception, 32, 16)),
+        "vision-transformer-32": ("small images", partial(vision_transformer, 32, 8, 64, 4, 2)),
+        "frames-lstm-16": ("images over time", partial(frames_lstm, 8, 16, 8, 32)),
         "lstm-28": ("time series", partial(lstm, Kind.INT8, 28, 28, 20)),
         "svdf": ("features over time", partial(svdf, Kind.INT8, 32, 64, 8)),
         "perceptron": ("sensors", partial(perceptron, 32, 64, 32, 8)),
