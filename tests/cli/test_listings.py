@@ -24,7 +24,7 @@ PIPELINE = [
                  "declare_ranges"]),
     ("graph", ["fold_constants", "remove_identities", "matmul_to_dense", "tree_thresholds",
                "fuse_lstm_loops", "transposed_to_convolution", "groups_to_depthwise", "fold_pad",
-               "fuse_activation", "gather_constant_channels", "fold_constant_channels",
+               "fuse_activation", "tabulate", "gather_constant_channels", "fold_constant_channels",
                "push_rows", "view_parts", "place_rows", "remove_dead_nodes", "count_turns",
                "drop_redundant_clamps", "split_images", "bound_sums", "order_assigns",
                "update_in_place"]),

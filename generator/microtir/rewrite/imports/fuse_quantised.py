@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, SourceLocation, Tensor
 from microtir.graph.rewriting import Keeps, live_nodes, substitute
 from microtir.operators import record_of
 from microtir.operators.activations.definition import Relu
@@ -32,11 +32,11 @@ from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
+from microtir.rewrite.facts.regions import Region
 from microtir.rewrite.imports.float_layers import FloatLayer, float_layer
 from microtir.rewrite.imports.movements import has_one_scale, moves
 from microtir.rewrite.imports.quantised_chain import Chain, chain_before
 from microtir.rewrite.imports.stored_constants import stored_bias, stored_weights
-from microtir.rewrite.reference import evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,16 +280,6 @@ class _Fusion:
         stored = self._stored(layer.inputs[0])
         if stored is None or activation is not None or stored.dtype is not DType.INT8:
             return ()
-        real = TensorType((256,), DType.FLOAT32)
-        x = Tensor("x", replace(stored.type, shape=(256,)))
-        values = Tensor("values", real)
-        results, y = Tensor("results", real), Tensor("y", replace(last.output.type, shape=(256,)))
-        data: Array = np.arange(-128, 128).astype(np.int8)
-        for step in (
-            replace(layer, op=Dequantize(), inputs=(x,), outputs=(values,)),
-            replace(layer, inputs=(values,), outputs=(results,)),
-            replace(last, inputs=(results,), outputs=(y,)),
-        ):
-            (data,) = evaluate(step, (data,))
-        table = Tabulated(data.astype(np.int8).tobytes())
+        real = replace(layer, op=Dequantize(), inputs=(stored,), outputs=(layer.inputs[0],))
+        table = Tabulated(Region(stored, (real, layer, last)).table())
         return (replace(layer, op=table, inputs=(stored,), outputs=last.outputs),)

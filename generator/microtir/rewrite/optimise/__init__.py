@@ -22,6 +22,7 @@ from microtir.rewrite.optimise.push_rows import PushRows
 from microtir.rewrite.optimise.remove_dead_nodes import RemoveDeadNodes
 from microtir.rewrite.optimise.remove_identities import RemoveIdentities
 from microtir.rewrite.optimise.split_images import SplitImages
+from microtir.rewrite.optimise.tabulate import Tabulate
 from microtir.rewrite.optimise.transposed_to_convolution import TransposedToConvolution
 from microtir.rewrite.optimise.tree_thresholds import TreeThresholds
 from microtir.rewrite.optimise.unroll_turns import UnrollTurns
@@ -39,6 +40,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GroupsToDepthwise(),
     FoldPad(),
     FuseActivation(),
+    Tabulate(),
     GatherConstantChannels(),
     FoldConstantChannels(),
     PushRows(),
@@ -54,6 +56,9 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 )
 """The passes in the order in which the driver runs them."""
 
+_BYTE_PRICES = {Optimize.SPEED: 0, Optimize.BALANCED: 16, Optimize.RAM: 12, Optimize.RAM_LEAST: 12}
+"""Instructions that a byte of a table is worth, as planning has it of code; none where flash is."""
+
 
 def graph_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
     """Return the passes over the graph that a configuration asks for, in order."""
@@ -62,6 +67,7 @@ def graph_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
         left_out.add(UnrollTurns.name)
     chosen: dict[str, GraphPass] = {
         TreeThresholds.name: _tree_thresholds(config),
+        Tabulate.name: Tabulate(_BYTE_PRICES.get(config.optimize)),
         SplitImages.name: SplitImages(counted=config.executor.batch_count),
     }
     return tuple(chosen.get(p.name, p) for p in GRAPH_PASSES if p.name not in left_out)
@@ -97,6 +103,7 @@ __all__ = [
     "RemoveDeadNodes",
     "RemoveIdentities",
     "SplitImages",
+    "Tabulate",
     "TransposedToConvolution",
     "TreeThresholds",
     "UnrollTurns",

@@ -1,0 +1,134 @@
+"""Makes one table of neighbouring elementwise operators that depend on one int8 element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import ClassVar
+
+from microtir.dtype import DType
+from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.rewriting import with_nodes
+from microtir.operators import UserOperator, record_of
+from microtir.operators.conversion.definition import Tabulated
+from microtir.operators.definition import Trait
+from microtir.operators.tables import has_table
+from microtir.rewrite.facts.regions import STORED, Region
+
+_CODE = 96  # about the bytes of a function that computes an element
+_SAVED = 8  # instructions of an element, for each operator less
+_MOST = 64  # operators of a region: keeps the pass linear in those of the graph
+
+
+@dataclass(frozen=True, slots=True)
+class Tabulate:
+    """Looks up what several elementwise operators, or one with a constant, make of an element.
+
+    Args:
+        byte_price: instructions that a byte of flash is worth; None: more than all of a model.
+    """
+
+    name: ClassVar[str] = "tabulate"
+    byte_price: int | None = 0
+
+    def __call__(self, graph: Graph) -> Graph:
+        regions = _Regions.of(graph)
+        tabled: dict[Node, Node] = {}
+        inside: set[Node] = set()
+        for last in reversed(graph.nodes):
+            region = None if last in inside else regions.behind(last)
+            if region is not None and self._pays(region):
+                inside.update(region.nodes)
+                table = Tabulated(region.table())
+                tabled[last] = replace(last, op=table, inputs=(region.x,))
+        if not tabled:
+            return graph
+        nodes = [tabled.get(n, n) for n in graph.nodes if n in tabled or n not in inside]
+        return with_nodes(graph, nodes)
+
+    def _pays(self, region: Region) -> bool:
+        """Return whether a table is worth its bytes, less those of what it stands for."""
+        tables = [_has_table(node) for node in region.nodes]
+        if tables == [True]:
+            return False  # it is looked up anyway
+        more = STORED.size - sum(STORED.size if is_table else _CODE for is_table in tables)
+        saved = _SAVED * region.x.type.elements * max(len(tables) - 1, 1)
+        return more <= 0 or (self.byte_price is not None and more * self.byte_price <= saved)
+
+
+@dataclass(frozen=True, slots=True)
+class _Regions:
+    """The regions of a graph.
+
+    Attributes:
+        producers: of tensors that operators of regions give.
+        consumers: of all tensors.
+        places: of nodes in the graph.
+        blocks: the number of Control nodes before each node: a region lies between two of them.
+        outputs: of the graph, which others read, too.
+    """
+
+    producers: Mapping[Tensor, Node]
+    consumers: Mapping[Tensor, tuple[Node, ...]]
+    places: Mapping[Node, int]
+    blocks: Mapping[Node, int]
+    outputs: frozenset[Tensor]
+
+    @staticmethod
+    def of(graph: Graph) -> _Regions:
+        controls = accumulate(record_of(node.op).has(Trait.CONTROL) for node in graph.nodes)
+        return _Regions(
+            {node.output: node for node in graph.nodes if _is_of_one_element(node)},
+            graph.consumers(),
+            {node: place for place, node in enumerate(graph.nodes)},
+            dict(zip(graph.nodes, controls, strict=True)),
+            frozenset(graph.outputs),
+        )
+
+    def behind(self, last: Node) -> Region | None:
+        """Return the largest region that ends with a node, if there is one."""
+        if not _is_of_one_element(last) or last.output.dtype is not DType.INT8:
+            return None
+        nodes, largest = {last}, None
+        read = dict.fromkeys(last.activations)
+        while read and len(nodes) < _MOST:
+            x, *others = read
+            if not others and x.dtype is DType.INT8:
+                largest = Region(x, tuple(sorted(nodes, key=self.places.__getitem__)))
+            inner = [self.producers[t] for t in read if self._is_inside(t, last, nodes)]
+            if not inner:
+                break
+            # What runs last may read what the others give, and never the other way round.
+            latest = max(inner, key=self.places.__getitem__)
+            nodes.add(latest)
+            del read[latest.output]
+            read.update(dict.fromkeys(latest.activations))
+        return largest
+
+    def _is_inside(self, tensor: Tensor, last: Node, nodes: set[Node]) -> bool:
+        """Return whether what gives a tensor may join the nodes of a region."""
+        producer = self.producers.get(tensor)
+        return (
+            producer is not None
+            and tensor not in self.outputs
+            and self.blocks[producer] == self.blocks[last]
+            and nodes.issuperset(self.consumers[tensor])
+        )
+
+
+def _is_of_one_element(node: Node) -> bool:
+    """Return whether an element of the output depends on one of each activation, and no place."""
+    record, shape = record_of(node.op), node.outputs[0].shape
+    return (
+        record.has(Trait.ELEMENTWISE)
+        and not record.has(Trait.OPAQUE)
+        and not isinstance(node.op, UserOperator)
+        and len(node.outputs) == 1
+        and bool(shape)
+        and all(t.type.elements == 1 if t.is_constant else t.shape == shape for t in node.inputs)
+    )
+
+
+def _has_table(node: Node) -> bool:
+    return has_table(node.op, node.inputs[0].type, node.output.type)

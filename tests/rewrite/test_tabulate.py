@@ -1,0 +1,144 @@
+"""Elementwise operators that depend on one int8 element become one table, where that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from microtir.dtype import DType
+from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.operator import Operator
+from microtir.operators.activations.definition import HardSwish, Logistic, Tanh
+from microtir.operators.arithmetic.definition import Add, Maximum, Mul, Sub
+from microtir.operators.conversion.definition import Dequantize, Quantize, Tabulated
+from microtir.operators.unary.definition import Neg
+from microtir.rewrite.optimise import Tabulate
+from microtir.rewrite.reference import execute
+from microtir.rewrite.verify import verify
+from tests.support.graphs import constant, graph, node, quant, tensor
+
+SHAPE = (1, 4, 8, 8)
+LOGISTIC = quant(1 / 256, -128)
+ALL = np.arange(-128, 128).astype(np.int8).reshape(SHAPE)
+
+
+def _int8(name: str, shape: Sequence[int] = SHAPE) -> Tensor:
+    return tensor(name, shape, DType.INT8, quant(0.04, 3))
+
+
+def _swish(shape: Sequence[int] = SHAPE) -> tuple[list[Node], Tensor, Tensor]:
+    """Nodes of x * logistic(x), with x and the result."""
+    x, y = _int8("x", shape), _int8("y", shape)
+    gate = tensor("gate", shape, DType.INT8, LOGISTIC)
+    return [node(Logistic(), [x], gate), node(Mul(), [x, gate], y)], x, y
+
+
+def _tabled(before: Graph, byte_price: int | None = 0) -> Graph:
+    """Return what the pass makes of a graph: every output is the same for all stored values."""
+    verify(before)
+    after = Tabulate(byte_price)(before)
+    verify(after)
+    values = {x.name: ALL.reshape(x.shape) for x in before.inputs}
+    expected, actual = (execute(each, values) for each in (before, after))
+    for name, value in expected.items():
+        np.testing.assert_array_equal(actual[name], value)
+    assert Tabulate(byte_price)(after) is after
+    return after
+
+
+def _ops(result: Graph) -> list[type[Operator]]:
+    return [type(each.op) for each in result.nodes]
+
+
+def test_product_with_a_function_of_itself_is_one_table() -> None:
+    """What swish is in a model file is one operator, which reads what both read."""
+    nodes, x, y = _swish()
+    after = _tabled(graph(nodes, [x], [y]))
+    assert _ops(after) == [Tabulated]
+    assert after.nodes[0].inputs == (x,) and after.nodes[0].output is y
+
+
+def test_floats_between_integers_are_part_of_a_table() -> None:
+    """Nobody sees the real numbers on the way."""
+    x, y = _int8("x"), _int8("y")
+    real, turned = tensor("real", SHAPE), tensor("turned", SHAPE)
+    nodes = [
+        node(Dequantize(), [x], real), node(Neg(), [real], turned), node(Quantize(), [turned], y)
+    ]  # fmt: skip
+    assert _ops(_tabled(graph(nodes, [x], [y]), None)) == [Tabulated]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 9)), max_size=7))
+def test_random_regions(steps: list[tuple[int, int, int]]) -> None:
+    """Whatever reads whatever, every output is as before, and one with no other reader is alone."""
+    x = _int8("x")
+    made = [x]
+    nodes = []
+    two = constant("two", np.array([[90]], np.int8), quant(0.03, -7))
+    for number, (kind, *picks) in enumerate(steps):
+        a, b = (made[pick % len(made)] for pick in picks)
+        op, inputs = (
+            (HardSwish(), [a]), (Add(), [a, b]), (Mul(), [a, two]), (Sub(), [two, a]),
+            (Maximum(), [a, b]), (Mul(), [a, b]),
+        )[kind]  # fmt: skip
+        made.append(_int8(f"t{number}"))
+        nodes.append(node(op, inputs, made[-1]))
+    if nodes:
+        live = _live(nodes, made[-1])
+        assert _ops(_tabled(graph(live, [x], [made[-1]]))) in ([Tabulated], [HardSwish])
+        _tabled(graph(nodes, [x], [*made[1::2]]))
+
+
+def _live(nodes: Sequence[Node], result: Tensor) -> list[Node]:
+    read, live = {result}, []
+    for each in reversed(nodes):
+        if each.output in read:
+            live.append(each)
+            read.update(each.inputs)
+    return live[::-1]
+
+
+def test_what_others_read_is_where_a_region_begins() -> None:
+    """A value that is an output, or that another operator reads, is computed once, by itself."""
+    nodes, x, y = _swish()
+    gate = nodes[0].output
+    as_output = graph(nodes, [x], [y, gate])
+    assert _tabled(as_output) is as_output
+    double = node(Mul(), [y, constant("c", np.array(50, np.int8), quant(0.04))], _int8("double"))
+    total = node(Add(), [double.output, _int8("other")], _int8("total"))
+    two = graph([*nodes, double, total], [x, total.inputs[1]], [y, total.output])
+    assert _ops(_tabled(two)) == [Tabulated, Tabulated, Add]
+
+
+def test_what_depends_on_a_place_stays() -> None:
+    """A constant for each channel, and an operand that is broadcast, are no one element."""
+    x, y = _int8("x"), _int8("y")
+    row = constant("row", np.arange(8).astype(np.int8), quant(0.04))
+    column = _int8("column", (1, 4, 8, 1))
+    for other, inputs in ((row, [x]), (column, [x, column])):
+        before = graph(
+            [node(Tanh(), [x], t := _int8("t")), node(Mul(), [t, other], y)], inputs, [y]
+        )
+        assert Tabulate()(before) is before
+
+
+@pytest.mark.parametrize(("elements", "price", "is_table"), [
+    (8, 0, True), (8, 16, False), (512, 16, True), (512, None, False),
+])  # fmt: skip
+def test_one_product_with_a_constant(elements: int, price: int | None, is_table: bool) -> None:
+    """The bytes of a table have to be worth it, where flash counts."""
+    x, y = _int8("x", (1, elements)), _int8("y", (1, elements))
+    product = node(Mul(), [x, constant("c", np.array(50, np.int8), quant(0.04))], y)
+    after = Tabulate(price)(graph([product], [x], [y]))
+    assert _ops(after) == [Tabulated if is_table else Mul]
+
+
+def test_swish_is_one_table_whatever_the_goal() -> None:
+    """A table that takes the place of another one takes no flash."""
+    nodes, x, y = _swish((1, 256))
+    assert _ops(_tabled(graph(nodes, [x], [y]), None)) == [Tabulated]
