@@ -246,6 +246,14 @@ MUTANTS = {
         "dsp", ("s16_depthwise",), f"{_DSP}/depthwise_s16.j2",
         "subhi r8, r8, #2", "subhi r8, r8, #0",
     ),
+    "outputs of neighbouring channels are neighbours where each has several": Mutant(
+        "dsp", ("multiplied",), f"{_KERNELS}/arm_dsp/depthwise.py",
+        "(p * channels + c) * every", "p * channels * every + c",
+    ),
+    "rows of a phase that lie apart are one line": Mutant(
+        "dsp", ("transposed",), f"{_KERNELS}/common/phases.py",
+        "self.strides == (1, 1)", "self.step == 1",
+    ),
     "negative ties of a sum are rounded up": Mutant(
         "mve", ("add_ties",), f"{_MVE}/add.j2", '"q2", rescaling.corrects_ties)', '"q2", false)',
     ),

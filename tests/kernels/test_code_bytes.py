@@ -106,9 +106,11 @@ def in_int16(layer: Node) -> Node:
 POINTWISE = linear(Conv2D(), IMAGE, (48, 1, 1, 32))
 SQUARE = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 32))
 DEPTHWISE = linear(DepthwiseConv2D(padding=SAME), IMAGE, (1, 3, 3, 32))
+MULTIPLIED = linear(DepthwiseConv2D(padding=SAME, depth_multiplier=4), IMAGE, (1, 3, 3, 128))
 GROUPED = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 8))
 TRANSPOSED = linear(TransposeConv((2, 2)), IMAGE, (16, 3, 3, 32))
 DENSE = linear(FullyConnected(), (1, 128), (64, 128))
+LINES = linear(FullyConnected(), (18, 30), (10, 30))
 SQUARE16, POINTWISE16 = map(in_int16, (SQUARE, POINTWISE))
 DEPTHWISE16, DENSE16 = map(in_int16, (DEPTHWISE, DENSE))
 # Whose products alone may leave 32 bits.
@@ -125,9 +127,12 @@ CASES = [
     ("cortex-m4", "tconv_s8_2x4_dsp_compact", TRANSPOSED),
     ("cortex-m4", "tconv_s8_4x2_dsp", TRANSPOSED),
     ("cortex-m4", "dwconv_s8_2x4_dsp", DEPTHWISE),
+    ("cortex-m4", "dwconv_s8_2x4_dsp", MULTIPLIED),
     ("cortex-m4", "dwconv_s8_1x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),
     ("cortex-m4", "dense_s8_1x8_dsp", DENSE),
+    ("cortex-m4", "dense_s8_2x4_dsp", LINES),
+    ("cortex-m4", "dense_s8_4x2_dsp", LINES),
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "reduce_s8_1x4_dsp", mean()),

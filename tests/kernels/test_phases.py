@@ -1,4 +1,4 @@
-"""Convolutions that are made of others, run by the interpreter of TIR: by phases, by images."""
+"""Convolutions that are made of others, in the interpreter of TIR: by phases, images, outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from tests.kernels.test_operators import scratch
-from tests.support.dsp_cases import DspCase, frames, transposed
+from tests.support.dsp_cases import DspCase, frames, multiplied, transposed
 from tests.support.kernel_cases import M4, M55
 
 
@@ -34,7 +34,8 @@ def computed(
         function = emit(PlannedOperator(layer, chosen), layouts, LayerName("layer"))
         prove_accesses(function)
         output = np.zeros(layer.output.shape, np.int8)
-        Interpreter([function]).run("layer", [*case.inputs, output, *scratch(function)])
+        rows = (0, layer.output.type.rows) if function.row_range else ()
+        Interpreter([function]).run("layer", [*case.inputs, output, *scratch(function), *rows])
         np.testing.assert_array_equal(output, execute(case.graph, case.named_inputs())["y"])
         yield layer
 
@@ -61,3 +62,11 @@ def test_phases_equal_the_reference(kernel: str, config: CompilationConfig) -> N
 def test_images_equal_the_reference(kernel: str, config: CompilationConfig) -> None:
     """Each image of a batch inside a model is a convolution of its own."""
     assert len(list(computed(frames, kernel, config, 20))) > 4
+
+
+@pytest.mark.parametrize("kernel", ["dwconv_s8_2x4_dsp", "dwconv_s8_1x4_dsp"])
+def test_outputs_of_a_channel_equal_the_reference(kernel: str) -> None:
+    """Each of several outputs of a channel is a depthwise convolution of its own."""
+    layers = list(computed(multiplied, kernel, M4, 30))
+    assert len(layers) > 4
+    assert {layer.inputs[0].shape[-1] % 4 > 0 for layer in layers} == {False, True}

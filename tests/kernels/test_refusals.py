@@ -75,6 +75,8 @@ CASES = {
                         Refusal.SUMS),
     "odd inputs": (linear(FullyConnected(), (1, 7), (4, 7)), M4, "dense_s8_1x8_dsp",
                    Refusal.SIZES),
+    "a row of whole words": (linear(FullyConnected(), (1, 8), (4, 8)), M4, "dense_s8_2x4_dsp",
+                             Refusal.SINGLE),
     "rows in rows": (linear(FullyConnected(), (1, 5, 5, 8), (6, 8)), X86, "dense_s8_6x8_avx2",
                      Refusal.ROWS),
     "a clamp": (pool(Activation.RELU6), M55, "pool_s8_1x16_mve", Refusal.CLAMP),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -371,11 +371,11 @@ def longest_sums(seed: int) -> DspCase:
     return _finish(f"longest_{seed}", FullyConnected(), tensors, y, data)
 
 
-def fully_connected(seed: int) -> DspCase:
+def fully_connected(seed: int, counts: Sequence[int] = (1, 1, 2, 3)) -> DspCase:
     """Draw a FULLY_CONNECTED with any number of outputs, one or more rows."""
     rng = np.random.default_rng([seed, 2])
     inputs = int(rng.choice([4, 8, 12, 20, 64, 68, 7, 19, 300]))
-    outputs, rows = int(rng.integers(1, 20)), int(rng.choice([1, 1, 2, 3]))
+    outputs, rows = int(rng.integers(1, 20)), int(rng.choice(counts))
     activation = Activation(rng.choice(np.array([a.value for a in Activation])))
     x_data = _stored(rng, (rows, inputs))
     x = graphs.tensor(
@@ -385,6 +385,11 @@ def fully_connected(seed: int) -> DspCase:
     w = graphs.constant("w", _weights(rng, (outputs, inputs)), quant)
     op = FullyConnected(activation=activation)
     return _finish(f"dense_{seed}", op, (x, w, _bias(rng, outputs, quant)), y, x_data)
+
+
+def lines(seed: int) -> DspCase:
+    """Draw a FULLY_CONNECTED of several rows."""
+    return fully_connected(seed, (4, 7, 10, 18))
 
 
 def add(seed: int) -> DspCase:
@@ -485,6 +490,25 @@ def grouped(seed: int) -> DspCase:
     shape = (outputs, *taps, channels // int(groups))
     w = Tensor(w.name, replace(w.type, shape=shape), _weights(rng, shape))
     return _finish(f"grouped_{seed}", node.op, (x, w, *rest), node.output, *case.inputs)
+
+
+def multiplied(seed: int) -> DspCase:
+    """Draw a DEPTHWISE_CONV_2D whose channels have several outputs each."""
+    case = convolution(seed, depthwise=True)
+    node = case.graph.nodes[0]
+    rng = np.random.default_rng([seed, 17])
+    times, (x, w, *_) = int(rng.choice([2, 3, 5])), node.inputs
+    scales, shape = w.type.quant, (*w.shape[:3], w.shape[3] * times)
+    if scales.is_per_channel:
+        scales = replace(
+            scales, scales=scales.scales * times, zero_points=scales.zero_points * times
+        )
+    weights = graphs.constant("w", _weights(rng, shape), scales)
+    y = Tensor("y", replace(node.output.type, shape=(*node.output.shape[:3], shape[3])))
+    assert isinstance(node.op, DepthwiseConv2D)
+    op = replace(node.op, depth_multiplier=times)
+    operands = x, weights, _bias(rng, shape[3], scales)
+    return _finish(f"multiplied_{seed}", op, operands, y, *case.inputs)
 
 
 def frames(seed: int) -> DspCase:

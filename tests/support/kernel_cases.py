@@ -15,7 +15,16 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
-from tests.support.dsp_cases import FEW_TILES, DspCase, add, convolution, in_int16, pool, tiled
+from tests.support.dsp_cases import (
+    FEW_TILES,
+    DspCase,
+    add,
+    convolution,
+    fully_connected,
+    in_int16,
+    pool,
+    tiled,
+)
 from tests.support.elementwise_cases import elementwise
 from tests.support.reduced_cases import reduced
 from tests.support.seeds import seeds
@@ -55,6 +64,7 @@ POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
 WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
 REDUCTIONS = {"reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55}
 ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55}
+DENSE = {"dense_s8_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
 ACCUMULATING = {
     "dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_sums": M55,
 }  # fmt: skip
@@ -64,7 +74,7 @@ TILED = {
     "conv_s8_16x1_c_winograd": M0, "conv_s8_16x4_zbb_winograd": ZBB,
 }  # fmt: skip
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
-TARGETS = CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | ACCUMULATING | TILED
+TARGETS = CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | DENSE | ACCUMULATING | TILED
 
 
 def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
@@ -97,6 +107,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = pool
     elif kernel in REDUCTIONS:
         make = reduced
+    elif kernel in DENSE:
+        make = fully_connected
     elif kernel in ELEMENTWISE:
         make = elementwise
     elif kernel in TILED:

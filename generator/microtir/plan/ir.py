@@ -92,6 +92,7 @@ class Refusal(Enum):
     WEIGHTS = "needs constant weights"
     IMAGES = "takes one image at a time"
     SEVERAL = "takes several images"
+    SINGLE = "takes several rows, or one whose last word is not whole"
     OPERATOR = "computes another operator"
     MIXES_CHANNELS = "sums over all input channels"
     MULTIPLIER = "takes one output per input channel"

@@ -38,7 +38,15 @@ from microtir.kernels.arm_dsp.patch import (
 from microtir.kernels.common import packing, refusals, transposed
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
-from microtir.kernels.common.macro_kernel import Count, Product, Sink, Tile, all_blocks, pixel_loops
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Nhwc,
+    Product,
+    Sink,
+    Tile,
+    all_blocks,
+    pixel_loops,
+)
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns, unrolled
 from microtir.kernels.common.phases import Phase, SpreadPixels
@@ -247,10 +255,12 @@ class Gemm(float_rescaling.FloatRescaling, transposed.PhaseKernel):
         return layer.function(name, patch, self.loops(part, x, patch))
 
     def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
-        """Return the loops over the pixels of a phase of a transposed convolution."""
+        """Return the loops over the pixels of a phase: they may be those of a line."""
         geometry = Geometry.of(phase.node)
-        rows, counts = (0, geometry.output.height), patch_counts(geometry)
-        part = Part(phase.node, rows, counts, SpreadPixels(y, phase), step=phase.step)
+        height, is_line = geometry.output.height, geometry.is_pointwise and phase.is_whole
+        counts = patch_counts(geometry, height if is_line else 0)
+        sink = Nhwc(y) if is_line else SpreadPixels(y, phase)
+        part = Part(phase.node, (0, height), counts, sink, step=phase.step, is_line=is_line)
         return self.loops(part, x, scratch)
 
     def loops(self, part: Part, x: Rows, patch: ir.Buffer) -> ir.Stmt:

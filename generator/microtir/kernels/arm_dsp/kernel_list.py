@@ -23,6 +23,7 @@ from microtir.kernels.arm_dsp.winograd import Winograd
 from microtir.kernels.arm_dsp.winograd_bands import WinogradBands
 from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
 from microtir.kernels.common import kernel, micro_kernel, pool_runs
+from microtir.kernels.common.dense_pixels import DensePixels
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
 from microtir.kernels.common.transposed import Transposed
@@ -45,6 +46,13 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     Frames("frames_conv_s8_2x4_dsp", gemm.Gemm(*_FORMS[0], LayoutKind.NHWC), DType.INT16),
     Frames("frames_conv_s8_4x2_dsp", windows.GemmWindows(LayoutKind.NHWC), DType.INT16),
     Transposed("tconv_s8_4x2_dsp", windows.GemmWindows(LayoutKind.NHWC), DType.INT16),
+    *(
+        DensePixels(
+            name.replace("conv", "dense"), gemm.Gemm(name, unroll, LayoutKind.NHWC), DType.INT16
+        )
+        for name, unroll in _FORMS[:2]
+    ),
+    DensePixels("dense_s8_4x2_dsp", windows.GemmWindows(LayoutKind.NHWC), DType.INT16),
     GemmBytes("conv_s8_2x4_dsp_bytes", 2),
     GemmBytes("conv_s8_1x8_dsp_bytes", 1),
     *map(narrow.GemmNarrow, _LAYOUTS),

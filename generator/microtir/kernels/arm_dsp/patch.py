@@ -417,6 +417,8 @@ def patch_counts(geometry: Geometry, call_rows: int = 0) -> tuple[Count, ...]:
         call_rows: rows of each call, if these are few and follow each other; else 0.
     """
     width, pixels = geometry.output.width, TOGETHER
+    if geometry.is_pointwise and call_rows * width == 1:
+        return (Count(1, "pixel"),)
     if not (geometry.is_pointwise and 0 < call_rows * width < GROUP):
         size = Segments.of(geometry).elements(GROUP) * DType.INT16.bytes
         most = max(1, min(_GROUPS, _PATCH // max(size, 1), width // GROUP))

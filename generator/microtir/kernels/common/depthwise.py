@@ -17,18 +17,21 @@ from microtir.tir import ir
 
 
 class DepthwiseKernel(kernel.Kernel):
-    """A kernel of depthwise convolutions: one image, one output per input channel.
+    """A kernel of depthwise convolutions: one image, most take one output per input channel.
 
     Attributes:
         dtype: of inputs and outputs.
+        takes_multiplier: whether it takes several outputs of a channel, too.
     """
 
     operators = (DepthwiseConv2D,)
     dtype = DType.INT8
+    takes_multiplier = False
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against types, sizes, and factors or weights, in this order."""
-        reason = refusals.type_refusal(node, self.dtype) or refusals.channelwise_refusal(node)
+        reason = refusals.type_refusal(node, self.dtype)
+        reason = reason or refusals.channelwise_refusal(node, multiplies=self.takes_multiplier)
         reason = reason or self.reject_sizes(node, convolution_geometry.Geometry.of(node))
         if reason is not None:
             return reason

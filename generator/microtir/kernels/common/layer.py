@@ -279,16 +279,18 @@ class Layer:
         self._written.append(ir.Buffer("y", shape, dtype, alignment=layout.alignment))
         return Rows(self._written[-1], tensor.type, layout)
 
-    def input_matrix(self, position: int, shape: tuple[int, int]) -> Rows:
-        """Return input `position`, an activation, as a matrix: each of its rows is a pixel."""
-        type_ = self.node.inputs[position].type
-        buffer = self.whole(position, (shape[0], 1, shape[1])).buffer
-        return Rows(buffer, type_, Layout.whole(type_))
+    def input_matrix(self, position: int, shape: tuple[int, ...]) -> Rows:
+        """Return input `position`, an activation, as a matrix: each of its rows is a pixel.
 
-    def output_matrix(self, shape: tuple[int, int]) -> Rows:
-        """Return the output as a matrix: each of its rows is a pixel."""
+        Where its shape is (1, pixels, channels), these are neighbours on one row.
+        """
+        type_ = self.node.inputs[position].type
+        return Rows(self.whole(position, _pixels(shape)).buffer, type_, Layout.whole(type_))
+
+    def output_matrix(self, shape: tuple[int, ...]) -> Rows:
+        """Return the output as a matrix: its pixels are as those of `input_matrix`."""
         type_ = self.node.output.type
-        self._written.append(Buffer("y", (shape[0], 1, shape[1]), type_.dtype))
+        self._written.append(Buffer("y", _pixels(shape), type_.dtype))
         return Rows(self._written[-1], type_, Layout.whole(type_))
 
     def output_buffer(self, shape: tuple[int, ...] | None = None) -> Buffer:
@@ -344,6 +346,10 @@ class Layer:
         for output in (*(y.buffer for y in self._outputs), *self._written) if windows else ():
             accesses[output] = RowAccess(1, 0, 1, self.node.output.type.rows, adds=adds)
         return MappingProxyType(accesses)
+
+
+def _pixels(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (shape[0], 1, shape[1]) if len(shape) == 2 else shape
 
 
 def _image_offsets(x: TensorType, y: TensorType, stride: int) -> tuple[int, int]:

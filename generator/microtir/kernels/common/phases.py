@@ -38,6 +38,11 @@ class Phase:
     strides: tuple[int, int]
     step: int
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether it is all of the output."""
+        return self.strides == (1, 1)
+
 
 @of_node
 def phases(node: Node) -> tuple[Phase, ...]:

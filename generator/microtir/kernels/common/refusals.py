@@ -36,12 +36,15 @@ def mixed_refusal(node: Node) -> Refusal | None:
     return None if seen == channels else Refusal.MIXES_CHANNELS
 
 
-def channelwise_refusal(node: Node) -> Refusal | None:
-    """Refuse all but depthwise convolutions over one image, one output per input channel."""
+def channelwise_refusal(node: Node, *, multiplies: bool = False) -> Refusal | None:
+    """Refuse all but depthwise convolutions over one image, one output per input channel.
+
+    Several outputs are no reason where a kernel `multiplies` channels.
+    """
     op = node.op
     if not isinstance(op, DepthwiseConv2D):
         return Refusal.OPERATOR
-    if op.depth_multiplier != 1:
+    if op.depth_multiplier != 1 and not multiplies:
         return Refusal.MULTIPLIER
     return None if node.inputs[0].shape[0] == 1 else Refusal.IMAGES
 

@@ -1,0 +1,110 @@
+"""Fully connected layers as convolutions: rows of inputs are the pixels of a line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from microtir.config.target import Target
+from microtir.dtype import DType
+from microtir.graph.ir import Node, Tensor
+from microtir.kernels.common.dense import rows_of
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.phases import Phase
+from microtir.kernels.common.refusals import type_refusal
+from microtir.kernels.common.transposed import PhaseKernel
+from microtir.kernels.common.weights import QUAD
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.plan.ir import Calls, Refusal
+from microtir.tir import ir
+
+_ONCE = 23  # instructions less where there is no loop over pixels
+_LINE = Calls(1, alone=True)  # one row, all of whose pixels follow each other
+
+
+@of_node
+def line_of(node: Node) -> Phase:
+    """Return the pointwise convolution of a line that a layer of constant weights is."""
+    op, (x, w, *bias) = node.op, node.inputs
+    assert isinstance(op, FullyConnected) and w.data is not None
+    rows, (outputs, inputs) = rows_of(node), w.shape
+    conv = replace(
+        node,
+        op=Conv2D(activation=op.activation, rescaling=op.rescaling),
+        inputs=(_shaped(x, 1, 1, rows, inputs), _shaped(w, outputs, 1, 1, inputs), *bias),
+        outputs=(_shaped(node.output, 1, 1, rows, outputs),),
+    )
+    return Phase(conv, (0, 0), (1, 1), 1)
+
+
+def _shaped(tensor: Tensor, *shape: int) -> Tensor:
+    data = None if tensor.data is None else tensor.data.reshape(shape)
+    return Tensor(tensor.name, replace(tensor.type, shape=shape), data)
+
+
+class DensePixels(Kernel):
+    """All rows of inputs, as a kernel of convolutions computes the pixels of a line.
+
+    Args:
+        name: of the kernel.
+        of_line: computes the line.
+        held: type of what it has in scratch.
+    """
+
+    operators = (FullyConnected,)
+
+    def __init__(self, name: str, of_line: PhaseKernel, held: DType) -> None:
+        self.name, self._kernel, self._held = name, of_line, held
+        self.needs, self.cycles = of_line.needs, of_line.cycles
+        self.has_wide_weights = of_line.has_wide_weights
+        self.rescales_in_float = of_line.rescales_in_float
+
+    def suits_node(self, node: Node, target: Target) -> bool:
+        return self._kernel.suits_node(line_of(node).node, target)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: other types, nothing to compute, or what the line has.
+
+        A single row of whole words is no line: kernels read it where it lies, without scratch.
+        """
+        reason = type_refusal(node, DType.INT8)
+        if reason is not None:
+            return reason
+        if min(node.output.shape) == 0:
+            return Refusal.SHAPES
+        _, weights, *_ = node.inputs
+        if rows_of(node) == 1 and weights.dtype is DType.INT8 and weights.shape[1] % QUAD == 0:
+            return Refusal.SINGLE
+        return self._kernel.reject(line_of(node).node)
+
+    def window(self, _node: Node) -> RowWindow | None:
+        """Return None: all rows are computed in one call."""
+        return None
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        return self._kernel.scratch_bytes(line_of(node).node, _LINE)
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        once = _ONCE if rows_of(node) == 1 else 0
+        return self._kernel.instructions(line_of(node).node, _LINE) - once
+
+    def packed_bytes(self, node: Node) -> int:
+        return self._kernel.packed_bytes(line_of(node).node)
+
+    def code_bytes(self, node: Node) -> int:
+        return self._kernel.code_bytes(line_of(node).node)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: the loops over the pixels of the line."""
+        line = line_of(layer.node)
+        x = layer.input_matrix(0, line.node.inputs[0].shape[1:])
+        y = layer.output_matrix(line.node.output.shape[1:])
+        size = self.scratch_bytes(layer.node, _LINE) // self._held.bytes
+        # One row, so that whoever follows rows of buffers sees one span of bytes.
+        scratch = ir.Buffer("scratch", (1, size), self._held, alignment=4)
+        return layer.function(
+            name, scratch if size else None, self._kernel.phase_loops(line, x, y, scratch)
+        )
