@@ -17,12 +17,14 @@ from microtir import CompilationConfig, packages
 from microtir.artifact import Artifact
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph
+from microtir.operators.activations.definition import Logistic, Tanh
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.softmax.definition import Softmax
 from microtir.operators.transposed_convolution.definition import TransposeConv
 from tests.support.batch import Program, write_unit
 from tests.support.c_compilers import HOST_COMPILERS
@@ -41,12 +43,13 @@ def _values(seed: int, *shape: int) -> Array:
 
 
 def network() -> Graph:
-    """Return convolutions of each kind, a chain of products and sums, pooling, a dense layer."""
+    """Return convolutions, products and sums, pooling, functions, a dense layer."""
     x, y = tensor("x", (1, 6, 6, 3), F32), tensor("y", (1, 7), F32)
     a, b = tensor("a", (1, 6, 6, 8), F32), tensor("b", (1, 6, 6, 8), F32)
     c, d = tensor("c", (1, 6, 6, 8), F32), tensor("d", (1, 6, 6, 8), F32)
     e, f = tensor("e", (1, 2, 2, 8), F32), tensor("f", (1, 72), F32)
     g, u = tensor("g", (1, 6, 6, 8), F32), tensor("u", (1, 3, 3, 8), F32)
+    p, q, r = (tensor(name, (1, 3, 3, 8), F32) for name in "pqr")
     same = Padding2D(1, 1, 1, 1)
     kernel, bias = constant("k", _values(1, 8, 3, 3, 3)), constant("kb", _values(2, 8))
     taps, more = constant("t", _values(3, 1, 3, 3, 8)), constant("tb", _values(4, 8))
@@ -62,7 +65,10 @@ def network() -> Graph:
             node(Add(), (c, shift), d),
             node(AveragePool2D(window=(3, 3), strides=(3, 3)), (d,), e),
             node(TransposeConv((2, 2), (0, 0), Activation.NONE), (e, up), u),
-            node(Reshape(), (u,), f),
+            node(Tanh(), (u,), p),
+            node(Logistic(), (p,), q),
+            node(Softmax(), (q,), r),
+            node(Reshape(), (r,), f),
             node(FullyConnected(), (f, weights, last), y),
         ],
         [x],

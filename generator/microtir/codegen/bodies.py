@@ -9,7 +9,7 @@ from microtir.codegen.interface.devices import driver_prototypes
 from microtir.codegen.interface.parts import Draft, Part, Place, parts_at, rendered
 from microtir.codegen.printer.externs import prototype
 from microtir.codegen.printer.functions import merges
-from microtir.codegen.printer.helpers import Helper, with_dependencies
+from microtir.codegen.printer.helpers import NUMBERS, Helper, with_dependencies
 from microtir.codegen.printer.intrinsics import support_text
 from microtir.codegen.printer.layout import WIDTH, block_comment
 from microtir.codegen.program import CProgram
@@ -73,16 +73,17 @@ def _helpers(draft: Draft, has_bodies: bool, body_macro: str) -> Iterator[Part]:
         yield Part(Place.HELPERS, text)
     known = draft.requirements.helpers
     helpers = with_dependencies(known)
-    yield from parts_at(Place.HELPERS, map(_helper_text, helpers))
+    yield from parts_at(Place.HELPERS, map(helper_text, helpers))
     every = with_dependencies(known | draft.twin_requirements.helpers)
-    twins = [_helper_text(helper) for helper in every if helper not in helpers]
+    twins = [helper_text(helper) for helper in every if helper not in helpers]
     if twins:
         text = "\n\n".join([*twins, "#endif"])
         yield Part(Place.HELPERS, f"#if !defined({body_macro})\n{text}")
 
 
-def _helper_text(helper: Helper) -> str:
-    return render(helper.template, helper=helper).rstrip("\n")
+def helper_text(helper: Helper) -> str:
+    """Return the C of a helper function."""
+    return render(helper.template, helper=helper, numbers=NUMBERS).rstrip("\n")
 
 
 def _assembly(program: CProgram) -> tuple[str, str]:

@@ -74,6 +74,13 @@ class Measure(Spelled):
     CYCLES = "cycles"
 
 
+class FloatFunctions(Spelled):
+    """The form of functions of floats such as exp in the generated code."""
+
+    POLYNOMIALS = "polynomials"
+    LIBM = "libm"
+
+
 class Placement(Spelled):
     """The way in which buffers are placed in the workspace."""
 

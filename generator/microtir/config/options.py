@@ -469,6 +469,15 @@ _PASS = (
     ),
     Option(
         Section.PASS,
+        "tir.float_functions",
+        Choice(enums.FloatFunctions),
+        "polynomials",
+        "Chooses how exp and tanh of floats are computed: polynomials takes few instructions and "
+        "gives the same bits everywhere, libm calls expf and tanhf of the C library.",
+        is_quiet=True,
+    ),
+    Option(
+        Section.PASS,
         "tir.verify_each_pass",
         Flag(),
         False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from microtir.config.enums import EthosUInvoke, FastScratch, Placement
+from microtir.config.enums import EthosUInvoke, FastScratch, FloatFunctions, Placement
 from microtir.config.input_ranges import InputRange, input_ranges
 from microtir.config.more_outputs import more_outputs
 from microtir.config.option import Section
@@ -41,6 +41,11 @@ class PassConfig(OptionMap):
     def unroll_max_extent(self) -> int:
         """Return the most iterations that an innermost loop may have to be unrolled unasked."""
         return self._number("tir.unroll_max_extent") or 0
+
+    @property
+    def float_functions(self) -> FloatFunctions:
+        """Return how functions of floats such as exp are computed."""
+        return FloatFunctions(self["tir.float_functions"])
 
     @property
     def verify_each_pass(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from microtir.config import CompilationConfig, Feature
-from microtir.config.enums import Optimize
+from microtir.config.enums import FloatFunctions, Optimize
 from microtir.kernels import emit, emit_finish, function_names
 from microtir.plan.ir import Plan, PlanConstraints, PlannedOperator
 from microtir.rewrite.extra_passes import ExtraPasses, applied
@@ -95,7 +95,11 @@ class FunctionLowering:
         Raises:
             TirError: it breaks a rule, or an access could not be proven.
         """
-        function = contracted(function, fuses=self.config.primary_target().fuses_floats)
+        function = contracted(
+            function,
+            fuses=self.config.primary_target().fuses_floats,
+            libm=self.config.pass_config.float_functions is FloatFunctions.LIBM,
+        )
         if self.extra.tir_first or self.extra.tir_last or self.config.pass_config.replay_each_pass:
             return self._lowered(function)
         key = structural_key(function)

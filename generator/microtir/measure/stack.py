@@ -21,6 +21,7 @@ from microtir.config.enums import CallingConvention
 from microtir.dtype import DType
 from microtir.measure.functions import Functions, has_intrinsics
 from microtir.tir import ir
+from microtir.tir.float_functions import OWN
 from microtir.tir.visitor import Node, calls_of, children, invokes_of, statements_of, walk
 
 # In registers.  A frame: those that a callee gives back (13 on RISC-V, 8 more for floats on Arm),
@@ -50,7 +51,7 @@ _MATH_CALLS = frozenset({
     ir.Intrinsic.EXP, ir.Intrinsic.LOG, ir.Intrinsic.SQRT, ir.Intrinsic.TANH, ir.Intrinsic.SIN,
     ir.Intrinsic.COS, ir.Intrinsic.FLOOR, ir.Intrinsic.CEIL, ir.Intrinsic.ROUND,
     ir.Intrinsic.ROUND_HALF_TO_EVEN, ir.Intrinsic.POW, ir.Intrinsic.ATAN2, ir.Intrinsic.FMOD,
-    ir.Intrinsic.FLOOR_DIVIDE,
+    ir.Intrinsic.FLOOR_DIVIDE, *OWN.values(),
 })  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from microtir.dtype import DType
 from microtir.tir import ir
+from microtir.tir.float_functions import OWN
 from microtir.tir.visitor import Rewriter, rewrite_function, walk
 
 _KERNELS = 1024  # more than some models have
@@ -20,27 +21,27 @@ _KERNELS = 1024  # more than some models have
 _CLOSED = frozenset({ir.BinaryOp.MUL, ir.BinaryOp.DIV, ir.BinaryOp.MIN, ir.BinaryOp.MAX})
 
 
-def contracted(func: ir.PrimFunc, *, fuses: bool) -> ir.PrimFunc:
+def contracted(func: ir.PrimFunc, *, fuses: bool, libm: bool = False) -> ir.PrimFunc:
     """Return the function with each float32 product that is added to something fused with the sum.
 
     Where both operands of a sum are products it is the left one.  Products in `no_fp_contract` stay
     as they are, and so does a function that makes integers of floats: those are rounded where
     a reference rounds, often to the bit.  The micro-kernels that a function calls go the same way,
-    each for itself.
+    each for itself.  Functions such as exp become polynomials, whose steps fuse on such a CPU.
 
     Args:
         func: as its kernel wrote it.
         fuses: whether the CPU does it in one instruction; else all products are rounded by
             themselves.
+        libm: leave functions such as exp to the C library.
     """
-    rewriter = _Contraction(fuses=fuses and not _makes_integers(func), kernels_fuse=fuses)
-    return rewrite_function(func, rewriter)
+    return rewrite_function(func, _Contraction(fuses, libm, fuses and not _makes_integers(func)))
 
 
 # One kernel stays one, however many layers call it.
 @lru_cache(maxsize=_KERNELS)
-def _contracted_kernel(meaning: ir.PrimFunc, fuses: bool) -> ir.PrimFunc:
-    return contracted(meaning, fuses=fuses)
+def _contracted_kernel(meaning: ir.PrimFunc, fuses: bool, libm: bool) -> ir.PrimFunc:
+    return contracted(meaning, fuses=fuses, libm=libm)
 
 
 def _makes_integers(func: ir.PrimFunc) -> bool:
@@ -51,11 +52,14 @@ def _makes_integers(func: ir.PrimFunc) -> bool:
 
 
 class _Contraction(Rewriter):
-    def __init__(self, *, fuses: bool, kernels_fuse: bool) -> None:
-        self._fuses, self._kernels_fuse = fuses, kernels_fuse
+    def __init__(self, cpu_fuses: bool, libm: bool, fuses: bool) -> None:
+        self._cpu_fuses, self._libm, self._fuses = cpu_fuses, libm, fuses
 
     def expr(self, e: ir.Expr) -> ir.Expr:
         e = self.expr_parts(e)
+        if isinstance(e, ir.Call) and not self._libm:
+            own = OWN.get((e.intrinsic, self._cpu_fuses))
+            e = e if own is None else replace(e, intrinsic=own)
         fused = _fused(e) if self._fuses else e
         return _with_products_apart(fused)
 
@@ -63,7 +67,7 @@ class _Contraction(Rewriter):
         s = self.stmt_parts(s)
         match s:
             case ir.KernelCall():
-                meaning = _contracted_kernel(s.meaning, self._kernels_fuse)
+                meaning = _contracted_kernel(s.meaning, self._cpu_fuses, self._libm)
                 return s if meaning is s.meaning else replace(s, meaning=meaning)
             case ir.Store(value=value) | ir.Let(value=value) if _is_product(value):
                 return replace(s, value=_uncontracted(value))

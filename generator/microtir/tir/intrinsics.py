@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.tir import arithmetic
+from microtir.tir import arithmetic, float_functions
 from microtir.tir.analysis.interval import Interval, corners
 from microtir.tir.ir import Intrinsic
 
@@ -349,4 +349,8 @@ SIGNATURES: Mapping[Intrinsic, IntrinsicSignature] = MappingProxyType({
     Intrinsic.BITS_OF_FLOAT: IntrinsicSignature((DType.FLOAT32,), _I32, _bits_of_float),
     Intrinsic.POSITIVE_PART: _float_signature(_positive_part),
     Intrinsic.COMPILER_BARRIER: IntrinsicSignature((_I32,), _I32, int, lambda args: args[0]),
+    **{
+        form: _float_signature(meaning)
+        for form, meaning in float_functions.meanings(_fused_multiply_add).items()
+    },
 })  # fmt: skip

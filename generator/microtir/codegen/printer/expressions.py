@@ -16,7 +16,12 @@ from enum import IntEnum
 from types import MappingProxyType
 
 from microtir.codegen.printer import c_types
-from microtir.codegen.printer.helpers import MATH_FUNCTIONS, MATH_HELPERS, typed_name
+from microtir.codegen.printer.helpers import (
+    MATH_FUNCTIONS,
+    MATH_HELPERS,
+    typed_name,
+    with_dependencies,
+)
 from microtir.codegen.printer.names import ScopedNames
 from microtir.dtype import DType
 from microtir.tir import build, ir
@@ -88,7 +93,8 @@ class Requirements:
     @property
     def fuses_floats(self) -> bool:
         """Return whether a product and its sum are rounded once anywhere."""
-        return ir.Intrinsic.FUSED_MULTIPLY_ADD.value in self.helpers
+        fused = ir.Intrinsic.FUSED_MULTIPLY_ADD.value
+        return any(helper.name == fused for helper in with_dependencies(self.helpers))
 
 
 # Above it the dividend is no index, of which little more is known than its type.

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from microtir.codegen.printer.c_types import C_TYPES
+from microtir.codegen.printer.c_types import C_TYPES, float_literal
 from microtir.dtype import DType
+from microtir.tir import float_functions
 from microtir.tir.ir import Intrinsic
 
 MATH_FUNCTIONS: Mapping[Intrinsic, str] = MappingProxyType({
@@ -45,6 +46,10 @@ class Helper:
     low: str = ""  # lowest value of an integer type
     top_bit: str = ""  # position of its highest bit
     symbol: str = ""  # the operator of C that it applies
+    power: str = ""  # the helper of powers that it calls
+    step: str = ""  # the helper that adds to a product
+    first: str = ""  # coefficient of its polynomial, that of the highest power
+    coefficients: tuple[str, ...] = ()  # the others
 
 
 _SUFFIXES: Mapping[DType, str] = MappingProxyType({
@@ -93,9 +98,37 @@ _OF_ONE_TYPE: Mapping[Intrinsic, DType] = MappingProxyType({
     Intrinsic.BITS_OF_FLOAT: DType.INT32,
     Intrinsic.COMPILER_BARRIER: DType.INT32,
 })  # fmt: skip
-_CALLED: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
-    Intrinsic.ROUND_SMALL: (Intrinsic.NO_FP_CONTRACT.value,),
+_APART = (Intrinsic.NO_FP_CONTRACT.value,)
+_CALLED: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({Intrinsic.ROUND_SMALL: _APART})
+
+
+_MULTIPLY_ADD = "multiply_add"
+NUMBERS: Mapping[str, str] = MappingProxyType({
+    name.lower(): float_literal(getattr(float_functions, name), DType.FLOAT32)
+    for name in (
+        "LOG2_E", "LN2_HIGH", "LN2_LOW", "SHIFTER", "NEAR", "HIGHEST", "LOWEST", "SMALL",
+    )
 })  # fmt: skip
+"""Literals of what the forms of float functions are made of."""
+
+
+def _own(of: Intrinsic, fuses: bool) -> Helper:
+    """Return the form of a float function whose steps fuse, or do not."""
+    exp, tanh = (float_functions.OWN[f, fuses].value for f in (Intrinsic.EXP, Intrinsic.TANH))
+    step = Intrinsic.FUSED_MULTIPLY_ADD.value if fuses else _MULTIPLY_ADD
+    is_exp = of is Intrinsic.EXP
+    numbers = float_functions.EXP if is_exp else float_functions.TANH
+    first, *others = (float_literal(number, DType.FLOAT32) for number in numbers)
+    return Helper(
+        exp if is_exp else tanh,
+        f"c/helpers/{of.value}.c.j2",
+        C_TYPES[DType.FLOAT32],
+        (step, *_APART) if is_exp else (step, exp),
+        power=exp,
+        step=step,
+        first=first,
+        coefficients=tuple(others),
+    )
 
 
 _WIDE = tuple(dtype for dtype in DType if dtype.bytes > 1)
@@ -141,6 +174,10 @@ def _table() -> dict[str, Helper]:
         )
         for intrinsic, dtype in _OF_ONE_TYPE.items()
     ]
+    helpers += [
+        Helper(_MULTIPLY_ADD, "c/helpers/multiply_add.c.j2", C_TYPES[DType.FLOAT32], _APART)
+    ]
+    helpers += [_own(of, fuses) for of, fuses in float_functions.OWN]
     helpers += [
         Helper(misalignment_test(dtype), "c/helpers/is_misaligned.c.j2", C_TYPES[dtype])
         for dtype in _WIDE
