@@ -176,6 +176,7 @@ def of_te() -> dict[str, Case]:
         **{name: (getattr(te, name), dict.fromkeys(names.split(), one))
            for name, names in operands.items()},
         **{name: (getattr(te, name), reduced) for name in ("sum", "max", "min")},
+        "term": (te.term, {"result": te.sum(x[axis], axis), "along": axis}),
         **{name: (getattr(te, name), {"name": "f", "combine": max, "init": 0, **more})
            for name, more in (("fold", reduced), ("scan", {"value": one, "along": axis}))},
         "as_expr": (te.as_expr, {"value": one}),

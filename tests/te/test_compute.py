@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from microtir import te
 from microtir.dtype import DType
 from microtir.errors import ScheduleError, TirError
-from microtir.tir.ir import Allocate, Buffer, For, Let, Load, PrimFunc, Scope, Var
+from microtir.tir.ir import Allocate, Binary, BinaryOp, Buffer, For, Let, Load, PrimFunc, Scope, Var
 from microtir.tir.visitor import walk
 from tests.te.running import run
 
@@ -498,6 +498,48 @@ def test_scan_of_an_outer_loop_may_not_read_an_inner_one() -> None:
     y = te.compute((3, 4), lambda i, j: te.scan("t", lambda a, b: a + b, x[i, j], i, 0), "y")
     with pytest.raises(TirError, match="reads an axis inside that one"):
         te.create_prim_func([x, y], "f", y)
+
+
+def shares(x: te.Tensor, along: str = "j") -> te.Tensor:
+    """Return what part of its row's sum of squares the square of each element is."""
+
+    def element(i: te.Expr, j: te.Expr) -> te.Expr:
+        k = te.reduce_axis(0, x.shape[1], "k")
+        total = te.sum(x[i, k] * x[i, k], k)
+        return te.term(total, {"i": i, "j": j}[along]) / total
+
+    return te.compute(x.shape, element, "y")
+
+
+def test_terms_are_computed_once() -> None:
+    """A term lies in the result until the result is computed of it."""
+    x = te.placeholder((3, 5), DType.FLOAT32, "x")
+    func = te.create_prim_func([x, y := shares(x)], "f", y)
+    data = np.arange(1, 16, dtype=np.float32).reshape(3, 5)
+    result = run(func, {"x": data})["y"]
+    squares = data * data
+    assert np.array_equal(result, squares / squares.sum(axis=1, keepdims=True))
+    products = [n for n in walk(func) if isinstance(n, Binary) and n.op is BinaryOp.MUL]
+    assert len(products) == 1
+
+
+def test_terms_belong_to_the_last_axis() -> None:
+    """Each place of the result takes one term, of its own type, from a reduction."""
+    x = te.placeholder((5, 5), DType.FLOAT32, "x")
+    with pytest.raises(TirError, match="does not store a value for each place of 'i' in 'y'"):
+        te.create_prim_func([x, y := shares(x, "i")], "f", y)
+    with pytest.raises(TirError, match="is no reduction"):
+        te.compute((5, 5), lambda i, j: te.term(x[i, j], j), "y")
+
+
+def test_terms_are_not_computed_in_parts() -> None:
+    """A part of a row would store the terms of all of it."""
+    x = te.placeholder((3, 5), DType.FLOAT32, "x")
+    of_rows = shares(x)
+    y = te.compute((3, 5), lambda i, j: of_rows[i, j] * 2.0, "z")
+    schedule = te.create_schedule(y)
+    with pytest.raises(ScheduleError):
+        schedule.compute_at(of_rows, schedule.loop(y, "j"))
 
 
 def test_scan_is_not_computed_in_parts() -> None:

@@ -165,7 +165,7 @@ class _Memory:
             whole = replace(_all_of(scratch), is_write=True)
             used.append(whole)
             self.write(whole, places[scratch])
-        old = written if callee.row_range is not None else keeps_old_values(callee, scalars)
+        old = _keeps_old_rows(callee, scalars)
         for spans in rows:
             for span in spans:
                 if span.param in written & old and not span.is_write:
@@ -242,6 +242,15 @@ class _Sums:
 @lru_cache(maxsize=4096)
 def _written(callee: ir.PrimFunc) -> frozenset[ir.Buffer]:
     return frozenset(buffers_written(callee.body))
+
+
+def _keeps_old_rows(callee: ir.PrimFunc, scalars: Sequence[int]) -> frozenset[ir.Buffer]:
+    """Return the parameters that any row of a call writes and expects an old value of."""
+    if callee.row_range is None:
+        return keeps_old_values(callee, scalars)
+    *others, first, stop = scalars
+    rows = ((*others, row, row + 1) for row in range(first, stop))
+    return frozenset().union(*(keeps_old_values(callee, row) for row in rows))
 
 
 @lru_cache(maxsize=4096)

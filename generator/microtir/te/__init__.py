@@ -43,7 +43,7 @@ from microtir.te.functions import (
     wrapping_sub,
 )
 from microtir.te.program import create_prim_func, create_schedule
-from microtir.te.reduction import bind, fold, max, min, reduce_axis, scan, sum
+from microtir.te.reduction import bind, fold, max, min, reduce_axis, scan, sum, term
 from microtir.te.tensor import compute, constant, placeholder, var
 
 __all__ = [
@@ -99,6 +99,7 @@ __all__ = [
     "sqrt",
     "sum",
     "tanh",
+    "term",
     "truncdiv",
     "var",
     "wrapping_add",

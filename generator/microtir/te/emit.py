@@ -25,6 +25,7 @@ from microtir.te.expr import (
     ReduceAxis,
     Scan,
     Tensor,
+    Term,
 )
 from microtir.tir import build, ir
 from microtir.tir.visitor import Replacement, children, substitute, variables_used
@@ -125,6 +126,10 @@ class _Emitter:
             var = ir.Var(name, prelude.value.dtype)
             body = self.place(rest, scope.define(prelude.var, var), inner)
             return ir.Let(var, scope.resolve(prelude.value), body)
+        if isinstance(prelude, Term):
+            self.check_term(prelude)
+            value = scope.resolve(ir.Load(self.tensor.buffer, self.computation.indices))
+            return self.place(rest, scope.define(prelude.var, value), inner)
         if isinstance(prelude, Scan):
             step, after = self.step(prelude, scope)
             return build.seq(step, self.place(rest, after, inner))
@@ -163,14 +168,40 @@ class _Emitter:
         return ir.Store(so_far.buffer, (), combined), scope.define(scan.var, so_far)
 
     def reduction(self, reduce: Reduce, accumulator: ir.Buffer, scope: LoopScope) -> ir.Stmt:
+        preludes = self.computation.value.needs.preludes
+        term = next((p for p in preludes if isinstance(p, Term) and p.reduce is reduce), None)
+
         def update(inner: LoopScope) -> ir.Stmt:
             self.check_defined(inner, reduce.term)
-            combined = reduce.combine(ir.Load(accumulator, ()), inner.resolve(reduce.value))
+            value = inner.resolve(reduce.value)
+            if term is not None:
+                var = ir.Var(self.names.unique(term.var.name), value.dtype)
+                at = inner.define(term.along, inner.resolve(reduce.axes[0]))
+                stored = at.store(self.tensor.buffer, self.computation.indices, var)
+                combined = reduce.combine(ir.Load(accumulator, ()), var)
+                step = ir.Store(accumulator, (), combined)
+                return ir.Let(var, value, build.seq(stored, step))
+            combined = reduce.combine(ir.Load(accumulator, ()), value)
             step = ir.Store(accumulator, (), combined)
             return step if reduce.where is None else ir.If(inner.resolve(reduce.where), step)
 
         start = ir.Store(accumulator, (), scope.resolve(reduce.init))
         return build.seq(start, self.loops(reduce.axes, list(reduce.operands), scope, update))
+
+    def check_term(self, term: Term) -> None:
+        """Check that a reduction stores exactly the places that are then read."""
+        reduce, last = term.reduce, self.computation.axes[-1]
+        ranges = [(axis.start.node, axis.stop.node) for axis in reduce.axes]
+        is_of_type = reduce.value.dtype is self.tensor.dtype and reduce.where is None
+        places = [(last.start.node, last.stop.node)]
+        if term.along is last.var and is_of_type and ranges == places:
+            return
+        raise TirError(
+            f"the reduction '{reduce.var.name}' does not store a value for each place of "
+            f"'{term.along.name}' in '{self.tensor.name}'",
+            where=self.where,
+            legal="a reduction without a condition over the last axis, in the type of the result",
+        )
 
     def ready(self, roots: list[Expr], scope: LoopScope) -> list[Prelude]:
         """Return preludes of `roots`, not yet placed, whose axes are defined; in order of use."""

@@ -275,7 +275,28 @@ class Scan:
         return (self.init, self.value)
 
 
-Prelude: TypeAlias = Bind | Reduce | Scan
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """A value of a reduction, which lies in the place of the result until that is computed.
+
+    The axis of the reduction goes over the same places as `along`, the computation's last one.
+    """
+
+    var: ir.Var
+    reduce: Reduce
+    along: ir.Var
+    result: Expr
+
+    @property
+    def axes(self) -> tuple[ReduceAxis, ...]:
+        return ()
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.result, Expr(self.along))
+
+
+Prelude: TypeAlias = Bind | Reduce | Scan | Term
 
 
 def describe(value: Expr) -> str:

@@ -19,6 +19,7 @@ from microtir.te.expr import (
     Reduce,
     ReduceAxis,
     Scan,
+    Term,
     as_expr,
     describe,
     merged,
@@ -115,6 +116,22 @@ def scan(
         raise TirError(f"{describe(along)} is no axis", where=where, legal="one of te.compute")
     prelude = Scan(ir.Var(name, handle.dtype), _built(combine, where), along.node, handle, first)
     return Expr(prelude.var, Needs((prelude,), merged(first.needs, handle.needs).tensors))
+
+
+@checked_arguments
+def term(result: Expr, along: Expr) -> Expr:
+    """Return the value that a reduction has read at an axis of the computation, the last one.
+
+    Each is computed once: it is stored where the result goes, and read before that is stored.
+    """
+    reductions = [
+        p for p in result.needs.preludes if isinstance(p, Reduce) and p.var is result.node
+    ]
+    if not reductions or not isinstance(along.node, ir.Var):
+        what = f"{describe(result)} is no reduction, or {describe(along)} no axis"
+        raise TirError(what, where="te.term", legal="te.sum(...) and an axis of te.compute")
+    var = ir.Var("term", result.dtype)
+    return Expr(var, Needs((Term(var, reductions[0], along.node, result),), result.needs.tensors))
 
 
 def _built(combine: Callable[[Expr, Expr], ExprLike], where: str) -> Combine:

@@ -79,11 +79,9 @@ def _softmax_float(layer: FormulaContext) -> None:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
 
-        def power(at: te.Expr) -> te.Expr:
-            difference = x.at(row, column, at) - top
-            return te.exp(difference if op.beta == 1.0 else difference * op.beta)
-
-        return power(channel) / te.sum(power(k), k)
+        difference = x.at(row, column, k) - top
+        total = te.sum(te.exp(difference if op.beta == 1.0 else difference * op.beta), k)
+        return te.term(total, channel) / total
 
     layer.rows(element)
 
