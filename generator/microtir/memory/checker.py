@@ -24,7 +24,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.footprint import Footprints, Span
-from microtir.memory.trace import keeps_old_values, overwrites_unread, trace
+from microtir.memory.trace import keeps_old_rows, overwrites_unread, trace
 from microtir.tir import ir
 from microtir.tir.analysis.bounds import Bounds, declared_range
 from microtir.tir.analysis.interval import Interval
@@ -165,7 +165,7 @@ class _Memory:
             whole = replace(_all_of(scratch), is_write=True)
             used.append(whole)
             self.write(whole, places[scratch])
-        old = _keeps_old_rows(callee, scalars)
+        old = keeps_old_rows(callee, scalars)
         for spans in rows:
             for span in spans:
                 if span.param in written & old and not span.is_write:
@@ -242,15 +242,6 @@ class _Sums:
 @lru_cache(maxsize=4096)
 def _written(callee: ir.PrimFunc) -> frozenset[ir.Buffer]:
     return frozenset(buffers_written(callee.body))
-
-
-def _keeps_old_rows(callee: ir.PrimFunc, scalars: Sequence[int]) -> frozenset[ir.Buffer]:
-    """Return the parameters that any row of a call writes and expects an old value of."""
-    if callee.row_range is None:
-        return keeps_old_values(callee, scalars)
-    *others, first, stop = scalars
-    rows = ((*others, row, row + 1) for row in range(first, stop))
-    return frozenset().union(*(keeps_old_values(callee, row) for row in rows))
 
 
 @lru_cache(maxsize=4096)

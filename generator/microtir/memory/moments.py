@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.memory.order import Order, Pair, orders
+from microtir.memory.trace import keeps_old_rows
 from microtir.tir.execution import events
 from microtir.tir.ir import Buffer, BufferView, Load, PrimFunc, RowAccess, Stmt
 from microtir.tir.structural_hash import structural_key
@@ -69,8 +70,11 @@ def touches(body: Stmt, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffe
                 views[param] = arg
                 # What scratch holds before a call means nothing, so nothing reads it.
                 is_read = param in reads[callee.name] and param is not callee.scratch
-                is_read |= rows is not None and rows.adds  # what is left there is still needed
                 is_written = param in writes[callee.name] or param is callee.scratch
+                if rows is not None and is_read and is_written:
+                    # Rows that a call itself has written before it reads them are no old ones.
+                    is_read = rows.adds or param in keeps_old_rows(callee, scalars)
+                is_read |= rows is not None and rows.adds  # what is left there is still needed
                 touched[arg.buffer].append(Touch(moment, start, stop, is_read, is_written))
         if callee is not None and len(views) > 1:
             calls.setdefault(callee.name, []).append(_Call(moment, scalars, views))

@@ -1,6 +1,7 @@
 """The order in which one call reads and writes its parameters.
 
-Part of the checker: it executes what the planner argues about.  The body becomes a Python function
+Part of the checker: it executes what the planner argues about, and tells the planner no more than
+whether a row reads what was there before it.  The body becomes a Python function
 with the loops of the body around whatever is written; what is read between two writes counts by
 its extent, worked out for loops inside from the ends of their ranges.  A micro-kernel may write all
 that it declares before it reads anything.  A call whose loops around writes depend on data has no
@@ -360,3 +361,12 @@ def overwrites_unread(
         if is_write:
             owners[at:end] = marks[param] * (end - at)
     return False
+
+
+def keeps_old_rows(function: ir.PrimFunc, scalars: Sequence[int]) -> frozenset[ir.Buffer]:
+    """Return the parameters that any row of a call writes and expects an old value of."""
+    if function.row_range is None:
+        return keeps_old_values(function, scalars)
+    *others, first, stop = scalars
+    rows = ((*others, row, row + 1) for row in range(first, stop))
+    return frozenset().union(*(keeps_old_values(function, row) for row in rows))

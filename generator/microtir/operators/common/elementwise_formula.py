@@ -14,7 +14,10 @@ Scalar: TypeAlias = Callable[[te.Expr], te.Expr]
 
 
 def scalar(
-    real: Scalar, of_stored: Callable[[Node], Scalar] | None = None, cost: int = 20
+    real: Scalar,
+    of_stored: Callable[[Node], Scalar] | None = None,
+    cost: int = 20,
+    float_cost: int | None = None,
 ) -> Formula:
     """Compute a function of one element, which is evaluated once.
 
@@ -22,16 +25,22 @@ def scalar(
         real: the function of a FLOAT32.
         of_stored: gives the function of a node's integers.
         cost: of an element.
+        float_cost: of a FLOAT32, if it is another.
     """
-    return scalar_by_node(lambda _node: real, of_stored, cost)
+    return scalar_by_node(lambda _node: real, of_stored, cost, lambda _node: float_cost or cost)
 
 
 def scalar_by_node(
     real: Callable[[Node], Scalar],
     of_stored: Callable[[Node], Scalar] | None = None,
     cost: int = 20,
+    float_cost: Callable[[Node], int] | None = None,
 ) -> Formula:
     """Compute a function as `scalar` does, which depends on the node."""
+
+    def instructions(node: Node) -> int:
+        of_float = cost if float_cost is None else float_cost(node)
+        return node.output.type.elements * (of_float if node.output.dtype.is_float else cost)
 
     def compute(layer: FormulaContext) -> None:
         node, x = layer.node, layer.image(0)
@@ -41,7 +50,7 @@ def scalar_by_node(
         function = chosen(node)
         layer.rows(lambda *at: te.cast(dtype, function(te.bind("value", x.at(*at)))))
 
-    return Formula(compute, cost)
+    return Formula(compute, instructions)
 
 
 def broadcast(function: ScalarFunction, cost: int | Callable[[Node], int]) -> Formula:

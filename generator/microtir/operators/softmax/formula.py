@@ -48,15 +48,18 @@ def largest(x: InputRows, row: te.Expr, column: te.Expr) -> te.Expr:
 def cost(node: Node) -> int:
     """Estimate the instructions of SOFTMAX, from an emulated Cortex-M4."""
     elements = node.output.type.elements
-    if node.output.dtype is not DType.INT8:
-        return 40 * elements
-    return 29 * elements + 65 * (elements // max(node.output.type.channels, 1))
+    rows = elements // max(node.output.type.channels, 1)
+    if node.output.dtype is DType.FLOAT32:
+        return 43 * elements + 17 * rows
+    return 29 * elements + 65 * rows if node.output.dtype is DType.INT8 else 40 * elements
 
 
 def log_cost(node: Node) -> int:
     """Estimate the instructions of LOG_SOFTMAX, from an emulated Cortex-M4."""
     elements = node.output.type.elements
-    return 40 * elements + 237 * (elements // max(node.output.type.channels, 1))
+    rows = elements // max(node.output.type.channels, 1)
+    each, around = (43, 80) if node.output.dtype is DType.FLOAT32 else (40, 237)
+    return each * elements + around * rows
 
 
 def softmax(layer: FormulaContext) -> None:

@@ -39,7 +39,7 @@ RECORDS = (
         scalar(lambda x: te.const(1.0, _F32) / te.sqrt(x), formula.rsqrt_stored, 60),
         COMPUTED_16, _OWN, multipliers=unary.rsqrt_multipliers, tflite=Tflite.RSQRT),
     row(unary.Exp, real(np.exp, meaning.quantized_by_table),
-        scalar(te.exp, formula.table_stored, 60), COMPUTED_16, _OWN,
+        scalar(te.exp, formula.table_stored, 60, 30), COMPUTED_16, _OWN,
         tflite=Tflite.EXP, onnx="Exp"),
     row(unary.Log, real(np.log, meaning.quantized_by_table),
         scalar(te.log, formula.table_stored, 60), COMPUTED_16, _OWN,
