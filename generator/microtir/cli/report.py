@@ -106,6 +106,9 @@ def _print(report: Report, *, summary_only: bool) -> None:
         _table(summary.buffer_table(report, pool.buffers))
     write("")
     _table(summary.layer_table(report))
+    if any(layer.own_loop for layer in report.layers):
+        write("")
+        _table(summary.loop_table(report))
 
 
 def _table(table: TextTable) -> None:

@@ -161,7 +161,8 @@ class ReportedLayer:
     """An operator; one that is a view of its input has no code.
 
     `choice` says why it has its kernel, `alternatives` why it has no other. `instructions` and
-    `cycles` come from a profile. `exceeds` has the limits that it breaks.
+    `cycles` come from a profile. `exceeds` has the limits that it breaks,
+    `own_loop` why no other loop computes an elementwise operator that one other reads.
     """
 
     number: str
@@ -183,6 +184,7 @@ class ReportedLayer:
     instructions: int | None = None
     cycles: int | None = None
     exceeds: tuple[Excess, ...] = ()
+    own_loop: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from microtir.plan.decisions import Alternative, Decision
 from microtir.plan.ir import PlannedOperator
 from microtir.report import data
 from microtir.report.buffers import shape_text
 from microtir.report.calls import LayerCalls
+from microtir.report.own_loops import own_loops
 from microtir.tir.function import Origin
 from microtir.tir.ir import Buffer, KernelCall, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read, walk
@@ -19,7 +21,11 @@ def make_layers(
 ) -> tuple[data.ReportedLayer, ...]:
     """Return every operator of the plan in order; `decided` says why, by function name."""
     streamed = [op for group in calls.plan.groups if group.nest for op in group.operators]
-    return tuple(_layer(op, calls, decided, op in streamed) for op in calls.plan.operators)
+    loops = own_loops(calls.plan)
+    return tuple(
+        replace(_layer(op, calls, decided, op in streamed), own_loop=loops.get(op.node, ""))
+        for op in calls.plan.operators
+    )
 
 
 def _layer(
