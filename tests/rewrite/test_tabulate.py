@@ -10,16 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.dtype import DType
-from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.ir import Graph, Node, Quantization, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import HardSwish, Logistic, Tanh
 from microtir.operators.arithmetic.definition import Add, Maximum, Mul, Sub
-from microtir.operators.conversion.definition import Dequantize, Quantize, Tabulated
+from microtir.operators.control.definition import EndRepeat, Repeat
+from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize, Tabulated
+from microtir.operators.movement.definition import Relabel
+from microtir.operators.state.definition import Assign
 from microtir.operators.unary.definition import Neg
 from microtir.rewrite.optimise import Tabulate
 from microtir.rewrite.reference import execute
 from microtir.rewrite.verify import verify
-from tests.support.graphs import constant, graph, node, quant, tensor
+from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 SHAPE = (1, 4, 8, 8)
 LOGISTIC = quant(1 / 256, -128)
@@ -127,6 +130,35 @@ def test_what_depends_on_a_place_stays() -> None:
         assert Tabulate()(before) is before
 
 
+@pytest.mark.parametrize("quantization", [None, quant(0.1, 4)])
+def test_integers_without_a_scale(quantization: Quantization | None) -> None:
+    """Stored values are all that a table knows."""
+    x, y = (tensor(name, SHAPE, DType.INT8, quantization) for name in "xy")
+    real, least = tensor("real", SHAPE), constant("c", np.array(3, np.int8), quantization)
+    cast = [node(CastTo(), [x], real), node(CastTo(), [real], y)]
+    assert _ops(_tabled(graph(cast, [x], [y]))) == [Tabulated]
+    assert _ops(_tabled(graph([node(Maximum(), [x, least], y)], [x], [y]))) == [Tabulated]
+
+
+def test_scales_of_channels_are_no_function_of_an_element() -> None:
+    """A channel of 256 would look like all stored values of one."""
+    scales = per_channel(np.linspace(0.01, 0.1, 256).tolist(), 1)
+    x, y = tensor("x", (1, 256), DType.INT8, scales), _int8("y", (1, 256))
+    real = tensor("real", (1, 256))
+    before = graph([node(Dequantize(), [x], real), node(Quantize(), [real], y)], [x], [y])
+    assert _tabled(before) is before
+
+
+def test_a_view_stays_one() -> None:
+    """Another scale for the same stored values takes no code, and alone needs no table."""
+    x, other, y = _int8("x"), tensor("o", SHAPE, DType.INT8, quant(0.08)), _int8("y")
+    relabel = node(Relabel(), [x], other)
+    alone = graph([relabel], [x], [other])
+    assert _tabled(alone) is alone
+    looked_up = graph([relabel, node(HardSwish(), [other], y)], [x], [y])
+    assert _tabled(looked_up) is looked_up
+
+
 @pytest.mark.parametrize(("elements", "price", "is_table"), [
     (8, 0, True), (8, 16, False), (512, 16, True), (512, None, False),
 ])  # fmt: skip
@@ -142,3 +174,21 @@ def test_swish_is_one_table_whatever_the_goal() -> None:
     """A table that takes the place of another one takes no flash."""
     nodes, x, y = _swish((1, 256))
     assert _ops(_tabled(graph(nodes, [x], [y]), None)) == [Tabulated]
+
+
+def test_a_region_lies_within_one_turn() -> None:
+    """What a loop finds is not computed anew in each of its turns, whose values share memory."""
+    x, before, inside = _int8("x"), _int8("before"), _int8("inside")
+    begin, turn, total, new, end = (_int8(name) for name in ("b", "turn", "total", "new", "end"))
+    by = constant("c", np.array(50, np.int8), quant(0.04))
+    nodes = [
+        node(HardSwish(), [x], before),
+        node(Assign(), [x], begin),
+        node(Repeat(3), [begin], turn),
+        node(Mul(), [before, by], inside),
+        node(Add(), [turn, inside], total),
+        node(Assign(), [total], new),
+        node(EndRepeat(), [turn, new], end),
+    ]
+    after = _tabled(graph(nodes, [x], [end]))
+    assert _ops(after) == [HardSwish, Assign, Repeat, Tabulated, Add, Assign, EndRepeat]

@@ -143,7 +143,7 @@ DEFINITIONS = (
     Definition(
         Tabulated,
         types=types.converting((_I8, _I8)),
-        quantization=quantization.OWN,
+        quantization=quantization.UNUSED,
         traits=frozenset({Trait.ELEMENTWISE, Trait.TABULATED}),
     ),
 )

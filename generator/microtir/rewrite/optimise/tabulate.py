@@ -13,6 +13,7 @@ from microtir.graph.rewriting import with_nodes
 from microtir.operators import UserOperator, record_of
 from microtir.operators.conversion.definition import Tabulated
 from microtir.operators.definition import Trait
+from microtir.operators.movement.definition import Relabel
 from microtir.operators.tables import has_table
 from microtir.rewrite.facts.regions import STORED, Region
 
@@ -49,9 +50,9 @@ class Tabulate:
 
     def _pays(self, region: Region) -> bool:
         """Return whether a table is worth its bytes, less those of what it stands for."""
-        tables = [_has_table(node) for node in region.nodes]
-        if tables == [True]:
-            return False  # it is looked up anyway
+        tables = [_has_table(node) for node in region.nodes if not isinstance(node.op, Relabel)]
+        if not tables or tables == [True]:
+            return False  # it is a view, or looked up anyway
         more = STORED.size - sum(STORED.size if is_table else _CODE for is_table in tables)
         saved = _SAVED * region.x.type.elements * max(len(tables) - 1, 1)
         return more <= 0 or (self.byte_price is not None and more * self.byte_price <= saved)
@@ -127,7 +128,13 @@ def _is_of_one_element(node: Node) -> bool:
         and len(node.outputs) == 1
         and bool(shape)
         and all(t.type.elements == 1 if t.is_constant else t.shape == shape for t in node.inputs)
+        and not any(_differs_by_channel(t) for t in (*node.activations, node.outputs[0]))
     )
+
+
+def _differs_by_channel(tensor: Tensor) -> bool:
+    quant = tensor.type.quantization
+    return quant is not None and quant.is_per_channel
 
 
 def _has_table(node: Node) -> bool:
