@@ -68,6 +68,14 @@ MUTANTS = {
         "dsp", ("grouped",), f"{_KERNELS}/arm_dsp/gemm.py",
         "replace(x, first=number * geometry.image.channels)", "x",
     ),
+    "groups of channels of int16 read the first one": Mutant(
+        "dsp", ("s16_grouped",), f"{_KERNELS}/arm_dsp/convolution_s16.py",
+        "group * channels, group * inputs", "group * channels, group * 0",
+    ),
+    "the second pixel of int16 of a phase lies beside the first": Mutant(
+        "dsp", ("s16_transposed",), f"{_KERNELS}/arm_dsp/blocks_s16.py",
+        "(p * self.pitch + c)", "(p * self.outputs + c)",
+    ),
     "the second pixel of a phase lies beside the first": Mutant(
         "mve", ("transposed",), f"{_MVE}/gemm2.j2", "addw r2, r7, #{{ distance }}",
         "addw r2, r7, #{{ channels }}",

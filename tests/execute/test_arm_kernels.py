@@ -98,7 +98,7 @@ CORES = {
         "pool_s8_1x4_dsp_windows": 5,
         "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4,
         "frames_conv_s8_4x2_dsp": 1,
-        "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36,
+        "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
     }, RARE),
@@ -107,7 +107,8 @@ CORES = {
         "add_s8_1x4_mve": 18, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
         "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 3,
         "frames_conv_s8_2x4_mve": 6,
-        "tconv_s8_2x4_mve": 12, "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
+        "tconv_s8_2x4_mve": 12, "tconv_s16_2x4_mve": 5,
+        "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
         "lanes_s8_1x16_mve": 48,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve")),
@@ -151,6 +152,9 @@ def layers_of_int16() -> list[DspCase]:
     """Return random layers with weights, and some whose sums leave 32 bits."""
     makers = convolution, partial(convolution, depthwise=True), fully_connected
     some = [in_int16(seed, make(seed)) for seed in seeds(0, PER_WIDE) for make in makers]
+    some += [
+        in_int16(n, make(n)) for n in seeds(600, PER_IN_FLOAT) for make in (grouped, transposed)
+    ]
     some += [in_int16_and_float(seed, make(seed)) for seed in seeds(400, 5) for make in makers]
     return [*some, *map(long_sums, seeds(0, 4)), *map(longest_sums, seeds(0, 6))]
 

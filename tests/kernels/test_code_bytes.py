@@ -112,6 +112,7 @@ TRANSPOSED = linear(TransposeConv((2, 2)), IMAGE, (16, 3, 3, 32))
 DENSE = linear(FullyConnected(), (1, 128), (64, 128))
 LINES = linear(FullyConnected(), (18, 30), (10, 30))
 SQUARE16, POINTWISE16 = map(in_int16, (SQUARE, POINTWISE))
+GROUPED16, TRANSPOSED16 = map(in_int16, (GROUPED, TRANSPOSED))
 DEPTHWISE16, DENSE16 = map(in_int16, (DEPTHWISE, DENSE))
 # Whose products alone may leave 32 bits.
 DEEP16 = in_int16(linear(Conv2D(padding=SAME), (1, 7, 7, 320), (8, 3, 3, 320)))
@@ -163,6 +164,9 @@ CASES = [
     ("cortex-m3", "dwconv_s8_4x1_c", DEPTHWISE),
     ("cortex-m0", "conv_s8_16x1_c_winograd", SQUARE),
     ("cortex-m4", "conv_s16_2x4_dsp", SQUARE16),
+    ("cortex-m4", "conv_s16_2x4_dsp", GROUPED16),
+    ("cortex-m4", "tconv_s16_2x4_dsp", TRANSPOSED16),
+    ("cortex-m55", "tconv_s16_2x4_mve", TRANSPOSED16),
     ("cortex-m4", "conv_s16_2x4_dsp", POINTWISE16),
     ("cortex-m4", "conv_s16_2x2_dsp_wide", SQUARE16),
     ("cortex-m4", "dwconv_s16_4x2_dsp", DEPTHWISE16),

@@ -45,6 +45,7 @@ OTHERS: dict[str, Callable[[int], DspCase]] = {
     "elementwise": elementwise,
     "matmul": dsp_cases.matmul,
     "transposed": dsp_cases.transposed,
+    "transposed int16": lambda seed: dsp_cases.in_int16(seed, dsp_cases.transposed(seed)),
     "frames": dsp_cases.frames,
     "pool": dsp_cases.pool,
     "average": dsp_cases.global_average,

@@ -17,7 +17,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from tests.kernels.test_operators import scratch
-from tests.support.dsp_cases import DspCase, frames, multiplied, transposed
+from tests.support.dsp_cases import DspCase, frames, in_int16, multiplied, transposed
 from tests.support.kernel_cases import M4, M55
 
 
@@ -33,7 +33,7 @@ def computed(
         layouts = {t: Layout.whole(t.type) for t in (*layer.activations, layer.output)}
         function = emit(PlannedOperator(layer, chosen), layouts, LayerName("layer"))
         prove_accesses(function)
-        output = np.zeros(layer.output.shape, np.int8)
+        output = np.zeros(layer.output.shape, layer.output.dtype.value)
         rows = (0, layer.output.type.rows) if function.row_range else ()
         Interpreter([function]).run("layer", [*case.inputs, output, *scratch(function), *rows])
         np.testing.assert_array_equal(output, execute(case.graph, case.named_inputs())["y"])
@@ -42,11 +42,22 @@ def computed(
 
 @pytest.mark.parametrize(
     ("kernel", "config"),
-    [("tconv_s8_2x4_dsp", M4), ("tconv_s8_4x2_dsp", M4), ("tconv_s8_2x4_mve", M55)],
+    [
+        ("tconv_s8_2x4_dsp", M4),
+        ("tconv_s8_4x2_dsp", M4),
+        ("tconv_s8_2x4_mve", M55),
+        ("tconv_s16_2x4_dsp", M4),
+        ("tconv_s16_2x4_mve", M55),
+    ],
 )
 def test_phases_equal_the_reference(kernel: str, config: CompilationConfig) -> None:
     """Whatever the phases, of single columns or of rows whose pixels are channels."""
-    layers = list(computed(transposed, kernel, config, 40))
+
+    def make(seed: int) -> DspCase:
+        case = transposed(seed)
+        return in_int16(seed, case) if "s16" in kernel else case
+
+    layers = list(computed(make, kernel, config, 40))
     assert sum(layer.output.shape[-1] < 4 for layer in layers) > 1
     assert sum(bool(phases_of_rows(layer)) for layer in layers) > 3
 

@@ -306,7 +306,7 @@ def in_int16(seed: int, case: DspCase) -> DspCase:
         graphs.tensor(t.name, t.shape, DType.INT16, graphs.quant(scale, 0))
         for t, scale in zip((node.inputs[0], node.output), scales, strict=True)
     )
-    is_int32 = not isinstance(node.op, DepthwiseConv2D) and rng.random() < 0.2
+    is_int32 = not isinstance(node.op, DepthwiseConv2D | TransposeConv) and rng.random() < 0.2
     values = rng.integers(-(1 << 20), 1 << 20, node.output.shape[-1])
     if not is_int32 and rng.random() < 0.2:  # sums may leave 32 bits
         values <<= rng.integers(0, 15, len(values))

@@ -33,13 +33,17 @@ _MOVW = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class Block16:
-    """`pixels` neighbouring pixels by `channels`, an even number, of them all."""
+    """`pixels` neighbouring pixels by `channels`, an even number, of them all.
+
+    Outputs of a pixel lie `distance` elements before those of the next one, or right before them.
+    """
 
     pixels: int
     channels: int
     outputs: int
     runs: Runs
     finish: finish_s16.Finish16
+    distance: int = 0
 
     @property
     def turns(self) -> int:
@@ -77,7 +81,13 @@ class Block16:
     def name(self) -> str:
         """Distinguish kernels."""
         sizes = f"{self.pixels}x{self.channels}of{self.outputs}"
-        return f"block16_{sizes}_{self.runs.name}_{self.finish.name}"
+        apart = f"_{self.distance}" if self.distance > self.outputs else ""
+        return f"block16_{sizes}{apart}_{self.runs.name}_{self.finish.name}"
+
+    @property
+    def pitch(self) -> int:
+        """Return the elements from the outputs of a pixel to those of the next one."""
+        return max(self.distance, self.outputs)
 
     @property
     def step_instructions(self) -> int:
@@ -224,7 +234,7 @@ class Block16:
                 for channel in range(self.channels)
             ],
             "stores": [
-                {"sum": self._sum(p, c)[0], "offset": str((p * self.outputs + c) * size)}
+                {"sum": self._sum(p, c)[0], "offset": str((p * self.pitch + c) * size)}
                 for p, c in places
             ],
             "rescaling": self.finish.values(),
@@ -258,7 +268,8 @@ def block(block: Block16) -> KernelDescription:
     shape = (block.turns, runs.rows, runs.parts, block.words, channels // PAIR, PAIR, PAIR)
     weights = ir.Buffer("weights", shape, DType.INT8, alignment=4)
     words = ir.Buffer("constants", (block.turns, channels * WORDS), DType.INT32, alignment=4)
-    y = ir.Buffer("y", (block.pixels * block.outputs,), finish.output_dtype)
+    elements = (block.pixels - 1) * block.pitch + block.outputs
+    y = ir.Buffer("y", (elements,), finish.output_dtype)
     total = ir.Buffer("total", (), finish.dtype, ir.Scope.LOCAL)
 
     def output(turn: te.Expr, pixel: te.Expr, number: te.Expr) -> ir.Stmt:
@@ -278,7 +289,7 @@ def block(block: Block16) -> KernelDescription:
             )
         ))  # fmt: skip
         first = te.minimum(turn * channels, block.outputs - channels)
-        place = pixel * block.outputs + first + number
+        place = pixel * block.pitch + first + number
         stored = store(y, (place,), finish.output(load(total), word))
         return ir.Allocate(total, seq(store(total, (), finish.start(word)), sums, stored))
 

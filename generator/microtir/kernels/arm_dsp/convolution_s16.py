@@ -2,16 +2,19 @@
 
 Nothing is widened, and the zero point is 0, so that no patch is gathered; rows are copied between
 borders where windows leave the image.  A depthwise convolution of one input channel is a
-convolution.
+convolution.  Channels in groups are some of each pixel, and outputs of a phase of a transposed
+convolution lie apart.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -29,20 +32,23 @@ from microtir.kernels.common import bordered_rows, made_once, packing, refusals
 from microtir.kernels.common.bordered_rows import scratch_bytes
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.finish_s16 import Finish16, Found16, finish16, pack_words
-from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
     Count,
+    Groups,
     Nhwc,
     Product,
+    Sink,
     Tile,
     all_blocks,
-    macro_kernel,
+    pixel_loops,
 )
+from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
+from microtir.kernels.common.transposed import PhaseKernel
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
-from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 
@@ -65,7 +71,7 @@ def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
 _narrow, _wide = (made_once.of_node(partial(_finish_of, wide=wide)) for wide in (False, True))
 
 
-class Convolution16(FloatRescaling):
+class Convolution16(FloatRescaling, PhaseKernel):
     """Two pixels by four channels, or by two where sums are wide.
 
     Args:
@@ -90,7 +96,8 @@ class Convolution16(FloatRescaling):
         reason = refusals.type_refusal(node, DType.INT16)
         if reason is None and not geometry.has_one_image:
             reason = Refusal.IMAGES
-        reason = reason or refusals.mixed_refusal(node)
+        if not isinstance(node.op, Conv2D):
+            reason = reason or refusals.mixed_refusal(node)
         if reason is None and geometry.output.channels < PAIR:
             reason = Refusal.FEW_CHANNELS
         if reason is not None:
@@ -110,7 +117,8 @@ class Convolution16(FloatRescaling):
         counts, spans_rows = _counts(largest), geometry.is_pointwise
         blocks = all_blocks(geometry.output, calls, counts, spans_rows=spans_rows)
         products = (times * (_of(largest, n).instructions + 12) for times, n in blocks)
-        return bordered_rows.copy_cost(node, by_rows=calls.rows > 0) + sum(products)
+        copies = bordered_rows.copy_cost(node, by_rows=calls.rows > 0)
+        return copies + geometry.groups * sum(products)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
@@ -123,56 +131,88 @@ class Convolution16(FloatRescaling):
     def packed_bytes(self, node: Node) -> int:
         geometry, finish = Geometry.of(node), self._finish(node)
         assert finish is not None, "reject() was asked"
-        step = geometry.copied_step if geometry.is_bordered else geometry.direct_step
-        return packed_bytes(self._block(node, step), finish)
+        return geometry.groups * packed_bytes(self._block(node), _of_group(finish, geometry, 0))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: blocks of pixels, then what is left of a row or a line."""
-        node, geometry = layer.node, Geometry.of(layer.node)
-        x, sink, finish = layer.input_rows(0), Nhwc(layer.output_rows()), self._finish(node)
+        x, sink = layer.input_rows(0), Nhwc(layer.output_rows())
+        source = _source(layer.node, x, is_line=x.is_whole and sink.is_line)
+        loops = self._loops(layer.node, (layer.y0, layer.y1), source, sink)
+        return layer.function(name, source.scratch, loops)
+
+    def phase_loops(self, phase: Phase, x: Rows, y: Rows, scratch: ir.Buffer) -> ir.Stmt:
+        """Return the loops over the pixels of a phase of a transposed convolution."""
+        source = _source(phase.node, x, is_line=False, scratch=scratch)
+        rows = 0, Geometry.of(phase.node).output.height
+        return self._loops(phase.node, rows, source, SpreadPixels(y, phase), phase.step)
+
+    def _loops(
+        self,
+        node: Node,
+        rows: tuple[te.ExprLike, te.ExprLike],
+        source: bordered_rows.WindowRows,
+        sink: Sink,
+        step: int = 1,
+    ) -> ir.Stmt:
+        """Return the loops over pixels, which are `step` apart in the output."""
+        geometry, finish = Geometry.of(node), self._finish(node)
         assert finish is not None, "reject() was asked"
-        source: bordered_rows.WindowRows
-        if geometry.is_pointwise and x.is_whole and sink.is_line:
-            source = bordered_rows.DirectRows(x, geometry, is_line=True)
-        else:
-            source = bordered_rows.window_rows(x, geometry, lambda size: copy(size, DType.INT16))
-        largest = self._block(node, source.row_step)
+        largest = self._block(node, source.row_step, step)
+        channels, inputs = geometry.output.channels, geometry.image.channels
+        of_groups = [slice(n * channels, (n + 1) * channels) for n in range(geometry.groups)]
+        weights = [pack_weights(_matrix(node)[of], largest) for of in of_groups]
+        words = [
+            pack_words(_of_group(finish, geometry, n), largest.channels)
+            for n in range(geometry.groups)
+        ]
+        packed = packing.constant("weights", np.concatenate(weights))
+        constants = packing.constant("constants", np.concatenate(words))
 
-        def kernel(pixels: int) -> KernelDescription:
-            return block(_of(largest, pixels))
+        def product(group: te.Expr) -> Product:
+            turn = group * largest.turns
+            places = at(packed, turn, *[0] * 6), at(constants, turn, 0)
+            return Product(
+                lambda pixels: block(_of(largest, pixels)), places, group * channels, group * inputs
+            )
 
-        constants = (
-            at(packing.constant("weights", pack_weights(_matrix(node), largest)), *[0] * 7),
-            at(packing.constant("constants", pack_words(finish, largest.channels)), 0, 0),
-        )
-        tile = Tile(_counts(largest), (Product(kernel, constants),))
-        return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
+        tile = Tile(_counts(largest), Groups(geometry.groups, product))
+        return pixel_loops(rows, geometry.output.width, source, tile, sink)
 
     def _finish(self, node: Node) -> Found16 | None:
         return (_wide if self.has_wide_sums else _narrow)(node)
 
-    def _block(self, node: Node, row_step: int | None = None) -> Block16:
-        """Return the largest block; rows lie as in scratch, unless their step is given."""
+    def _block(self, node: Node, row_step: int | None = None, step: int = 1) -> Block16:
+        """Return the largest block; rows lie as in scratch, unless their step is given.
+
+        Args:
+            node: the convolution.
+            row_step: elements from a row of a window to the next one.
+            step: pixels of the layer's output from one of the convolution's to the next one.
+        """
         geometry, finish = Geometry.of(node), self._finish(node)
         assert finish is not None, "reject() was asked"
-        runs = _runs(geometry, geometry.copied_step if row_step is None else row_step)
+        copied = geometry.of_all_groups.copied_step
+        runs = _runs(geometry, copied if row_step is None else row_step)
         output, size = geometry.output, DType.INT16.bytes
+        distance = output.channels * geometry.groups * step
         width = output.width * (node.output.type.rows if geometry.is_pointwise else 1)
-        reach = max(runs.pixel_step, output.channels + PAIR**2) * size
+        reach = max(runs.pixel_step, distance + PAIR**2) * size
         sums = 4 if self.has_wide_sums else 8
         pixels = 2 if width > 1 and reach <= IMMEDIATE else 1
         most = min(sums // pixels, output.channels // PAIR * PAIR)
-        return best_block(pixels, most, output.channels, runs, finish[0])
+        return best_block(pixels, most, output.channels, runs, finish[0], distance)
 
 
-def best_block(pixels: int, most: int, outputs: int, runs: Runs, finish: Finish16) -> Block16:
+def best_block(
+    pixels: int, most: int, outputs: int, runs: Runs, finish: Finish16, distance: int = 0
+) -> Block16:
     """Return the block of at most so many channels that takes the fewest instructions."""
-    blocks = (Block16(pixels, n, outputs, runs, finish) for n in range(most, 0, -PAIR))
+    blocks = (Block16(pixels, n, outputs, runs, finish, distance) for n in range(most, 0, -PAIR))
     return min(blocks, key=lambda block: block.instructions)
 
 
 def _of(largest: Block16, pixels: int) -> Block16:
-    return Block16(pixels, largest.channels, largest.outputs, largest.runs, largest.finish)
+    return replace(largest, pixels=pixels)
 
 
 def _counts(largest: Block16) -> tuple[Count, ...]:
@@ -182,9 +222,26 @@ def _counts(largest: Block16) -> tuple[Count, ...]:
 
 def _runs(geometry: Geometry, row_step: int) -> Runs:
     """Return what a pixel reads."""
-    rows, columns, channels = geometry.windows.rows, geometry.windows.columns, geometry.image
-    depth = channels.channels
+    rows, columns, pitch = geometry.windows.rows, geometry.windows.columns, geometry.pitch
     parts, length = geometry.runs_of_row, geometry.run_values
     return Runs(
-        rows.taps, parts, length, row_step, columns.dilation * depth, columns.stride * depth
+        rows.taps, parts, length, row_step, columns.dilation * pitch, columns.stride * pitch
     )
+
+
+def _source(
+    node: Node, x: Rows, *, is_line: bool, scratch: ir.Buffer | None = None
+) -> bordered_rows.WindowRows:
+    """Return the rows of all groups."""
+    geometry = Geometry.of(node).of_all_groups
+    if geometry.is_pointwise and is_line:
+        return bordered_rows.DirectRows(x, geometry, is_line=True)
+    move = partial(copy, dtype=DType.INT16)
+    return bordered_rows.window_rows(x, geometry, move, scratch=scratch)
+
+
+def _of_group(finish: Found16, geometry: Geometry, group: int) -> Found16:
+    """Return the finish of a group's channels."""
+    form, words = finish
+    channels = geometry.output.channels
+    return form, words[group * channels : (group + 1) * channels]

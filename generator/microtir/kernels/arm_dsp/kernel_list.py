@@ -73,6 +73,9 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     Matmul(),
     Convolution16("conv_s16_2x4_dsp", 125),
     Convolution16("conv_s16_2x2_dsp_wide", 125, wide=True),
+    Transposed(
+        "tconv_s16_2x4_dsp", Convolution16("conv_s16_2x4_dsp", 125), DType.INT16, DType.INT16
+    ),
     Depthwise16("dwconv_s16_4x2_dsp", 125),
     Depthwise16("dwconv_s16_2x2_dsp_wide", 125, wide=True),
     Dense16("dense_s16_1x8_dsp", 125),

@@ -26,6 +26,12 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     convolution.Gemm("conv_s16_2x4_mve_wide", DType.INT16, wide=True),
     Frames("frames_conv_s8_2x4_mve", convolution.Gemm("conv_s8_2x4_mve", DType.INT8), DType.INT8),
     Transposed("tconv_s8_2x4_mve", convolution.Gemm("conv_s8_2x4_mve", DType.INT8), DType.INT8),
+    Transposed(
+        "tconv_s16_2x4_mve",
+        convolution.Gemm("conv_s16_2x4_mve", DType.INT16),
+        DType.INT16,
+        DType.INT16,
+    ),
     depthwise.Depthwise("dwconv_s8_1x16_mve", DType.INT8),
     depthwise.Depthwise("dwconv_s16_1x8_mve", DType.INT16),
     depthwise.Depthwise("dwconv_s16_1x8_mve_wide", DType.INT16, wide=True),

@@ -155,6 +155,8 @@ class BorderedRows(WindowRows):
 
     def _copy(self, number: te.Expr, y: te.Expr) -> ir.Stmt:
         size = self.geometry.copied * self.geometry.image.channels
+        if not size:  # every window of the row lies beside the image
+            return seq()
         before = self.geometry.windows.columns.before
         target = at(self.buffer, *self._place(number, max(before, 0)))
         return micro_kernel.call(self.move(size), self.x.at(y, max(-before, 0), 0), target)

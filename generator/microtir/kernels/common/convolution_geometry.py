@@ -92,7 +92,7 @@ class Geometry:
     def copied(self) -> int:
         """Return columns of a row of the input that windows reach."""
         before = self.windows.columns.before
-        return min(self.image.width + min(before, 0), self.padded - max(before, 0))
+        return max(0, min(self.image.width + min(before, 0), self.padded - max(before, 0)))
 
     @property
     def is_pointwise(self) -> bool:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.statements import let, loop, seq
+from microtir.kernels.common.statements import each, let, loop, seq
 from microtir.operators.common.rows import Extents
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
@@ -224,11 +224,26 @@ class Product:
         kernel: that for so many pixels; its parameters are inputs, constants and outputs.
         constants: packed weights, and what requantisation needs.
         channel: of the output that it writes first.
+        first: channel of the input that it reads first, of a source whose places are of channels.
     """
 
     kernel: Callable[[int], KernelDescription]
     constants: tuple[ir.BufferArgument, ...]
     channel: te.ExprLike = 0
+    first: te.ExprLike = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Products of groups of channels, which a block has one after the other.
+
+    Attributes:
+        count: of groups.
+        product: of a group.
+    """
+
+    count: int
+    product: Callable[[te.Expr], Product]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +274,7 @@ class Tile:
     """
 
     counts: tuple[Count, ...]
-    products: tuple[Product, ...]
+    products: tuple[Product, ...] | Groups
     rows: int = 1
     turns: Turns | None = None
 
@@ -297,14 +312,19 @@ def pixel_loops(
     def multiply(product: Product, pixel: Pixel, count: int) -> ir.Stmt:
         return call(
             product.kernel(count),
-            source.at(pixel, count),
+            _from_channel(source.at(pixel, count), product.first),
             *product.constants,
             *sink.at(pixel, product.channel),
         )
 
     def block(pixel: Pixel, count: int) -> ir.Stmt:
-        products = (multiply(product, pixel, count) for product in tile.products)
-        return seq(source.block(pixel, count), *products)
+        parts = tile.products
+        if isinstance(parts, Groups):
+            of_group = parts.product
+            products = each("group", parts.count, lambda g: multiply(of_group(g), pixel, count))
+        else:
+            products = seq(*(multiply(product, pixel, count) for product in parts))
+        return seq(source.block(pixel, count), products)
 
     def turn(turns: Turns, row: te.Expr, number: te.Expr) -> ir.Stmt:
         products = _over_band(row, y1, width, tile, partial(multiply, turns.product(number)))
@@ -330,6 +350,14 @@ def pixel_loops(
     if source.local is not None:
         body = ir.Allocate(source.local, body)
     return body
+
+
+def _from_channel(place: ir.BufferArgument, first: te.ExprLike) -> ir.BufferArgument:
+    """Return a place so many channels on."""
+    if isinstance(first, int) and first == 0:
+        return place
+    *others, channel = place.indices
+    return replace(place, indices=(*others, (te.Expr(channel) + first).node))
 
 
 def _over_band(row: te.Expr, y1: te.Expr, width: int, tile: Tile, some: Some) -> ir.Stmt:
