@@ -72,6 +72,17 @@ MUTANTS = {
         "dsp", ("s16_grouped",), f"{_KERNELS}/arm_dsp/convolution_s16.py",
         "group * channels, group * inputs", "group * channels, group * 0",
     ),
+    "floats half way between two integers go up": Mutant(
+        "dsp", ("quantize",), f"{_DSP}/quantize.j2",
+        "add {{ r }}, r2, {{ r }}, asr #31", "mov {{ r }}, r2",
+    ),
+    "what is no number becomes the zero point": Mutant(
+        "dsp", ("quantize",), f"{_DSP}/quantize.j2", "bvc 3f", "b 3f",
+    ),
+    "stored integers are not centred": Mutant(
+        "dsp", ("dequantize",), f"{_KERNELS}/arm_dsp/float_edges.py",
+        "_halves(-run.zero_point)", "_halves(0)",
+    ),
     "the second pixel of int16 of a phase lies beside the first": Mutant(
         "dsp", ("s16_transposed",), f"{_KERNELS}/arm_dsp/blocks_s16.py",
         "(p * self.pitch + c)", "(p * self.outputs + c)",

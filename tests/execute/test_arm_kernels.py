@@ -43,6 +43,7 @@ from tests.support.dsp_cases import (
 )
 from tests.support.elementwise_cases import elementwise
 from tests.support.emulated_arm import M4, M55, Machine, differing
+from tests.support.float_edge_cases import float_edge
 from tests.support.forced import forced
 from tests.support.kernel_cases import TARGETS, found
 from tests.support.moving_cases import moving
@@ -53,7 +54,7 @@ from tests.support.seeds import is_soak, seeds
 
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
-PER_ELEMENTWISE = 120
+PER_ELEMENTWISE, PER_EDGE = 120, 48
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -99,6 +100,7 @@ CORES = {
         "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4,
         "frames_conv_s8_4x2_dsp": 1,
         "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
+        "quantize_f32_1x4_dsp": 14, "dequantize_f32_1x4_dsp": 14,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
     }, RARE),
@@ -128,8 +130,9 @@ def layers() -> list[DspCase]:
     moves = map(moving, seeds(0, PER_MOVING))
     reductions = map(reduced, seeds(0, PER_REDUCED))
     extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
+    edges = map(float_edge, seeds(0, PER_EDGE))
     others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
-    alone = thinned([*drawn, *made, *moves, *reductions, *extremes, *others])
+    alone = thinned([*drawn, *made, *moves, *reductions, *extremes, *edges, *others])
     return [*alone, *map(framed, seeds(700, 8))]
 
 

@@ -27,6 +27,7 @@ from microtir.kernels import candidates
 from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add, Maximum
 from microtir.operators.common.attributes import Padding2D
+from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
@@ -77,6 +78,13 @@ def extreme() -> Node:
     """Return a MAXIMUM of two images."""
     a, b, y = (tensor(n, IMAGE, DType.INT8, quant(0.05, 3)) for n in "aby")
     return node(Maximum(), (a, b), y)
+
+
+def edge(op: Operator) -> Node:
+    """Return what makes an image of floats one of int8, or the other way round."""
+    floats, ints = tensor("f", IMAGE, DType.FLOAT32), tensor("i", IMAGE, DType.INT8, quant(0.05, 3))
+    x, y = (floats, ints) if isinstance(op, Quantize) else (ints, floats)
+    return node(op, (x,), y)
 
 
 def average() -> Node:
@@ -138,6 +146,8 @@ CASES = [
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "reduce_s8_1x4_dsp", mean()),
     ("cortex-m4", "lanes_s8_1x4_dsp", extreme()),
+    ("cortex-m4", "quantize_f32_1x4_dsp", edge(Quantize())),
+    ("cortex-m4", "dequantize_f32_1x4_dsp", edge(Dequantize())),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),
     ("cortex-m55", "conv_s8_2x4_mve", SQUARE),
     ("cortex-m55", "conv_s8_2x4_mve", GROUPED),

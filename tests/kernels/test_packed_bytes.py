@@ -23,6 +23,7 @@ from tests.kernels.test_interleave import planes
 from tests.support import dsp_cases
 from tests.support.dsp_cases import DspCase
 from tests.support.elementwise_cases import elementwise
+from tests.support.float_edge_cases import float_edge
 from tests.support.graphs import constant, node, quant, tensor
 from tests.support.kernel_cases import found
 from tests.support.operator_cases import OPERATORS, RECURRENT, generate
@@ -43,6 +44,7 @@ WEIGHTED: dict[str, Callable[[int], DspCase]] = {
 OTHERS: dict[str, Callable[[int], DspCase]] = {
     "add": dsp_cases.add,
     "elementwise": elementwise,
+    "float edges": float_edge,
     "matmul": dsp_cases.matmul,
     "transposed": dsp_cases.transposed,
     "transposed int16": lambda seed: dsp_cases.in_int16(seed, dsp_cases.transposed(seed)),

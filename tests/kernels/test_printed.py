@@ -27,7 +27,12 @@ COMPILER = ("arm-none-eabi-gcc", "-c", "-mcpu=cortex-m55", "-mthumb", "-mfloat-a
 PARTS = {
     "depthwise_tap", "finish_s16", "gemm_outputs", "requantise", "mve/move", "mve/requantise",
 }  # fmt: skip
-_WHOLE = kernel_cases.WHOLE_POOLS | kernel_cases.REDUCTIONS | kernel_cases.ELEMENTWISE
+_WHOLE = (
+    kernel_cases.WHOLE_POOLS
+    | kernel_cases.REDUCTIONS
+    | kernel_cases.ELEMENTWISE
+    | kernel_cases.FLOAT_EDGES
+)
 ON_CORES = [name for name in kernel_cases.CONFIGS | _WHOLE if "_dsp" in name or "_mve" in name]
 OTHERS = ("fully_connected", "whole_depthwise", "global_average", "matmul", "transposed")
 

@@ -79,7 +79,8 @@ def differing(
         text += [f'#include "{name}.h"']
         text += [_array(f"{name}_data{i}", array) for i, array in enumerate(arrays)]
         # A pointer to wider elements is a multiple of their size, as in C.
-        offset = number % ALIGNMENTS // arrays[0].itemsize * arrays[0].itemsize
+        widest = max(array.itemsize for array in arrays)
+        offset = number % ALIGNMENTS // widest * widest
         text.append(_case(artifact, name, [a.nbytes for a in arrays], offset))
         calls.append(f"    bad += {name}_case();")
     return _said(machine, [*text, *_main(calls)], folder, flags)

@@ -26,6 +26,7 @@ from tests.support.dsp_cases import (
     tiled,
 )
 from tests.support.elementwise_cases import elementwise
+from tests.support.float_edge_cases import float_edge
 from tests.support.reduced_cases import reduced
 from tests.support.seeds import seeds
 
@@ -65,6 +66,7 @@ WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
 REDUCTIONS = {"reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55}
 ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55}
 DENSE = {"dense_s8_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
+FLOAT_EDGES = {"quantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_dsp": M4}
 ACCUMULATING = {
     "dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_sums": M55,
 }  # fmt: skip
@@ -74,7 +76,9 @@ TILED = {
     "conv_s8_16x1_c_winograd": M0, "conv_s8_16x4_zbb_winograd": ZBB,
 }  # fmt: skip
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
-TARGETS = CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | DENSE | ACCUMULATING | TILED
+TARGETS = (
+    CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | FLOAT_EDGES | DENSE | ACCUMULATING | TILED
+)
 
 
 def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
@@ -111,6 +115,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = fully_connected
     elif kernel in ELEMENTWISE:
         make = elementwise
+    elif kernel in FLOAT_EDGES:
+        make = float_edge
     elif kernel in TILED:
         make = partial(tiled, sizes=FEW_TILES)
     elif "_winograd" in kernel:

@@ -91,6 +91,7 @@ def _assembly(program: CProgram) -> tuple[str, str]:
     natives = [f.kernel.native for f in program.assembly if f.kernel and f.kernel.native]
     rescalings = (native.values.get("rescaling") for native in natives)
     has_floats = any(isinstance(r, Mapping) and r.get("in_float") is True for r in rescalings)
+    has_floats |= any(native.needs is Feature.FPU for native in natives)
     cpu, test = _DSP, "defined(__ARM_FEATURE_DSP) && defined(__thumb2__)"
     if any(native.needs is Feature.MVE for native in natives):
         cpu = _VECTORS

@@ -11,6 +11,7 @@ from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
 from microtir.kernels.arm_dsp.elementwise import ElementwiseWords
+from microtir.kernels.arm_dsp.float_edges import DequantizeFloats, QuantizeFloats
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.moves import MovesByWords
@@ -88,6 +89,8 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     PoolWindows(),
     ElementwiseWords(),
     ReductionsByWords(),
+    QuantizeFloats(),
+    DequantizeFloats(),
     CopyWords(),
     MovesByWords(),
     *(MoveRows("copy_s8_1x4_dsp_rows", op, Feature.DSP, copy, 4) for op in MOVED),

@@ -21,13 +21,11 @@ def quantize(layer: FormulaContext) -> None:
     assert isinstance(node.op, conversion.Quantize)
     ties_to_even = node.op.ties_to_even
     if source.dtype is DType.FLOAT32:
-        layer.rows(lambda *at: _quantised(x.at(*at), target, ties_to_even=ties_to_even))
+        layer.rows(lambda *at: quantised(x.at(*at), target, ties_to_even=ties_to_even))
         return
     if node.op.rescaling is attributes.Rescaling.FLOAT32:
         layer.rows(
-            lambda *at: _quantised(
-                _real(x.at(*at), source.quant), target, ties_to_even=ties_to_even
-            )
+            lambda *at: quantised(real(x.at(*at), source.quant), target, ties_to_even=ties_to_even)
         )
         return
     params = conversion.requantize_params(source, target)
@@ -48,21 +46,34 @@ def quantize(layer: FormulaContext) -> None:
     layer.rows(from_integer)
 
 
-def _quantised(value: te.Expr, target: TensorType, *, ties_to_even: bool) -> te.Expr:
+def quantised(value: te.Expr, target: TensorType, *, ties_to_even: bool) -> te.Expr:
     """Return a float as a stored integer."""
-    real = conversion.quantize_params(target)
-    # Clamped before the conversion: C leaves a float outside the integer undefined.
-    low = float(real.minimum - real.zero_point)
-    high = float(real.maximum - real.zero_point)
-    quotient = value / real.scale
     if ties_to_even:
-        rounded = te.round_small(te.bind("clamped", te.clamp(quotient, low, high)))
-    else:
-        rounded = te.clamp(te.round(quotient), low, high)
-    return te.cast(target.dtype, te.cast(DType.INT32, rounded) + real.zero_point)
+        return nearest_even(te.bind("clamped", clamped_quotient(value, target)), target)
+    return _placed(te.clamp(te.round(value / target.quant.scale), *_ends(target)), target)
 
 
-def _real(value: te.Expr, quant: Quantization) -> te.Expr:
+def nearest_even(clamped: te.Expr, target: TensorType) -> te.Expr:
+    """Return what a quotient between the ends of a type is stored as, where ties are even."""
+    return _placed(te.round_small(clamped), target)
+
+
+def clamped_quotient(value: te.Expr, target: TensorType) -> te.Expr:
+    """Return the quotient of a float and a scale, between the ends of a type."""
+    return te.clamp(value / target.quant.scale, *_ends(target))
+
+
+def _ends(target: TensorType) -> tuple[float, float]:
+    """Return the least and the largest quotient; C leaves a float outside the integer undefined."""
+    real = conversion.quantize_params(target)
+    return float(real.minimum - real.zero_point), float(real.maximum - real.zero_point)
+
+
+def _placed(rounded: te.Expr, target: TensorType) -> te.Expr:
+    return te.cast(target.dtype, te.cast(DType.INT32, rounded) + target.quant.zero_point)
+
+
+def real(value: te.Expr, quant: Quantization) -> te.Expr:
     """Return the float that a stored integer of one scale stands for."""
     return te.cast(DType.FLOAT32, arithmetic.centred(value, quant.zero_point)) * quant.scale
 
@@ -86,7 +97,7 @@ def dequantize(layer: FormulaContext) -> None:
         _dequantize_channels(layer, quant, quant.axis)
         return
     x = layer.image(0)
-    layer.rows(lambda *at: _real(x.at(*at), quant))
+    layer.rows(lambda *at: real(x.at(*at), quant))
 
 
 def _dequantize_channels(layer: FormulaContext, quant: Quantization, axis: int) -> None:

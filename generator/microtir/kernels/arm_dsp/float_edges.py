@@ -1,0 +1,245 @@
+"""Floats to stored integers and back: four elements a turn, in registers of the FPU.
+
+A quotient is converted with one bit behind the point, which loses nothing that rounding asks for:
+of its double n, cut to an integer, (n + 1) / 2 is the nearest integer, and n / 2 where it is below
+zero, both rounded down.  What is no number becomes the least integer, by a second pass that runs
+where a product with 0 was no number.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.config import Feature
+from microtir.config.target import Target
+from microtir.dtype import DType
+from microtir.graph.ir import Node, Quantization, TensorType
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import call, describe
+from microtir.kernels.common.printed import Printed, printed
+from microtir.kernels.common.statements import at, let, load, loop, store
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.conversion.definition import Dequantize, Quantize
+from microtir.operators.conversion.formula import clamped_quotient, nearest_even, quantised, real
+from microtir.plan.ir import Calls, Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+
+_AT_ONCE = 4
+_BYTE = 8
+_MOST = 0xFFFF  # turns: what MOVW loads
+_ALONE, _ROW = 2, 7  # instructions around a call alone, and around that of a row
+_STORED = (DType.INT8, DType.UINT8, DType.INT16)
+
+Put = Callable[[te.Expr], ir.Stmt]
+"""Stores the result of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A run of elements that are converted; part of the identity of a micro-kernel.
+
+    Attributes:
+        stored: type of the integers.
+        scale: of these.
+        zero_point: of these.
+        to_even: whether floats half way between two integers become the even one.
+        count: of elements.
+    """
+
+    stored: DType
+    scale: float
+    zero_point: int
+    to_even: bool
+    count: int
+
+    @property
+    def scale_bits(self) -> int:
+        return int(np.array([self.scale], np.float32).view(np.int32)[0])
+
+    @property
+    def name(self) -> str:
+        """Distinguish kernels."""
+        zero_point = str(self.zero_point).replace("-", "m")
+        of = f"{self.stored.value}_{self.scale_bits:x}_{zero_point}"
+        return f"{of}{'_even' * self.to_even}_{self.count}"
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(
+            (self.count,), self.stored, Quantization((self.scale,), (self.zero_point,))
+        )
+
+
+class FloatEdge(Kernel):
+    """Elements one after the other, of one scale."""
+
+    needs = Feature.FPU
+    template: str
+    stack_bytes: int
+
+    def suits(self, target: Target) -> bool:
+        return target.has(Feature.DSP)
+
+    @abstractmethod
+    def types_of(self, node: Node) -> tuple[TensorType, TensorType]:
+        """Return the types of the floats and of the stored integers."""
+
+    @abstractmethod
+    def values(self, run: Conversion) -> Mapping[str, object]:
+        """Return what the template is given."""
+
+    @abstractmethod
+    def element(self, run: Conversion, x: te.Expr, put: Put) -> ir.Stmt:
+        """Put the result of an element."""
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: other types, scales of channels, too many elements."""
+        floats, stored = self.types_of(node)
+        if floats.dtype is not DType.FLOAT32 or stored.dtype not in _STORED:
+            return Refusal.TYPES
+        if stored.quantization is None or stored.quantization.axis is not None:
+            return Refusal.SCALES
+        return None if 0 < floats.elements <= _MOST * _AT_ONCE else Refusal.SIZES
+
+    def window(self, _node: Node) -> RowWindow | None:
+        return RowWindow()
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        size = node.output.type
+        if calls.rows:
+            return size.rows * (self._of_run(node, size.row_elements) + _ROW)
+        return self._of_run(node, size.elements) + _ALONE
+
+    def _of_run(self, node: Node, count: int) -> int:
+        turns = {"bne 1b": count // _AT_ONCE, "bne 2b": 0}
+        return self._printed(node, count).instructions(turns)
+
+    def code_bytes(self, node: Node) -> int:
+        return self._printed(node, node.output.type.elements).bytes
+
+    def _printed(self, node: Node, count: int) -> Printed:
+        return printed(self.template, self._values(self._run(node, count)))
+
+    def _run(self, node: Node, count: int) -> Conversion:
+        _, stored = self.types_of(node)
+        to_even = isinstance(node.op, Quantize) and node.op.ties_to_even
+        return Conversion(stored.dtype, stored.quant.scale, stored.quant.zero_point, to_even, count)
+
+    def _values(self, run: Conversion) -> dict[str, object]:
+        turns, left = divmod(run.count, _AT_ONCE)
+        return {
+            "turns": str(turns) if turns else "",
+            "left": left,
+            "scale": _halves(run.scale_bits),
+            "size": str(run.stored.bytes),
+            **self.values(run),
+        }
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit a call for all elements, or for each row."""
+        node, size = layer.node, layer.node.output.type
+        if not layer.takes_row_range:
+            x = layer.whole(0, (1, size.elements)).buffer
+            y = layer.output_buffer((1, size.elements))
+            kernel = self._kernel(self._run(node, size.elements))
+            return layer.function(name, None, call(kernel, at(x, 0, 0), at(y, 0, 0)))
+        rows, target = layer.input_rows(0), layer.output_rows()
+        kernel = self._kernel(self._run(node, size.row_elements))
+        body = loop("row", layer.y0, layer.y1, lambda row: call(
+            kernel, rows.at(row, 0, 0), target.at(row, 0, 0)
+        ))  # fmt: skip
+        return layer.function(name, None, body)
+
+    @made_once
+    def _kernel(self, run: Conversion) -> KernelDescription:
+        """Describe a run of elements; parameters: the first one, the first result."""
+        quantizes = Quantize in self.operators
+        from_, to = DType.FLOAT32, run.stored
+        x, y = (
+            ir.Buffer(name, (run.count,), dtype)
+            for name, dtype in zip("xy", (from_, to) if quantizes else (to, from_), strict=True)
+        )
+        return describe(
+            f"{'quantize' if quantizes else 'dequantize'}_{run.name}",
+            (f"Makes {run.count} {'floats stored integers' if quantizes else 'integers floats'}",),
+            (x, y),
+            (y,),
+            loop(
+                "i",
+                0,
+                run.count,
+                lambda i: self.element(run, load(x, i), lambda value: store(y, (i,), value)),
+            ),
+            self.template,
+            self._values(run),
+            stack_bytes=self.stack_bytes,
+            needs=Feature.FPU,
+        )
+
+
+class QuantizeFloats(FloatEdge):
+    """Floats to stored integers."""
+
+    name = "quantize_f32_1x4_dsp"
+    operators = (Quantize,)
+    cycles = 290  # a division takes 14
+    template = "kernels/quantize.j2"
+    stack_bytes = 24
+
+    def types_of(self, node: Node) -> tuple[TensorType, TensorType]:
+        return node.inputs[0].type, node.output.type
+
+    def element(self, run: Conversion, x: te.Expr, put: Put) -> ir.Stmt:
+        if not run.to_even:
+            return put(quantised(x, run.type, ties_to_even=False))
+        clamped = clamped_quotient(x, run.type)
+        return let("clamped", clamped, lambda value: put(nearest_even(value, run.type)))
+
+    def values(self, run: Conversion) -> Mapping[str, object]:
+        is_signed, bits = run.stored.min < 0, 8 * run.stored.bytes
+        return {
+            "to_even": run.to_even,
+            "added": _halves(run.zero_point if run.to_even else 2 * run.zero_point + 1),
+            "saturate": f"{'ssat' if is_signed else 'usat'} {{0}}, #{bits}, {{0}}",
+            "least": _halves(run.stored.min),
+            "store": "strb" if bits == _BYTE else "strh",
+            "count": _halves(run.count),
+        }
+
+
+class DequantizeFloats(FloatEdge):
+    """Stored integers to floats."""
+
+    name = "dequantize_f32_1x4_dsp"
+    operators = (Dequantize,)
+    cycles = 160
+    template = "kernels/dequantize.j2"
+    stack_bytes = 16
+
+    def types_of(self, node: Node) -> tuple[TensorType, TensorType]:
+        return node.output.type, node.inputs[0].type
+
+    def element(self, run: Conversion, x: te.Expr, put: Put) -> ir.Stmt:
+        return put(real(x, run.type.quant))
+
+    def values(self, run: Conversion) -> Mapping[str, object]:
+        is_signed, is_byte = run.stored.min < 0, run.stored.bytes == 1
+        return {
+            "less": _halves(-run.zero_point),
+            "widen": f"{'s' if is_signed else 'u'}xta{'b' if is_byte else 'h'}",
+            "load": f"ldr{'s' * is_signed}{'b' if is_byte else 'h'}",
+            "is_byte": is_byte,
+        }
+
+
+def _halves(number: int) -> tuple[str, str]:
+    """Return what MOVW and MOVT load."""
+    return str(number & 0xFFFF), str(number >> 16 & 0xFFFF)
