@@ -100,7 +100,7 @@ CORES = {
         "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4,
         "frames_conv_s8_4x2_dsp": 1,
         "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
-        "quantize_f32_1x4_dsp": 14, "dequantize_f32_1x4_dsp": 14,
+        "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
     }, RARE),
