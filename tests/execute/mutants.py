@@ -204,6 +204,19 @@ MUTANTS = {
         "dsp", ("minimum_int8", "maximum_int8"), f"{_KERNELS}/common/elementwise.py",
         "steps = tuple(step * times for step in inner.steps)", "steps = inner.steps",
     ),
+    "the last elements of a row are not its largest": Mutant(
+        "dsp", ("softmaxed",), f"{_DSP}/powers.j2", "{% if back %}", "{% if false %}",
+    ),
+    "the last of an odd number of terms over time is left out": Mutant(
+        "dsp", ("remembering",), f"{_DSP}/svdf_time.j2", "{% if single %}", "{% if false %}",
+    ),
+    "quotients are rounded by half of a half": Mutant(
+        "dsp", ("softmaxed",), f"{_DSP}/powers_outputs.j2", "sub r5, r6, #1", "sub r5, r6, #2",
+    ),
+    "logarithms of powers have half a step less": Mutant(
+        "mve", ("softmaxed",), f"{_KERNELS}/common/powers.py",
+        "results[::-1]) if", "results[::-1] - 2**21) if",
+    ),
     "a last channel that is alone is left out": Mutant(
         "dsp", ("pool",), f"{_DSP}/pool_add.j2", "{% if rest %}", '{% if rest and rest != "1" %}',
     ),

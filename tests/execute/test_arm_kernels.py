@@ -48,13 +48,15 @@ from tests.support.forced import forced
 from tests.support.kernel_cases import TARGETS, found
 from tests.support.moving_cases import moving
 from tests.support.program_text import program_text
-from tests.support.reduced_cases import reduced
+from tests.support.reduced_cases import reduced, softmaxed
 from tests.support.remainders import thinned
 from tests.support.seeds import is_soak, seeds
+from tests.support.svdf_cases import remembering
 
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE = 120, 48
+PER_SOFTMAX, PER_SVDF = 24, 10  # all are run
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -103,6 +105,7 @@ CORES = {
         "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
+        "softmax_s8_1x4_dsp": 24, "svdf_s8_1x8_dsp": 10,
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
@@ -113,6 +116,7 @@ CORES = {
         "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
         "lanes_s8_1x16_mve": 48,
+        "softmax_s8_1x4_mve": 20, "svdf_s8_1x8_dsp": 10,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve")),
 }  # fmt: skip
 
@@ -133,7 +137,9 @@ def layers() -> list[DspCase]:
     edges = map(float_edge, seeds(0, PER_EDGE))
     others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
     alone = thinned([*drawn, *made, *moves, *reductions, *extremes, *edges, *others])
-    return [*alone, *map(framed, seeds(700, 8))]
+    remembered = map(remembering, seeds(0, PER_SVDF))
+    softmaxes = map(softmaxed, seeds(0, PER_SOFTMAX))
+    return [*alone, *map(framed, seeds(700, 8)), *softmaxes, *remembered]
 
 
 def wide_layers() -> list[DspCase]:

@@ -33,6 +33,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean
+from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, Softmax
 from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
@@ -85,6 +86,12 @@ def edge(op: Operator) -> Node:
     floats, ints = tensor("f", IMAGE, DType.FLOAT32), tensor("i", IMAGE, DType.INT8, quant(0.05, 3))
     x, y = (floats, ints) if isinstance(op, Quantize) else (ints, floats)
     return node(op, (x,), y)
+
+
+def softmax() -> Node:
+    """Return a SOFTMAX of 12 rows."""
+    x = tensor("x", (12, 30), DType.INT8, quant(0.1, 3))
+    return node(Softmax(), [x], tensor("y", (12, 30), DType.INT8, SOFTMAX_OF_INT8))
 
 
 def average() -> Node:
@@ -148,6 +155,7 @@ CASES = [
     ("cortex-m4", "lanes_s8_1x4_dsp", extreme()),
     ("cortex-m4", "quantize_f32_1x4_dsp", edge(Quantize())),
     ("cortex-m4", "dequantize_f32_1x4_dsp", edge(Dequantize())),
+    ("cortex-m4", "softmax_s8_1x4_dsp", softmax()),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),
     ("cortex-m55", "conv_s8_2x4_mve", SQUARE),
     ("cortex-m55", "conv_s8_2x4_mve", GROUPED),
@@ -166,6 +174,7 @@ CASES = [
     ("cortex-m55", "pool_s8_1x16_mve", average()),
     ("cortex-m55", "reduce_s8_1x16_mve", mean()),
     ("cortex-m55", "lanes_s8_1x16_mve", extreme()),
+    ("cortex-m55", "softmax_s8_1x4_mve", softmax()),
     ("cortex-m55", "add_s8_1x4_mve", addition()),
     ("cortex-m3", "conv_s8_4x2_c", SQUARE),
     ("cortex-m3", "conv_s8_4x2_c_compact", POINTWISE),

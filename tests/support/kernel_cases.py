@@ -27,7 +27,7 @@ from tests.support.dsp_cases import (
 )
 from tests.support.elementwise_cases import elementwise
 from tests.support.float_edge_cases import float_edge
-from tests.support.reduced_cases import reduced
+from tests.support.reduced_cases import reduced, softmaxed
 from tests.support.seeds import seeds
 
 M0 = CompilationConfig.from_target(Target("c -mcpu=cortex-m0"))
@@ -63,7 +63,10 @@ DEPTHWISE = {
 ADDS = {"add_s8_1x4_mve": M55}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
 WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
-REDUCTIONS = {"reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55}
+REDUCTIONS = {
+    "reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55, "softmax_s8_1x4_dsp": M4,
+    "softmax_s8_1x4_mve": M55,
+}  # fmt: skip
 ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55}
 DENSE = {"dense_s8_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
 FLOAT_EDGES = {"quantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_dsp": M4}
@@ -110,7 +113,7 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
     elif kernel in POOLS | WHOLE_POOLS:
         make = pool
     elif kernel in REDUCTIONS:
-        make = reduced
+        make = softmaxed if kernel.startswith("softmax") else reduced
     elif kernel in DENSE:
         make = fully_connected
     elif kernel in ELEMENTWISE:

@@ -6,6 +6,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.operators.reduction.definition import Mean, ReduceMax, ReduceMin, Sum
+from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, LogSoftmax, Softmax
 from tests.support import graphs
 from tests.support.dsp_cases import DspCase
 
@@ -39,3 +40,25 @@ def reduced(seed: int) -> DspCase:
     return DspCase(
         f"reduced_{seed}", graphs.graph([graphs.node(op(axes), [x], y)], [x], [y]), (data,)
     )
+
+
+_WIDTHS = (4, 5, 6, 7, 9, 16, 31, 38, 39, 85, 255, 256)
+
+
+def softmaxed(seed: int) -> DspCase:
+    """Draw a softmax of several rows, or its logarithm: every width within 24 seeds.
+
+    One row is of equal elements, one of two that are far apart.
+    """
+    rng = np.random.default_rng([seed, 22])
+    is_log = bool(seed % 2)
+    shape = int(rng.integers(2, 5)), _WIDTHS[seed // 2 % len(_WIDTHS)]
+    scale = float(rng.choice((0.0004, 0.02, 1 / 16, 0.1, 1.0)))
+    data = rng.integers(-128, 128, shape).astype(np.int8)
+    data[0] = rng.choice((-128, 127))
+    data[1] = np.where(np.arange(shape[1]) == rng.integers(shape[1]), 127, -128)
+    x = graphs.tensor("x", shape, DType.INT8, graphs.quant(scale, int(rng.integers(-128, 128))))
+    of_log = graphs.quant(1 / 16, 127)
+    y = graphs.tensor("y", shape, DType.INT8, of_log if is_log else SOFTMAX_OF_INT8)
+    layer = graphs.node(LogSoftmax() if is_log else Softmax(float(rng.choice((1, 2)))), [x], y)
+    return DspCase(f"softmaxed_{seed}", graphs.graph([layer], [x], [y]), (data,))

@@ -93,6 +93,7 @@ class Refusal(Enum):
     IMAGES = "takes one image at a time"
     SEVERAL = "takes several images"
     SINGLE = "takes several rows, or one whose last word is not whole"
+    ONE_ROW = "takes more than one row"
     OPERATOR = "computes another operator"
     MIXES_CHANNELS = "sums over all input channels"
     MULTIPLIER = "takes one output per input channel"

@@ -27,6 +27,7 @@ from microtir.kernels.common import kernel, micro_kernel, pool_runs
 from microtir.kernels.common.dense_pixels import DensePixels
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
+from microtir.kernels.common.powers import Powers
 from microtir.kernels.common.transposed import Transposed
 from microtir.plan.ir import LayoutKind
 
@@ -91,6 +92,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     ReductionsByWords(),
     QuantizeFloats(),
     DequantizeFloats(),
+    Powers("softmax_s8_1x4_dsp", Feature.DSP, "kernels", (74, 229)),
     CopyWords(),
     MovesByWords(),
     *(MoveRows("copy_s8_1x4_dsp_rows", op, Feature.DSP, copy, 4) for op in MOVED),

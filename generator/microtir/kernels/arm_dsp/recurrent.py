@@ -15,7 +15,9 @@ from microtir.kernels.arm_dsp.dense import LARGEST, arranged, dense
 from microtir.kernels.common import finish_s16, packing, refusals, svdf
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import call, describe
+from microtir.kernels.common.printed import printed
 from microtir.kernels.common.recurrent import (
     block_cost,
     blocks_of,
@@ -26,6 +28,14 @@ from microtir.kernels.common.recurrent import (
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.kernels.common.weights import QUAD, pack_pairs
+from microtir.operators.common.arithmetic import (
+    long,
+    requantise,
+    stored,
+    wide,
+    wrapped_int32,
+)
+from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.operators.recurrent import definition as recurrent
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
@@ -166,6 +176,76 @@ class Recurrent16(Kernel):
         return emit_blocks(layer, name, _Product16.of)
 
 
+class _OverTime:
+    """Products of two neighbours, of all units in one call."""
+
+    def kernel(self, node: Node) -> KernelDescription:
+        return _outputs_over_time(*_time_of(node))
+
+    def instructions(self, node: Node) -> int:
+        terms, units, factor, zero_point = _time_of(node)
+        values = _time_values(terms, units, factor, zero_point)
+        turns = {"bne 1b": units, "bne 2b": units * int(str(values["turns"] or 0))}
+        return printed(_TIME, values).instructions(turns)
+
+
+_OVER_TIME = _OverTime()
+_TIME = "kernels/svdf_time.j2"
+_PAIRS_PER_TURN, _PAIRS_AT_ONCE = 4, 16
+
+
+def _time_of(node: Node) -> tuple[int, int, QuantizedMultiplier, int]:
+    """Return terms of a sum, units, and the factor and the zero point of outputs."""
+    _, _, filters, length, units = recurrent.svdf_extents(node)
+    factor, y = recurrent.svdf_params(node).time, node.outputs[0].type
+    return filters * length // units, units, factor, y.quant.zero_point
+
+
+def _time_values(
+    terms: int, units: int, factor: QuantizedMultiplier, zero_point: int
+) -> dict[str, object]:
+    pairs, single = divmod(terms, 2)
+    turns, rest = divmod(pairs, _PAIRS_PER_TURN) if pairs > _PAIRS_AT_ONCE else (0, pairs)
+    return {
+        "units": str(units),
+        "turns": str(turns) if turns else "",
+        "rest": str(rest) if rest else "",
+        "single": bool(single),
+        "multiplier_low": str(factor.multiplier & 0xFFFF),
+        "multiplier_high": str(factor.multiplier >> 16),
+        "shift": str(-factor.shift - 1) if factor.shift < -1 else "",
+        "zero_point": str(zero_point) if zero_point else "",
+    }
+
+
+@made_once
+def _outputs_over_time(
+    terms: int, units: int, factor: QuantizedMultiplier, zero_point: int
+) -> KernelDescription:
+    """Add up products of int16 in 32 bits, which wrap, and rescale sums; as `OverTime` has it."""
+    features = te.placeholder((units * terms,), DType.INT16, "features")
+    weights = te.placeholder((units, terms), DType.INT16, "weights")
+    starts = te.placeholder((units,), DType.INT32, "starts")
+    k = te.reduce_axis(0, terms, "k")
+
+    def output(unit: te.Expr) -> te.Expr:
+        product = long(wide(features[unit * terms + k]) * wide(weights[unit, k]))
+        total = wrapped_int32(te.sum(product, k, init=long(starts[unit])))
+        return stored(
+            requantise(te.bind("total", total), factor), zero_point,
+            DType.INT8.min, DType.INT8.max, DType.INT8,
+        )  # fmt: skip
+
+    y = te.compute((units,), output, "y")
+    params = tuple(tensor.buffer for tensor in (features, weights, starts, y))
+    name = f"time_{units}x{terms}_{factor.multiplier}_{-factor.shift}_{zero_point % 256}"
+    return describe(
+        name, (f"{units} sums of {terms} products of int16",), params, params[3:],
+        te.create_schedule(y).primfunc(name="outputs").body, _TIME,
+        _time_values(terms, units, factor, zero_point), stack_bytes=36,
+    )  # fmt: skip
+
+
 class Filters(Kernel):
     """Eight filters of an SVDF a pass, two for each packed weight."""
 
@@ -189,7 +269,7 @@ class Filters(Kernel):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions, from counts of the emulated Cortex-M4."""
-        return svdf.block_cost(node, 0.97, 35)
+        return svdf.block_cost(node, 0.97, 35, _OVER_TIME)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         return svdf.scratch_bytes(node, QUAD)
@@ -203,4 +283,4 @@ class Filters(Kernel):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: a call of the kernel for each block of filters."""
-        return svdf.emit_blocks(layer, name, _Product.of, QUAD)
+        return svdf.emit_blocks(layer, name, _Product.of, QUAD, _OVER_TIME)

@@ -18,6 +18,7 @@ from microtir.kernels.arm_mve.elementwise import ElementwiseVectors
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
+from microtir.kernels.common.powers import Powers
 from microtir.kernels.common.transposed import Transposed
 
 KERNELS: tuple[kernel.Kernel, ...] = (
@@ -44,5 +45,6 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     ElementwiseVectors(),
     moves.MovesByVectors(),
     reductions.ReductionsByVectors(),
+    Powers("softmax_s8_1x4_mve", Feature.MVE, "kernels/mve", (84, 247)),
     *(MoveRows("copy_s8_1x16_mve_rows", op, Feature.MVE, copying.copy, 16) for op in MOVED),
 )

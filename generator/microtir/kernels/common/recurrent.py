@@ -199,7 +199,7 @@ def block_cost(node: Node, per_product: float, per_pass: int) -> int:
     return int(batch * steps * (blocks.count * (passes + _CALLS) + units * finished + 60))
 
 
-_UNIT, _UNIT_OF_FLOAT = 245, 430
+_UNIT, _UNIT_OF_FLOAT = 285, 430
 """Instructions of a unit after its sums: they make its new cell and its output."""
 
 

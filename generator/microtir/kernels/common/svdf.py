@@ -7,6 +7,7 @@ the newest ones are put behind.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -15,16 +16,20 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Node
 from microtir.kernels.common import packing, unrolling
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.recurrent import MakeProduct, accumulated
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
-from microtir.operators.recurrent.definition import SvdfExtents, data_of, svdf_extents
+from microtir.operators.common.weighted import WeightedArithmetic
+from microtir.operators.recurrent.definition import SvdfExtents, data_of, svdf_extents, svdf_params
 from microtir.operators.recurrent.formula import SvdfFinish, svdf_finish
+from microtir.schedule import KernelDescription
 from microtir.te.program import constants_of
 from microtir.tir import ir, visitor
 
 _MOST_ROWS = 32  # filters of a block, whose sums lie on the stack
 _TOGETHER = 8  # filters that micro-kernels compute at once
 _UNROLLED = 4  # products with the weights of time
+_MOVED = 8  # features at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +48,46 @@ def blocks_of(node: Node) -> Blocks:
     return Blocks(rows, -(-filters // rows))
 
 
-def block_cost(node: Node, per_product: float, per_pass: int) -> int:
+class OverTime(Protocol):
+    """A micro-kernel for memories of int16, which computes outputs of them."""
+
+    def kernel(self, node: Node) -> KernelDescription:
+        """Return it; parameters: features, weights, what sums begin with, outputs."""
+
+    def instructions(self, node: Node) -> int:
+        """Return the instructions of a call."""
+
+
+def has_short_memory(node: Node) -> bool:
+    """Return whether a memory of int16 is as it lies what weights of int16 are multiplied with."""
+    memory, weights = (node.inputs[n].type for n in (1, 3))
+    is_short = memory.dtype is weights.dtype is DType.INT16 and memory.quant.zero_point == 0
+    return is_short and node.outputs[0].dtype is DType.INT8 and svdf_params(node).time.shift < 0
+
+
+def block_cost(
+    node: Node, per_product: float, per_pass: int, over_time: OverTime | None = None
+) -> int:
     """Return the instructions of a step.
 
     Args:
         node: the SVDF.
         per_product: of a weight of features and an element of the input.
         per_pass: of what is done for every eight filters besides.
+        over_time: takes the place of loops over a memory of int16.
     """
     batch, width, filters, length, units = svdf_extents(node)
     blocks = blocks_of(node)
     features = blocks.rows * blocks.count * (width * per_product + per_pass / _TOGETHER)
-    each_filter = _FILTER + length * (_MOVE + _TIME)
-    return int(batch * (features + filters * each_filter + units * _UNIT))
+    if over_time is not None and has_short_memory(node):
+        along = over_time.instructions(node)
+    else:
+        along = filters * length * _TIME + units * _UNIT
+    return int(batch * (features + along + filters * (length * _MOVE + _FILTER)))
 
 
-_MOVE, _TIME = 4, 5
-_FILTER, _UNIT = 25, 30
+_MOVE, _TIME = 2.4, 5
+_FILTER, _UNIT = 19, 24
 """Instructions to move a feature, to multiply it, to finish a sum of features, and one of time."""
 
 
@@ -92,20 +120,28 @@ class _Svdf:
     before: ir.Buffer
     y: ir.Buffer
     after: ir.Buffer
+    over_time: OverTime | None
 
     @staticmethod
-    def of(layer: Layer) -> _Svdf:
+    def of(layer: Layer, over_time: OverTime | None) -> _Svdf:
         """Return the parameters, which become those of the layer."""
         x, before = layer.whole(0).buffer, layer.whole(1).buffer
         y, after = layer.output_buffer(), layer.output_buffer()
-        return _Svdf(svdf_extents(layer.node), svdf_finish(layer), x, before, y, after)
+        by = over_time if has_short_memory(layer.node) else None
+        return _Svdf(svdf_extents(layer.node), svdf_finish(layer), x, before, y, after, by)
 
     def moved(self, n: te.Expr) -> ir.Stmt:
         """Emit the memory without the oldest features; a new one follows those of each filter."""
         if self.extents.length == 1:
             return seq()
-        rest = self.extents.filters * self.extents.length - 1
-        return loop("i", 0, rest, lambda i: store(self.after, (n, i), load(self.before, n, i + 1)))
+        turns, rest = divmod(self.extents.filters * self.extents.length - 1, _MOVED)
+
+        def some(first: te.Expr, count: int) -> ir.Stmt:
+            places = (first + n for n in range(count))
+            return seq(*(store(self.after, (n, i), load(self.before, n, i + 1)) for i in places))
+
+        behind = some(te.as_expr(turns * _MOVED, DType.INT32), rest)
+        return seq(each("turn", turns, lambda turn: some(turn * _MOVED, _MOVED)), behind)
 
     def newest(self, n: te.Expr, first: te.Expr, sums: ir.Buffer) -> ir.Stmt:
         """Emit the newest features of the filters from `first` on, of sums of products."""
@@ -133,8 +169,19 @@ class _Svdf:
         }
         return visitor.substitute(body, replaced)
 
+    def outputs_by(self, by: OverTime, n: te.Expr, weights: Array) -> ir.Stmt:
+        """Emit a call that computes the outputs."""
+        time, units = self.finish.time, self.extents.units
+        assert isinstance(time, WeightedArithmetic)
+        of_time = packing.constant("time_weights", weights.reshape(units, -1))
+        kernel = by.kernel(self.finish.node)
+        start = at(time.bias.buffer, 0)
+        return call(kernel, at(self.after, n, 0), at(of_time, 0, 0), start, at(self.y, n, 0))
+
     def outputs(self, n: te.Expr, weights: Array) -> ir.Stmt:
         """Emit the outputs, of the new memory."""
+        if self.over_time is not None:
+            return self.outputs_by(self.over_time, n, weights)
         batch, _, filters, length, units = self.extents
         terms, time = filters * length // units, self.finish.time
         memory = te.placeholder(self.after.shape, self.after.dtype, "kept")
@@ -177,7 +224,9 @@ def packed_bytes(node: Node, make: MakeProduct, padding: int = 1) -> int:
     return packing.bytes_of(product.weights) + rest
 
 
-def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) -> ir.PrimFunc:
+def emit_blocks(
+    layer: Layer, name: str, make: MakeProduct, padding: int = 1, over_time: OverTime | None = None
+) -> ir.PrimFunc:
     """Return the function of an SVDF whose features are multiplied block by block.
 
     Args:
@@ -185,8 +234,9 @@ def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) ->
         name: of the function.
         make: makes the products.
         padding: inputs are given in multiples of so many elements.
+        over_time: takes the place of loops over a memory of int16.
     """
-    svdf, blocks = _Svdf.of(layer), blocks_of(layer.node)
+    svdf, blocks = _Svdf.of(layer, over_time), blocks_of(layer.node)
     batch, width = svdf.extents[:2]
     product, dtype = make(feature_weights(layer.node, padding)), layer.node.inputs[0].dtype
     sums = ir.Buffer("sums", (blocks.rows,), accumulated(dtype), scope=ir.Scope.LOCAL)

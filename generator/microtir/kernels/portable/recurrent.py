@@ -24,7 +24,7 @@ def cost(node: Node) -> int:
     return (7 if is_hybrid else 5) * macs(node) + per_unit * batch * steps * units
 
 
-_UNIT, _UNIT_OF_FLOAT = 350, 450
+_UNIT, _UNIT_OF_FLOAT = 390, 450
 """Instructions of a unit after its sums: they make its new cell and its output."""
 
 

@@ -127,10 +127,10 @@ def _softmax_int8(layer: FormulaContext) -> None:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
         entry = looked_up(table, below(top, x.at(row, column, k)))
-        total = te.sum(accumulator.term(_summand(entry)), k)
+        total = te.sum(accumulator.term(summand(entry)), k)
         if accumulator.is_wide:
             total = te.cast(DType.UINT32, te.minimum(total, DType.UINT32.max))
-        headroom = te.bind("headroom", te.count_leading_zeros(te.cast(DType.UINT32, total)))
+        headroom = te.bind("headroom", _leading_zeros(total))
         scale = te.bind("scale", fixed_point_formula.reciprocal(total, headroom))
         power = looked_up(table, below(top, x.at(row, column, channel)))
         shift = te.bind("right", definition.SUM_INTEGER_BITS - headroom + output_bits)
@@ -148,12 +148,29 @@ def _softmax_int8(layer: FormulaContext) -> None:
     layer.rows(element)
 
 
-def _summand(entry: te.Expr) -> te.Expr:
+def summand(entry: te.Expr) -> te.Expr:
     """Return an exponential in Q12, rounded: it is not negative, and may be 2^31 - 1."""
     half = 1 << (definition.SUM_INTEGER_BITS - 1)
     return te.cast(
         DType.INT32, (te.cast(DType.UINT32, entry) + half) >> definition.SUM_INTEGER_BITS
     )
+
+
+def scale_of_sum(total: te.Expr) -> te.Expr:
+    """Return the inverse of the sum of a row's powers, normalised."""
+    return fixed_point_formula.reciprocal(total, te.bind("headroom", _leading_zeros(total)))
+
+
+def shift_of_sum(total: te.Expr, dtype: DType) -> te.Expr:
+    """Return by how much quotients are shifted to the right."""
+    return (definition.SUM_INTEGER_BITS + 31 - dtype.bits) - _leading_zeros(total)
+
+
+def quotient(power: te.Expr, scale: te.Expr, shift: te.Expr) -> te.Expr:
+    """Return an output of int8, of a row of at most 256 elements."""
+    right = te.clamp(shift, 2, 31)
+    raised = _rounded_twice(scale, power, te.bind("right", right))
+    return stored_raised(raised, DType.INT8.min, DType.INT8.max)
 
 
 _SHORT_ROW = 256
@@ -253,7 +270,6 @@ def _log_softmax_int8(layer: FormulaContext) -> None:
     x, dtype = layer.image(0), layer.node.output.dtype
     params = definition.log_softmax_params(layer.node.inputs[0].type)
     table = te.constant(exponentials(params.multiplier, params.difference_min), "exponentials")
-    fraction_bits = 31 - definition.DIFFERENCE_INTEGER_BITS - definition.LOG_OUTPUT_INTEGER_BITS
     # With a shift of 31 no difference but 0 counts, and 0 is 0 under any shift; TIR has no 2^31.
     accumulator = Accumulator.of(layer)
     to_q5 = params.multiplier._replace(shift=min(params.multiplier.shift, 30))
@@ -262,7 +278,7 @@ def _log_softmax_int8(layer: FormulaContext) -> None:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
         entry = looked_up(table, below(top, x.at(row, column, k)))
-        total = te.sum(accumulator.term(_summand(entry)), k)
+        total = te.sum(accumulator.term(summand(entry)), k)
         if accumulator.is_wide:
             total = te.cast(DType.INT32, te.minimum(total, DType.INT32.max))
         log_sum = te.bind("log_sum", _log_of_value_above_one(total))
@@ -270,11 +286,41 @@ def _log_softmax_int8(layer: FormulaContext) -> None:
         limit = requantise(log_sum + DType.INT32.min, params.reverse)
         lowest = te.bind("lowest", te.maximum(limit, params.difference_min - 1))
         difference = te.bind("difference", wide(x.at(row, column, channel)) - wide(top))
-        value = _ROUND(requantise(difference, to_q5) - log_sum, fraction_bits)
+        value = _ROUND(requantise(difference, to_q5) - log_sum, _FRACTION_BITS)
         stored = te.clamp(value + dtype.max, dtype.min, dtype.max)
         return te.cast(dtype, te.select(difference > lowest, stored, dtype.min))
 
     layer.rows(element)
+
+
+LEAST_RESULT = 255 << 22
+"""Result that makes an output the least one, whatever the sum of its row."""
+
+_FRACTION_BITS = 31 - definition.DIFFERENCE_INTEGER_BITS - definition.LOG_OUTPUT_INTEGER_BITS
+
+
+def log_results(params: definition.LogSoftmaxParams) -> Array:
+    """Return differences 0, 1, ... 255 in Q5, with the half of what an output's step is."""
+    differences = np.arange(_DIFFERENCES)
+    in_q5 = multiply_by_quantized_multiplier(-differences, *params.multiplier)
+    results = np.minimum((1 << (_FRACTION_BITS - 1)) - in_q5, LEAST_RESULT)
+    return np.where(-differences >= params.difference_min, results, LEAST_RESULT)
+
+
+def least_difference(params: definition.LogSoftmaxParams, log_sum: int) -> int:
+    """Return the difference from which on outputs are the least; `log_sum` bounds logarithms."""
+    return int(multiply_by_quantized_multiplier(log_sum + DType.INT32.min, *params.reverse))
+
+
+def log_of_sum(total: te.Expr) -> te.Expr:
+    """Return the logarithm of the sum of a row's powers in Q5."""
+    return _log_of_value_above_one(te.bind("total", total))
+
+
+def log_output(result: te.Expr, log_sum: te.Expr, _shift: te.Expr) -> te.Expr:
+    """Return an output of int8, of a row of at most 256 elements."""
+    below_top = (result + te.clamp(log_sum, 0, 1 << 29)) >> _FRACTION_BITS
+    return te.cast(DType.INT8, DType.INT8.max - te.clamp(below_top, 0, 255))
 
 
 def _log_of_value_above_one(value: te.Expr) -> te.Expr:
