@@ -37,11 +37,12 @@ from tests.support.dsp_cases import (
     longest_sums,
     matmul,
     multiplied,
+    pool_of_floats,
     summed,
     transposed,
     with_wide_weights,
 )
-from tests.support.elementwise_cases import elementwise
+from tests.support.elementwise_cases import elementwise, of_floats
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.float_edge_cases import float_edge
 from tests.support.forced import forced
@@ -103,6 +104,7 @@ CORES = {
         "frames_conv_s8_4x2_dsp": 1,
         "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
         "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
+        "lanes_f32_1x8_dsp": 30, "pool_f32_1x8_dsp": 10,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
         "softmax_s8_1x4_dsp": 24, "svdf_s8_1x8_dsp": 10,
@@ -135,8 +137,12 @@ def layers() -> list[DspCase]:
     reductions = map(reduced, seeds(0, PER_REDUCED))
     extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
     edges = map(float_edge, seeds(0, PER_EDGE))
+    floats = map(of_floats, seeds(0, PER_KIND))
+    pools = map(pool_of_floats, seeds(0, PER_FORCED))
     others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
-    alone = thinned([*drawn, *made, *moves, *reductions, *extremes, *edges, *others])
+    alone = thinned(
+        [*drawn, *made, *moves, *reductions, *extremes, *edges, *floats, *pools, *others]
+    )
     remembered = map(remembering, seeds(0, PER_SVDF))
     softmaxes = map(softmaxed, seeds(0, PER_SOFTMAX))
     return [*alone, *map(framed, seeds(700, 8)), *softmaxes, *remembered]

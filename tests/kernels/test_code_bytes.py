@@ -25,8 +25,8 @@ from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.kernels import candidates
 from microtir.module.ir_module import IRModule
-from microtir.operators.arithmetic.definition import Add, Maximum
-from microtir.operators.common.attributes import Padding2D
+from microtir.operators.arithmetic.definition import Add, Maximum, Mul
+from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
@@ -94,6 +94,12 @@ def softmax() -> Node:
     return node(Softmax(), [x], tensor("y", (12, 30), DType.INT8, SOFTMAX_OF_INT8))
 
 
+def product_of_floats() -> Node:
+    """Return a MUL of two images with a RELU6."""
+    a, b, y = (tensor(n, IMAGE, DType.FLOAT32) for n in "aby")
+    return node(Mul(Activation.RELU6), (a, b), y)
+
+
 def average() -> Node:
     """Of a whole image."""
     x, y = (
@@ -156,6 +162,7 @@ CASES = [
     ("cortex-m4", "quantize_f32_1x4_dsp", edge(Quantize())),
     ("cortex-m4", "dequantize_f32_1x4_dsp", edge(Dequantize())),
     ("cortex-m4", "softmax_s8_1x4_dsp", softmax()),
+    ("cortex-m4", "lanes_f32_1x8_dsp", product_of_floats()),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),
     ("cortex-m55", "conv_s8_2x4_mve", SQUARE),
     ("cortex-m55", "conv_s8_2x4_mve", GROUPED),

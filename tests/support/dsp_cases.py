@@ -464,6 +464,17 @@ def pool(seed: int) -> DspCase:
     return _finish(f"pool_{seed}", op, (x,), y, x_data)
 
 
+def pool_of_floats(seed: int) -> DspCase:
+    """Draw a MAX_POOL_2D of float32: `pool` in another type."""
+    case = pool(seed)
+    (drawn,) = case.graph.nodes
+    op = drawn.op
+    assert isinstance(op, AveragePool2D | MaxPool2D)
+    op = MaxPool2D(op.window, op.strides, padding=op.padding, activation=op.activation)
+    x, y = (graphs.tensor(t.name, t.shape) for t in (drawn.inputs[0], drawn.output))
+    return _finish(f"pool_f32_{seed}", op, (x,), y, (case.inputs[0] / 8).astype(np.float32))
+
+
 def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
     """Draw an AVERAGE_POOL_2D over a whole image."""
     rng = np.random.default_rng([seed, 4])

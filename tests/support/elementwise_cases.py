@@ -8,7 +8,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.activations import definition as activations
-from microtir.operators.arithmetic.definition import Maximum, Minimum
+from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 from microtir.operators.common.attributes import Activation
 from microtir.operators.conversion.definition import Quantize, Tabulated
 from microtir.operators.unary import definition as unary
@@ -25,6 +25,18 @@ _UNARY: tuple[Operator, ...] = (
     unary.Exp(), unary.Log(), unary.ZerosLike(), Quantize(),
 )  # fmt: skip
 _POSITIVE = unary.Sqrt | unary.Rsqrt | unary.Log
+
+
+def of_floats(seed: int) -> DspCase:
+    """Draw a layer of float32: a clamp, or an operator of two operands that repeat or not."""
+    rng = np.random.default_rng([seed, 34])
+    kind = list(Activation)[seed // 6 % 4]
+    if seed % 6 == 5:
+        x, y = (graphs.tensor(n, shape, DType.FLOAT32) for shape in [_shape(rng)] for n in "xy")
+        kind = Activation.RELU if kind is Activation.NONE else kind
+        return _case(f"f32_clamp_{seed}", activations.Relu(kind), (x,), y, rng)
+    op = (Minimum(), Maximum(), Add(kind), Sub(kind), Mul(kind))[seed % 6]
+    return _with_other(f"f32_{op.name.lower()}_{seed}", op, DType.FLOAT32, seed // 6, rng)
 
 
 def elementwise(seed: int) -> DspCase:
@@ -54,22 +66,32 @@ def _of_one(seed: int, rng: np.random.Generator) -> DspCase:
 def _of_two(seed: int, rng: np.random.Generator) -> DspCase:
     """Draw an extreme of an input and another one: as large, or one that repeats."""
     op, dtype = (Minimum, Maximum)[seed % 2](), _DTYPES[seed // 2 % len(_DTYPES)]
-    shape, stored = _shape(rng), graphs.quant(0.05, 0 if dtype is DType.INT16 else 3)
+    return _with_other(f"{op.name.lower()}_{dtype.value}_{seed}", op, dtype, seed // 8, rng)
+
+
+def _with_other(
+    name: str, op: Operator, dtype: DType, number: int, rng: np.random.Generator
+) -> DspCase:
+    """Return an operator of an input and the other operand that has a number."""
+    stored = None if dtype.is_float else graphs.quant(0.05, 0 if dtype is DType.INT16 else 3)
+    shape = _shape(rng)
     _, height, width, channels = shape
     others = (
         (shape, False), (shape, True), ((channels,), True), ((1,), True), ((channels,), False),
         ((1,), False), ((width, 1), True), ((height, 1, channels), True), ((height, 1, 1), False),
     )  # fmt: skip
-    other, is_constant = others[seed // 8 % len(others)]
+    other, is_constant = others[number % len(others)]
     a, b = (graphs.tensor(n, s, dtype, stored) for n, s in (("a", shape), ("b", other)))
     if is_constant:
         b = graphs.constant("b", _drawn(rng, other, dtype), stored)
     operands = (b, a) if rng.random() < 0.5 else (a, b)
     y = graphs.tensor("y", shape, dtype, stored)
-    return _case(f"{op.name.lower()}_{dtype.value}_{seed}", op, operands, y, rng)
+    return _case(name, op, operands, y, rng)
 
 
 def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    if dtype.is_float:
+        return (rng.integers(-64, 65, shape) / 8).astype(np.float32)  # some are equal
     return rng.integers(dtype.min, dtype.max + 1, shape).astype(dtype.value)
 
 

@@ -23,9 +23,10 @@ from tests.support.dsp_cases import (
     fully_connected,
     in_int16,
     pool,
+    pool_of_floats,
     tiled,
 )
-from tests.support.elementwise_cases import elementwise
+from tests.support.elementwise_cases import elementwise, of_floats
 from tests.support.float_edge_cases import float_edge
 from tests.support.reduced_cases import reduced, softmaxed
 from tests.support.seeds import seeds
@@ -61,13 +62,13 @@ DEPTHWISE = {
     "dwconv_s8_6x1_zbb": ZBB,
 }  # fmt: skip
 ADDS = {"add_s8_1x4_mve": M55}
-POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
+POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55, "pool_f32_1x8_dsp": M4}
 WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
 REDUCTIONS = {
     "reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55, "softmax_s8_1x4_dsp": M4,
     "softmax_s8_1x4_mve": M55,
 }  # fmt: skip
-ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55}
+ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55, "lanes_f32_1x8_dsp": M4}
 DENSE = {"dense_s8_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
 FLOAT_EDGES = {"quantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_dsp": M4}
 ACCUMULATING = {
@@ -111,13 +112,13 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
     if kernel in ADDS:
         make = add
     elif kernel in POOLS | WHOLE_POOLS:
-        make = pool
+        make = pool_of_floats if "f32" in kernel else pool
     elif kernel in REDUCTIONS:
         make = softmaxed if kernel.startswith("softmax") else reduced
     elif kernel in DENSE:
         make = fully_connected
     elif kernel in ELEMENTWISE:
-        make = elementwise
+        make = of_floats if "f32" in kernel else elementwise
     elif kernel in FLOAT_EDGES:
         make = float_edge
     elif kernel in TILED:

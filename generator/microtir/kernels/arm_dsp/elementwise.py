@@ -1,16 +1,24 @@
-"""Elementwise operators by words of four bytes, and tables by bytes."""
+"""Elementwise operators by words of four bytes, tables by bytes, and floats by eight."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from microtir.config import Feature
+from microtir.config.target import Target
 from microtir.dtype import DType
-from microtir.kernels.common.elementwise import Elementwise, Lane, Run
+from microtir.graph.ir import Node
+from microtir.kernels.common.elementwise import Elementwise, Lane, Run, run_of
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 
 _WORD = 4
 _TURN = 4  # words of a turn of the loop
 _LOOKED_UP = 8  # elements of one
+_FLOATS = 8  # of a turn
 
 
 class ElementwiseWords(Elementwise):
@@ -40,3 +48,55 @@ class ElementwiseWords(Elementwise):
 
     def turns(self, run: Run) -> Mapping[str, int]:
         return {"bne 1b": int(str(self.values(run)["turns"] or 0))}
+
+
+class ElementwiseFloats(Elementwise):
+    """Lanes of float32 in registers of the FPU, loaded and stored eight at a time."""
+
+    name = "lanes_f32_1x8_dsp"
+    operators = (Minimum, Maximum, Add, Sub, Mul, Relu)
+    needs = Feature.FPU
+    template = "kernels/lanes_f32.j2"
+    stack_bytes = 8
+    types = (DType.FLOAT32,)
+
+    def suits(self, target: Target) -> bool:
+        return target.has(Feature.DSP)
+
+    def cycles_of(self, node: Node, instructions: int) -> int:
+        """Return the cycles: loads and stores of many registers are long ones."""
+        run, _ = run_of(node)
+        compares = run.lane in (Lane.MINIMUM, Lane.MAXIMUM) or any(map(math.isfinite, run.ends))
+        return instructions * (170 if compares else 300) // 100
+
+    def values(self, run: Run) -> Mapping[str, object]:
+        """Return what the template is given; ends are loaded as the halves of their bits."""
+        turns, left = divmod(run.count, _FLOATS)
+        ends = tuple(
+            (register, condition, str(bits[0]), str(bits[1]))
+            for end, register, condition in zip(run.ends, ("s16", "s17"), ("le", "pl"), strict=True)
+            if math.isfinite(end)
+            for bits in [np.array([end], np.float32).view(np.uint16)]
+        )
+        return {
+            "lane": run.lane.value,
+            "first_repeats": run.repeats[0],
+            "second_repeats": run.repeats[-1],
+            "turns": str(turns) if turns else "",
+            "turn": _registers(run, _FLOATS),
+            "left": _registers(run, left) if left else "",
+            "ends": ends,
+        }
+
+    def turns(self, run: Run) -> Mapping[str, int]:
+        return {"bne 1b": run.count // _FLOATS}
+
+
+def _registers(run: Run, count: int) -> tuple[object, ...]:
+    """Return lists of the registers of operands and results, and both and the result of each."""
+    first, second = ([f"s{start + n}" for n in range(count)] for start in (0, _FLOATS))
+    results = second if run.repeats[0] else first
+    lists = (f"{{{', '.join(names)}}}" for names in (first, second, results))
+    a = first[:1] * count if run.repeats[0] else first
+    b = second[:1] * count if run.repeats[-1] else second
+    return (*lists, tuple(zip(a, b, results, strict=True)))

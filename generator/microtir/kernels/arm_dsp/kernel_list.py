@@ -10,12 +10,13 @@ from microtir.kernels.arm_dsp.copying import CopyWords, copy
 from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
-from microtir.kernels.arm_dsp.elementwise import ElementwiseWords
+from microtir.kernels.arm_dsp.elementwise import ElementwiseFloats, ElementwiseWords
 from microtir.kernels.arm_dsp.float_edges import DequantizeFloats, QuantizeFloats
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.moves import MovesByWords
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
+from microtir.kernels.arm_dsp.pool_floats import PoolFloats
 from microtir.kernels.arm_dsp.pool_windows import PoolWindows
 from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
@@ -88,7 +89,9 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     pool_runs.PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
     pool_runs.PoolByRuns("pool_s8_1x4_dsp", WORDS),
     PoolWindows(),
+    PoolFloats(),
     ElementwiseWords(),
+    ElementwiseFloats(),
     ReductionsByWords(),
     QuantizeFloats(),
     DequantizeFloats(),

@@ -1,16 +1,19 @@
-"""Elementwise operators on stored elements: one loop for each instruction set, a few lanes for it.
+"""Elementwise operators on stored elements or floats: a loop of an instruction set, and few lanes.
 
-Lanes are as wide as an element: what they give is a stored element again.  An operand is a run of
-elements, or one that repeats.  Runs are as long as all inputs allow; loops in C are around them.
+Lanes are as wide as an element: of integers, what they give is a stored element again.  An operand
+is a run of elements, or one that repeats.  Runs are as long as all inputs allow; loops in C are
+around them.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
 from microtir.kernels.common import made_once, packing
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
@@ -25,8 +29,16 @@ from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.printed import printed
 from microtir.kernels.common.statements import at, each, load, loop, store
 from microtir.operators import OPERATORS
-from microtir.operators.arithmetic.definition import Maximum, Minimum
-from microtir.operators.common.arithmetic import wide
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import (
+    Add,
+    BinaryArithmetic,
+    Maximum,
+    Minimum,
+    Mul,
+    Sub,
+)
+from microtir.operators.common.arithmetic import wide, within
 from microtir.operators.common.broadcast import keeps_rows, merged
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.definition import Trait
@@ -48,6 +60,17 @@ class Lane(Enum):
     MAXIMUM = "maximum"
     CLAMP = "clamp"  # to two constants
     LOOK_UP = "look_up"  # an entry of a table, in the order of bytes without a sign
+    ADD = "add"  # this and what follows are lanes of floats
+    SUBTRACT = "sub"
+    MULTIPLY = "mul"
+
+
+_OF_TWO: Mapping[type[Operator], Lane] = MappingProxyType({
+    Minimum: Lane.MINIMUM, Maximum: Lane.MAXIMUM, Add: Lane.ADD, Sub: Lane.SUBTRACT,
+    Mul: Lane.MULTIPLY,
+})  # fmt: skip
+_SPELLED = str.maketrans("-.", "m_", "+")  # numbers, in names of C
+_ENDLESS = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +82,22 @@ class Run:
         dtype: of inputs and output.
         repeats: for each input, whether one element counts for all.
         count: of elements.
+        ends: that results of floats are clamped to.
     """
 
     lane: Lane
     dtype: DType
     repeats: tuple[bool, ...]
     count: int
+    ends: tuple[float, float] = _ENDLESS
 
     @property
     def name(self) -> str:
         """Distinguish kernels."""
         kinds = "".join("xr"[repeats] for repeats in self.repeats)
-        return f"{self.lane.value}{self.count}_{self.dtype.value}_{kinds}"
+        ends = "" if self.ends == _ENDLESS else "_{:g}_{:g}".format(*self.ends)
+        ends = ends.translate(_SPELLED)
+        return f"{self.lane.value}{self.count}_{self.dtype.value}_{kinds}{ends}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +111,25 @@ class Axis:
 
 def lane_of(node: Node) -> Lane | None:
     """Return what a node computes of an element, if it is one of the lanes."""
+    if node.output.dtype.is_float:
+        return Lane.CLAMP if isinstance(node.op, Relu) else _OF_TWO[type(node.op)]
     if isinstance(node.op, Minimum | Maximum):
-        return Lane.MINIMUM if isinstance(node.op, Minimum) else Lane.MAXIMUM
+        return _OF_TWO[type(node.op)]
     if not has_table(node.op, node.inputs[0].type, node.output.type):
         return None
     entries = _entries(node)
     stored = np.roll(np.arange(DType.INT8.min, DType.INT8.max + 1), DType.INT8.min)
     is_clamp = np.array_equal(entries, np.clip(stored, entries.min(), entries.max()))
     return Lane.CLAMP if is_clamp else Lane.LOOK_UP
+
+
+def _ends(node: Node) -> tuple[float, float]:
+    """Return what results of floats are clamped to."""
+    if not node.output.dtype.is_float or isinstance(node.op, Minimum | Maximum):
+        return _ENDLESS
+    assert isinstance(node.op, Relu | BinaryArithmetic)
+    op = node.op
+    return (op.kind if isinstance(op, Relu) else op.activation).real_range
 
 
 @made_once.of_node
@@ -103,7 +141,7 @@ def _entries(node: Node) -> ir.Array:
 
 def constants_of(node: Node) -> ir.Buffer | None:
     """Return what a lane reads beside the elements: a table, or words of the ends of a clamp."""
-    lane = lane_of(node)
+    lane = None if node.output.dtype.is_float else lane_of(node)
     if lane is Lane.LOOK_UP:
         return packing.constant("table", _entries(node))
     if lane is not Lane.CLAMP:
@@ -123,7 +161,8 @@ def run_of(node: Node) -> tuple[Run, tuple[Axis, ...]]:
     shapes, result = merged([tensor.shape for tensor in node.inputs], node.output.shape)
     *outer, count = result or (1,)
     lasts = tuple((shape or (1,))[-1] for shape in shapes)
-    run = Run(lane, node.output.dtype, tuple(last < count for last in lasts), count)
+    repeats = tuple(last < count for last in lasts)
+    run = Run(lane, node.output.dtype, repeats, count, _ends(node))
     axes = [
         Axis(
             extent,
@@ -162,7 +201,7 @@ def row_of(node: Node) -> Run | None:
     if not keeps_rows(node) or any(t.type.elements > 1 for t in constants):
         return None
     repeats = tuple(t.is_constant for t in node.inputs)
-    return Run(lane, node.output.dtype, repeats, node.output.type.row_elements)
+    return Run(lane, node.output.dtype, repeats, node.output.type.row_elements, _ends(node))
 
 
 class Elementwise(Kernel):
@@ -187,10 +226,10 @@ class Elementwise(Kernel):
         """Return how often the loop of a run has a turn."""
 
     def reject(self, node: Node) -> Refusal | None:
-        if lane_of(node) is None:
-            return Refusal.NO_TABLE
         if node.output.dtype not in self.types:
             return Refusal.TYPES
+        if lane_of(node) is None:
+            return Refusal.NO_TABLE
         run, _ = run_of(node)
         return None if 0 < run.count <= _LONGEST else Refusal.SIZES
 
@@ -199,16 +238,23 @@ class Elementwise(Kernel):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         run, axes = run_of(node)
-        once = printed(self.template, self.values(run)).instructions(self.turns(run))
         calls = math.prod(axis.extent for axis in axes)
-        return calls * once + _around(axes, constants_of(node) is not None)
+        return calls * self.of_run(run) + _around(axes, constants_of(node) is not None)
+
+    def of_run(self, run: Run) -> int:
+        """Return the instructions of a run."""
+        return printed(self.template, self.values(run)).instructions(self.turns(run))
+
+    def bytes_of_run(self, run: Run) -> int:
+        """Return the bytes of the code of a run."""
+        return printed(self.template, self.values(run)).bytes
 
     def packed_bytes(self, node: Node) -> int:
         read = [_constant(node, n) for n, t in enumerate(node.inputs) if t.is_constant]
         return packing.bytes_of(constants_of(node), *read)
 
     def code_bytes(self, node: Node) -> int:
-        return printed(self.template, self.values(run_of(node)[0])).bytes
+        return self.bytes_of_run(run_of(node)[0])
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit loops around runs, or a run for each row."""
@@ -219,7 +265,7 @@ class Elementwise(Kernel):
         run, axes = run_of(node)
         sources = [_source(layer, n) for n in range(len(node.inputs))]
         target = layer.output_buffer((1, node.output.type.elements))
-        kernel = self._kernel(run)
+        kernel = self.lane(run)
 
         def nest(
             left: tuple[Axis, ...], firsts: tuple[te.ExprLike, ...], to: te.ExprLike
@@ -241,7 +287,7 @@ class Elementwise(Kernel):
     def _rows(self, layer: Layer, name: str, behind: tuple[ir.BufferArgument, ...]) -> ir.PrimFunc:
         run, inputs = row_of(layer.node), layer.node.inputs
         assert run is not None, "window() says so"
-        kernel = self._kernel(run)
+        kernel = self.lane(run)
         operands = [_row(layer, position) for position in range(len(inputs))]
         y = layer.output_rows()
 
@@ -250,10 +296,10 @@ class Elementwise(Kernel):
 
         return layer.function(name, None, loop("row", layer.y0, layer.y1, row))
 
-    def _kernel(self, run: Run) -> KernelDescription:
+    def lane(self, run: Run) -> KernelDescription:
         """Describe the micro-kernel of a run."""
         assert self.needs is not None
-        return _described(
+        return described(
             run, self.template, tuple(self.values(run).items()), self.stack_bytes, self.needs
         )
 
@@ -298,8 +344,14 @@ def _row(layer: Layer, position: int) -> Callable[[te.Expr], ir.BufferArgument]:
     return lambda row: rows.at(row, 0, 0)
 
 
+_COMBINED: Mapping[Lane, Callable[..., te.Expr]] = MappingProxyType({
+    Lane.MINIMUM: te.minimum, Lane.MAXIMUM: te.maximum, Lane.CLAMP: lambda x: x,
+    Lane.ADD: operator.add, Lane.SUBTRACT: operator.sub, Lane.MULTIPLY: operator.mul,
+})  # fmt: skip
+
+
 @made_once.made_once
-def _described(
+def described(
     run: Run, template: str, values: tuple[tuple[str, object], ...], stack: int, needs: Feature
 ) -> KernelDescription:
     """Describe a run; parameters: the inputs, the output, and what the lane reads beside them."""
@@ -309,15 +361,18 @@ def _described(
     )
     y = ir.Buffer("y", (run.count,), run.dtype)
     sizes = {Lane.LOOK_UP: ("table", (1 << 8,)), Lane.CLAMP: ("ends", (2 * _WORD,))}
-    beside = [ir.Buffer(*sizes[run.lane], run.dtype)] if run.lane in sizes else []
+    has_more = run.lane in sizes and not run.dtype.is_float
+    beside = [ir.Buffer(*sizes[run.lane], run.dtype)] if has_more else []
 
     def element(i: te.Expr) -> te.Expr:
         x = [load(b, 0 if a else i) for b, a in zip(inputs, run.repeats, strict=True)]
+        if run.dtype.is_float:
+            return within(_COMBINED[run.lane](*x), *run.ends)
         for own in beside:
             if run.lane is Lane.LOOK_UP:
                 return load(own, wide(x[0]) & DType.UINT8.max)
             return te.clamp(x[0], load(own, 0), load(own, _WORD))
-        return (te.minimum if run.lane is Lane.MINIMUM else te.maximum)(x[0], x[1])
+        return _COMBINED[run.lane](*x)
 
     return describe(
         run.name,

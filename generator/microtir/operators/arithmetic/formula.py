@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterable
 
@@ -44,13 +45,23 @@ def cost(node: Node) -> int:
     """Estimate instructions, from emulated Cortex-M3 and M4: long forms rescale three times."""
     elements, is_int8 = node.output.type.elements, node.output.dtype is DType.INT8
     if not is_int8 and node.output.dtype not in types.QUANTISED:
-        return elements * (6 if node.output.dtype.is_float else 12)
+        return elements * (_float_cost(node) if node.output.dtype.is_float else 12)
     runs, repeats = innermost(node)
     if linear.rescales_in_float(node):
         each = float_formula.instructions(node)
     else:
         each = _short_cost(node, repeats) if is_int8 else 45
     return elements * each + runs * _PER_RUN
+
+
+def _float_cost(node: Node) -> int:
+    """Return the instructions of an element of float32, which is compared with one end or two."""
+    op = node.op
+    assert isinstance(op, arithmetic.BinaryArithmetic | arithmetic.SquaredDifference)
+    if isinstance(op, arithmetic.SquaredDifference):
+        return 6
+    ends = sum(map(math.isfinite, op.activation.real_range))
+    return (6, 10, 12)[ends]
 
 
 def _short_cost(node: Node, repeats: bool) -> int:

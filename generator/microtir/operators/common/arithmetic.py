@@ -267,7 +267,11 @@ def _entry(table: te.Tensor | int, channel: te.Expr) -> te.ExprLike:
 
 def activate(value: te.Expr, activation: attributes.Activation) -> te.Expr:
     """Apply a fused activation to a FLOAT32 result."""
-    low, high = activation.real_range
+    return within(value, *activation.real_range)
+
+
+def within(value: te.Expr, low: float, high: float) -> te.Expr:
+    """Clamp a FLOAT32 to ends that are finite."""
     if math.isfinite(low):
         value = te.maximum(value, low)
     if math.isfinite(high):
