@@ -81,8 +81,8 @@ class Block16:
     def name(self) -> str:
         """Distinguish kernels."""
         sizes = f"{self.pixels}x{self.channels}of{self.outputs}"
-        apart = f"_{self.distance}" if self.distance > self.outputs else ""
-        return f"block16_{sizes}{apart}_{self.runs.name}_{self.finish.name}"
+        spacing = f"_{self.distance}" if self.distance > self.outputs else ""
+        return f"block16_{sizes}{spacing}_{self.runs.name}_{self.finish.name}"
 
     @property
     def pitch(self) -> int:
