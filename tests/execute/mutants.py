@@ -235,8 +235,8 @@ MUTANTS = {
     ),
     "rows outside of the image are 0": Mutant(
         "dsp", ("depthwise3x3",), f"{_KERNELS}/arm_dsp/planes.py",
-        "outside = call(copying.fill(self.plane.elements, self.zero_point, DType.INT16), target)",
-        "outside = call(copying.fill(self.plane.elements, 0, DType.INT16), target)",
+        "copying.fill(self.elements, self.zero_point, DType.INT16)",
+        "copying.fill(self.elements, 0, DType.INT16)",
     ),
     "the second row of a tile lies on the first": Mutant(
         "dsp", ("conv_s8_16x2_dsp_winograd",), f"{_KERNELS}/arm_dsp/winograd.py",
@@ -289,8 +289,16 @@ MUTANTS = {
         "subhi r8, r8, #2", "subhi r8, r8, #0",
     ),
     "outputs of neighbouring channels are neighbours where each has several": Mutant(
-        "dsp", ("multiplied",), f"{_KERNELS}/arm_dsp/depthwise.py",
-        "(p * channels + c) * every", "p * channels * every + c",
+        "dsp", ("multiplied",), f"{_DSP}/plane_windows.j2",
+        "add lr, lr, #{{ every }}", "add lr, lr, #1",
+    ),
+    "a tap that begins in the middle of a word meets the column before": Mutant(
+        "dsp", ("dwconv_s8_4x1_dsp_windows",), f"{_KERNELS}/arm_dsp/plane_windows.py",
+        "'bt'[use.column % 2]", "'bb'[use.column % 2]",
+    ),
+    "columns of a dilated window are neighbours in the image": Mutant(
+        "dsp", ("dwconv_s8_4x1_dsp_windows",), f"{_DSP}/split.j2",
+        "[r2], #{{ step }}", "[r2], #{{ channels }}",
     ),
     "rows of a phase that lie apart are one line": Mutant(
         "dsp", ("transposed",), f"{_KERNELS}/common/phases.py",

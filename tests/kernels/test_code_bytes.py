@@ -128,6 +128,7 @@ POINTWISE = linear(Conv2D(), IMAGE, (48, 1, 1, 32))
 SQUARE = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 32))
 DEPTHWISE = linear(DepthwiseConv2D(padding=SAME), IMAGE, (1, 3, 3, 32))
 MULTIPLIED = linear(DepthwiseConv2D(padding=SAME, depth_multiplier=4), IMAGE, (1, 3, 3, 128))
+COLUMN = linear(DepthwiseConv2D(padding=Padding2D(4, 4)), (1, 40, 1, 32), (1, 9, 1, 32))
 GROUPED = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 8))
 TRANSPOSED = linear(TransposeConv((2, 2)), IMAGE, (16, 3, 3, 32))
 DENSE = linear(FullyConnected(), (1, 128), (64, 128))
@@ -149,7 +150,8 @@ CASES = [
     ("cortex-m4", "tconv_s8_2x4_dsp_compact", TRANSPOSED),
     ("cortex-m4", "tconv_s8_4x2_dsp", TRANSPOSED),
     ("cortex-m4", "dwconv_s8_2x4_dsp", DEPTHWISE),
-    ("cortex-m4", "dwconv_s8_2x4_dsp", MULTIPLIED),
+    ("cortex-m4", "dwconv_s8_4x1_dsp_windows", MULTIPLIED),
+    ("cortex-m4", "dwconv_s8_4x1_dsp_turned", COLUMN),
     ("cortex-m4", "dwconv_s8_1x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),
     ("cortex-m4", "dense_s8_1x8_dsp", DENSE),

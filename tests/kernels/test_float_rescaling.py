@@ -30,7 +30,7 @@ KERNELS = (
     "conv_s8_2x4_dsp", "conv_s8_2x4_dsp_bytes", "conv_s8_1x8_dsp_bytes", "conv_s8_8x1_dsp",
     "conv_s8_4x2_dsp", "conv_s8_4x2_c", "conv_s8_4x4_c", "conv_s8_4x4_zbb", "dwconv_s8_4x1_dsp",
     "dwconv_s8_2x4_dsp", "dwconv_s8_1x4_dsp", "dwconv_s8_1x4_dsp_rows", "dwconv_s8_4x1_c",
-    "dwconv_s8_6x1_zbb",
+    "dwconv_s8_6x1_zbb", "dwconv_s8_4x1_dsp_windows",
 )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ _WHOLE = (
     | kernel_cases.REDUCTIONS
     | kernel_cases.ELEMENTWISE
     | kernel_cases.FLOAT_EDGES
+    | kernel_cases.COLUMNS
 )
 ON_CORES = [name for name in kernel_cases.CONFIGS | _WHOLE if "_dsp" in name or "_mve" in name]
 OTHERS = ("fully_connected", "whole_depthwise", "global_average", "matmul", "transposed")

@@ -54,6 +54,7 @@ SMALL = Sizes()
 NARROW = Sizes(widths=range(2, 80), channels=(4, 8))  # few values for each sum, many sums
 LONG = Sizes(widths=range(1, 4), heights=range(1, 3), channels=(520, 700))  # several sums
 FEW = Sizes(widths=range(4, 40), channels=(1, 2, 3, 6))  # windows of few values overlap
+ONE_COLUMN = Sizes(widths=range(1, 2), heights=range(3, 30))
 TILED = Sizes(
     widths=range(7, 24), heights=range(1, 6), channels=(8, 9, 11, 10, 16, 36), outputs=(2, 3, 5, 6)
 )

@@ -17,6 +17,7 @@ from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
 from tests.support.dsp_cases import (
     FEW_TILES,
+    ONE_COLUMN,
     DspCase,
     add,
     convolution,
@@ -55,12 +56,14 @@ CONVOLUTIONS = {
 }  # fmt: skip
 DEPTHWISE = {
     "dwconv_s8_4x1_dsp": M4, "dwconv_s8_2x4_dsp": M4, "dwconv_s8_1x4_dsp": M4,
+    "dwconv_s8_4x1_dsp_windows": M4,
     "dwconv_s8_1x4_dsp_rows": M4, "dwconv_s8_4x1_c": M3, "dwconv_s8_6x1_c": RV32,
     "dwconv_s16_1x8_mve": M55, "dwconv_s16_1x8_mve_wide": M55, "dwconv_s16_4x2_dsp": M4,
     "dwconv_s16_2x2_dsp_wide": M4,
     "dwconv_s16_4x1_c": M3, "dwconv_s16_6x1_c": RV32, "dwconv_s8_1x16_mve": M55,
     "dwconv_s8_6x1_zbb": ZBB,
 }  # fmt: skip
+COLUMNS = {"dwconv_s8_4x1_dsp_turned": M4}
 ADDS = {"add_s8_1x4_mve": M55}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55, "pool_f32_1x8_dsp": M4}
 WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
@@ -81,8 +84,9 @@ TILED = {
 }  # fmt: skip
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
 TARGETS = (
-    CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | FLOAT_EDGES | DENSE | ACCUMULATING | TILED
-)
+    CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | FLOAT_EDGES | COLUMNS | DENSE
+    | ACCUMULATING | TILED
+)  # fmt: skip
 
 
 def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
@@ -115,6 +119,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = pool_of_floats if "f32" in kernel else pool
     elif kernel in REDUCTIONS:
         make = softmaxed if kernel.startswith("softmax") else reduced
+    elif kernel in COLUMNS:
+        make = partial(convolution, depthwise=True, sizes=ONE_COLUMN)
     elif kernel in DENSE:
         make = fully_connected
     elif kernel in ELEMENTWISE:

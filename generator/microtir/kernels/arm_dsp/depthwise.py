@@ -1,14 +1,12 @@
 """Depthwise convolutions, four channels at a time: all channels of one or two pixels a call.
 
-Where a channel has several outputs, each of them is a call, whose outputs lie so many apart.  What
-they read is the business of `bordered_rows`.
+What they read is the business of `bordered_rows`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -35,7 +33,6 @@ from microtir.tir import ir
 
 IMMEDIATE = 4095  # largest offset of a load
 MOST_TAPS = 64  # they are all unrolled; more make too much code
-_MOST_OUTPUTS = 63  # of a channel: four of them are an immediate
 _LARGEST = 0xFFFF  # what MOVW loads
 _WORD_ORDER = (0, 2, 1, 3)  # as SXTB16 splits them
 
@@ -51,7 +48,7 @@ def factors(node: Node) -> Requantisation | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedDepthwise:
-    """Constants of one output of each channel, word by word; the last one may overlap that before.
+    """Constants of a layer, word by word; those of the last one may overlap the one before.
 
     `weights` are (words, taps, 4) int16, the channels of a word as SXTB16 splits them, `constants`
     (4 * words, 4) int32.
@@ -62,12 +59,12 @@ class PackedDepthwise:
     rescaling: Rescaling
 
     @staticmethod
-    def of(layer: Layer, number: int = 0) -> PackedDepthwise:
-        """Return the constants of an output of each channel of a layer whose factors fit."""
-        scaling, every = factors(layer.node), outputs_of(layer.node)
+    def of(layer: Layer) -> PackedDepthwise:
+        """Return the constants of a layer whose factors fit."""
+        scaling = factors(layer.node)
         assert scaling is not None, "refusal() was asked"
         weights = layer.data(1)
-        order = [c * every + number for c in channel_quads(weights.shape[-1] // every)]
+        order = channel_quads(weights.shape[-1])
         by_word = weights.astype(np.int16)[..., order].reshape(-1, len(order) // QUAD, QUAD)
         return PackedDepthwise(
             packing.constant("weights", by_word[:, :, list(_WORD_ORDER)].transpose(1, 0, 2)),
@@ -76,29 +73,22 @@ class PackedDepthwise:
         )
 
 
-def outputs_of(node: Node) -> int:
-    """Return how many outputs a channel has."""
-    assert isinstance(node.op, DepthwiseConv2D)
-    return node.op.depth_multiplier
-
-
 def packed_bytes(node: Node) -> int:
     """Return the bytes of the constants of a layer."""
-    (_, rows, columns, channels), every = node.inputs[1].shape, outputs_of(node)
-    size = rows * columns * DType.INT16.bytes
-    return every * packing.channel_bytes(channels // every, QUAD, size)
+    _, rows, columns, channels = node.inputs[1].shape
+    return packing.channel_bytes(channels, QUAD, rows * columns * DType.INT16.bytes)
 
 
 class Depthwise(FloatRescaling, DepthwiseKernel):
     """Four channels a word, one pixel or two at a time; one takes half the code."""
 
     needs = Feature.DSP
-    depends_on_calls = has_wide_weights = takes_multiplier = True
+    depends_on_calls = has_wide_weights = True
 
     def __init__(self, name: str, pixels: int, cycles: int) -> None:
         self.name, self.pixels, self.cycles = name, pixels, cycles
 
-    def reject_sizes(self, node: Node, geometry: Geometry) -> Refusal | None:
+    def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
         """Return what speaks against it: less than a word of channels, loads out of reach."""
         channels, pixels, taps = geometry.image.channels, _pixels(geometry), _copied_taps(geometry)
         if channels < QUAD:
@@ -106,8 +96,7 @@ class Depthwise(FloatRescaling, DepthwiseKernel):
         in_reach = (
             taps.count <= MOST_TAPS
             and taps.reach(pixels) <= IMMEDIATE
-            and pixels * geometry.output.channels <= IMMEDIATE
-            and outputs_of(node) <= _MOST_OUTPUTS
+            and pixels * channels <= IMMEDIATE
             and 0 < geometry.copied * channels <= _LARGEST
         )
         return None if in_reach else Refusal.SIZES
@@ -125,7 +114,7 @@ class Depthwise(FloatRescaling, DepthwiseKernel):
         geometry = Geometry.of(node)
         output, taps = geometry.output, _copied_taps(geometry)
         elements = output.height * output.width * output.channels
-        copied = output.height * taps.rows * geometry.copied * geometry.image.channels
+        copied = output.height * taps.rows * geometry.copied * output.channels
         # A pair shares inputs: 7 instructions for 4 products, not 8.
         pair = min(self.pixels, output.width) == 2
         sums = taps.count * 7 // 4 + 8 if pair else taps.count * 2 + 11
@@ -146,19 +135,14 @@ class Depthwise(FloatRescaling, DepthwiseKernel):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then pixel by pixel."""
-        geometry, every = Geometry.of(layer.node), outputs_of(layer.node)
+        geometry, packed = Geometry.of(layer.node), PackedDepthwise.of(layer)
         reaches_input = _reaches_input(geometry)
         source = window_rows(layer.input_rows(0), geometry, copy, reaches_input=reaches_input)
         taps = Taps.of(geometry.windows, geometry.image.channels, source.row_step)
-
-        def product(number: int) -> Product:
-            packed = PackedDepthwise.of(layer, number)
-            constants = at(packed.weights, 0, 0, 0), at(packed.constants, 0, 0)
-            kernel = partial(depthwise, taps=taps, rescaling=packed.rescaling, every=every)
-            return Product(kernel, constants, number)
-
+        constants = at(packed.weights, 0, 0, 0), at(packed.constants, 0, 0)
         pair = (Count(2, "pair"),) if self.pixels == 2 else ()
-        tile = Tile((*pair, Count(1, "col")), tuple(map(product, range(every))))
+        product = Product(lambda count: depthwise(count, taps, packed.rescaling), constants)
+        tile = Tile((*pair, Count(1, "col")), (product,))
         width = geometry.output.width
         return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
 
@@ -190,14 +174,8 @@ def _copied_taps(geometry: Geometry) -> Taps:
 
 
 @made_once
-def depthwise(pixels: int, taps: Taps, rescaling: Rescaling, every: int = 1) -> KernelDescription:
+def depthwise(pixels: int, taps: Taps, rescaling: Rescaling) -> KernelDescription:
     """Compute all channels (4 or more) of `pixels` (1 or 2) neighbouring pixels.
-
-    Args:
-        pixels: of the call.
-        taps: of a window.
-        rescaling: of the sums.
-        every: elements from the output of a channel to that of the next.
 
     Returns:
         Parameters: the first tap of the first pixel, weights and constants of `PackedDepthwise`,
@@ -207,7 +185,7 @@ def depthwise(pixels: int, taps: Taps, rescaling: Rescaling, every: int = 1) -> 
     x = ir.Buffer("x", (taps.reach(pixels),), DType.INT8)
     weights = ir.Buffer("weights", (quads, taps.count, QUAD), DType.INT16, alignment=4)
     constants = ir.Buffer("constants", (quads * QUAD, WORDS), DType.INT32)
-    y = ir.Buffer("y", ((pixels * channels - 1) * every + 1,), DType.INT8)
+    y = ir.Buffer("y", (pixels * channels,), DType.INT8)
 
     def output(quad: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
         channel = te.minimum(quad * QUAD, channels - QUAD) + number
@@ -222,7 +200,7 @@ def depthwise(pixels: int, taps: Taps, rescaling: Rescaling, every: int = 1) -> 
             return store(total, (), load(total) + product)
 
         result = rescaling.apply(load(total) * 2, constants, quad * QUAD + number)
-        stored = store(y, ((pixel * channels + channel) * every,), result)
+        stored = store(y, (pixel * channels + channel,), result)
         return ir.Allocate(total, seq(store(total, (), 0), taps.each(tap), stored))
 
     body = loop(
@@ -233,7 +211,6 @@ def depthwise(pixels: int, taps: Taps, rescaling: Rescaling, every: int = 1) -> 
         ),
     )  # fmt: skip
     step = f"{taps.row_step}_{taps.column_step}_{taps.stride}"
-    step += f"_every_{every}" if every > 1 else ""
     return micro_kernel.describe(
         f"depthwise{pixels}_{taps.rows}x{taps.columns}_{channels}_{step}_{rescaling.name}",
         (f"Depthwise convolution: {pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps",),
@@ -242,19 +219,14 @@ def depthwise(pixels: int, taps: Taps, rescaling: Rescaling, every: int = 1) -> 
         body,
         "kernels/depthwise.j2",
         {
-            **values_of(pixels, channels, taps.count, rescaling, every),
-            "output_bytes": str(channels * every),
-            "turn_bytes": str(QUAD * every),
-            "overlap_bytes": str(-channels % QUAD * every),
+            **values_of(pixels, channels, taps.count, rescaling),
             "columns": _columns(pixels, taps),
         },
         stack_bytes=56,
     )  # fmt: skip
 
 
-def values_of(
-    pixels: int, channels: int, taps: int, rescaling: Rescaling, every: int = 1
-) -> dict[str, object]:
+def values_of(pixels: int, channels: int, taps: int, rescaling: Rescaling) -> dict[str, object]:
     """Return what the templates of depthwise kernels are given whatever the windows."""
     return {
         "rescaling": rescaling.values(),
@@ -262,7 +234,7 @@ def values_of(
         "overlap": str(-channels % QUAD) if channels % QUAD else "",
         "weight_bytes": str(taps * QUAD * DType.INT16.bytes),
         "results": [
-            [{"sum": _sum(p, c), "offset": str((p * channels + c) * every)} for p in range(pixels)]
+            [{"sum": _sum(p, c), "offset": str(p * channels + c)} for p in range(pixels)]
             for c in range(QUAD)
         ],
     }

@@ -15,6 +15,7 @@ from microtir.kernels.arm_dsp.float_edges import DequantizeFloats, QuantizeFloat
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.moves import MovesByWords
+from microtir.kernels.arm_dsp.plane_windows import PlaneWindows
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pool_floats import PoolFloats
 from microtir.kernels.arm_dsp.pool_windows import PoolWindows
@@ -72,6 +73,8 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     DepthwisePlanes(),
     DepthwisePlanar(LayoutKind.PLANES16, DType.INT16),
     DepthwisePlanar(LayoutKind.PLANES8, DType.INT8),
+    PlaneWindows("dwconv_s8_4x1_dsp_windows", turns=False),
+    PlaneWindows("dwconv_s8_4x1_dsp_turned", turns=True),
     dense.Dense(),
     Matmul(),
     Convolution16("conv_s16_2x4_dsp", 125),

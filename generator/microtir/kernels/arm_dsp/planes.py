@@ -12,8 +12,9 @@ those of 8 bits are widened as they are read, every other column in a word.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from microtir.kernels.arm_dsp.depthwise import IMMEDIATE, factors
 from microtir.kernels.common import packing, requantise
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
-from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe, repeated
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
@@ -42,15 +43,16 @@ _PAIRS_PER_TURN = 4
 _STEP = 255  # largest step of a load or store
 _ADDED = 4095  # largest number that ADD takes
 # Bytes of the kernels beside their turns.
-_SPLIT_CODE, _KERNEL_CODE = 190, 80
+SPLIT_CODE, _KERNEL_CODE = 190, 80
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
     """A row of one channel: `before` columns of border, `copied` of the image, and border again.
 
-    `columns` is even, so that planes of int16 begin at words, and that reading four columns of int8
-    from any even one that an output needs stays inside.
+    Windows `reach` from their first to behind their last column.  `columns` is even, so that planes
+    of int16 begin at words, and that reading four columns of int8 from any even one that an output
+    needs stays inside.  Neighbours are `dilation` apart in the image.
     """
 
     channels: int
@@ -59,17 +61,20 @@ class Plane:
     before: int
     copied: int
     dtype: DType = DType.INT16
+    reach: int = TAPS
+    dilation: int = 1
 
     @staticmethod
     def of(geometry: Geometry, dtype: DType = DType.INT16) -> Plane:
         columns, channels = geometry.windows.columns, geometry.image.channels
         return Plane(
-            channels, geometry.output.width, columns.stride, columns.before, geometry.copied, dtype
-        )
+            channels, geometry.output.width, columns.stride, columns.before, geometry.copied, dtype,
+            columns.reach(1),
+        )  # fmt: skip
 
     @property
     def columns(self) -> int:
-        reached = (self.outputs - 1) * self.stride + TAPS
+        reached = (self.outputs - 1) * self.stride + self.reach
         return reached + reached % 2
 
     @property
@@ -88,7 +93,37 @@ class Plane:
 
     @property
     def name(self) -> str:
-        return f"{self.channels}x{self.copied}in{self.columns}at{self.before}"
+        every = f"every{self.dilation}" if self.dilation > 1 else ""
+        return f"{self.channels}x{self.copied}{every}in{self.columns}at{self.before}"
+
+
+Phases = Sequence[tuple[int, Plane]]
+"""The planes of a row: first column of the image of those that hold every so many columns."""
+
+
+def phases(geometry: Geometry) -> Phases:
+    """Return planes in which taps of dilated windows are neighbours, if outputs are, too."""
+    columns, width = geometry.windows.columns, geometry.output.width
+    dilation, plane = columns.dilation, Plane.of(geometry)
+    if dilation == 1 or columns.stride > 1:
+        return ((0, plane),)
+    planes = []
+    for number in range(min(dilation, width)):
+        outputs = -(-(width - number) // dilation)
+        before = max(-(-(columns.before - number) // dilation), 0)
+        first = before * dilation + number - columns.before
+        inside = -(-(geometry.image.width - first) // dilation)
+        copied = min(inside, outputs + columns.taps - 1 - before)
+        of_phase = replace(
+            plane,
+            outputs=outputs,
+            before=before,
+            copied=copied,
+            reach=columns.taps,
+            dilation=dilation,
+        )
+        planes.append((first, of_phase))
+    return tuple(planes)
 
 
 class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
@@ -122,22 +157,14 @@ class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
         return TAPS * Plane.of(Geometry.of(node)).elements * DType.INT16.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Return instructions from counts of the emulated Cortex-M4.
-
-        Rows of a call share planes.
-        """
+        """Return instructions from counts of the emulated Cortex-M4."""
         geometry = Geometry.of(node)
-        rows, output = geometry.windows.rows, geometry.output
-        if not calls.rows:
-            split_rows = min((output.height - 1) * rows.stride + TAPS, geometry.image.height)
-            return split_rows * _split_cost(node) + output.height * _row_cost(node)
-        count = -(-output.height // calls.rows)
-        split_rows = TAPS + (calls.rows - 1) * min(rows.stride, TAPS)
-        return count * split_rows * _split_cost(node) + output.height * _row_cost(node)
+        split_rows = rows_split(geometry, calls) * split_cost(self._plane(node))
+        return split_rows + geometry.output.height * _row_cost(node)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
-        return _SPLIT_CODE + _code_bytes(Plane.of(Geometry.of(node)))
+        return SPLIT_CODE + _code_bytes(Plane.of(Geometry.of(node)))
 
     def packed_bytes(self, node: Node) -> int:
         words = words_of(self._plane(node))
@@ -151,9 +178,17 @@ class DepthwisePlanes(float_rescaling.FloatRescaling, DepthwiseKernel):
         return _Split(layer).function(name)
 
 
-def _split_cost(node: Node) -> int:
+def rows_split(geometry: Geometry, calls: Calls) -> int:
+    """Return how many rows are split into planes, which the rows of a call share."""
+    rows, height = geometry.windows.rows, geometry.output.height
+    if not calls.rows:
+        return min(rows.reach(height), geometry.image.height)
+    held = rows.reach(1)
+    return -(-height // calls.rows) * (held + (calls.rows - 1) * min(rows.stride, held))
+
+
+def split_cost(plane: Plane) -> int:
     """Return the instructions of splitting one row."""
-    plane = Plane.of(Geometry.of(node))
     return plane.elements * 7 // 4 + plane.channels * 2 + 30
 
 
@@ -240,55 +275,86 @@ class _Emitter:
             self.y.at(row, 0, 0),
         )
 
-    def scratch(self, rows: int) -> ir.Buffer:
-        """Return planes of some rows.
 
-        One row, so that whoever follows rows of buffers sees one span.
-        """
-        shape = (1, rows * self.plane.elements)
-        return ir.Buffer("scratch", shape, self.plane.dtype, alignment=4)
+def scratch_rows(elements: int, dtype: DType) -> ir.Buffer:
+    """Return scratch that is one row: whoever follows rows of buffers sees one span of bytes."""
+    return ir.Buffer("scratch", (1, elements), dtype, alignment=4)
 
 
-class _Split(_Emitter):
-    """Rows come as NHWC."""
+_Output = Callable[[te.Expr, int, list[ir.BufferArgument]], ir.Stmt]
+"""Emits what a phase adds to an output row, whose number is followed by that of the phase."""
 
-    def __init__(self, layer: Layer) -> None:
-        super().__init__(layer)
-        self.planes = self.scratch(TAPS)
 
-    def function(self, name: str) -> ir.PrimFunc:
-        return self.layer.function(name, self.planes, loop(
-            "row", self.layer.y0, self.layer.y1,
-            lambda row: seq(self.fetch(row), self.output(row)),
-        ))  # fmt: skip
+class SplitRows:
+    """Planes of the rows behind an output row; rows that are new replace those before.
+
+    Args:
+        geometry: of the layer.
+        x: rows of the image.
+        phases: of a row.
+        first: output row that is computed before the others.
+    """
+
+    def __init__(self, geometry: Geometry, x: Rows, phases: Phases, first: te.Expr) -> None:
+        self.geometry, self.x, self.phases, self.first = geometry, x, phases, first
+        self.zero_point = x.type.quant.zero_point
+        self.held = geometry.windows.rows.reach(1)
+        self.elements = sum(plane.elements for _, plane in phases)
+        self.planes = scratch_rows(self.held * self.elements, DType.INT16)
+
+    def each(self, stop: te.Expr, output: _Output) -> ir.Stmt:
+        """Emit output rows; each is given the planes of the rows behind it, phase by phase."""
+        rows = self.geometry.windows.rows
+
+        def taps(row: te.Expr, top: te.Expr) -> ir.Stmt:
+            places = range(0, rows.taps * rows.dilation, rows.dilation)
+            return seq(*(
+                output(row, number, [self.planes_of(top + n, number) for n in places])
+                for number in range(len(self.phases))
+            ))  # fmt: skip
+
+        def row(number: te.Expr) -> ir.Stmt:
+            top = number * rows.stride - rows.before
+            return seq(self.fetch(number), let("top", top, partial(taps, number)))
+
+        return loop("row", self.first, stop, row)
 
     def fetch(self, row: te.Expr) -> ir.Stmt:
         """Emit the rows behind an output row that the one before did not have."""
         rows = self.geometry.windows.rows
         top = row * rows.stride - rows.before
-        shared = max(TAPS - rows.stride, 0)
-        first = top + te.select(row == self.layer.y0, te.as_expr(0, DType.INT32), shared)
-        return loop("y_in", first, top + TAPS, self.split)
+        shared = max(self.held - rows.stride, 0)
+        first = top + te.select(row == self.first, te.as_expr(0, DType.INT32), shared)
+        return loop("y_in", first, top + self.held, self.split)
 
     def split(self, y: te.Expr) -> ir.Stmt:
         """Emit one row of the image, or what stands for one outside of it."""
-        rows, target = self.geometry.windows.rows, self.planes_of(y)
-        inside = call(split(self.plane, self.zero_point), self.x.at(y, 0, 0), target)
+        rows = self.geometry.windows.rows
+        inside = seq(*(
+            call(
+                split(plane, self.zero_point), self.x.at(y, first, 0), self.planes_of(y, number),
+            )
+            for number, (first, plane) in enumerate(self.phases)
+        ))  # fmt: skip
         if not rows.clips(self.geometry.output.height):
             return inside
-        outside = call(copying.fill(self.plane.elements, self.zero_point, DType.INT16), target)
+        filled = copying.fill(self.elements, self.zero_point, DType.INT16)
+        outside = call(filled, self.planes_of(y, 0))
         return when((y >= 0) & (y < rows.size), inside, outside)
 
-    def planes_of(self, y: te.Expr) -> ir.BufferArgument:
-        """Return where the planes of a row lie."""
-        return at(self.planes, 0, y % TAPS * self.plane.elements)
+    def planes_of(self, y: te.Expr, number: int) -> ir.BufferArgument:
+        """Return where the planes of a phase of a row lie."""
+        before = sum(plane.elements for _, plane in self.phases[:number])
+        return at(self.planes, 0, y % self.held * self.elements + before)
 
-    def output(self, row: te.Expr) -> ir.Stmt:
-        rows = self.geometry.windows.rows
-        top = row * rows.stride - rows.before
-        return let("top", top, lambda y: self.row_of(
-            row, [self.planes_of(y + n) for n in range(TAPS)]
-        ))  # fmt: skip
+
+class _Split(_Emitter):
+    """Rows come as NHWC."""
+
+    def function(self, name: str) -> ir.PrimFunc:
+        rows = SplitRows(self.geometry, self.x, ((0, self.plane),), self.layer.y0)
+        body = rows.each(self.layer.y1, lambda row, _number, taps: self.row_of(row, taps))
+        return self.layer.function(name, rows.planes, body)
 
 
 class _Planar(_Emitter):
@@ -297,7 +363,7 @@ class _Planar(_Emitter):
     def function(self, name: str) -> ir.PrimFunc:
         rows = self.geometry.windows.rows
         clips = rows.clips(self.geometry.output.height)
-        outside = self.scratch(1) if clips else None
+        outside = scratch_rows(self.plane.elements, self.plane.dtype) if clips else None
         return self.layer.function(name, outside, loop(
             "row", self.layer.y0, self.layer.y1,
             lambda row: let(
@@ -327,7 +393,8 @@ def split(plane: Plane, zero_point: int) -> KernelDescription:
     Returns:
         Parameters: the row (W, C), planes (C, columns).
     """
-    x = ir.Buffer("x", (plane.copied * plane.channels,), DType.INT8)
+    step = plane.dilation * plane.channels
+    x = ir.Buffer("x", ((plane.copied - 1) * step + plane.channels,), DType.INT8)
     planes = ir.Buffer("planes", (plane.elements,), DType.INT16, alignment=4)
     border = te.as_expr(zero_point, DType.INT16)
     first, stop = plane.before, plane.before + plane.copied
@@ -336,7 +403,7 @@ def split(plane: Plane, zero_point: int) -> KernelDescription:
         return store(planes, (channel * plane.columns + column,), value)
 
     def pixel(channel: te.Expr, column: te.Expr) -> ir.Stmt:
-        value = load(x, (column - first) * plane.channels + channel)
+        value = load(x, (column - first) * step + channel)
         return put(channel, column, te.cast(DType.INT16, value))
 
     def channel(c: te.Expr) -> ir.Stmt:
@@ -374,7 +441,8 @@ def _split_values(plane: Plane, zero_point: int) -> dict[str, object]:
         "tail": [_has(*word) for word in words[last:]],
         "zero_point": str(zero_point & 0xFFFF),
         "channels": str(plane.channels),
-        "steps_far": plane.channels > _STEP,
+        "step": str(plane.dilation * plane.channels),
+        "steps_far": plane.dilation * plane.channels > _STEP,
         **{f"plane{n}": str(n * plane.bytes) for n in range(1, _CHANNELS)},
         "plane_bytes": str(_CHANNELS * plane.bytes),
         "overlap": str(overlap) if overlap else "",
