@@ -212,7 +212,6 @@ class Elementwise(Kernel):
         Maximum,
         *(record.op for record in OPERATORS if record.has(Trait.TABULATED)),
     )
-    in_place = True
     template: str
     stack_bytes: int
     types: tuple[DType, ...]
