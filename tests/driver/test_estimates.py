@@ -104,7 +104,7 @@ WORKSPACES = {
     ("kws_int8", "balanced"): (7424, 7104),
     ("resnet8_float", "ram-least"): (51456, 49408),
     ("resnet8_float", "balanced"): (55040, 55040),
-    ("resnet8_int8", "ram-least"): (12928, 12768),
+    ("resnet8_int8", "ram-least"): (12928, 12928),
     ("resnet8_int8", "balanced"): (16512, 16512),
     ("strww_int8", "ram-least"): (2688, 2688),
     ("strww_int8", "balanced"): (3840, 3840),

@@ -210,8 +210,19 @@ MUTANTS = {
         "mve", ("looked_up",), f"{_KERNELS}/common/elementwise.py",
         "return np.roll(table, DType.INT8.min)", "return table",
     ),
+    "halves of products below zero are rounded up": Mutant(
+        "dsp", ("mul_int8",), f"{_DSP}/arithmetic.j2", "add r12, r12, r3, asr #31",
+        "add r12, r12, #0",
+    ),
+    "what a difference takes is rounded down before": Mutant(
+        "mve", ("squared_difference_int8",), f"{_KERNELS}/common/arithmetic.py",
+        "(1 << bits) - 1 - offset", "-offset",
+    ),
+    "results of sums are not clamped": Mutant(
+        "mve", ("add_int8", "sub_int8"), f"{_MVE}/arithmetic.j2", "vmax.s8 q0, q0, q6", "nop",
+    ),
     "constants that all runs read are those of the first one": Mutant(
-        "dsp", ("minimum_int8", "maximum_int8"), f"{_KERNELS}/common/elementwise.py",
+        "dsp", ("minimum_int8_row", "maximum_int8_row"), f"{_KERNELS}/common/elementwise.py",
         "steps = tuple(step * times for step in inner.steps)", "steps = inner.steps",
     ),
     "the last elements of a row are not its largest": Mutant(
@@ -304,8 +315,8 @@ MUTANTS = {
         "dsp", ("transposed",), f"{_KERNELS}/common/phases.py",
         "self.strides == (1, 1)", "self.step == 1",
     ),
-    "negative ties of a sum are rounded up": Mutant(
-        "mve", ("add_ties",), f"{_MVE}/add.j2", '"q2", rescaling.corrects_ties)', '"q2", false)',
+    "entries of a table are found by bytes with a sign": Mutant(
+        "mve", ("add_ties",), f"{_MVE}/arithmetic.j2", '"u" if has_table else "s"', '"s"',
     ),
     "the last value of a tail is left out": Mutant(
         "mve", ("conv", "conv1x1"), f"{_MVE}/gemm1.j2",

@@ -42,7 +42,7 @@ from tests.support.dsp_cases import (
     transposed,
     with_wide_weights,
 )
-from tests.support.elementwise_cases import elementwise, of_floats
+from tests.support.elementwise_cases import arithmetic, elementwise, of_floats
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.float_edge_cases import float_edge
 from tests.support.forced import forced
@@ -56,7 +56,7 @@ from tests.support.svdf_cases import remembering
 
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
-PER_ELEMENTWISE, PER_EDGE = 120, 48
+PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
 PER_SOFTMAX, PER_SVDF = 24, 10  # all are run
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
@@ -106,6 +106,7 @@ CORES = {
         "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
         "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
         "lanes_f32_1x8_dsp": 30, "pool_f32_1x8_dsp": 10,
+        "arithmetic_s8_1x1_dsp": 40,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
         "softmax_s8_1x4_dsp": 24, "svdf_s8_1x8_dsp": 10,
@@ -113,13 +114,13 @@ CORES = {
     }, RARE),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
-        "add_s8_1x4_mve": 18, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
+        "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
         "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 3,
         "frames_conv_s8_2x4_mve": 6,
         "tconv_s8_2x4_mve": 12, "tconv_s16_2x4_mve": 5,
         "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
-        "lanes_s8_1x16_mve": 48,
+        "lanes_s8_1x16_mve": 48, "arithmetic_s8_1x4_mve": 40,
         "softmax_s8_1x4_mve": 20, "svdf_s8_1x8_dsp": 10,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve")),
 }  # fmt: skip
@@ -139,11 +140,12 @@ def layers() -> list[DspCase]:
     reductions = map(reduced, seeds(0, PER_REDUCED))
     extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
     edges = map(float_edge, seeds(0, PER_EDGE))
+    sums = map(arithmetic, seeds(0, PER_ARITHMETIC))
     floats = map(of_floats, seeds(0, PER_KIND))
     pools = map(pool_of_floats, seeds(0, PER_FORCED))
     others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
     alone = thinned(
-        [*drawn, *made, *moves, *reductions, *extremes, *edges, *floats, *pools, *others]
+        [*drawn, *made, *moves, *reductions, *extremes, *edges, *floats, *pools, *sums, *others]
     )
     remembered = map(remembering, seeds(0, PER_SVDF))
     softmaxes = map(softmaxed, seeds(0, PER_SOFTMAX))

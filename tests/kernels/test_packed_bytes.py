@@ -22,7 +22,7 @@ from microtir.rewrite.optimise import GRAPH_PASSES
 from tests.kernels.test_interleave import planes
 from tests.support import dsp_cases
 from tests.support.dsp_cases import DspCase
-from tests.support.elementwise_cases import elementwise, of_floats
+from tests.support.elementwise_cases import arithmetic, elementwise, of_floats
 from tests.support.float_edge_cases import float_edge
 from tests.support.graphs import constant, node, quant, tensor
 from tests.support.kernel_cases import found
@@ -47,6 +47,7 @@ OTHERS: dict[str, Callable[[int], DspCase]] = {
     "float edges": float_edge,
     "elementwise_floats": of_floats,
     "pool_floats": dsp_cases.pool_of_floats,
+    "arithmetic": arithmetic,
     "matmul": dsp_cases.matmul,
     "transposed": dsp_cases.transposed,
     "transposed int16": lambda seed: dsp_cases.in_int16(seed, dsp_cases.transposed(seed)),

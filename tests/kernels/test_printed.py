@@ -35,6 +35,7 @@ _WHOLE = (
     | kernel_cases.FLOAT_EDGES
     | kernel_cases.COLUMNS
 )
+_WHOLE |= kernel_cases.ARITHMETIC
 ON_CORES = [name for name in kernel_cases.CONFIGS | _WHOLE if "_dsp" in name or "_mve" in name]
 OTHERS = ("fully_connected", "whole_depthwise", "global_average", "matmul", "transposed")
 

@@ -1,15 +1,24 @@
-"""Random layers whose elements are stored values of others: extremes of two, clamps, tables."""
+"""Random elementwise layers: extremes of two, clamps, tables, and arithmetic of two inputs."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Tensor
+from microtir.graph.ir import Quantization, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.activations import definition as activations
-from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
-from microtir.operators.common.attributes import Activation
+from microtir.operators.arithmetic.definition import (
+    Add,
+    Maximum,
+    Minimum,
+    Mul,
+    SquaredDifference,
+    Sub,
+)
+from microtir.operators.common.attributes import Activation, Rescaling
 from microtir.operators.conversion.definition import Quantize, Tabulated
 from microtir.operators.unary import definition as unary
 from microtir.tir.ir import Array
@@ -36,7 +45,7 @@ def of_floats(seed: int) -> DspCase:
         kind = Activation.RELU if kind is Activation.NONE else kind
         return _case(f"f32_clamp_{seed}", activations.Relu(kind), (x,), y, rng)
     op = (Minimum(), Maximum(), Add(kind), Sub(kind), Mul(kind))[seed % 6]
-    return _with_other(f"f32_{op.name.lower()}_{seed}", op, DType.FLOAT32, seed // 6, rng)
+    return _with_other(f"f32_{op.name.lower()}", seed, op, DType.FLOAT32, seed // 6, rng)
 
 
 def elementwise(seed: int) -> DspCase:
@@ -66,27 +75,60 @@ def _of_one(seed: int, rng: np.random.Generator) -> DspCase:
 def _of_two(seed: int, rng: np.random.Generator) -> DspCase:
     """Draw an extreme of an input and another one: as large, or one that repeats."""
     op, dtype = (Minimum, Maximum)[seed % 2](), _DTYPES[seed // 2 % len(_DTYPES)]
-    return _with_other(f"{op.name.lower()}_{dtype.value}_{seed}", op, dtype, seed // 8, rng)
+    stored = [graphs.quant(0.05, 0 if dtype is DType.INT16 else 3)] * 3
+    name = f"{op.name.lower()}_{dtype.value}"
+    return _with_other(name, seed, op, dtype, seed // 8, rng, stored)
+
+
+def arithmetic(seed: int) -> DspCase:
+    """Draw ADD, SUB, MUL or SQUARED_DIFFERENCE of unlike scales, as `_of_two` draws operands."""
+    rng = np.random.default_rng([seed, 34])
+    activation = Activation(rng.choice(np.array([a.value for a in Activation])))
+    rescaling = Rescaling.FLOAT32 if rng.random() < 0.2 else Rescaling.FIXED_POINT
+    first, second = (float(np.exp(rng.uniform(-5, -1))) for _ in range(2))
+    if rng.random() < 0.4:  # few digits: sums end half way between integers
+        first, second = (round(scale, 2) for scale in (first, second))
+    ops: tuple[tuple[Operator, float], ...] = (
+        (Add(activation, rescaling=rescaling), first + second),
+        (Sub(activation, rescaling=rescaling), first + second),
+        (Mul(activation), 128 * first * second),
+        (SquaredDifference(), 128 * max(first, second) ** 2),
+    )
+    op, largest = ops[seed % len(ops)]
+    result = largest * float(np.exp(rng.uniform(-2, 0.5)))
+    scales = first, second, max(round(result, 2), 0.01) if first == round(first, 2) else result
+    types = [graphs.quant(scale, int(rng.integers(-128, 128))) for scale in scales]
+    name = f"{op.name.lower()}_int8"
+    return _with_other(name, seed, op, DType.INT8, seed // 4, rng, types)
 
 
 def _with_other(
-    name: str, op: Operator, dtype: DType, number: int, rng: np.random.Generator
+    name: str,
+    seed: int,
+    op: Operator,
+    dtype: DType,
+    number: int,
+    rng: np.random.Generator,
+    stored: Sequence[Quantization | None] = (None, None, None),
 ) -> DspCase:
     """Return an operator of an input and the other operand that has a number."""
-    stored = None if dtype.is_float else graphs.quant(0.05, 0 if dtype is DType.INT16 else 3)
     shape = _shape(rng)
     _, height, width, channels = shape
-    others = (
+    others: tuple[tuple[tuple[int, ...], bool], ...] = (
         (shape, False), (shape, True), ((channels,), True), ((1,), True), ((channels,), False),
         ((1,), False), ((width, 1), True), ((height, 1, channels), True), ((height, 1, 1), False),
     )  # fmt: skip
     other, is_constant = others[number % len(others)]
-    a, b = (graphs.tensor(n, s, dtype, stored) for n, s in (("a", shape), ("b", other)))
+    a, b = (
+        graphs.tensor(*of)
+        for of in zip("ab", (shape, other), (dtype,) * 2, stored[:2], strict=True)
+    )
     if is_constant:
-        b = graphs.constant("b", _drawn(rng, other, dtype), stored)
+        b = graphs.constant("b", _drawn(rng, other, dtype), stored[1])
     operands = (b, a) if rng.random() < 0.5 else (a, b)
-    y = graphs.tensor("y", shape, dtype, stored)
-    return _case(name, op, operands, y, rng)
+    y = graphs.tensor("y", shape, dtype, stored[2])
+    row = "_row" if is_constant and other == (channels,) and stored[0] else ""
+    return _case(f"{name}{row}_{seed}", op, operands, y, rng)
 
 
 def _drawn(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:

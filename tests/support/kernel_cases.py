@@ -19,7 +19,6 @@ from tests.support.dsp_cases import (
     FEW_TILES,
     ONE_COLUMN,
     DspCase,
-    add,
     convolution,
     fully_connected,
     in_int16,
@@ -27,7 +26,7 @@ from tests.support.dsp_cases import (
     pool_of_floats,
     tiled,
 )
-from tests.support.elementwise_cases import elementwise, of_floats
+from tests.support.elementwise_cases import arithmetic, elementwise, of_floats
 from tests.support.float_edge_cases import float_edge
 from tests.support.reduced_cases import reduced, softmaxed
 from tests.support.seeds import seeds
@@ -64,7 +63,6 @@ DEPTHWISE = {
     "dwconv_s8_6x1_zbb": ZBB,
 }  # fmt: skip
 COLUMNS = {"dwconv_s8_4x1_dsp_turned": M4}
-ADDS = {"add_s8_1x4_mve": M55}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55, "pool_f32_1x8_dsp": M4}
 WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
 REDUCTIONS = {
@@ -74,6 +72,7 @@ REDUCTIONS = {
 ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55, "lanes_f32_1x8_dsp": M4}
 DENSE = {"dense_s8_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
 FLOAT_EDGES = {"quantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_dsp": M4}
+ARITHMETIC = {"arithmetic_s8_1x1_dsp": M4, "arithmetic_s8_1x4_mve": M55}
 ACCUMULATING = {
     "dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_sums": M55,
 }  # fmt: skip
@@ -82,10 +81,10 @@ TILED = {
     "conv_s8_16x2_c_winograd": M3, "conv_s8_16x4_c_winograd": RV32,
     "conv_s8_16x1_c_winograd": M0, "conv_s8_16x4_zbb_winograd": ZBB,
 }  # fmt: skip
-CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
+CONFIGS = CONVOLUTIONS | DEPTHWISE | POOLS
 TARGETS = (
-    CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | FLOAT_EDGES | COLUMNS | DENSE
-    | ACCUMULATING | TILED
+    CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | ARITHMETIC | FLOAT_EDGES
+    | COLUMNS | DENSE     | ACCUMULATING | TILED
 )  # fmt: skip
 
 
@@ -113,9 +112,7 @@ def _some(kernel: str) -> tuple[tuple[DspCase, PlannedOperator], ...]:
 
 def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
     """Yield random cases that a kernel accepts; an error if there are too few."""
-    if kernel in ADDS:
-        make = add
-    elif kernel in POOLS | WHOLE_POOLS:
+    if kernel in POOLS | WHOLE_POOLS:
         make = pool_of_floats if "f32" in kernel else pool
     elif kernel in REDUCTIONS:
         make = softmaxed if kernel.startswith("softmax") else reduced
@@ -127,6 +124,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = of_floats if "f32" in kernel else elementwise
     elif kernel in FLOAT_EDGES:
         make = float_edge
+    elif kernel in ARITHMETIC:
+        make = arithmetic
     elif kernel in TILED:
         make = partial(tiled, sizes=FEW_TILES)
     elif "_winograd" in kernel:

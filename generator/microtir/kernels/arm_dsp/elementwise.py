@@ -1,4 +1,4 @@
-"""Elementwise operators by words of four bytes, tables by bytes, and floats by eight."""
+"""Elementwise operators by words of four bytes, tables and arithmetic by bytes, floats by eight."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.elementwise import Elementwise, Lane, Run, run_of
+from microtir.kernels.common.elementwise import Arithmetic, Elementwise, Lane, Run, form_of, run_of
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 
 _WORD = 4
-_TURN = 4  # words of a turn of the loop
+_TURN = 4  # words, or elements of arithmetic, of a turn of the loop
 _LOOKED_UP = 8  # elements of one
 _FLOATS = 8  # of a turn
 
@@ -100,3 +100,25 @@ def _registers(run: Run, count: int) -> tuple[object, ...]:
     a = first[:1] * count if run.repeats[0] else first
     b = second[:1] * count if run.repeats[-1] else second
     return (*lists, tuple(zip(a, b, results, strict=True)))
+
+
+class ArithmeticWords(Arithmetic):
+    """Lanes of 32 bits in general registers."""
+
+    name = "arithmetic_s8_1x1_dsp"
+    needs = Feature.DSP
+    cycles = 140
+    template = "kernels/arithmetic.j2"
+    stack_bytes = 36
+
+    def values(self, run: Run) -> Mapping[str, object]:
+        turns, single = divmod(run.count, _TURN)
+        return {
+            **form_of(run).values(run.repeats),
+            "turns": str(turns) if turns else "",
+            "in_turn": str(_TURN),
+            "single": str(single) if single else "",
+        }
+
+    def turns(self, run: Run) -> Mapping[str, int]:
+        return {"bne 1b": run.count // _TURN}

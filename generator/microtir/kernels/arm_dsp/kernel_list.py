@@ -10,7 +10,11 @@ from microtir.kernels.arm_dsp.copying import CopyWords, copy
 from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
-from microtir.kernels.arm_dsp.elementwise import ElementwiseFloats, ElementwiseWords
+from microtir.kernels.arm_dsp.elementwise import (
+    ArithmeticWords,
+    ElementwiseFloats,
+    ElementwiseWords,
+)
 from microtir.kernels.arm_dsp.float_edges import DequantizeFloats, QuantizeFloats
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
@@ -95,6 +99,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     PoolFloats(),
     ElementwiseWords(),
     ElementwiseFloats(),
+    ArithmeticWords(),
     ReductionsByWords(),
     QuantizeFloats(),
     DequantizeFloats(),

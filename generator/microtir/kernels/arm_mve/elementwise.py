@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_mve.linear import lanes_of
-from microtir.kernels.common.elementwise import Elementwise, Lane, Run
+from microtir.kernels.arm_mve.requantise import LANES
+from microtir.kernels.common.elementwise import Arithmetic, Elementwise, Lane, Run, form_of
 
 
 class ElementwiseVectors(Elementwise):
@@ -31,3 +32,19 @@ class ElementwiseVectors(Elementwise):
 
     def turns(self, run: Run) -> Mapping[str, int]:
         return {"letp lr, 1b": -(-run.count // lanes_of(run.dtype))}
+
+
+class ArithmeticVectors(Arithmetic):
+    """Lanes of 32 bits, the last ones of which are masked."""
+
+    name = "arithmetic_s8_1x4_mve"
+    needs = Feature.MVE
+    cycles = 176
+    template = "kernels/mve/arithmetic.j2"
+    stack_bytes = 96
+
+    def values(self, run: Run) -> Mapping[str, object]:
+        return {**form_of(run).values(run.repeats), "count": str(run.count)}
+
+    def turns(self, run: Run) -> Mapping[str, int]:
+        return {"letp lr, 1b": -(-run.count // LANES)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_mve import (
-    add,
     convolution,
     copying,
     dense,
@@ -14,7 +13,7 @@ from microtir.kernels.arm_mve import (
     pooling,
     reductions,
 )
-from microtir.kernels.arm_mve.elementwise import ElementwiseVectors
+from microtir.kernels.arm_mve.elementwise import ArithmeticVectors, ElementwiseVectors
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
@@ -41,8 +40,8 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     dense.Dense("dense_s16_2x4_mve_wide", DType.INT16, wide=True),
     pool_runs.PoolRowsByRuns("pool_s8_1x16_mve_sums", pooling.VECTORS),
     pool_runs.PoolByRuns("pool_s8_1x16_mve", pooling.VECTORS),
-    add.Add4(),
     ElementwiseVectors(),
+    ArithmeticVectors(),
     moves.MovesByVectors(),
     reductions.ReductionsByVectors(),
     Powers("softmax_s8_1x4_mve", Feature.MVE, "kernels/mve", (84, 247)),

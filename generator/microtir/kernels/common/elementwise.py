@@ -22,7 +22,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.kernels.common import made_once, packing
+from microtir.kernels.common import arithmetic, made_once, packing
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call, describe
@@ -78,14 +78,14 @@ class Run:
     """A run of elements; part of the identity of a micro-kernel.
 
     Attributes:
-        lane: of each.
+        lane: of each; a form has lanes of 32 bits.
         dtype: of inputs and output.
         repeats: for each input, whether one element counts for all.
         count: of elements.
         ends: that results of floats are clamped to.
     """
 
-    lane: Lane
+    lane: Lane | arithmetic.Form
     dtype: DType
     repeats: tuple[bool, ...]
     count: int
@@ -109,10 +109,24 @@ class Axis:
     written: int
 
 
-def lane_of(node: Node) -> Lane | None:
+def form_of(run: Run) -> arithmetic.Form:
+    """Return the form of a run of arithmetic."""
+    assert isinstance(run.lane, arithmetic.Form)
+    return run.lane
+
+
+@made_once.of_node
+def _arithmetic(node: Node) -> arithmetic.Arithmetic | None:
+    return arithmetic.arithmetic_of(node)
+
+
+def lane_of(node: Node) -> Lane | arithmetic.Form | None:
     """Return what a node computes of an element, if it is one of the lanes."""
     if node.output.dtype.is_float:
         return Lane.CLAMP if isinstance(node.op, Relu) else _OF_TWO[type(node.op)]
+    if isinstance(node.op, arithmetic.OPERATORS):
+        computed = _arithmetic(node)
+        return None if computed is None else computed.form
     if isinstance(node.op, Minimum | Maximum):
         return _OF_TWO[type(node.op)]
     if not has_table(node.op, node.inputs[0].type, node.output.type):
@@ -140,7 +154,10 @@ def _entries(node: Node) -> ir.Array:
 
 
 def constants_of(node: Node) -> ir.Buffer | None:
-    """Return what a lane reads beside the elements: a table, or words of the ends of a clamp."""
+    """Return what a lane reads beside the elements: a table, words of ends, or those of a form."""
+    if isinstance(node.op, arithmetic.OPERATORS):
+        computed = _arithmetic(node)
+        return None if computed is None else packing.constant("words", computed.constants)
     lane = None if node.output.dtype.is_float else lane_of(node)
     if lane is Lane.LOOK_UP:
         return packing.constant("table", _entries(node))
@@ -215,6 +232,7 @@ class Elementwise(Kernel):
     template: str
     stack_bytes: int
     types: tuple[DType, ...]
+    without_lane = Refusal.NO_TABLE
 
     @abstractmethod
     def values(self, run: Run) -> Mapping[str, object]:
@@ -228,7 +246,7 @@ class Elementwise(Kernel):
         if node.output.dtype not in self.types:
             return Refusal.TYPES
         if lane_of(node) is None:
-            return Refusal.NO_TABLE
+            return self.without_lane
         run, _ = run_of(node)
         return None if 0 < run.count <= _LONGEST else Refusal.SIZES
 
@@ -303,6 +321,14 @@ class Elementwise(Kernel):
         )
 
 
+class Arithmetic(Elementwise):
+    """The same of sums, products and squared differences, in lanes of 32 bits."""
+
+    operators = arithmetic.OPERATORS
+    types = (DType.INT8,)
+    without_lane = Refusal.SCALES
+
+
 def _around(axes: Sequence[Axis], has_constants: bool) -> int:
     """Return the instructions of loops in C around calls."""
     axes = [axis for axis in axes if axis.extent > 1]
@@ -359,26 +385,38 @@ def described(
         for n, again in enumerate(run.repeats)
     )
     y = ir.Buffer("y", (run.count,), run.dtype)
-    sizes = {Lane.LOOK_UP: ("table", (1 << 8,)), Lane.CLAMP: ("ends", (2 * _WORD,))}
-    has_more = run.lane in sizes and not run.dtype.is_float
-    beside = [ir.Buffer(*sizes[run.lane], run.dtype)] if has_more else []
+    lane, beside = run.lane, list[ir.Buffer]()
+    if isinstance(lane, arithmetic.Form):
+        beside = [ir.Buffer("words", (lane.constants,), DType.INT32)]
+    elif lane is Lane.LOOK_UP:
+        beside = [ir.Buffer("table", (1 << 8,), run.dtype)]
+    elif lane is Lane.CLAMP and not run.dtype.is_float:
+        beside = [ir.Buffer("ends", (2 * _WORD,), run.dtype)]
 
-    def element(i: te.Expr) -> te.Expr:
+    def element(i: te.Expr) -> ir.Stmt:
         x = [load(b, 0 if a else i) for b, a in zip(inputs, run.repeats, strict=True)]
+        if isinstance(lane, arithmetic.Form):
+            return lane.statement(
+                x, lambda n: load(beside[0], n), lambda value: store(y, (i,), value)
+            )
+        return store(y, (i,), narrow(x))
+
+    def narrow(x: Sequence[te.Expr]) -> te.Expr:
+        assert isinstance(lane, Lane)
         if run.dtype.is_float:
-            return within(_COMBINED[run.lane](*x), *run.ends)
+            return within(_COMBINED[lane](*x), *run.ends)
         for own in beside:
-            if run.lane is Lane.LOOK_UP:
+            if lane is Lane.LOOK_UP:
                 return load(own, wide(x[0]) & DType.UINT8.max)
             return te.clamp(x[0], load(own, 0), load(own, _WORD))
-        return _COMBINED[run.lane](*x)
+        return _COMBINED[lane](*x)
 
     return describe(
         run.name,
         (f"Computes {run.count} elements: {run.lane.value.replace('_', ' ')}",),
         (*inputs, y, *beside),
         (y,),
-        loop("i", 0, run.count, lambda i: store(y, (i,), element(i))),
+        loop("i", 0, run.count, element),
         template,
         dict(values),
         stack,

@@ -37,7 +37,7 @@ def in_float(node: Node) -> Scalars:
     form = form_of(node)
     if form is None:
         return _steps(node)
-    return of_form(form, node, *_ends(node.op, node.output.type))
+    return of_form(form, node, *ends_of(node.op, node.output.type))
 
 
 def instructions(node: Node) -> int:
@@ -68,7 +68,7 @@ def _steps(node: Node) -> Scalars:
     return combine
 
 
-def _ends(op: Operator, output: TensorType) -> tuple[int, int]:
+def ends_of(op: Operator, output: TensorType) -> tuple[int, int]:
     """Return the least and the largest stored result: an activation clamps real numbers."""
     assert isinstance(op, BinaryArithmetic)
     quant = output.quant
@@ -85,7 +85,7 @@ def form_of(node: Node) -> IntegerForm | None:
     if any(type_.dtype is not DType.INT8 for type_ in types):
         return None
     scaling = tuple((t.quant.scale, t.quant.zero_point) for t in types)
-    return _form(op.name, op.activation, scaling, _ends(op, types[2]))
+    return _form(op.name, op.activation, scaling, ends_of(op, types[2]))
 
 
 @lru_cache(maxsize=512)

@@ -28,7 +28,7 @@ from microtir.operators.common.arithmetic import (
 from microtir.operators.common.broadcast import ScalarFunction, innermost
 from microtir.operators.common.formula import Formula
 
-_PRODUCT = 1 << 16
+PRODUCT = 1 << 16
 """More than a product of centred int8 is."""
 
 _PER_RUN = 9
@@ -188,7 +188,7 @@ def product(node: Node, _function: Scalars) -> Scalars:
     low, high = params.activation_min, params.activation_max
     first, second = params.input1_zero_point, params.input2_zero_point
     if a_type.dtype is b_type.dtype is node.output.dtype is DType.INT8:
-        finish = RoundedTwice.of(params.multiplier, _PRODUCT, params.output_zero_point)
+        finish = RoundedTwice.of(params.multiplier, PRODUCT, params.output_zero_point)
         if finish is not None:
             return _small_product(node, finish, (low, high))
 

@@ -32,7 +32,7 @@ from microtir.operators.common.fixed_point import multiply_by_quantized_multipli
 from microtir.operators.common.linear import rescales_in_float
 from microtir.tir.ir import Array
 
-_BITS = 20  # of the fraction of a sum
+BITS = 20  # of the fraction of a sum
 _MOVES = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16)  # of factors, until ties go away from zero
 _SUM, _SQUARE = 11, 17  # instructions of an element
 
@@ -61,9 +61,14 @@ def table_of(node: Node) -> OperandTable | None:
     if isinstance(node.op, SquaredDifference):
         params = difference_params(*types)
         return None if formula.finish_of_squares(params) is None else _operand(params, position)
+    return sum_table(node) if fixed_form.sum_form(node) is None else None
+
+
+def sum_table(node: Node) -> OperandTable | None:
+    """Return the table of ADD or SUB of int8 in fixed point, whether or not it has a form."""
+    types = (*(tensor.type for tensor in node.inputs), node.output.type)
+    position = 0 if types[0].quant.scale < types[1].quant.scale else 1
     assert isinstance(node.op, Add | Sub)
-    if fixed_form.sum_form(node) is not None:
-        return None
     ratio = types[1 - position].quant.scale / types[2].quant.scale
     return _addend(add_params(node.op, *types), position, ratio, isinstance(node.op, Sub))
 
@@ -84,17 +89,17 @@ def _addend(params: AddParams, position: int, ratio: float, subtracts: bool) -> 
     results = fixed_form.sums(params, subtracts=subtracts)
     if position == 0:
         results = results.T
-    nearest = round(ratio * (1 << _BITS))
+    nearest = round(ratio * (1 << BITS))
     for move in _MOVES:
         factor = (-1 if subtracts and position == 0 else 1) * (nearest + move)
         products = factor * fixed_form.STORED[:, np.newaxis]
         none = np.int64(1) << 62
-        least = np.where(results > low, (results << _BITS) - products, -none).max(axis=0)
-        end = np.where(results < high, (results + 1 << _BITS) - products, none).min(axis=0)
+        least = np.where(results > low, (results << BITS) - products, -none).max(axis=0)
+        end = np.where(results < high, (results + 1 << BITS) - products, none).min(axis=0)
         # Where one end alone is clamped to, any number far enough away does.
-        least, end = np.maximum(least, end - (1 << _BITS)), np.minimum(end, least + (1 << _BITS))
+        least, end = np.maximum(least, end - (1 << BITS)), np.minimum(end, least + (1 << BITS))
         if (least < end).all():
-            entries = (least + end - 1) // 2 + (RAISED << _BITS)
+            entries = (least + end - 1) // 2 + (RAISED << BITS)
             if np.abs(products).max() + np.abs(entries).max() < 1 << 31:
                 return OperandTable(position, factor, _by_bytes(entries))
     return None
@@ -121,7 +126,7 @@ def _function(node: Node) -> Scalars:
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         own, other = (a, b) if tabled.position == 0 else (b, a)
         total = wide(other) * tabled.factor + entry(own)
-        return stored_raised(total >> _BITS, params.activation_min, params.activation_max)
+        return stored_raised(total >> BITS, params.activation_min, params.activation_max)
 
     return combine
 

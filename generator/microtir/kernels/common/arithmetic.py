@@ -1,0 +1,295 @@
+"""Sums, products and squared differences of int8 in a form that all instruction sets compute.
+
+Each input is on a line, or the second one in a table; what the two give is joined, and rescaled as
+it is stored.  For sums in general one line of both, and a shift, is the same as all steps.  What
+repeats in a loop stands in front of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir import te
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.kernels.common import statements
+from microtir.operators.arithmetic import definition as arithmetic
+from microtir.operators.arithmetic import fixed_form, float_formula
+from microtir.operators.arithmetic.formula import PRODUCT, finish_of_squares
+from microtir.operators.arithmetic.tabled_formula import BITS, sum_table, table_of
+from microtir.operators.common.arithmetic import RAISED, RoundedTwice, long, wide
+from microtir.operators.common.linear import rescales_in_float
+from microtir.tir import ir
+from microtir.tir.ir import Array
+
+WORDS = 6  # slope and offset of each line, the multiplier, what is added behind it
+_ENTRIES = 1 << DType.INT8.bits
+
+
+class Join(Enum):
+    """Operation that joins the lines of both inputs."""
+
+    SUM = "sum"
+    PRODUCT = "product"
+    SQUARE = "square"  # of the sum
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Computation of two elements; part of the identity of a micro-kernel.
+
+    Attributes:
+        join: of the lines.
+        is_swapped: whether input 1 is on the first line.
+        shifts: of the lines, right.
+        shift: of the result, right.
+        low: the least result.
+        high: the largest.
+        is_multiplied: the upper half of twice the join times the multiplier, rounded, is taken.
+        is_doubled: the slope holds that factor of two.
+        rounds_away: halves of a result below zero are rounded down.
+        has_table: what the second input stands for is an entry behind the words.
+    """
+
+    join: Join
+    is_swapped: bool
+    shifts: tuple[int, int]
+    shift: int
+    low: int
+    high: int
+    is_multiplied: bool = True
+    is_doubled: bool = False
+    rounds_away: bool = False
+    has_table: bool = False
+
+    @property
+    def constants(self) -> int:
+        """Return how many numbers it reads beside the elements."""
+        return WORDS + (_ENTRIES if self.has_table else 0)
+
+    @property
+    def value(self) -> str:
+        """Distinguish kernels."""
+        flags = "".join(
+            "ny"[flag]
+            for flag in (self.is_multiplied, self.is_doubled, self.rounds_away, self.has_table)
+        )
+        numbers = (self.is_swapped, *self.shifts, self.shift, self.low + 128, self.high + 128)
+        return f"{self.join.value}_{flags}_{'_'.join(str(int(n)) for n in numbers)}"
+
+    def values(self, repeats: Sequence[bool]) -> Mapping[str, object]:
+        """Return what the assembly templates are given; empty text stands for what is not done."""
+        first, second = (f"#{bits}" if bits else "" for bits in self.shifts)
+        return {
+            "join": self.join.value,
+            "is_once": repeats[self.is_swapped],
+            "repeats": repeats[not self.is_swapped],
+            "x": "r1" if self.is_swapped else "r0",
+            "y": "r0" if self.is_swapped else "r1",
+            "is_line": self.join is Join.SUM and not (any(self.shifts) or self.has_table),
+            "has_table": self.has_table,
+            "entries": f"#{WORDS * DType.INT32.bytes}",
+            "first_shift": first,
+            "second_shift": second,
+            "shift": f"#{self.shift}" if self.shift else "",
+            "saturated": f", asr #{self.shift}" if self.shift else "",
+            "low": "" if self.low == DType.INT8.min else f"#{self.low}",
+            "high": "" if self.high == DType.INT8.max else f"#{self.high}",
+            "is_multiplied": self.is_multiplied,
+            "is_doubled": self.is_doubled,
+            "rounds_away": self.rounds_away,
+        }
+
+    def statement(
+        self,
+        inputs: Sequence[te.Expr],
+        number: Callable[[te.ExprLike], te.Expr],
+        store: Callable[[te.Expr], ir.Stmt],
+    ) -> ir.Stmt:
+        """Emit what stores the result of the elements of both inputs, given its constants."""
+        slope1, offset1, slope2, offset2, multiplier, added = map(number, range(WORDS))
+        x, y = map(wide, reversed(inputs) if self.is_swapped else inputs)
+        first = (x * slope1 + offset1) >> self.shifts[0]
+        if self.has_table:
+            second = number((y & DType.UINT8.max) + WORDS)
+        else:
+            second = (y * slope2 + offset2) >> self.shifts[1]
+
+        def stored(value: te.Expr) -> ir.Stmt:
+            clamped = te.clamp(value >> self.shift, self.low, self.high)
+            return store(te.cast(DType.INT8, clamped))
+
+        def rescaled(value: te.Expr) -> ir.Stmt:
+            half = te.const(1 << 31, DType.INT64)
+            high = te.cast(DType.INT32, (long(value) * long(multiplier) + half) >> 32) + added
+            return stored(high + (value >> 31) if self.rounds_away else high)
+
+        def finished(value: te.Expr) -> ir.Stmt:
+            if not self.is_multiplied:
+                return stored(value)
+            return statements.let("scaled", value if self.is_doubled else value * 2, rescaled)
+
+        if self.join is Join.SQUARE:
+            return statements.let("difference", first + second, lambda d: finished(d * d))
+        return finished(first * second if self.join is Join.PRODUCT else first + second)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """A form and its constants: words, and the table, if there is one."""
+
+    form: Form
+    words: tuple[int, ...]
+    table: Array = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    @property
+    def constants(self) -> Array:
+        return np.concatenate([np.array(self.words, np.int32), self.table])
+
+
+_Line = tuple[int, int, int]  # slope, offset, bits
+
+
+def arithmetic_of(node: Node) -> Arithmetic | None:
+    """Return what a node computes of two elements; None where it has no such form."""
+    if any(tensor.dtype is not DType.INT8 for tensor in (*node.inputs, node.output)):
+        return None
+    return _BUILDERS[type(node.op)](node)
+
+
+def _is_swapped(node: Node) -> bool:
+    first, second = (tensor.type.elements for tensor in node.inputs)
+    return first < second
+
+
+def _sum(node: Node) -> Arithmetic | None:
+    """Return ADD or SUB, if integers of 32 bits give all of its results."""
+    op, output = node.op, node.output.type
+    assert isinstance(op, arithmetic.Add | arithmetic.Sub)
+    if rescales_in_float(node):
+        form, ends = float_formula.form_of(node), float_formula.ends_of(op, output)
+    else:
+        params = arithmetic.add_params(op, node.inputs[0].type, node.inputs[1].type, output)
+        ends = params.activation_min, params.activation_max
+        form = fixed_form.sum_form(node)
+    if form is None or form.is_wide:
+        return _tabled_sum(node, ends)
+    zeros = [tensor.type.quant.zero_point for tensor in node.inputs]
+    offset = form.offset - form.first * zeros[0] - form.second * zeros[1]
+    stored = DType.INT8.min, DType.INT8.max
+    corners = [form.first * x + form.second * y + offset for x in stored for y in stored]
+    if not _fit(corners):
+        return _tabled_sum(node, ends)
+    swaps = _is_swapped(node)
+    slopes = (form.second, form.first) if swaps else (form.first, form.second)
+    lane = Form(Join.SUM, swaps, (0, 0), form.bits, *ends, is_multiplied=False)
+    return Arithmetic(lane, (slopes[0], offset, slopes[1], 0, 0, 0))
+
+
+def _fit(sums: Sequence[int]) -> bool:
+    return min(sums) >= DType.INT32.min and max(sums) <= DType.INT32.max
+
+
+def _tabled_sum(node: Node, ends: tuple[int, int]) -> Arithmetic | None:
+    """Return ADD or SUB, if what one operand stands for is in a table."""
+    tabled = None if rescales_in_float(node) else sum_table(node)
+    if tabled is None:
+        return None
+    entries = tabled.entries - (RAISED << BITS)
+    products = [tabled.factor * end for end in (DType.INT8.min, DType.INT8.max)]
+    if not _fit([p + int(e) for p in products for e in (entries.min(), entries.max())]):
+        return None
+    lane = Form(
+        Join.SUM,
+        tabled.position == 0,
+        (0, 0),
+        BITS,
+        *ends,
+        is_multiplied=False,
+        has_table=True,
+    )
+    return Arithmetic(lane, (tabled.factor, 0, 0, 0, 0, 0), entries)
+
+
+def _product(node: Node) -> Arithmetic | None:
+    """Return MUL; the first line holds what the product is widened by."""
+    op = node.op
+    assert isinstance(op, arithmetic.Mul)
+    if rescales_in_float(node):
+        return None
+    params = arithmetic.mul_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    finish = RoundedTwice.of(params.multiplier, PRODUCT, params.output_zero_point)
+    if finish is None:
+        return None
+    zeros, swaps = (params.input1_zero_point, params.input2_zero_point), _is_swapped(node)
+    first, second = reversed(zeros) if swaps else zeros
+    lines = ((finish.scale, -first * finish.scale, 0), (1, -second, 0))
+    ends = params.activation_min, params.activation_max
+    return _rescaled(Join.PRODUCT, swaps, lines, finish, ends)
+
+
+def _square(node: Node) -> Arithmetic | None:
+    """Return SQUARED_DIFFERENCE, if both operands are lines."""
+    first, second = node.inputs
+    params = arithmetic.difference_params(first.type, second.type, node.output.type)
+    finish = finish_of_squares(params)
+    lines = (fixed_form.operand_line(params.left_shift, *params.operand(n)) for n in range(2))
+    some = [line for line in lines if line is not None]
+    ends = params.activation_min, params.activation_max
+    if finish is None or params.output.shift > 0:
+        return None
+    tabled = table_of(node)
+    if tabled is not None:
+        zero, _ = params.operand(1 - tabled.position)  # whose factor is one half
+        factor = 1 << (params.left_shift - 1)
+        own, none = (factor, -factor * zero, 0), (0, 0, 0)
+        lane = _rescaled(Join.SQUARE, tabled.position == 0, (own, none), finish, ends)
+        return Arithmetic(replace(lane.form, has_table=True), lane.words, -tabled.entries)
+    if len(some) < 2:
+        return None
+    swaps = _is_swapped(node)
+    added, (slope, offset, bits) = reversed(some) if swaps else some
+    # Less a number that is rounded down is its negative, rounded up.
+    taken = -slope, (1 << bits) - 1 - offset, bits
+    return _rescaled(Join.SQUARE, swaps, (added, taken), finish, ends)
+
+
+def _rescaled(
+    join: Join,
+    swaps: bool,
+    lines: tuple[_Line, _Line],
+    finish: RoundedTwice,
+    ends: tuple[int, int],
+) -> Arithmetic:
+    (slope1, offset1, bits1), (slope2, offset2, bits2) = lines
+    shift, is_product = max(-finish.factor.shift, 0), join is Join.PRODUCT
+    form = Form(
+        join,
+        swaps,
+        (bits1, bits2),
+        shift,
+        *ends,
+        is_doubled=is_product,
+        rounds_away=is_product and shift > 0,
+    )
+    added = (finish.zero_point << shift) + ((1 << shift) >> 1)
+    words = slope1, offset1, slope2, offset2, finish.factor.multiplier, added
+    return Arithmetic(form, words)
+
+
+_BUILDERS: Mapping[type[Operator], Callable[[Node], Arithmetic | None]] = MappingProxyType(
+    {
+        arithmetic.Add: _sum,
+        arithmetic.Sub: _sum,
+        arithmetic.Mul: _product,
+        arithmetic.SquaredDifference: _square,
+    }
+)
+
+OPERATORS = tuple(_BUILDERS)
