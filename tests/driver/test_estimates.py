@@ -102,7 +102,8 @@ WORKSPACES = {
     ("kws_hybrid", "balanced"): (22272, 22272),
     ("kws_int8", "ram-least"): (4608, 4544),
     ("kws_int8", "balanced"): (7424, 7104),
-    ("resnet8_float", "ram-least"): (51456, 49408),
+    # Its ADD is a micro-kernel, which takes no output over from an input within a row.
+    ("resnet8_float", "ram-least"): (51456, 51456),
     ("resnet8_float", "balanced"): (55040, 55040),
     ("resnet8_int8", "ram-least"): (12928, 12928),
     ("resnet8_int8", "balanced"): (16512, 16512),
