@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
+from microtir.config.enums import Optimize
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel
@@ -58,6 +59,8 @@ def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[str, Refusal]
 
 
 def _is_offered(kernel: Kernel, config: CompilationConfig) -> bool:
+    if not kernel.is_for_least_ram and config.optimize is Optimize.RAM_LEAST:
+        return False
     return config.budget.flash is not None or not kernel.is_for_little_flash
 
 

@@ -34,6 +34,7 @@ from microtir.tir import ir
 
 _AT_ONCE = 4
 _BYTE = 8
+_WORD = 4  # bytes
 _MOST = 0xFFFF  # turns: what MOVW loads
 _ALONE, _ROW = 2, 7  # instructions around a call alone, and around that of a row
 _STORED = (DType.INT8, DType.UINT8, DType.INT16)
@@ -137,7 +138,8 @@ class FloatEdge(Kernel):
         turns, left = divmod(run.count, _AT_ONCE)
         return {
             "turns": str(turns) if turns else "",
-            "left": left,
+            "turn": _group(_AT_ONCE),
+            "left": _group(left) if left else "",
             "scale": _halves(run.scale_bits),
             "size": str(run.stored.bytes),
             **self.values(run),
@@ -208,7 +210,9 @@ class QuantizeFloats(FloatEdge):
         return {
             "to_even": run.to_even,
             "added": _halves(run.zero_point if run.to_even else 2 * run.zero_point + 1),
-            "saturate": f"{'ssat' if is_signed else 'usat'} {{0}}, #{bits}, {{0}}",
+            "saturate": "ssat" if is_signed else "usat",
+            "bits": str(bits),
+            "shift": str(run.stored.bytes // 2),
             "least": _halves(run.stored.min),
             "store": "strb" if bits == _BYTE else "strh",
             "count": _halves(run.count),
@@ -236,10 +240,33 @@ class DequantizeFloats(FloatEdge):
             "less": _halves(-run.zero_point),
             "widen": f"{'s' if is_signed else 'u'}xta{'b' if is_byte else 'h'}",
             "load": f"ldr{'s' * is_signed}{'b' if is_byte else 'h'}",
-            "is_byte": is_byte,
+            "words": _words(run.stored.bytes),
         }
 
 
-def _halves(number: int) -> tuple[str, str]:
+def _group(count: int) -> dict[str, object]:
+    """Return the registers of elements: floats in s0 to s3, integers in r4 to r7."""
+    floats, integers = [f"s{n}" for n in range(count)], [f"r{4 + n}" for n in range(count)]
+    lanes = [{"float": f, "integer": r} for f, r in zip(floats, integers, strict=True)]
+    moves = [
+        {"integers": ", ".join(integers[n : n + 2]), "floats": ", ".join(floats[n : n + 2])}
+        for n in range(0, count, 2)
+    ]
+    return {"all": ", ".join(floats), "lanes": lanes, "moves": moves}
+
+
+def _words(size: int) -> list[list[dict[str, str]]]:
+    """Return the words of a turn of elements of so many bytes, and how each is taken apart."""
+    of_word = _WORD // size
+    return [
+        [
+            {"register": f"r{4 + first + n}", "rotated": f", ror #{8 * size * n}" if n else ""}
+            for n in range(of_word)
+        ]
+        for first in range(0, _AT_ONCE, of_word)
+    ]
+
+
+def _halves(number: int) -> dict[str, str]:
     """Return what MOVW and MOVT load."""
-    return str(number & 0xFFFF), str(number >> 16 & 0xFFFF)
+    return {"low": str(number & 0xFFFF), "high": str(number >> 16 & 0xFFFF)}

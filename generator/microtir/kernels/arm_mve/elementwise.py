@@ -39,6 +39,7 @@ class ArithmeticVectors(Arithmetic):
 
     name = "arithmetic_s8_1x4_mve"
     needs = Feature.MVE
+    is_for_least_ram = True  # a formula takes some four times as many instructions
     cycles = 176
     template = "kernels/mve/arithmetic.j2"
     stack_bytes = 96

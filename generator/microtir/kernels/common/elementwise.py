@@ -229,6 +229,7 @@ class Elementwise(Kernel):
         Maximum,
         *(record.op for record in OPERATORS if record.has(Trait.TABULATED)),
     )
+    is_for_least_ram = False
     template: str
     stack_bytes: int
     types: tuple[DType, ...]

@@ -43,6 +43,8 @@ class Kernel(ABC):
         in_place: whether its output may overwrite an input of equal type.
         is_for_little_flash: whether it is offered only where flash has a budget: it takes RAM for
             what others have in flash.
+        is_for_least_ram: whether it is offered where the least memory is asked for. Its output may
+            take nothing over from an input within a row, where a formula's would.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Kernel(ABC):
     is_view = False
     in_place = False
     is_for_little_flash = False
+    is_for_least_ram = True
 
     # --- what a kernel says of itself ---------------------------------------------------------
 
