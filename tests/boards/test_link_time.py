@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, starmap
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig
 from microtir.boards import ProjectType, load_board
+from microtir.codegen.metadata import PlacementData
 from microtir.dtype import DType
 from microtir.graph.ir import Graph
 from microtir.operators.activations.definition import HardSwish
@@ -30,11 +32,17 @@ def narrowed() -> Graph:
         node(Quantize(), [c], a),
         node(Dequantize(), [a], y),
     ]
-    return graph(nodes, [x], [y])
+    return graph(nodes, [x], [y, b])  # the floats are kept: else the bytes are a table of x
+
+
+def _share(p: PlacementData, q: PlacementData) -> bool:
+    """Whether two buffers have bytes in common while a layer runs that uses both."""
+    in_one_step = p.first_step <= q.last_step and q.first_step <= p.last_step
+    return in_one_step and p.offset < q.offset + q.size and q.offset < p.offset + p.size
 
 
 @pytest.mark.parametrize(
-    ("name", "workspace_io"), [("host", True), ("mps2_an386", False), ("riscv32", False)]
+    ("name", "workspace_io"), [("host", True), ("mps2_an385", False), ("riscv32", False)]
 )
 def test_results_are_those_of_separate_files(name: str, workspace_io: bool, tmp_path: Path) -> None:
     """Stores into memory whose address a layer knows are not dropped (bug 110702 of GCC)."""
@@ -44,8 +52,8 @@ def test_results_are_those_of_separate_files(name: str, workspace_io: bool, tmp_
     artifact = microtir.build(module_of(model), config.with_(pass_config=io))
     memory = artifact.metadata.memory
     assert memory is not None
-    shared = [p.name for p in memory.placements if p.offset == 0]
-    assert len(shared) > 1 or workspace_io
+    is_shared = any(starmap(_share, combinations(memory.placements, 2)))
+    assert is_shared or workspace_io
     inputs = sample_inputs(model)
     expected = Samples(
         {key: values[None] for key, values in inputs.items()},
@@ -59,7 +67,7 @@ def test_results_are_those_of_separate_files(name: str, workspace_io: bool, tmp_
     relaxing = "-Wl,--no-relax" if name == "riscv32" else ""
     project.build([f"CFLAGS=-O2 -flto -Werror {relaxing}"])
     result = project.run()
-    assert result.status == 0 and result.output.count(" equal\n") == 2, result.output
+    assert result.status == 0 and result.output.count(" equal\n") == 3, result.output
 
 
 def test_no_layer_is_told_where_memory_lies() -> None:

@@ -28,16 +28,16 @@ SHORT = LONGEST_GROUP + 10
 
 
 def chain(layers: int) -> IRModule:
-    """Additions in a row, of what the one before made and of the input."""
-    first = Tensor("x", TYPE)
+    """Additions in a row, of what the one before made and of an input: no function of one."""
+    first, other = Tensor("x", TYPE), Tensor("z", TYPE)
     nodes: list[Node] = []
     last = first
     for number in range(layers):
         result = Tensor(f"t{number}", TYPE)
         source = SourceLocation("chain", number, "ADD")
-        nodes.append(Node(Add(), (last, first), (result,), f"n{number}", source))
+        nodes.append(Node(Add(), (last, other), (result,), f"n{number}", source))
         last = result
-    return IRModule(graph=Graph("chain", (first,), (last,), tuple(nodes)))
+    return IRModule(graph=Graph("chain", (first, other), (last,), tuple(nodes)))
 
 
 def compiled(layers: int) -> None:

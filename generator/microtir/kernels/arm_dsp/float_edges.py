@@ -83,6 +83,7 @@ class FloatEdge(Kernel):
     """Elements one after the other, of one scale."""
 
     needs = Feature.FPU
+    is_for_least_ram = False
     template: str
     stack_bytes: int
 
