@@ -76,7 +76,7 @@ MUTANTS = {
         "dsp", ("quantize",), f"{_DSP}/quantize.j2",
         "add {{ r }}, r2, {{ r }}, asr #31", "mov {{ r }}, r2",
     ),
-    "what is no number becomes the zero point": Mutant(
+    "a NaN becomes the zero point": Mutant(
         "dsp", ("quantize",), f"{_DSP}/quantize.j2", "bvc 3f", "b 3f",
     ),
     "stored integers are not centred": Mutant(

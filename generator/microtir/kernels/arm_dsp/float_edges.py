@@ -2,8 +2,8 @@
 
 A quotient is converted with one bit behind the point, which loses nothing that rounding asks for:
 of its double n, cut to an integer, (n + 1) / 2 is the nearest integer, and n / 2 where it is below
-zero, both rounded down.  What is no number becomes the least integer, by a second pass that runs
-where a product with 0 was no number.
+zero, both rounded down.  A NaN becomes the least integer, by a second pass that runs where a
+product with 0 was a NaN: of a NaN, or of what is infinite.
 """
 
 from __future__ import annotations
