@@ -11,7 +11,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph
 from microtir.module.ir_module import IRModule
 from microtir.operators.activations.definition import HardSwish, Tanh
-from microtir.operators.arithmetic.definition import Add
+from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.convolution.definition import Conv2D
@@ -99,10 +99,14 @@ def two_ports_graph() -> Graph:
 
 
 def mixed_graph() -> Graph:
-    """Return elements of one and four bytes in odd sizes: int8, float32, int8 again."""
+    """Return elements of one and four bytes in odd sizes: int8, float32, int8 again.
+
+    Each element has a factor of its own, so that no table gives them.
+    """
     x = tensor("x", (1, 7), INT8, quant(0.1, 3))
     a = tensor("a", (1, 7), INT8, quant(0.05, -3))
-    b, c = tensor("b", (1, 7)), tensor("c", (1, 7))
+    b, c, e = (tensor(name, (1, 7)) for name in "bce")
+    factors = constant("factors", np.linspace(-1, 1, 7, dtype=np.float32).reshape(1, 7))
     d = tensor("d", (1, 7), INT8, quant(1 / 128))
     y, z = tensor("y", (1, 7)), tensor("z", (1, 7), INT8, quant(0.1, 3))
     return graph(
@@ -110,7 +114,8 @@ def mixed_graph() -> Graph:
             node(Quantize(), (x,), a),
             node(Dequantize(), (a,), b),
             node(HardSwish(), (b,), c),
-            node(Quantize(), (c,), d),
+            node(Mul(), (c, factors), e),
+            node(Quantize(), (e,), d),
             node(Dequantize(), (d,), y),
             node(Quantize(), (d,), z),
         ],
