@@ -185,15 +185,15 @@ def test_a_chain_of_elementwise_layers_takes_one_buffer(placement: Placement) ->
 def test_models_compute_the_same_in_place() -> None:
     """Activations that take each other's place: one buffer for three, and equal results."""
     type_ = quant(0.1, 3)
-    x, a, b, c, y = (tensor(n, (1, 4, 3, 2), DType.INT8, type_) for n in "xabcy")
+    x, z, a, b, c, y = (tensor(n, (1, 4, 3, 2), DType.INT8, type_) for n in "xzabcy")
     model = graph(
         [
             node(Relu(), (x,), a),
-            node(Mul(), (a, x), b),
-            node(Add(), (b, x), c),
+            node(Mul(), (a, z), b),
+            node(Add(), (b, z), c),
             node(Relu(), (c,), y),
         ],
-        [x],
+        [x, z],
         [y],
     )
     inputs = sample_inputs(model)

@@ -359,6 +359,21 @@ def test_kernels_of_plain_loops(operator: str) -> None:
     assert examined
 
 
+def _stored(s: Stmt, buffer: Buffer) -> int | None:
+    """How many elements are stored, if no loop of another number of turns is around a store."""
+    match s:
+        case Store(stored):
+            return int(stored is buffer)
+        case For(_, IntImm(first), IntImm(stop), body):
+            count = _stored(body, buffer)
+            return count and (stop - first) * count
+        case For():
+            return None if _stored(s.body, buffer) else 0
+        case _:
+            counts = [_stored(part, buffer) for part in children(s) if isinstance(part, Stmt)]
+            return None if None in counts else sum(filter(None, counts))
+
+
 class Poison(Rewriter):
     """Has everything that a micro-kernel writes overwritten before it reads anything."""
 
@@ -378,6 +393,8 @@ class Poison(Rewriter):
                                                    extent=(stop,)),))  # fmt: skip
             # What accumulates there, is written in part, or is no int8, is left alone.
             is_whole = all(isinstance(begin, IntImm) for begin in region.start)
+            count = _stored(s.meaning.body, region.buffer)
+            is_whole &= count is None or count >= stop
             accumulates = region.buffer in buffers_read(s.meaning)
             if arg.buffer.dtype is DType.INT8 and is_whole and not accumulates:
                 calls.insert(0, KernelCall(meaning, (arg,), contract))
