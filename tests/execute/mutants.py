@@ -190,11 +190,12 @@ MUTANTS = {
         "mve", ("reduced",), f"{_MVE}/reduce_rows.j2", "subeq r0, r0, r7", "subeq r0, r0, #0",
     ),
     "the end of a clamp of floats is chosen where results are beyond it": Mutant(
-        "dsp", ("f32",), f"{_DSP}/lanes_f32.j2", "choose(to, to, end, condition, end)",
-        'choose(to, to, end, "gt", end)',
+        "dsp", ("f32_add", "f32_clamp"), f"{_DSP}/lanes_f32.j2",
+        "choose(to, to, end, condition, end)", 'choose(to, to, end, "gt", end)',
     ),
     "eight floats of a run are taken for all": Mutant(
-        "dsp", ("f32",), f"{_DSP}/lanes_f32.j2", "{% if left %}", "{% if left and false %}",
+        "dsp", ("f32_add", "f32_clamp"), f"{_DSP}/lanes_f32.j2",
+        "{% if left %}", "{% if left and false %}",
     ),
     "columns around an image are those of the row before": Mutant(
         "dsp", ("pool_f32",), f"{_KERNELS}/arm_dsp/pool_floats.py", "if first == stop:", "if True:",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -34,6 +34,10 @@ _UNARY: tuple[Operator, ...] = (
     unary.Exp(), unary.Log(), unary.ZerosLike(), Quantize(),
 )  # fmt: skip
 _POSITIVE = unary.Sqrt | unary.Rsqrt | unary.Log
+# Results of these lie in 0 to 1 and -1 to 1, whose scales are the only legal ones.
+_FIXED: Mapping[type[Operator], Quantization] = {
+    activations.Logistic: graphs.quant(1 / 256, -128), activations.Tanh: graphs.quant(1 / 128, 0),
+}  # fmt: skip
 
 
 def of_floats(seed: int) -> DspCase:
@@ -67,7 +71,7 @@ def _of_one(seed: int, rng: np.random.Generator) -> DspCase:
     stored = graphs.quant(0.05, zero)
     x = graphs.tensor("x", _shape(rng), DType.INT8, stored)
     result = stored if rng.random() < 0.5 else graphs.quant(0.03, int(rng.integers(-100, 100)))
-    y = graphs.tensor("y", x.shape, DType.INT8, result)
+    y = graphs.tensor("y", x.shape, DType.INT8, _FIXED.get(type(op), result))
     name = "clamped" if isinstance(op, activations.Relu) and result is stored else "looked_up"
     return _case(f"{name}_{seed}", op, (x,), y, rng)
 
