@@ -43,6 +43,6 @@ def _floats(
     below = np.nextafter(halves.astype(np.float32), np.float32(0))
     any_size = rng.standard_normal(shape) * 10.0 ** rng.integers(-6, 30, shape)
     others = rng.choice(np.array([np.nan, np.inf, -np.inf, -0.0, 0.49999997 * scale]), shape)
-    shares = (0.4, 0.3, 0.15, 0.15) if rng.random() < 0.5 else (0.6, 0.4, 0, 0)
+    shares = (0.4, 0.3, 0.15, 0.15) if rng.random() < 0.8 else (0.6, 0.4, 0, 0)
     kinds = rng.choice(4, shape, p=shares)
     return np.choose(kinds, (halves, below, any_size, others)).astype(np.float32)
