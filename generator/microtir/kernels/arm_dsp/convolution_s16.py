@@ -43,10 +43,10 @@ from microtir.kernels.common.macro_kernel import (
     all_blocks,
     pixel_loops,
 )
+from microtir.kernels.common.phase_kernel import PhaseKernel
 from microtir.kernels.common.phases import Phase, SpreadPixels
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
-from microtir.kernels.common.transposed import PhaseKernel
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir

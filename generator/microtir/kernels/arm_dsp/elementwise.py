@@ -12,6 +12,7 @@ from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.elementwise import Arithmetic, Elementwise, Lane, Run, form_of, run_of
+from microtir.kernels.common.printed import number
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 
@@ -47,7 +48,7 @@ class ElementwiseWords(Elementwise):
         }
 
     def turns(self, run: Run) -> Mapping[str, int]:
-        return {"bne 1b": int(str(self.values(run)["turns"] or 0))}
+        return {"bne 1b": number(self.values(run), "turns")}
 
 
 class ElementwiseFloats(Elementwise):

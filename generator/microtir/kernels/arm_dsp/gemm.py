@@ -35,7 +35,7 @@ from microtir.kernels.arm_dsp.patch import (
     patch_buffer,
     patch_counts,
 )
-from microtir.kernels.common import packing, refusals, transposed
+from microtir.kernels.common import packing, phase_kernel, refusals
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
@@ -193,7 +193,7 @@ class Part:
     is_line: bool = False
 
 
-class Gemm(float_rescaling.FloatRescaling, transposed.PhaseKernel):
+class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
     """Patches of pixels times packed weights of four channels.
 
     Args:

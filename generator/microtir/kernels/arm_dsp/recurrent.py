@@ -17,7 +17,7 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import printed
+from microtir.kernels.common.printed import number, printed
 from microtir.kernels.common.recurrent import (
     block_cost,
     blocks_of,
@@ -185,7 +185,7 @@ class _OverTime:
     def instructions(self, node: Node) -> int:
         terms, units, factor, zero_point = _time_of(node)
         values = _time_values(terms, units, factor, zero_point)
-        turns = {"bne 1b": units, "bne 2b": units * int(str(values["turns"] or 0))}
+        turns = {"bne 1b": units, "bne 2b": units * number(values, "turns")}
         return printed(_TIME, values).instructions(turns)
 
 

@@ -38,7 +38,7 @@ from microtir.kernels.arm_dsp.windows_rows import (
     keep_rows,
     widen_row,
 )
-from microtir.kernels.common import gather, packing, refusals, requantise, transposed
+from microtir.kernels.common import gather, packing, phase_kernel, refusals, requantise
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
@@ -154,7 +154,7 @@ def _packed(
     return packing.constant("words", words), factors
 
 
-class GemmWindows(float_rescaling.FloatRescaling, transposed.PhaseKernel):
+class GemmWindows(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
     """Windows are read where they lie, in rows that are widened."""
 
     name = "conv_s8_4x2_dsp"

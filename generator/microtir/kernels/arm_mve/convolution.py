@@ -21,7 +21,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_mve import copying, float_rescaling, linear, window_moves
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.requantise import LANES
-from microtir.kernels.common import counted, gather, refusals, transposed
+from microtir.kernels.common import counted, gather, phase_kernel, refusals
 from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
@@ -72,7 +72,7 @@ def _is_run(geometry: Geometry) -> bool:
     return geometry.runs == 1 and not geometry.windows.clip(geometry.output)
 
 
-class Gemm(float_rescaling.FloatRescaling, counted.Counted, transposed.PhaseKernel):
+class Gemm(float_rescaling.FloatRescaling, counted.Counted, phase_kernel.PhaseKernel):
     """Two pixels by four channels, sixteen products an instruction, or eight of int16.
 
     Args:

@@ -16,9 +16,10 @@ from microtir.kernels.c_blocks.finish import RawSums
 from microtir.kernels.common import bordered_rows, refusals, svdf
 from microtir.kernels.common.kernel import Kernel, passes_constants
 from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.phase_kernel import PhaseKernel
 from microtir.kernels.common.phases import Phase
 from microtir.kernels.common.recurrent import packed_bytes
-from microtir.kernels.common.transposed import PhaseKernel, Transposed
+from microtir.kernels.common.transposed import Transposed
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.matmul.definition import BatchMatmul

@@ -8,12 +8,10 @@ from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
 from microtir.kernels.common.dense import rows_of
-from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.phase_kernel import InPhases, PhaseKernel
 from microtir.kernels.common.phases import Phase
-from microtir.kernels.common.refusals import type_refusal
-from microtir.kernels.common.transposed import PhaseKernel
 from microtir.kernels.common.weights import QUAD
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D
@@ -45,66 +43,43 @@ def _shaped(tensor: Tensor, *shape: int) -> Tensor:
     return Tensor(tensor.name, replace(tensor.type, shape=shape), data)
 
 
-class DensePixels(Kernel):
-    """All rows of inputs, as a kernel of convolutions computes the pixels of a line.
-
-    Args:
-        name: of the kernel.
-        of_line: computes the line.
-        held: type of what it has in scratch.
-    """
+class DensePixels(InPhases):
+    """All rows of inputs, as a kernel of convolutions computes the pixels of a line."""
 
     operators = (FullyConnected,)
+    phase_calls = _LINE
 
     def __init__(self, name: str, of_line: PhaseKernel, held: DType) -> None:
-        self.name, self._kernel, self._held = name, of_line, held
-        self.needs, self.cycles = of_line.needs, of_line.cycles
-        self.has_wide_weights = of_line.has_wide_weights
+        super().__init__(name, of_line, held)
         self.rescales_in_float = of_line.rescales_in_float
 
     def suits_node(self, node: Node, target: Target) -> bool:
-        return self._kernel.suits_node(line_of(node).node, target)
+        return self._of_phase.suits_node(line_of(node).node, target)
 
-    def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: other types, nothing to compute, or what the line has.
+    def unfit(self, node: Node) -> Refusal | None:
+        """Return what speaks against the line.
 
         A single row of whole words is no line: kernels read it where it lies, without scratch.
         """
-        reason = type_refusal(node, DType.INT8)
-        if reason is not None:
-            return reason
-        if min(node.output.shape) == 0:
-            return Refusal.SHAPES
         _, weights, *_ = node.inputs
         if rows_of(node) == 1 and weights.dtype is DType.INT8 and weights.shape[1] % QUAD == 0:
             return Refusal.SINGLE
-        return self._kernel.reject(line_of(node).node)
+        return self._of_phase.reject(line_of(node).node)
+
+    def phases(self, node: Node) -> tuple[Phase, ...]:
+        return (line_of(node),)
 
     def window(self, _node: Node) -> RowWindow | None:
         """Return None: all rows are computed in one call."""
         return None
 
-    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        return self._kernel.scratch_bytes(line_of(node).node, _LINE)
-
-    def instructions(self, node: Node, _calls: Calls) -> int:
+    def instructions(self, node: Node, calls: Calls) -> int:
         once = _ONCE if rows_of(node) == 1 else 0
-        return self._kernel.instructions(line_of(node).node, _LINE) - once
+        return super().instructions(node, calls) - once
 
-    def packed_bytes(self, node: Node) -> int:
-        return self._kernel.packed_bytes(line_of(node).node)
-
-    def code_bytes(self, node: Node) -> int:
-        return self._kernel.code_bytes(line_of(node).node)
-
-    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Return the layer function: the loops over the pixels of the line."""
+    def loops(self, layer: Layer, scratch: ir.Buffer) -> ir.Stmt:
+        """Return the loops over the pixels of the line."""
         line = line_of(layer.node)
         x = layer.input_matrix(0, line.node.inputs[0].shape[1:])
         y = layer.output_matrix(line.node.output.shape[1:])
-        size = self.scratch_bytes(layer.node, _LINE) // self._held.bytes
-        # One row, so that whoever follows rows of buffers sees one span of bytes.
-        scratch = ir.Buffer("scratch", (1, size), self._held, alignment=4)
-        return layer.function(
-            name, scratch if size else None, self._kernel.phase_loops(line, x, y, scratch)
-        )
+        return self._of_phase.phase_loops(line, x, y, scratch)

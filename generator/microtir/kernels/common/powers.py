@@ -23,7 +23,7 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import printed
+from microtir.kernels.common.printed import number, printed
 from microtir.kernels.common.statements import at, each, load, seq, store
 from microtir.operators.softmax import definition, formula
 from microtir.plan.ir import Calls, Refusal
@@ -192,7 +192,7 @@ def _values(width: int) -> dict[str, object]:
 
 def _turns(width: int) -> Mapping[str, int]:
     """Return how often loops of either instruction set run."""
-    turns = int(str(_values(width)["turns"] or 0))
+    turns = number(_values(width), "turns")
     return {
         "bne 1b": turns, "bne 2b": turns, "letp lr, 1b": -(-width // 16),
         "letp lr, 2b": -(-width // _QUAD),
