@@ -17,7 +17,14 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from tests.kernels.test_operators import scratch
-from tests.support.dsp_cases import DspCase, frames, in_int16, multiplied, transposed
+from tests.support.dsp_cases import (
+    DspCase,
+    frames,
+    in_int16,
+    multiplied,
+    transposed,
+    with_wide_weights,
+)
 from tests.support.kernel_cases import M4, M55
 
 
@@ -73,6 +80,15 @@ def test_phases_equal_the_reference(kernel: str, config: CompilationConfig) -> N
 def test_images_equal_the_reference(kernel: str, config: CompilationConfig) -> None:
     """Each image of a batch inside a model is a convolution of its own."""
     assert len(list(computed(frames, kernel, config, 20))) > 4
+
+
+def test_images_with_weights_of_any_zero_point_equal_the_reference() -> None:
+    """Such weights are of int16, as those of older uint8 models become."""
+
+    def make(seed: int) -> DspCase:
+        return with_wide_weights(seed, frames(seed))
+
+    assert len(list(computed(make, "frames_conv_s8_2x4_dsp", M4, 20))) > 4
 
 
 def test_outputs_of_a_channel_equal_the_reference() -> None:
