@@ -215,12 +215,17 @@ MUTANTS = {
         "dsp", ("mul_int8",), f"{_DSP}/arithmetic.j2", "add r12, r12, r3, asr #31",
         "add r12, r12, #0",
     ),
+    "halves of operands below zero are rounded up": Mutant(
+        "dsp", ("add_int16", "sub_int16"), f"{_DSP}/arithmetic.j2", "add r11, r12, r11, asr #31",
+        "mov r11, r12",
+    ),
     "what a difference takes is rounded down before": Mutant(
         "mve", ("squared_difference_int8",), f"{_KERNELS}/common/arithmetic.py",
         "(1 << bits) - 1 - offset", "-offset",
     ),
     "results of sums are not clamped": Mutant(
-        "mve", ("add_int8", "sub_int8"), f"{_MVE}/arithmetic.j2", "vmax.s8 q0, q0, q6", "nop",
+        "mve", ("add_int8", "sub_int8"), f"{_MVE}/arithmetic.j2",
+        "vmax.s{{ bits }} q0, q0, q6", "nop",
     ),
     "constants that all runs read are those of the first one": Mutant(
         "dsp", ("minimum_int8_row", "maximum_int8_row"), f"{_KERNELS}/common/elementwise.py",

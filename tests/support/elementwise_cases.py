@@ -85,10 +85,15 @@ def _of_two(seed: int, rng: np.random.Generator) -> DspCase:
 
 
 def arithmetic(seed: int) -> DspCase:
-    """Draw ADD, SUB, MUL or SQUARED_DIFFERENCE of unlike scales, as `_of_two` draws operands."""
+    """Draw ADD, SUB, MUL or SQUARED_DIFFERENCE of unlike scales, as `_of_two` draws operands.
+
+    Every third one is of int16.
+    """
     rng = np.random.default_rng([seed, 34])
     activation = Activation(rng.choice(np.array([a.value for a in Activation])))
-    rescaling = Rescaling.FLOAT32 if rng.random() < 0.2 else Rescaling.FIXED_POINT
+    dtype = DType.INT16 if seed % 3 == 2 else DType.INT8
+    in_float = rng.random() < 0.2 and dtype is DType.INT8
+    rescaling = Rescaling.FLOAT32 if in_float else Rescaling.FIXED_POINT
     first, second = (float(np.exp(rng.uniform(-5, -1))) for _ in range(2))
     if rng.random() < 0.4:  # few digits: sums end half way between integers
         first, second = (round(scale, 2) for scale in (first, second))
@@ -102,8 +107,11 @@ def arithmetic(seed: int) -> DspCase:
     result = largest * float(np.exp(rng.uniform(-2, 0.5)))
     scales = first, second, max(round(result, 2), 0.01) if first == round(first, 2) else result
     types = [graphs.quant(scale, int(rng.integers(-128, 128))) for scale in scales]
-    name = f"{op.name.lower()}_int8"
-    return _with_other(name, seed, op, DType.INT8, seed // 4, rng, types)
+    if dtype is DType.INT16:  # of scales that are equal, a power of two or any other ratio
+        second = (second, first, first / 4, second)[seed // 12 % 4]
+        types = [graphs.quant(scale / 256, 0) for scale in (first, second, scales[2])]
+    name = f"{op.name.lower()}_{dtype.value}"
+    return _with_other(name, seed, op, dtype, seed // 4, rng, types)
 
 
 def _with_other(

@@ -1,8 +1,8 @@
-"""Sums, products and squared differences of int8 in a form that all instruction sets compute.
+"""Sums, products and squared differences in a form that all instruction sets compute.
 
-Each input is on a line, or the second one in a table; what the two give is joined, and rescaled as
-it is stored.  For sums in general one line of both, and a shift, is the same as all steps.  What
-repeats in a loop stands in front of it.
+Each input is on a line, or the second one in a table, or rescaled and rounded as TFLite does; what
+the two give is joined, and rescaled as it is stored.  For sums of int8 in general one line of both,
+and a shift, is the same as all steps.  What repeats in a loop stands in front of it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.arithmetic import fixed_form, float_formula
 from microtir.operators.arithmetic.formula import PRODUCT, finish_of_squares
 from microtir.operators.arithmetic.tabled_formula import BITS, sum_table, table_of
+from microtir.operators.common import fixed_point
 from microtir.operators.common.arithmetic import RAISED, RoundedTwice, long, wide
 from microtir.operators.common.linear import rescales_in_float
+from microtir.operators.common.multiplier import QuantizedMultiplier, activation_range
 from microtir.tir import ir
 from microtir.tir.ir import Array
 
 WORDS = 6  # slope and offset of each line, the multiplier, what is added behind it
 _ENTRIES = 1 << DType.INT8.bits
+_LONGEST = (1 << 30) - 1  # that a sum of widened int16 is, or nearly a product
+_MOST_ROUNDED = 30  # bits
 
 
 class Join(Enum):
@@ -55,6 +59,10 @@ class Form:
         is_doubled: the slope holds that factor of two.
         rounds_away: halves of a result below zero are rounded down.
         has_table: what the second input stands for is an entry behind the words.
+        dtype: of inputs and output.
+        is_rounded: the second line is the upper half of a product, of the element in the upper
+            half of a word, and rounds away from zero as it is shifted.
+        is_taken: the second line is subtracted.
     """
 
     join: Join
@@ -67,6 +75,9 @@ class Form:
     is_doubled: bool = False
     rounds_away: bool = False
     has_table: bool = False
+    dtype: DType = DType.INT8
+    is_rounded: bool = False
+    is_taken: bool = False
 
     @property
     def constants(self) -> int:
@@ -80,27 +91,43 @@ class Form:
             "ny"[flag]
             for flag in (self.is_multiplied, self.is_doubled, self.rounds_away, self.has_table)
         )
-        numbers = (self.is_swapped, *self.shifts, self.shift, self.low + 128, self.high + 128)
+        flags += "r" * self.is_rounded + "t" * self.is_taken
+        ends = self.low - self.dtype.min, self.high - self.dtype.min
+        numbers = (self.is_swapped, *self.shifts, self.shift, *ends)
         return f"{self.join.value}_{flags}_{'_'.join(str(int(n)) for n in numbers)}"
+
+    @property
+    def is_long_product(self) -> bool:
+        """Return whether twice the product of the least elements is saturated."""
+        return self.join is Join.PRODUCT and self.dtype is DType.INT16
 
     def values(self, repeats: Sequence[bool]) -> Mapping[str, object]:
         """Return what the assembly templates are given; empty text stands for what is not done."""
         first, second = (f"#{bits}" if bits else "" for bits in self.shifts)
+        is_long = self.dtype is DType.INT16
+        is_straight = self.join is Join.SUM and not (self.is_rounded or self.has_table)
         return {
             "join": self.join.value,
+            "width": "h" if is_long else "b",
+            "bits": str(self.dtype.bits),
+            "bytes": str(self.dtype.bytes),
+            "four": str(4 * self.dtype.bytes),
+            "is_long": is_long,
+            "is_rounded": self.is_rounded,
+            "joins": "sub" if self.is_taken else "add",
             "is_once": repeats[self.is_swapped],
             "repeats": repeats[not self.is_swapped],
             "x": "r1" if self.is_swapped else "r0",
             "y": "r0" if self.is_swapped else "r1",
-            "is_line": self.join is Join.SUM and not (any(self.shifts) or self.has_table),
+            "is_line": is_straight and not any(self.shifts),
             "has_table": self.has_table,
             "entries": f"#{WORDS * DType.INT32.bytes}",
             "first_shift": first,
             "second_shift": second,
             "shift": f"#{self.shift}" if self.shift else "",
             "saturated": f", asr #{self.shift}" if self.shift else "",
-            "low": "" if self.low == DType.INT8.min else f"#{self.low}",
-            "high": "" if self.high == DType.INT8.max else f"#{self.high}",
+            "low": "" if self.low == self.dtype.min else f"#{self.low}",
+            "high": "" if self.high == self.dtype.max else f"#{self.high}",
             "is_multiplied": self.is_multiplied,
             "is_doubled": self.is_doubled,
             "rounds_away": self.rounds_away,
@@ -118,12 +145,15 @@ class Form:
         first = (x * slope1 + offset1) >> self.shifts[0]
         if self.has_table:
             second = number((y & DType.UINT8.max) + WORDS)
+        elif self.is_rounded:
+            high = te.cast(DType.INT32, (long(y) * long(slope2) + (1 << 15)) >> 16)
+            second = (high + offset2 + (y >> 31)) >> self.shifts[1]
         else:
             second = (y * slope2 + offset2) >> self.shifts[1]
 
         def stored(value: te.Expr) -> ir.Stmt:
             clamped = te.clamp(value >> self.shift, self.low, self.high)
-            return store(te.cast(DType.INT8, clamped))
+            return store(te.cast(self.dtype, clamped))
 
         def rescaled(value: te.Expr) -> ir.Stmt:
             half = te.const(1 << 31, DType.INT64)
@@ -133,11 +163,17 @@ class Form:
         def finished(value: te.Expr) -> ir.Stmt:
             if not self.is_multiplied:
                 return stored(value)
-            return statements.let("scaled", value if self.is_doubled else value * 2, rescaled)
+            doubled = value if self.is_doubled else value * 2
+            if self.is_long_product:
+                most = te.const(DType.INT32.max, DType.INT64)
+                doubled = te.cast(DType.INT32, te.minimum(long(value) * 2, most))
+            return statements.let("scaled", doubled, rescaled)
 
         if self.join is Join.SQUARE:
             return statements.let("difference", first + second, lambda d: finished(d * d))
-        return finished(first * second if self.join is Join.PRODUCT else first + second)
+        if self.join is Join.PRODUCT:
+            return finished(first * second)
+        return finished(first - second if self.is_taken else first + second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +194,79 @@ _Line = tuple[int, int, int]  # slope, offset, bits
 
 def arithmetic_of(node: Node) -> Arithmetic | None:
     """Return what a node computes of two elements; None where it has no such form."""
-    if any(tensor.dtype is not DType.INT8 for tensor in (*node.inputs, node.output)):
+    tensors = *node.inputs, node.output
+    dtypes = {tensor.dtype for tensor in tensors}
+    if dtypes == {DType.INT8}:
+        return _BUILDERS[type(node.op)](node)
+    if dtypes != {DType.INT16} or rescales_in_float(node):
         return None
-    return _BUILDERS[type(node.op)](node)
+    return None if any(tensor.type.quant.zero_point for tensor in tensors) else _long(node)
+
+
+def _long(node: Node) -> Arithmetic | None:
+    """Return ADD, SUB or MUL of int16, whose zero points are 0."""
+    op, types = node.op, [tensor.type for tensor in (*node.inputs, node.output)]
+    if isinstance(op, arithmetic.SquaredDifference):
+        return None
+    assert isinstance(op, arithmetic.BinaryArithmetic)
+    low, high = ends = activation_range(op.activation, types[2])
+    if low not in (DType.INT16.min, 0) or high <= 0:
+        return None
+    if isinstance(op, arithmetic.Mul):
+        factor = arithmetic.mul_params(op, *types).multiplier
+        finish = RoundedTwice.of(factor, _LONGEST, 0)
+        if finish is None or factor.shift > 0 or not _saturates(finish, ends):
+            return None
+        swaps, line = _is_swapped(node), (1, 0, 0)
+        lane = _rescaled(Join.PRODUCT, swaps, (line, line), finish, ends)
+        return replace(lane, form=replace(lane.form, is_doubled=False, dtype=DType.INT16))
+    assert isinstance(op, arithmetic.Add | arithmetic.Sub)
+    params = arithmetic.add_params(op, *types)
+    finish = RoundedTwice.of(params.output, _LONGEST, 0)
+    return None if finish is None else _long_sum(node, params, finish)
+
+
+def _saturates(finish: RoundedTwice, ends: tuple[int, int]) -> bool:
+    """Return whether twice the largest product of int16 may be a number less."""
+    shift, multiplier = -finish.factor.shift, finish.factor.multiplier
+    rounded = (DType.INT32.max * multiplier + (1 << 31)) >> 32
+    exact = fixed_point.multiply_by_quantized_multiplier(1 << 30, multiplier, -shift)
+    return min((rounded + ((1 << shift) >> 1)) >> shift, ends[1]) == min(int(exact), ends[1])
+
+
+def _long_sum(node: Node, params: arithmetic.AddParams, finish: RoundedTwice) -> Arithmetic | None:
+    """Return ADD or SUB of int16: the input of the larger scale is shifted, the other one rounded.
+
+    The other one is shifted, too, if its scale is a power of two times smaller.
+    """
+    signs = 1, -1 if isinstance(node.op, arithmetic.Sub) else 1
+    factors = params.input1, params.input2
+    slopes = [_power_of(factor) for factor in factors]
+    ends = params.activation_min, params.activation_max
+    position = next((n for n in (1, 0) if slopes[n] == 0), None)
+    if position is None:
+        swaps = _is_swapped(node)
+        first, second = (int(swaps), 1 - swaps)
+        lines = tuple((signs[n] * slopes[n], 0, 0) for n in (first, second))
+        lane = _rescaled(Join.SUM, swaps, (lines[0], lines[1]), finish, ends)
+        form = replace(lane.form, dtype=DType.INT16, rounds_away=lane.form.shift > 0)
+        return replace(lane, form=form)
+    bits = -factors[position].shift
+    if bits > _MOST_ROUNDED or not slopes[1 - position]:
+        return None
+    own = signs[1 - position] * slopes[1 - position], 0, 0
+    rounded = factors[position].multiplier, (1 << bits) >> 1, bits
+    lane = _rescaled(Join.SUM, position == 0, (own, rounded), finish, ends)
+    return replace(lane, form=replace(
+        lane.form, dtype=DType.INT16, rounds_away=lane.form.shift > 0,
+        is_rounded=True, is_taken=signs[position] < 0,
+    ))  # fmt: skip
+
+
+def _power_of(factor: QuantizedMultiplier) -> int:
+    """Return how many times itself an operand becomes; 0 if it is rounded."""
+    bits = arithmetic.ADD_LEFT_SHIFTS[DType.INT16] - 1 + factor.shift
+    return 1 << bits if factor.multiplier == 1 << 30 and bits >= 0 else 0
 
 
 def _is_swapped(node: Node) -> bool:

@@ -326,7 +326,7 @@ class Arithmetic(Elementwise):
     """The same of sums, products and squared differences, in lanes of 32 bits."""
 
     operators = arithmetic.OPERATORS
-    types = (DType.INT8,)
+    types = (DType.INT8, DType.INT16)
     without_lane = Refusal.SCALES
 
 
