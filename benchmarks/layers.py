@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from microtir.boards import Board
-from microtir.config import CompilationConfig, Optimize
+from microtir.config import CompilationConfig, Measure, Optimize
 from microtir.graph.ir import Graph, Node, SourceLocation, Tensor
 from microtir.graph.operator import Operator
 from microtir.kernels import candidates
@@ -31,7 +31,7 @@ def module_of(*nodes: Node, name: str = "layer") -> IRModule:
 def for_speed(board: Board, name: str = "layer") -> CompilationConfig:
     """Return the configuration in which layers are measured on a board."""
     config = CompilationConfig.from_target(board.target)
-    return config.with_(module_name=name, optimize=Optimize.SPEED)
+    return config.with_(module_name=name, optimize=Optimize.SPEED, measure=Measure.INSTRUCTIONS)
 
 
 def records_for(kernel: str, nodes: Sequence[Node], config: CompilationConfig) -> Measured:

@@ -81,7 +81,7 @@ def lower(
 
     Returns:
         A lowered module: same attributes and config, functions in printing order, entry last.
-        Where the config leaves the numerics or the name to the model, they are named.
+        Where the config leaves numerics, measure or name to the model, they are named.
         A module that is lowered already comes back as it is.
 
     Raises:

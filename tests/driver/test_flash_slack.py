@@ -86,7 +86,9 @@ def programs(hidden: int = 0) -> Programs:
 
 def best(made: Programs, flash: int) -> Program:
     """The program that the search finds."""
-    config = CompilationConfig(targets="c", optimize="speed", budget={"flash": flash})
+    config = CompilationConfig(
+        targets="c", optimize="speed", measure="instructions", budget={"flash": flash}
+    )
     return fit.search(made.compile_once, made.planned, config, lambda _program: None)
 
 

@@ -42,7 +42,7 @@ from tests.support.seeds import is_soak, seeds
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 RISCV = CompilationConfig.from_target(Target("c -mcpu=esp32c3"))
 ZBB = CompilationConfig.from_target(Target("c -march=rv32imc_zbb"))
-FLOATS = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+FLOATS = CompilationConfig(targets="c -mcpu=cortex-m4", measure=Measure.INSTRUCTIONS)
 APART = FLOATS.with_(measure=Measure.CYCLES)
 PER_KIND, PER_TILED = 40, 3
 # At least this many of the cases must reach the blocks, or the tests say little: four fifths

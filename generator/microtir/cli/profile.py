@@ -100,6 +100,7 @@ def _choose_external(
     model: Model, config: CompilationConfig, board: BoardFacts, timeout: float
 ) -> ExitCode:
     """Print what each layer costs either way, and the flag that takes the cheaper ones."""
+    from microtir.rewrite.requests.requested import completed
     from microtir.search.external import choose_external
 
     with Progress() as progress:
@@ -107,7 +108,8 @@ def _choose_external(
         progress.show(f"measuring twice on {board.name}")
         choice = choose_external(module, config, board, timeout)
     where = f"{for_processors(config.targets)} on {board.name}"
-    write(f"{config.measure.value} of each layer, {where}\n")
+    measure = completed(config, module.graph).measure
+    write(f"{measure.value} of each layer, {where}\n")
     write_table(
         ("operator", "layer", "own", "external", "chosen"),
         [

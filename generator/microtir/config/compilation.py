@@ -87,7 +87,7 @@ class CompilationConfig(ConfigFields):
         module_name: str = "",
         numerics: enums.Numerics | str = enums.Numerics.MODEL,
         optimize: enums.Optimize | str = enums.Optimize.BALANCED,
-        measure: enums.Measure | str = enums.Measure.INSTRUCTIONS,
+        measure: enums.Measure | str = enums.Measure.MODEL,
         compatibility: enums.Compatibility | str = enums.Compatibility.NONE,
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
@@ -189,7 +189,7 @@ class CompilationConfig(ConfigFields):
 
     def _check_measure(self) -> None:
         target = self.primary_target()
-        if self.measure is enums.Measure.INSTRUCTIONS or not target.has(Feature.BIT64):
+        if self.measure is not enums.Measure.CYCLES or not target.has(Feature.BIT64):
             return
         raise ConfigError(
             f"CompilationConfig field 'measure' got 'cycles', which are not known of '{target}': "

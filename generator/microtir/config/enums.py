@@ -70,6 +70,7 @@ class Optimize(Spelled):
 class Measure(Spelled):
     """The unit in which the price of a kernel is counted."""
 
+    MODEL = "model"
     INSTRUCTIONS = "instructions"
     CYCLES = "cycles"
 

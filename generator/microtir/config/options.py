@@ -141,10 +141,11 @@ _CONFIG = (
         Section.CONFIG,
         "measure",
         Choice(enums.Measure),
-        "instructions",
+        "model",
         "Chooses what kernels are priced in: executed instructions, which an emulator counts "
         "exactly, or estimated cycles of a microcontroller, where a kernel may take more "
-        "instructions that wait less.",
+        "instructions that wait less; model takes cycles for a microcontroller with an FPU whose "
+        "model multiplies floats for the most part, and instructions for all others.",
     ),
     Option(
         Section.CONFIG,

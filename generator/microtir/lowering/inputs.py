@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from microtir.config import CompilationConfig, Numerics, Target
+from microtir.config import CompilationConfig, Measure, Numerics, Target
 from microtir.errors import UsageError
 from microtir.module.ir_module import IRModule
 from microtir.schedule import Schedule
@@ -82,6 +82,8 @@ def _asks_for(config: CompilationConfig, lowered: CompilationConfig | None) -> b
         return False
     if config.numerics is Numerics.MODEL:
         config = config.with_(numerics=lowered.numerics)
+    if config.measure is Measure.MODEL:
+        config = config.with_(measure=lowered.measure)
     return config.with_(module_name=config.module_name or lowered.module_name) == lowered
 
 

@@ -13,6 +13,7 @@ from microtir.errors import Fix, UsageError
 from microtir.module.ir_module import IRModule
 from microtir.profiling.code_size import BoardCompiler
 from microtir.profiling.profile import profile
+from microtir.rewrite.requests.requested import completed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _measured(
     limited = config.budget.flash is not None
     compiler = BoardCompiler.of(board) if limited else None
     artifact = driver.build(module, config, compiler=compiler)
-    is_cycles = config.measure is Measure.CYCLES
+    is_cycles = completed(config, module.graph).measure is Measure.CYCLES
     costs = {
         layer.function: layer.cycles if is_cycles else layer.instructions
         for layer in profile(artifact, board, timeout=timeout).layers

@@ -16,6 +16,7 @@ from microtir.artifact import Artifact
 from microtir.config import Budget, CompilationConfig, Measure, Optimize, PassConfig
 from microtir.errors import LimitError
 from microtir.module.ir_module import IRModule
+from microtir.rewrite.requests.requested import completed
 
 _RECOMPUTE = "memory.recompute"
 
@@ -126,10 +127,9 @@ def pareto(
         trials.add(asked, limits_flash=True)
     if not trials.programs:
         raise trials.refusals[0]
-    order = sorted(
-        trials.programs.values(), key=lambda t: (-t.cost.ram, t.cost.work(config.measure))
-    )
-    return Frontier(tuple(order), config.measure)
+    measure = completed(config, module.graph).measure
+    order = sorted(trials.programs.values(), key=lambda t: (-t.cost.ram, t.cost.work(measure)))
+    return Frontier(tuple(order), measure)
 
 
 class _Trials:

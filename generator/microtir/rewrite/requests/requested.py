@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from microtir.config import Compatibility, CompilationConfig, Numerics
+from microtir.config import Compatibility, CompilationConfig, Feature, Measure, Numerics, Target
 from microtir.config.processing import appended, prepended
 from microtir.config.states import states
 from microtir.config.stream_axis import stream_axis
@@ -14,6 +14,7 @@ from microtir.graph.rewriting import GraphPass
 from microtir.rewrite.checked import rewritten
 from microtir.rewrite.extra_passes import GraphFunction
 from microtir.rewrite.facts.declared_ranges import DeclareRanges
+from microtir.rewrite.facts.macs import macs
 from microtir.rewrite.optimise import (
     GRAPH_PASSES,
     FoldConstants,
@@ -36,7 +37,7 @@ _LAYERS = (FoldConstants(), RemoveIdentities(), MatmulToDense(), FuseLstmLoops()
 
 
 def completed(config: CompilationConfig, graph: Graph | None) -> CompilationConfig:
-    """Return a configuration that says what was left to the model: the numerics, and a name.
+    """Return a configuration that says what was left to the model: numerics, measure, and a name.
 
     Args:
         config: as it was given.
@@ -45,9 +46,24 @@ def completed(config: CompilationConfig, graph: Graph | None) -> CompilationConf
     if config.numerics is Numerics.MODEL:
         is_onnx = graph is not None and rescales_as_onnx(graph)
         config = config.with_(numerics=Numerics.ONNXRUNTIME if is_onnx else Numerics.TFLM)
+    if config.measure is Measure.MODEL:
+        config = config.with_(measure=_measure_of(graph, config.primary_target()))
     if config.module_name:
         return config
     return config.with_(module_name=_name_of(graph, config))
+
+
+def _measure_of(graph: Graph | None, target: Target) -> Measure:
+    """Return what the kernels of a model are priced in.
+
+    A fused multiply-add waits for longer than a product and a sum: with an FPU, cycles decide.
+    """
+    if graph is None or not target.has(Feature.FPU) or target.has(Feature.BIT64):
+        return Measure.INSTRUCTIONS
+    counts = [(macs(node), node.outputs[0].dtype.is_float) for node in graph.nodes]
+    in_floats = sum(count for count, is_float in counts if is_float)
+    is_in_floats = 2 * in_floats > sum(count for count, _ in counts)
+    return Measure.CYCLES if is_in_floats else Measure.INSTRUCTIONS
 
 
 def _name_of(graph: Graph | None, config: CompilationConfig) -> str:
