@@ -3,7 +3,8 @@
 Kernels count what their templates print (`microtir.kernels.common.counted`). What is around the
 calls, loops and conditions, follows from no template: random layers are measured on an emulated
 CPU, and the instructions of each kind of code are those with which the layers come out nearest,
-each weighted by its size. `--record` writes them to `kernels/measured/CPU.json`.
+each weighted by its size. `nests` are what compilers make of loops without micro-kernels
+(`benchmarks/nests.py`). `--record` writes all of them to `kernels/measured/CPU.json`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from benchmarks import nests
 from benchmarks.layers import for_speed, layer, module_of, records_for
 from microtir import driver
 from microtir.boards import load_board
@@ -169,7 +171,12 @@ def fitted(layers: Sequence[Layer]) -> Figures:
 def measure_all(named: list[str]) -> dict[str, dict[str, Figures]]:
     """Print a line for each kernel that is named, or for all, and return figures by CPU."""
     found: dict[str, dict[str, Figures]] = {}
-    for name in named or DRAWN:
+    named = named or [*DRAWN, nests.FAMILY]
+    for cpu in nests.CPUS if nests.FAMILY in named else ():
+        layers_of_cpu = nests.measure(cpu)
+        found[cpu] = {nests.FAMILY: nests.fitted(layers_of_cpu)}
+        print(f"{nests.FAMILY} {cpu:<18}{nests.nearness(layers_of_cpu, found[cpu][nests.FAMILY])}")
+    for name in (name for name in named if name != nests.FAMILY):
         kernel, layers = kernel_of(name), measure(name, range(LAYERS))
         figures = found.setdefault(kernel.measured_on, {})[kernel.family] = fitted(layers)
         largest = max(abs(made.error(figures)) for made in layers)

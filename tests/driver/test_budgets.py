@@ -112,5 +112,5 @@ def test_a_budget_takes_the_fastest_plan_that_is_known_to_fit(seed: int) -> None
 @pytest.mark.parametrize("kind", ["ram", "flash", "stack"])
 def test_a_limit_that_is_far_away_changes_nothing(goal: Optimize, kind: str) -> None:
     """What a goal comes to by comparing programs is what it is where all of them fit, too."""
-    graph = Garden(14).graph(5)
+    graph = Garden(31).graph(5)
     assert found(graph, goal, M4, **{kind: 1 << 20}) == found(graph, goal)

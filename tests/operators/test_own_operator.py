@@ -87,7 +87,7 @@ SOFTSIGN = OperatorRecord(
         traits=frozenset({Trait.ELEMENTWISE, Trait.TABULATED}),
     ),
     meaning,
-    Formula(compute, cost=25),
+    Formula(compute),
     (TfliteReader(Softsign, "Softsign", read),),
 )
 

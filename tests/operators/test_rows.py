@@ -38,7 +38,7 @@ class Cube(UserOperator):
 CUBE = row(
     Cube,
     real(lambda x: x**3, of_stored(lambda x: x**3)),
-    scalar(lambda x: x * x * x, lambda _node: lambda x: x * x * x, 9),
+    scalar(lambda x: x * x * x, lambda _node: lambda x: x * x * x),
     equal_types(DType.FLOAT32, DType.INT8),
     tflite=BuiltinOperator.SQUARE,
     onnx="Cube",

@@ -266,11 +266,11 @@ def test_without_padding_in_time_there_is_no_floor() -> None:
 @pytest.mark.parametrize("goal", ["balanced", "ram-least"])
 def test_work_is_counted_once(goal: str) -> None:
     """Also of layers of two functions: plan, metadata, searches and report have one sum."""
-    digits = microtir.frontend.from_tflite(DIGITS)
-    artifact = microtir.build(digits, CompilationConfig(targets="c", optimize=goal))
+    pooled = module_of(Garden(18).graph(6))
+    artifact = microtir.build(pooled, CompilationConfig(targets="c", optimize=goal))
     model, layers = artifact.module.model, artifact.metadata.layers
     assert model is not None and len({layer.index for layer in layers}) < len(layers)
-    found = described(digits, optimize=goal)
+    found = described(pooled, optimize=goal)
     expected = sum(layer.choice.instructions or 0 for layer in found.layers if layer.choice)
     assert expected == sum(decision.instructions for decision in model.decisions.values())
     assert expected == sum(layer.choice.instructions for layer in layers if layer.choice)

@@ -40,15 +40,16 @@ def least_cost(node: Node, config: CompilationConfig) -> int:
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
     """Return the kernels that can compute a node on the configured target.
 
-    Emits no TIR. A function that is written as a whole, by a user or for an operator, is all that
-    tells of its constants: it is read where flash has a budget.
+    Emits TIR to count it alone: of loop nests, and where flash has a budget of functions that are
+    written as a whole, by a user or for an operator, since nothing else tells of their constants.
     """
-    kernels = kernels_of(node, config.primary_target())
+    target = config.primary_target()
+    kernels = kernels_of(node, target)
     if config.keeps_layouts():
         kernels = tuple(k for k in kernels if k.is_plain)
     offered = (kernel for kernel in kernels if _is_offered(kernel, config))
     has_budget = config.budget.flash is not None
-    return tuple(kernel.candidate(node, counts_constants=has_budget) for kernel in offered)
+    return tuple(kernel.candidate(node, target, counts_constants=has_budget) for kernel in offered)
 
 
 def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[str, Refusal], ...]:

@@ -26,7 +26,7 @@ def measured_file(cpu: str) -> Path:
 
 
 @cache
-def _measured(cpu: str) -> Mapping[str, Mapping[str, float]]:
+def figures_of(cpu: str) -> Mapping[str, Mapping[str, float]]:
     """Return the instructions of each kind of code around calls, by family."""
     figures: Mapping[str, Mapping[str, float]] = json.loads(measured_file(cpu).read_text("utf-8"))
     return figures
@@ -53,6 +53,6 @@ class Counted(Kernel):
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return the instructions that are printed, and those around them."""
-        figures = _measured(self.measured_on)[self.family]
+        figures = figures_of(self.measured_on)[self.family]
         around = sum(figures[kind] * times for kind, times in self.around(node, calls).items())
         return self.printed(node, calls) + round(around)

@@ -140,8 +140,11 @@ class Kernel(ABC):
             return plan.Refusal.RESCALING
         return self.reject(node)
 
-    def costs(self, node: Node) -> tuple[plan.Cost, ...]:
-        """Return the cost of each of `CALLS`, or one where they make no difference."""
+    def costs(self, node: Node, _target: Target | None = None) -> tuple[plan.Cost, ...]:
+        """Return the cost of each of `CALLS`, or one where they make no difference.
+
+        Kernels that any target has differ in what they cost there.
+        """
         whole = self.instructions(node, plan.IN_ONE_CALL)
         cycles = self.cycles_of(node, whole)
         if not self.depends_on_calls:
@@ -164,7 +167,9 @@ class Kernel(ABC):
         """Return whether all that it reads and writes is NHWC."""
         return self.reads is self.writes is plan.LayoutKind.NHWC
 
-    def candidate(self, node: Node, *, counts_constants: bool = False) -> plan.Candidate:
+    def candidate(
+        self, node: Node, target: Target | None = None, *, counts_constants: bool = False
+    ) -> plan.Candidate:
         """Return the description of the kernel for a node that it does not refuse.
 
         Where every byte of flash counts, constants are counted as they are packed.
@@ -177,7 +182,7 @@ class Kernel(ABC):
             output_layouts=(self.writes,) * len(node.outputs),
             windows=None if window is None else (window,) * len(activations),
             weight_bytes=(self.packed_bytes if counts_constants else self.weight_bytes)(node),
-            costs=self.costs(node),
+            costs=self.costs(node, target),
             scratch=tuple(self.scratch_bytes(node, way) for way in calls),
             accumulator_bytes=self.accumulator_bytes(node),
             code_bytes=self.code_bytes(node),

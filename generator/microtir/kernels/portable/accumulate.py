@@ -26,7 +26,6 @@ from microtir.operators.pooling.definition import Pool2D
 from microtir.operators.reduction import formula as reduction
 from microtir.operators.reduction.definition import Reduction
 from microtir.plan.ir import Refusal
-from microtir.rewrite.facts.macs import macs
 from microtir.te.program import constants_of
 from microtir.tir.function import RowRange
 from microtir.tir.ir import PrimFunc
@@ -85,13 +84,6 @@ def accumulator_bytes(node: Node) -> int:
     """Return the bytes of the accumulators."""
     columns, channels = _extents(node)
     return columns * channels * _accumulator_type(node).bytes
-
-
-def cost(node: Node) -> int:
-    """Return the instructions of all rows, from counts of emulated boards."""
-    if isinstance(node.op, DepthwiseConv2D):
-        return 17 * macs(node)
-    return 9 * macs(node) or 7 * node.inputs[0].type.elements
 
 
 def packed_bytes(node: Node) -> int:

@@ -12,9 +12,10 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.kernels.common.kernel import Kernel, work
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.moves import Moves
+from microtir.kernels.common.nest import Nest
 from microtir.kernels.common.packed_weights import fits_four_bits, packed_bytes
 from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.portable import (
@@ -44,12 +45,12 @@ from microtir.operators.streaming.definition import JoinColumns
 from microtir.operators.tables import has_table
 from microtir.operators.trees.definition import TreeEnsemble
 from microtir.plan.ir import Calls, Refusal
-from microtir.rewrite.facts.macs import macs
 from microtir.te.program import constants_of
+from microtir.tir.analysis.work import Work, work_of
 from microtir.tir.ir import PrimFunc
 
 
-class Direct(Kernel):
+class Direct(Nest):
     """The formula of an operator as a naive loop nest.
 
     Args:
@@ -70,10 +71,6 @@ class Direct(Kernel):
 
     def window(self, node: Node) -> RowWindow | None:
         return self._formula.rows(node)
-
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        cost = self._formula.cost
-        return cost * work(node) if isinstance(cost, int) else cost(node)
 
     def packed_bytes(self, node: Node) -> int:
         return bytes_of(*constants_of(self.computed(Layer.alone(node))))
@@ -103,9 +100,6 @@ class Nibbles(Direct):
             return Refusal.WEIGHTS
         return None if fits_four_bits(weights.data) else Refusal.FORM
 
-    def instructions(self, node: Node, calls: Calls) -> int:
-        return super().instructions(node, calls) + _UNPACKING * macs(node)
-
     def code_bytes(self, _node: Node) -> int:
         return _UNPACKING_CODE
 
@@ -118,9 +112,6 @@ class Nibbles(Direct):
         return super().computed(layer)
 
 
-_UNPACKING = 7
-"""Instructions for each product beside those of the formula."""
-
 _UNPACKING_CODE = 24
 """Bytes of code beside those of the formula."""
 
@@ -132,7 +123,7 @@ class LookUp(Direct):
     has_wide_sums = False
 
     def __init__(self, op: type[Operator]) -> None:
-        super().__init__(op, Formula(lookup.table, 5), in_place=True)
+        super().__init__(op, Formula(lookup.table), in_place=True)
 
     def reject(self, node: Node) -> Refusal | None:
         return None if _is_table(node) else Refusal.NO_TABLE
@@ -199,7 +190,7 @@ class View(Kernel):
         raise AssertionError(f"{name} of {layer.node.name} is a view, which has no function")
 
 
-class Accumulate(Kernel):
+class Accumulate(Nest):
     """Input rows go into accumulators; a second function finishes."""
 
     name = "accumulate"
@@ -215,8 +206,11 @@ class Accumulate(Kernel):
     def reject(self, node: Node) -> Refusal | None:
         return accumulate.refusal(node)
 
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        return accumulate.cost(node)
+    def work(self, node: Node) -> Work:
+        """Return the work of a call for each row, and of the function that finishes."""
+        row, finish = super().work(node), work_of(self.finish(Layer.alone(node), "finish"))
+        rows, kinds = node.inputs[0].type.rows, dict.fromkeys((*row, *finish))
+        return {kind: rows * row.get(kind, 0) + finish.get(kind, 0) for kind in kinds}
 
     def window(self, _node: Node) -> RowWindow | None:
         """Return one row: it is added to the sums of an output row."""
@@ -235,16 +229,13 @@ class Accumulate(Kernel):
         return accumulate.emit_finish(layer, name)
 
 
-class Steps(Kernel):
+class Steps(Nest):
     """A loop over time around what a step computes."""
 
     name = "steps"
     operators = (Lstm,)
     has_wide_sums = True
     in_place = True
-
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        return recurrent.cost(node)
 
     def packed_bytes(self, node: Node) -> int:
         return recurrent.packed_bytes(node)

@@ -7,25 +7,9 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common import recurrent, statements
 from microtir.kernels.common.layer import Layer
-from microtir.operators.recurrent.definition import GATES, lstm_extents
 from microtir.operators.recurrent.formula import LstmStep, lstm_step, weighted_gates
-from microtir.rewrite.facts.macs import macs
 from microtir.tir import ir
 from microtir.tir.visitor import substitute
-
-
-def cost(node: Node) -> int:
-    """Return the instructions of all steps, from counts of emulated boards."""
-    batch, steps, _, units = lstm_extents(node)
-    is_float = node.inputs[0].dtype.is_float
-    weights = node.inputs[3 : 3 + 2 * GATES]
-    is_hybrid = is_float and any(tensor.dtype is DType.INT8 for tensor in weights)
-    per_unit = _UNIT_OF_FLOAT if is_float else _UNIT
-    return (7 if is_hybrid else 5) * macs(node) + per_unit * batch * steps * units
-
-
-_UNIT, _UNIT_OF_FLOAT = 390, 450
-"""Instructions of a unit after its sums: they make its new cell and its output."""
 
 
 def packed_bytes(node: Node) -> int:

@@ -154,12 +154,6 @@ def gelu(node: Node) -> Scalar:
     return _gelu_by_tanh if node.op.approximate else _gelu
 
 
-def gelu_cost(node: Node) -> int:
-    """Return the instructions of an element of float32."""
-    assert isinstance(node.op, activations.Gelu)
-    return 41 if node.op.approximate else 70
-
-
 def _gelu_by_tanh(x: te.Expr) -> te.Expr:
     inner = (x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)
     return x * 0.5 * (te.tanh(inner) + 1.0)

@@ -28,8 +28,6 @@ _EXACT: Mapping[type[Operator], Callable[..., te.Expr]] = MappingProxyType(
 _ON_ARRAYS: Mapping[str, Callable[[Floats, Floats], Floats]] = MappingProxyType(
     {Add.name: np.add, Sub.name: np.subtract, Mul.name: np.multiply}
 )
-_OF_INTEGERS = {False: 10, True: 14}  # instructions of an element, by whether it takes 64 bits
-_OF_FLOATS = 40
 
 
 def in_float(node: Node) -> Scalars:
@@ -38,12 +36,6 @@ def in_float(node: Node) -> Scalars:
     if form is None:
         return _steps(node)
     return of_form(form, node, *ends_of(node.op, node.output.type))
-
-
-def instructions(node: Node) -> int:
-    """Estimate the instructions of an element, from an emulated Cortex-M4."""
-    form = form_of(node)
-    return _OF_FLOATS if form is None else _OF_INTEGERS[form.is_wide]
 
 
 def _steps(node: Node) -> Scalars:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable, Iterable
 
@@ -25,71 +24,17 @@ from microtir.operators.common.arithmetic import (
     wide,
     wrapped_int32,
 )
-from microtir.operators.common.broadcast import ScalarFunction, innermost
+from microtir.operators.common.broadcast import ScalarFunction
 from microtir.operators.common.formula import Formula
 
 PRODUCT = 1 << 16
 """More than a product of centred int8 is."""
-
-_PER_RUN = 9
-"""Instructions around the innermost loop."""
 
 _SUM = 2 * 255 << 19
 """The most that a sum of widened int8 is."""
 
 _SQUARE = (255 << 7) ** 2
 """The most that the square of a difference of widened int8 is."""
-
-
-def cost(node: Node) -> int:
-    """Estimate instructions, from emulated Cortex-M3 and M4: long forms rescale three times."""
-    elements, is_int8 = node.output.type.elements, node.output.dtype is DType.INT8
-    if not is_int8 and node.output.dtype not in types.QUANTISED:
-        return elements * (_float_cost(node) if node.output.dtype.is_float else 12)
-    runs, repeats = innermost(node)
-    if linear.rescales_in_float(node):
-        each = float_formula.instructions(node)
-    else:
-        each = _short_cost(node, repeats) if is_int8 else 45
-    return elements * each + runs * _PER_RUN
-
-
-def _float_cost(node: Node) -> int:
-    """Return the instructions of an element of float32, which is compared with one end or two."""
-    op = node.op
-    assert isinstance(op, arithmetic.BinaryArithmetic | arithmetic.SquaredDifference)
-    if isinstance(op, arithmetic.SquaredDifference):
-        return 6
-    ends = sum(map(math.isfinite, op.activation.real_range))
-    return (6, 10, 12)[ends]
-
-
-def _short_cost(node: Node, repeats: bool) -> int:
-    """Return the instructions of an element of int8 in fixed point."""
-    if isinstance(node.op, arithmetic.Mul):
-        return 12 if repeats else 15
-    if isinstance(node.op, arithmetic.SquaredDifference):
-        types = (*(tensor.type for tensor in node.inputs), node.output.type)
-        params = arithmetic.difference_params(*types)
-        operands = (params.operand(position) for position in range(2))
-        has_lines = all(fixed_form.operand_line(params.left_shift, *o) for o in operands)
-        return 14 if repeats else 17 if has_lines else 23
-    if not isinstance(node.op, arithmetic.Add | arithmetic.Sub):
-        return 45
-    form = fixed_form.sum_form(node)
-    if form is None:
-        return 14 if repeats else 24
-    return (19 if form.is_wide else 9) - 2 * repeats
-
-
-def plain_cost(node: Node) -> int:
-    """Estimate the instructions of MINIMUM and MAXIMUM."""
-    return node.output.type.elements * 8
-
-
-def added_cost(node: Node) -> int:
-    """Estimate the instructions of ADD_N."""
-    return node.output.type.elements * 45 * (len(node.inputs) - 1)
 
 
 def of_two(
@@ -116,7 +61,7 @@ def of_two(
             return function
         return lambda a, b: activate(function(a, b), op.activation)
 
-    return elementwise_formula.by_node(of_node, cost)
+    return elementwise_formula.by_node(of_node)
 
 
 def _whole(

@@ -26,7 +26,6 @@ from microtir.operators.arithmetic.definition import (
 )
 from microtir.operators.arithmetic.form_formula import Scalars
 from microtir.operators.common.arithmetic import RAISED, centred, int32, stored_raised, wide
-from microtir.operators.common.broadcast import innermost
 from microtir.operators.common.elementwise_formula import Scalar, by_node
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
 from microtir.operators.common.linear import rescales_in_float
@@ -34,7 +33,6 @@ from microtir.tir.ir import Array
 
 BITS = 20  # of the fraction of a sum
 _MOVES = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16)  # of factors, until ties go away from zero
-_SUM, _SQUARE = 11, 17  # instructions of an element
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,11 +143,4 @@ def _difference(params: AddParams, position: int, entry: Scalar) -> Scalars:
     return formula.short_difference(params, finish, operand)
 
 
-def cost(node: Node) -> int:
-    """Estimate instructions, from an emulated Cortex-M4."""
-    each = _SQUARE if isinstance(node.op, SquaredDifference) else _SUM
-    runs, repeats = innermost(node)
-    return node.output.type.elements * (each - 2 * repeats) + 9 * runs
-
-
-FORMULA = by_node(_function, cost)
+FORMULA = by_node(_function)

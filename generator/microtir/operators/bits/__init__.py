@@ -16,14 +16,14 @@ _F32, _I32 = DType.FLOAT32, DType.INT32
 _INTEGERS = equal_types(_I32, DType.INT64)
 
 RECORDS = (
-    row(bits.BitwiseAnd, plain(np.bitwise_and), broadcast(operator.and_, 6), _INTEGERS,
+    row(bits.BitwiseAnd, plain(np.bitwise_and), broadcast(operator.and_), _INTEGERS,
         inputs=2, onnx="BitwiseAnd"),
-    row(bits.BitwiseOr, plain(np.bitwise_or), broadcast(operator.or_, 6), _INTEGERS,
+    row(bits.BitwiseOr, plain(np.bitwise_or), broadcast(operator.or_), _INTEGERS,
         inputs=2, onnx="BitwiseOr"),
-    row(bits.BitwiseXor, plain(np.bitwise_xor), broadcast(operator.xor, 6), _INTEGERS,
+    row(bits.BitwiseXor, plain(np.bitwise_xor), broadcast(operator.xor), _INTEGERS,
         inputs=2, onnx="BitwiseXor"),
-    row(bits.BitCast, meaning.bit_cast, broadcast(formula.bit_cast, 4),
+    row(bits.BitCast, meaning.bit_cast, broadcast(formula.bit_cast),
         converting((_F32, _I32), (_I32, _F32))),
-    row(bits.OrderedBits, meaning.ordered_bits, broadcast(formula.ordered_bits, 9),
+    row(bits.OrderedBits, meaning.ordered_bits, broadcast(formula.ordered_bits),
         converting((_F32, _I32))),
 )  # fmt: skip

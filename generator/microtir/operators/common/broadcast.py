@@ -29,15 +29,6 @@ ROWS: Windows = same_row_if(keeps_rows)
 """The input rows behind an output row of such an operator."""
 
 
-def innermost(node: Node) -> tuple[int, bool]:
-    """Return how many runs the innermost loop makes, and whether an input is the same in each."""
-    shapes, result = merged([tensor.shape for tensor in node.inputs], node.output.shape)
-    if keeps_rows(node) and all(shape == result for shape in shapes):
-        return node.output.type.rows, False
-    repeats = any(shape[-1] == 1 < result[-1] for shape in shapes if shape)
-    return math.prod(result[:-1]), repeats
-
-
 def elementwise(
     layer: FormulaContext,
     function: ScalarFunction,

@@ -13,34 +13,20 @@ from microtir.operators.common.formula import Formula, FormulaContext
 Scalar: TypeAlias = Callable[[te.Expr], te.Expr]
 
 
-def scalar(
-    real: Scalar,
-    of_stored: Callable[[Node], Scalar] | None = None,
-    cost: int = 20,
-    float_cost: int | None = None,
-) -> Formula:
+def scalar(real: Scalar, of_stored: Callable[[Node], Scalar] | None = None) -> Formula:
     """Compute a function of one element, which is evaluated once.
 
     Args:
         real: the function of a FLOAT32.
         of_stored: gives the function of a node's integers.
-        cost: of an element.
-        float_cost: of a FLOAT32, if it is another.
     """
-    return scalar_by_node(lambda _node: real, of_stored, cost, lambda _node: float_cost or cost)
+    return scalar_by_node(lambda _node: real, of_stored)
 
 
 def scalar_by_node(
-    real: Callable[[Node], Scalar],
-    of_stored: Callable[[Node], Scalar] | None = None,
-    cost: int = 20,
-    float_cost: Callable[[Node], int] | None = None,
+    real: Callable[[Node], Scalar], of_stored: Callable[[Node], Scalar] | None = None
 ) -> Formula:
     """Compute a function as `scalar` does, which depends on the node."""
-
-    def instructions(node: Node) -> int:
-        of_float = cost if float_cost is None else float_cost(node)
-        return node.output.type.elements * (of_float if node.output.dtype.is_float else cost)
 
     def compute(layer: FormulaContext) -> None:
         node, x = layer.node, layer.image(0)
@@ -50,16 +36,14 @@ def scalar_by_node(
         function = chosen(node)
         layer.rows(lambda *at: te.cast(dtype, function(te.bind("value", x.at(*at)))))
 
-    return Formula(compute, instructions)
+    return Formula(compute)
 
 
-def broadcast(function: ScalarFunction, cost: int | Callable[[Node], int]) -> Formula:
+def broadcast(function: ScalarFunction) -> Formula:
     """Compute a function of an element of each input, which broadcast as numpy's arrays."""
-    return Formula(lambda layer: elementwise(layer, function), cost, ROWS)
+    return Formula(lambda layer: elementwise(layer, function), ROWS)
 
 
-def by_node(
-    functions: Callable[[Node], ScalarFunction], cost: int | Callable[[Node], int]
-) -> Formula:
+def by_node(functions: Callable[[Node], ScalarFunction]) -> Formula:
     """Compute the function that a node has, of an element of each input, as `broadcast`."""
-    return Formula(lambda layer: elementwise(layer, functions(layer.node)), cost, ROWS)
+    return Formula(lambda layer: elementwise(layer, functions(layer.node)), ROWS)

@@ -123,12 +123,10 @@ class Formula:
 
     Args:
         compute: gives the outputs.
-        cost: estimated instructions for each element or multiply-accumulate, or of a node.
         rows: the input rows behind an output row.
     """
 
     compute: Callable[[FormulaContext], None]
-    cost: int | Callable[[Node], int]
     rows: Windows = same_row
 
 

@@ -41,10 +41,10 @@ RECORDS = (
              tflite=Tflite.LESS, onnx="Less"),
     _ordered(conditions.LessEqual, meaning.compare(np.less_equal), formula.compare(operator.le),
              tflite=Tflite.LESS_EQUAL, onnx="LessOrEqual"),
-    _logical(conditions.LogicalAnd, plain(np.logical_and), broadcast(operator.and_, 10),
+    _logical(conditions.LogicalAnd, plain(np.logical_and), broadcast(operator.and_),
              inputs=2, tflite=Tflite.LOGICAL_AND, onnx="And"),
-    _logical(conditions.LogicalOr, plain(np.logical_or), broadcast(operator.or_, 10),
+    _logical(conditions.LogicalOr, plain(np.logical_or), broadcast(operator.or_),
              inputs=2, tflite=Tflite.LOGICAL_OR, onnx="Or"),
-    _logical(conditions.LogicalNot, plain(np.logical_not), broadcast(operator.invert, 10),
+    _logical(conditions.LogicalNot, plain(np.logical_not), broadcast(operator.invert),
              tflite=Tflite.LOGICAL_NOT, onnx="Not"),
 )  # fmt: skip

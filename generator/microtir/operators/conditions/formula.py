@@ -10,11 +10,6 @@ from microtir.operators.common import formula as common_formula
 from microtir.operators.conditions import definition as conditions
 
 
-def _cost(node: Node) -> int:
-    is_rescaled = conditions.is_rescaled(node.op, node.inputs[0].type)
-    return node.output.type.elements * (30 if is_rescaled else 10)
-
-
 def compare(function: broadcast.ScalarFunction) -> common_formula.Formula:
     """Compare two elements, rescaled where real numbers are compared."""
 
@@ -22,7 +17,7 @@ def compare(function: broadcast.ScalarFunction) -> common_formula.Formula:
         op, (first, second) = node.op, (tensor.type for tensor in node.inputs)
         return lambda a, b: function(_operand(op, a, first), _operand(op, b, second))
 
-    return elementwise_formula.by_node(of_node, _cost)
+    return elementwise_formula.by_node(of_node)
 
 
 def _operand(op: Operator, value: te.Expr, type_: TensorType) -> te.Expr:

@@ -8,14 +8,14 @@ from microtir.operators.record import join
 RECORDS = join(
     conversion.DEFINITIONS,
     {
-        conversion.Quantize: (meaning.quantize, Formula(formula.quantize, 20)),
+        conversion.Quantize: (meaning.quantize, Formula(formula.quantize)),
         conversion.Dequantize: (
             meaning.dequantize,
             Formula(
-                formula.dequantize, 6, same_row_if(lambda node: not conversion.is_per_channel(node))
+                formula.dequantize, same_row_if(lambda node: not conversion.is_per_channel(node))
             ),
         ),
-        conversion.CastTo: (meaning.cast_to, Formula(formula.cast, 4)),
+        conversion.CastTo: (meaning.cast_to, Formula(formula.cast)),
         conversion.Tabulated: (meaning.tabulated, None),
     },
     tflite.READERS,

@@ -10,11 +10,11 @@ RECORDS = join(
     {
         convolution.Conv2D: (
             meaning.conv_2d,
-            Formula(formula.convolution, formula.cost, formula.row_window),
+            Formula(formula.convolution, formula.row_window),
         ),
         convolution.DepthwiseConv2D: (
             meaning.depthwise_conv_2d,
-            Formula(formula.convolution, formula.cost, formula.row_window),
+            Formula(formula.convolution, formula.row_window),
         ),
     },
     tflite.READERS,

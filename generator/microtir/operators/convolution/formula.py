@@ -30,15 +30,6 @@ def row_window(node: Node) -> RowWindow:
     return windows_of(node).row_window()
 
 
-def cost(node: Node) -> int:
-    """Estimate the instructions, from counts of emulated Cortex-M3 and M4."""
-    windows, outputs = windows_of(node), node.output.type.elements
-    taps = windows.rows.taps * windows.columns.taps
-    products = taps * (node.inputs[1].shape[3] if isinstance(node.op, definition.Conv2D) else 1)
-    inner = 8 * taps if products > taps else 0
-    return outputs * (products * 11 // 2 + inner + 12 * windows.rows.taps + 40)
-
-
 def convolution(layer: FormulaContext) -> None:
     """Emit CONV_2D or DEPTHWISE_CONV_2D for integer, float32 or hybrid operands."""
     node = layer.node

@@ -8,7 +8,7 @@ from microtir.operators.record import join
 RECORDS = join(
     cumulation.DEFINITIONS,
     {
-        cumulation.Cumsum: (meaning.cumsum, Formula(formula.cumsum, formula.cost, whole)),
+        cumulation.Cumsum: (meaning.cumsum, Formula(formula.cumsum, whole)),
     },
     tflite.READERS,
 )

@@ -6,17 +6,11 @@ from collections.abc import Callable
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.ir import Node
 from microtir.operators.common import arithmetic, types
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.cumulation.definition import LEFT_SHIFT, Cumsum, cumsum_params
 
 Scalar = Callable[[te.Expr], te.Expr]
-
-
-def cost(node: Node) -> int:
-    """Estimate the instructions of `cumsum`."""
-    return node.output.type.elements * (40 if node.output.dtype is DType.INT8 else 10)
 
 
 def cumsum(layer: FormulaContext) -> None:

@@ -10,7 +10,7 @@ RECORDS = join(
     {
         dense.FullyConnected: (
             meaning.fully_connected,
-            Formula(formula.fully_connected, 6, same_row_if(formula.keeps_rows)),
+            Formula(formula.fully_connected, same_row_if(formula.keeps_rows)),
         ),
     },
     tflite.READERS,

@@ -9,9 +9,9 @@ from microtir.operators.record import join
 RECORDS = join(
     division.DEFINITIONS,
     {
-        division.Div: (meaning.div, Formula(formula.div, formula.cost, ROWS)),
-        division.FloorDiv: (meaning.floor_div, Formula(formula.floor_div, formula.cost, ROWS)),
-        division.FloorMod: (meaning.floor_mod, Formula(formula.floor_mod, formula.cost, ROWS)),
+        division.Div: (meaning.div, Formula(formula.div, ROWS)),
+        division.FloorDiv: (meaning.floor_div, Formula(formula.floor_div, ROWS)),
+        division.FloorMod: (meaning.floor_mod, Formula(formula.floor_mod, ROWS)),
     },
     tflite.READERS,
 )

@@ -20,11 +20,6 @@ from microtir.operators.division.definition import Div, div_params
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 
 
-def cost(node: Node) -> int:
-    """Estimate instructions: a float is divided in software on many CPUs, a reciprocal takes 40."""
-    return node.output.type.elements * (150 if node.output.dtype in types.QUANTISED else 60)
-
-
 def div(layer: FormulaContext) -> None:
     """Give the output of DIV."""
     node = layer.node

@@ -8,11 +8,11 @@ from microtir.operators.record import join
 RECORDS = join(
     hybrid.DEFINITIONS,
     {
-        hybrid.Bounds: (meaning.bounds, Formula(formula.bounds, 12, whole)),
+        hybrid.Bounds: (meaning.bounds, Formula(formula.bounds, whole)),
         hybrid.DynamicQuantize: (
             meaning.dynamic_quantize,
-            Formula(formula.dynamic_quantize, 20, whole),
+            Formula(formula.dynamic_quantize, whole),
         ),
-        hybrid.Hybrid: (meaning.hybrid, Formula(formula.hybrid, formula.cost, whole)),
+        hybrid.Hybrid: (meaning.hybrid, Formula(formula.hybrid, whole)),
     },
 )

@@ -8,7 +8,6 @@ import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.ir import Node
 from microtir.operators.common.arithmetic import activate, wide
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.convolution import formula as convolution_formula
@@ -155,13 +154,3 @@ class _Finish:
         if self._bias is not None:
             scaled = te.no_fp_contract(scaled) + self._bias[channel]
         return activate(scaled, self._op.layer.activation)
-
-
-def cost(node: Node) -> int:
-    """Estimate the instructions of a layer."""
-    op = node.op
-    assert isinstance(op, definition.Hybrid)
-    if not isinstance(op.layer, FullyConnected):
-        return convolution_formula.cost(definition.inner(node))
-    depth = node.inputs[1].shape[1]
-    return node.output.type.elements * (6 * depth + 40)

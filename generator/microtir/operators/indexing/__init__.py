@@ -8,11 +8,11 @@ from microtir.operators.record import join
 RECORDS = join(
     indexing.DEFINITIONS,
     {
-        indexing.Gather: (meaning.gather, Formula(formula.gather, formula.gather_cost, whole)),
-        indexing.GatherNd: (meaning.gather_nd, Formula(formula.gather_nd, 10, whole)),
+        indexing.Gather: (meaning.gather, Formula(formula.gather, whole)),
+        indexing.GatherNd: (meaning.gather_nd, Formula(formula.gather_nd, whole)),
         indexing.ScatterNd: (
             meaning.scatter_nd,
-            Formula(formula.scatter_nd, formula.scatter_cost, whole),
+            Formula(formula.scatter_nd, whole),
         ),
         indexing.TruePlaces: (
             meaning.true_places,
@@ -22,11 +22,11 @@ RECORDS = join(
         ),
         indexing.EmbeddingLookup: (
             meaning.embedding_lookup,
-            Formula(formula.embedding_lookup, 10, whole),
+            Formula(formula.embedding_lookup, whole),
         ),
         indexing.DynamicUpdateSlice: (
             meaning.dynamic_update_slice,
-            Formula(formula.dynamic_update_slice, 12, whole),
+            Formula(formula.dynamic_update_slice, whole),
         ),
         indexing.PutSlice: (
             meaning.dynamic_update_slice,

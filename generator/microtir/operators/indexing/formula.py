@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -30,18 +28,6 @@ def gather(layer: FormulaContext) -> None:
         return x[source]
 
     layer.tensor(element)
-
-
-def gather_cost(node: Node) -> int:
-    """Return the cost of a copy for each index: what lies behind its axis, by a function of C."""
-    assert isinstance(node.op, indexing.Gather)
-    run = math.prod(node.inputs[0].shape[node.op.axis + 1 :])
-    bytes_ = run * node.output.dtype.bytes
-    copy = _COPY + bytes_ // _COPIED if run > 1 else _ELEMENT
-    return node.output.type.elements // max(run, 1) * copy
-
-
-_ELEMENT, _COPY, _COPIED = 8, 11, 5  # instructions for an element and a copy; bytes of one of it
 
 
 def gather_nd(layer: FormulaContext) -> None:
@@ -89,12 +75,6 @@ def scatter_nd(layer: FormulaContext) -> None:
         return _narrowed(te.fold("sum", te.wrapping_add, value, number, 0), update.dtype)
 
     layer.tensor(element)
-
-
-def scatter_cost(node: Node) -> int:
-    """Return the cost of asking each update at each element whether it goes there."""
-    places = node.inputs[1]
-    return 8 * node.output.type.elements * (places.type.elements // places.shape[-1])
 
 
 def _narrowed(total: te.Expr, dtype: DType) -> te.Expr:

@@ -8,7 +8,7 @@ from microtir.operators.record import join
 RECORDS = join(
     matmul.DEFINITIONS,
     {
-        matmul.BatchMatmul: (meaning.batch_matmul, Formula(formula.batch_matmul, 9, whole)),
+        matmul.BatchMatmul: (meaning.batch_matmul, Formula(formula.batch_matmul, whole)),
     },
     tflite.READERS,
 )

@@ -10,7 +10,7 @@ RECORDS = join(
     {
         normalization.L2Normalize: (
             meaning.l2_normalize,
-            Formula(formula.l2_normalize, formula.cost),
+            Formula(formula.l2_normalize),
         ),
     },
     tflite.READERS,

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.ir import Node
 from microtir.operators.common import arithmetic, inverse_sqrt_formula
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.normalization import definition as normalization
-
-
-def cost(node: Node) -> int:
-    """Estimate the instructions, from an emulated Cortex-M4: many go into the root of a row."""
-    elements = node.output.type.elements
-    return 31 * elements + 298 * (elements // max(node.output.type.channels, 1))
 
 
 def l2_normalize(layer: FormulaContext) -> None:

@@ -10,15 +10,15 @@ RECORDS = join(
     {
         pooling.AveragePool2D: (
             meaning.average_pool_2d,
-            Formula(formula.average_pool, formula.cost, formula.row_window),
+            Formula(formula.average_pool, formula.row_window),
         ),
         pooling.MaxPool2D: (
             meaning.max_pool_2d,
-            Formula(formula.max_pool, formula.cost, formula.row_window),
+            Formula(formula.max_pool, formula.row_window),
         ),
         pooling.L2Pool2D: (
             meaning.l2_pool_2d,
-            Formula(formula.l2_pool, formula.cost, formula.row_window),
+            Formula(formula.l2_pool, formula.row_window),
         ),
     },
     tflite.READERS,

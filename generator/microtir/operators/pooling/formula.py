@@ -25,12 +25,6 @@ def row_window(node: Node) -> rows.RowWindow:
     return windows_of(node).row_window()
 
 
-def cost(node: Node) -> int:
-    """Estimate the instructions of the loops below, from counts of emulated boards."""
-    windows = windows_of(node)
-    return node.output.type.elements * (4 * windows.rows.taps * windows.columns.taps + 40)
-
-
 def max_pool(layer: FormulaContext) -> None:
     """Emit MAX_POOL_2D; the maximum of stored values is the maximum of real ones."""
     node, op = layer.node, layer.node.op

@@ -10,19 +10,19 @@ RECORDS = join(
     {
         rearrangement.DepthToSpace: (
             meaning.depth_to_space,
-            Formula(formula.depth_to_space, 6, whole),
+            Formula(formula.depth_to_space, whole),
         ),
         rearrangement.SpaceToDepth: (
             meaning.space_to_depth,
-            Formula(formula.space_to_depth, 6, whole),
+            Formula(formula.space_to_depth, whole),
         ),
         rearrangement.SpaceToBatch: (
             meaning.space_to_batch,
-            Formula(formula.space_to_batch, 14, whole),
+            Formula(formula.space_to_batch, whole),
         ),
         rearrangement.BatchToSpace: (
             meaning.batch_to_space,
-            Formula(formula.batch_to_space, 14, whole),
+            Formula(formula.batch_to_space, whole),
         ),
     },
     tflite.READERS,

@@ -8,7 +8,7 @@ from microtir.operators.recurrent import formula, meaning, tflite
 RECORDS = join(
     recurrent.DEFINITIONS,
     {
-        recurrent.Svdf: (meaning.svdf, Formula(formula.svdf, 8, whole)),
+        recurrent.Svdf: (meaning.svdf, Formula(formula.svdf, whole)),
         recurrent.Lstm: (meaning.lstm, None),
     },
     tflite.READERS,

@@ -16,7 +16,7 @@ from microtir.operators.reduction import formula, meaning, tflite
 _F32, _I8, _I16, _I32, _I64 = (
     DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
 )  # fmt: skip
-_REDUCE, _FIND = (Formula(f, formula.cost, whole) for f in (formula.reduce, formula.position))
+_REDUCE, _FIND = (Formula(f, whole) for f in (formula.reduce, formula.position))
 _ONE_IMAGE = images.unless_along_images(reduction.first_axis)
 
 

@@ -55,11 +55,6 @@ class Steps:
         return te.fold("reduced", self.combine, term, axes, first)
 
 
-def cost(node: Node) -> int:
-    """Estimate the instructions of `reduce` and of `position`."""
-    return 5 * node.inputs[0].type.elements + 40 * node.output.type.elements
-
-
 def reduce(layer: FormulaContext) -> None:
     """Emit a reduction over any axes."""
     node, op = layer.node, layer.node.op

@@ -8,8 +8,8 @@ from microtir.operators.repetition import formula, meaning, tflite
 RECORDS = join(
     repetition.DEFINITIONS,
     {
-        repetition.Tile: (meaning.tile, Formula(formula.tile, 7, whole)),
-        repetition.MirrorPad: (meaning.mirror_pad, Formula(formula.mirror_pad, 10, whole)),
+        repetition.Tile: (meaning.tile, Formula(formula.tile, whole)),
+        repetition.MirrorPad: (meaning.mirror_pad, Formula(formula.mirror_pad, whole)),
     },
     tflite.READERS,
 )

@@ -10,11 +10,11 @@ RECORDS = join(
     {
         resize.ResizeNearestNeighbor: (
             meaning.resize_nearest_neighbor,
-            Formula(formula.resize_nearest, 8, whole),
+            Formula(formula.resize_nearest, whole),
         ),
         resize.ResizeBilinear: (
             meaning.resize_bilinear,
-            Formula(formula.resize_bilinear, 22, whole),
+            Formula(formula.resize_bilinear, whole),
         ),
     },
     tflite.READERS,

@@ -17,7 +17,7 @@ _SELECTED = TypeRule(tuple(TypeSignature((DType.BOOL, dtype, dtype), dtype) for 
 _CONDITIONS = (DType.BOOL, DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT32, DType.INT64)
 
 RECORDS = (
-    row(selection.Select, meaning.select, Formula(formula.select, 12, ROWS), _SELECTED,
+    row(selection.Select, meaning.select, Formula(formula.select, ROWS), _SELECTED,
         inputs=3, shapes=selection.select_shape, traits=(Trait.STORED,),
         limits="stored values are picked, whatever their scales",
         tflite=(
@@ -31,7 +31,7 @@ RECORDS = (
             selection.Where, converting(*((dtype, DType.INT64) for dtype in _CONDITIONS)), UNUSED,
             selection.where_shape, limits="constant condition",
         ),
-        meaning.where, Formula(formula.where, 4, whole),
+        meaning.where, Formula(formula.where, whole),
         (TfliteReader(selection.Where, BuiltinOperator.WHERE, tflite.where),),
     ),
 )  # fmt: skip

@@ -8,10 +8,10 @@ from microtir.operators.shapes import formula, meaning, tflite
 RECORDS = join(
     shapes.DEFINITIONS,
     {
-        shapes.ShapeOf: (meaning.shape_of, Formula(formula.shape_of, 4, whole)),
-        shapes.RankOf: (meaning.rank_of, Formula(formula.rank_of, 4, whole)),
-        shapes.BroadcastArgs: (meaning.broadcast_args, Formula(formula.broadcast_args, 8, whole)),
-        shapes.Range: (meaning.range_, Formula(formula.range_, 8, whole)),
+        shapes.ShapeOf: (meaning.shape_of, Formula(formula.shape_of, whole)),
+        shapes.RankOf: (meaning.rank_of, Formula(formula.rank_of, whole)),
+        shapes.BroadcastArgs: (meaning.broadcast_args, Formula(formula.broadcast_args, whole)),
+        shapes.Range: (meaning.range_, Formula(formula.range_, whole)),
     },
     tflite.READERS,
 )

@@ -8,8 +8,8 @@ from microtir.operators.softmax import formula, meaning, tflite
 RECORDS = join(
     softmax.DEFINITIONS,
     {
-        softmax.Softmax: (meaning.softmax, Formula(formula.softmax, formula.cost)),
-        softmax.LogSoftmax: (meaning.log_softmax, Formula(formula.log_softmax, formula.log_cost)),
+        softmax.Softmax: (meaning.softmax, Formula(formula.softmax)),
+        softmax.LogSoftmax: (meaning.log_softmax, Formula(formula.log_softmax)),
     },
     tflite.READERS,
 )

@@ -12,7 +12,6 @@ import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.ir import Node
 from microtir.operators.common import fixed_point_formula, linear, lookup_formula
 from microtir.operators.common.arithmetic import (
     Accumulator,
@@ -43,23 +42,6 @@ def largest(x: InputRows, row: te.Expr, column: te.Expr) -> te.Expr:
     """Return the largest stored value along the last axis."""
     k = te.reduce_axis(0, x.extents.channels, "k")
     return te.max(x.at(row, column, k), k)
-
-
-def cost(node: Node) -> int:
-    """Estimate the instructions of SOFTMAX, from an emulated Cortex-M4."""
-    elements = node.output.type.elements
-    rows = elements // max(node.output.type.channels, 1)
-    if node.output.dtype is DType.FLOAT32:
-        return 43 * elements + 17 * rows
-    return 29 * elements + 65 * rows if node.output.dtype is DType.INT8 else 40 * elements
-
-
-def log_cost(node: Node) -> int:
-    """Estimate the instructions of LOG_SOFTMAX, from an emulated Cortex-M4."""
-    elements = node.output.type.elements
-    rows = elements // max(node.output.type.channels, 1)
-    each, around = (43, 80) if node.output.dtype is DType.FLOAT32 else (40, 237)
-    return each * elements + around * rows
 
 
 def softmax(layer: FormulaContext) -> None:

@@ -8,9 +8,9 @@ from microtir.operators.state import formula, meaning
 RECORDS = join(
     state.DEFINITIONS,
     {
-        state.Assign: (meaning.assign, Formula(formula.assign, 6, whole)),
-        state.KeepRows: (meaning.rows_from, Formula(formula.rows_from, 6, whole)),
-        state.TakeRows: (meaning.rows_from, Formula(formula.rows_from, 6, whole)),
-        state.JoinRows: (meaning.join_rows, Formula(formula.join_rows, 6, whole)),
+        state.Assign: (meaning.assign, Formula(formula.assign, whole)),
+        state.KeepRows: (meaning.rows_from, Formula(formula.rows_from, whole)),
+        state.TakeRows: (meaning.rows_from, Formula(formula.rows_from, whole)),
+        state.JoinRows: (meaning.join_rows, Formula(formula.join_rows, whole)),
     },
 )

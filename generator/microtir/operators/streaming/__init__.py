@@ -8,9 +8,9 @@ from microtir.operators.streaming import formula, meaning
 RECORDS = join(
     streaming.DEFINITIONS,
     {
-        streaming.PlaceColumns: (meaning.unchanged, Formula(formula.place_columns, 6)),
+        streaming.PlaceColumns: (meaning.unchanged, Formula(formula.place_columns)),
         streaming.JoinColumns: (meaning.join_columns, None),
-        streaming.ReadRows: (meaning.unchanged, Formula(formula.rows, 6)),
-        streaming.WriteRows: (meaning.unchanged, Formula(formula.rows, 6)),
+        streaming.ReadRows: (meaning.unchanged, Formula(formula.rows)),
+        streaming.WriteRows: (meaning.unchanged, Formula(formula.rows)),
     },
 )

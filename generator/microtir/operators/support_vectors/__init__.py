@@ -10,7 +10,7 @@ RECORDS = join(
     {
         support_vectors.SquaredDistances: (
             meaning.squared_distances,
-            common_formula.Formula(formula.squared_distances, 9, common_formula.whole),
+            common_formula.Formula(formula.squared_distances, common_formula.whole),
         ),
         support_vectors.PairwiseCoupling: (
             meaning.pairwise_coupling,

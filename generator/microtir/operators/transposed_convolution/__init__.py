@@ -10,7 +10,7 @@ RECORDS = join(
     {
         transposed_convolution.TransposeConv: (
             meaning.transpose_conv,
-            Formula(formula.transpose_conv, formula.cost, whole),
+            Formula(formula.transpose_conv, whole),
         ),
     },
     tflite.READERS,

@@ -96,11 +96,3 @@ def _emit_float(layer: FormulaContext) -> None:
         return activate(total if bias is None else total + bias[ch], op.activation)
 
     layer.tensor(element)
-
-
-def cost(node: Node) -> int:
-    """Estimate the instructions of products, and of loops around them."""
-    depth = node.inputs[1].shape[3]
-    pixels = node.inputs[0].type.elements // depth
-    products = pixels * node.inputs[1].type.elements
-    return products * 11 // 2 + 12 * products // depth + 60 * node.output.type.elements

@@ -1,0 +1,58 @@
+"""Loop nests state what the emulator counted, at sizes that no figure was fitted to."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import nests, operators
+from benchmarks.layers import for_speed
+from benchmarks.operator_rows import cases
+from microtir import driver, frontend
+from microtir.boards import load_board
+
+WITHIN = 0.2
+SAMPLE = (
+    "int8: dense, 10 rows of 64 to 2, 1 outputs",
+    "int8: log-softmax, 32 rows of 32, 10 a row",
+    "int8: l2-norm, 32 rows of 32, 7 a row",
+    "int8: add of 32 constants, 16x16x32, 10 channels",
+    "int8: multiply, 16x16x32, 5 channels",
+    "int8: quantize, 16x16x32, 7 channels",
+    "int8: dequantize, 16x16x32, 7 channels",
+    "int8: gather, 32 rows of 32",
+    "int16: batch matmul 4x16x32x16",
+    "int16: transposed convolution 3x3, stride 2, 8x8x16",
+    "int16: softmax, 32 rows of 32",
+    "int16: average pooling 3x3, 16x16x32",
+    "int16: bilinear, 8x8x32 to 16x16",
+)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_stated_is_near_what_was_recorded(name: str) -> None:
+    """Nothing is measured here: `benchmarks/operators.json` has what the emulator counted."""
+    case = next(case for case in cases() if case.full_name == name)
+    made = case.row.make(case.kind, case.channels)
+    config = for_speed(load_board(operators.BOARDS["cortex-m4"]), "row")
+    module = frontend.from_tflite(made.file, name="row").with_configuration(config)
+    decisions = driver.lower(module).require_program("row").decisions.values()
+    stated = sum(d.instructions for d in decisions if made.counts(d.index))
+    recorded = operators.read_recorded()["cortex-m4"][name].instructions
+    assert abs(stated / recorded - 1) < WITHIN
+
+
+def test_figures_are_found_again() -> None:
+    """Layers of known figures give these; what no layer has is what is expected of it."""
+    true = {"turn": 2.0, "load_8": 1.0, "mla_int": 1.5, "exp": 50.0}
+    works = (
+        {"turn": n, "load_8": n + 9 * (n % 5), "mla_int": n % 7, "exp": n % 3} for n in range(5, 60)
+    )
+    layers = [
+        nests.Layer(work, round(1000 * sum(true[kind] * n for kind, n in work.items())))
+        for work in works
+    ]
+    figures = nests.fitted(
+        [nests.Layer({k: 1000 * n for k, n in x.work.items()}, x.measured) for x in layers]
+    )
+    assert figures == pytest.approx(true, rel=0.1)
+    assert nests.expected("load_8") < nests.expected("exp")
