@@ -82,6 +82,7 @@ class _Emitter:
         self.where = f"te.compute '{tensor.name}'"
         self.loop_axes: list[tuple[ir.Var, str]] = []
         self.free: dict[Prelude, frozenset[ir.Var]] = {}
+        self.order: dict[tuple[Expr, bool], tuple[tuple[ir.Var, bool], ...]] = {}
         self.running: dict[Scan, ir.Buffer] = {}  # of the loops that are being emitted
 
     def emit(self, scope: LoopScope) -> ir.Stmt:
@@ -226,10 +227,13 @@ class _Emitter:
     def collect(self, value: Expr, *, lazy: bool, is_lazy: dict[Prelude, bool]) -> None:
         """Add the preludes that `value` reads, those they read first; True if read lazily only."""
         preludes = {prelude.var: prelude for prelude in value.needs.preludes}
-        for var, var_lazy in _reads(value.node, lazy):
-            prelude = preludes.get(var)
-            if prelude is None or is_lazy.get(prelude) is False:
-                continue  # not a placeholder, or already known to be evaluated anyway
+        if (value, lazy) not in self.order:
+            read = (each for each in _reads(value.node, lazy) if each[0] in preludes)
+            self.order[value, lazy] = tuple(dict.fromkeys(read))
+        for var, var_lazy in self.order[value, lazy]:
+            prelude = preludes[var]
+            if is_lazy.get(prelude) is False:
+                continue  # already known to be evaluated anyway
             for operand in prelude.operands:
                 self.collect(operand, lazy=var_lazy, is_lazy=is_lazy)
             is_lazy[prelude] = is_lazy.get(prelude, True) and var_lazy
