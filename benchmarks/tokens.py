@@ -25,12 +25,19 @@ from microtir.projects import ProjectOptions, Samples
 
 RECORDED = Path(__file__).parent / "tokens.json"
 BOARD = "mps2_an386"
-WAYS: Mapping[str, tuple[int, Optimize]] = {
-    "first token": (0, Optimize.BALANCED),
-    "last token": (SHAPE.length - 1, Optimize.BALANCED),
-    "last token, flash": (SHAPE.length - 1, Optimize.FLASH),
+LAST = SHAPE.length - 1
+INT8 = "graph.block_activations"
+WAYS: Mapping[str, tuple[int, Optimize, tuple[str, ...]]] = {
+    "first token": (0, Optimize.BALANCED, ()),
+    "last token": (LAST, Optimize.BALANCED, ()),
+    "last token, flash": (LAST, Optimize.FLASH, ()),
+    "first token, int8": (0, Optimize.BALANCED, (INT8,)),
+    "last token, int8": (LAST, Optimize.BALANCED, (INT8,)),
 }
-"""The place of the token that is measured, and the goal; equal layers share code for `flash`."""
+"""The place of the token that is measured, the goal, and which options are int8.
+
+Equal layers share code for `flash`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +72,23 @@ def price(artifact: Artifact, place: int, board: Board) -> Price:
     )
 
 
+def compiled(bits: int, board: Board, goal: Optimize, options: tuple[str, ...]) -> Artifact:
+    """Compile a model for a board; some options are int8."""
+    in_int8 = dict.fromkeys(options, "int8")
+    return compile_model(bits, str(board.target), optimize=goal, pass_config=in_int8)
+
+
 def prices(bits: int) -> dict[str, Price]:
     """Build and measure a model at the first and the last place."""
     board = load_board(BOARD)
     built = {
-        goal: compile_model(bits, str(board.target), optimize=goal)
-        for goal in dict.fromkeys(goal for _, goal in WAYS.values())
+        made: compiled(bits, board, *made)
+        for made in dict.fromkeys((goal, options) for _, goal, options in WAYS.values())
     }
-    return {way: price(built[goal], place, board) for way, (place, goal) in WAYS.items()}
+    return {
+        way: price(built[goal, options], place, board)
+        for way, (place, goal, options) in WAYS.items()
+    }
 
 
 def measure_all(named: list[str]) -> dict[str, dict[str, Price]]:

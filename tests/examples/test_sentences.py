@@ -16,6 +16,7 @@ from examples.sentences import corpus, export
 from examples.sentences.demo import compile_model, continued, step_of
 from examples.sentences.network import Shape, Value, loss_of
 from microtir.boards import ProjectType, load_board
+from microtir.config import Optimize
 from microtir.host import Session
 from microtir.projects import ProjectOptions, generate
 from tests.support.pages import ROOT, follow, shown
@@ -118,10 +119,21 @@ def test_a_token_takes_no_more_than_recorded() -> None:
         assert tuple(ways) == tuple(tokens.WAYS)
         for price in ways.values():
             assert price.ram < price.state * 1.1
-    before, (place, _) = recorded["int4"]["last token"], tokens.WAYS["last token"]
-    now = tokens.price(compiled(4), place, load_board(tokens.BOARD))
-    assert now.ram <= before.ram, "python -m benchmarks tokens --record"
-    assert now.instructions <= before.instructions * (1 + TOLERANCE)
+    board = load_board(tokens.BOARD)
+    for way in ("last token", "last token, int8"):
+        before, (place, goal, options) = recorded["int4"][way], tokens.WAYS[way]
+        now = tokens.price(tokens.compiled(4, board, goal, options), place, board)
+        assert now.ram <= before.ram, "python -m benchmarks tokens --record"
+        assert now.instructions <= before.instructions * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize(("bits", "least"), [(4, 274), (8, 277)])
+def test_rounded_activations_continue_as_many_lines(bits: int, least: int) -> None:
+    """All lines of the test by the C whose layers read rows of int8."""
+    made = tokens.compiled(bits, load_board(tokens.BOARD), Optimize.BALANCED, (tokens.INT8,))
+    step, legal = step_of(microtir.host.load(made)), set(corpus.lines())
+    right = sum((first, continued(step, first)) in legal for first, _ in corpus.split()[1])
+    assert right >= least
 
 
 def test_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,24 @@ MUTANTS = {
     "a NaN becomes the zero point": Mutant(
         "dsp", ("quantize",), f"{_DSP}/quantize.j2", "bvc 3f", "b 3f",
     ),
+    "rows are rounded by what is left of their largest value": Mutant(
+        "dsp", ("blocks",), f"{_DSP}/rounded_row.j2", "lsllo r12, \\\\r, #1", "movlo r12, \\\\r",
+    ),
+    "rows half way between two integers go down": Mutant(
+        "dsp", ("blocks",), f"{_DSP}/rounded_row.j2", "vcvtr.s32.f32", "vcvt.s32.f32",
+    ),
+    "scales of blocks are those of the first one": Mutant(
+        "dsp", ("blocks",), f"{_DSP}/block_products.j2", "vldmia r4!, {s0-s3}\nstr r4, [sp]\n",
+        "vldmia r4, {s0-s3}\n",
+    ),
+    "the last channels repeat those in front of them": Mutant(
+        "dsp", ("blocks",), f"{_KERNELS}/arm_dsp/block_dense.py",
+        "yield groups, 1, self.channels - _CHANNELS", "yield groups, 1, 0",
+    ),
+    "a second block begins where the first one does": Mutant(
+        "dsp", ("blocks",), f"{_DSP}/block_products.j2", "ldr r11, [sp, #4]\nmov r4, #0",
+        "mov r4, #0",
+    ),
     "stored integers are not centred": Mutant(
         "dsp", ("dequantize",), f"{_KERNELS}/arm_dsp/float_edges.py",
         "_halves(-run.zero_point)", "_halves(0)",

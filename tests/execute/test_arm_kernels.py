@@ -20,6 +20,7 @@ from microtir.plan.ir import PlannedOperator
 from microtir.rewrite.reference import execute
 from tests.support import c_compilers
 from tests.support.batch import load_batch
+from tests.support.block_dense_cases import block_dense
 from tests.support.c_compilers import strict_problems
 from tests.support.dsp_cases import (
     LONG,
@@ -57,7 +58,7 @@ from tests.support.svdf_cases import remembering
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
-PER_SOFTMAX, PER_SVDF = 24, 10  # all are run
+PER_SOFTMAX, PER_SVDF, PER_BLOCKS = 24, 10, 40  # all are run
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -106,7 +107,7 @@ CORES = {
         "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
         "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
         "lanes_f32_1x8_dsp": 30, "pool_f32_1x8_dsp": 10,
-        "arithmetic_s8_1x1_dsp": 40,
+        "arithmetic_s8_1x1_dsp": 40, "blocks_s8_1x4_dsp": 5,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
         "softmax_s8_1x4_dsp": 24, "svdf_s8_1x8_dsp": 10,
@@ -141,11 +142,24 @@ def layers() -> list[DspCase]:
     extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
     edges = map(float_edge, seeds(0, PER_EDGE))
     sums = map(arithmetic, seeds(0, PER_ARITHMETIC))
+    in_blocks = map(block_dense, seeds(0, PER_BLOCKS))
     floats = map(of_floats, seeds(0, PER_KIND))
     pools = map(pool_of_floats, seeds(0, PER_FORCED))
     others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
     alone = thinned(
-        [*drawn, *made, *moves, *reductions, *extremes, *edges, *floats, *pools, *sums, *others]
+        [
+            *drawn,
+            *made,
+            *moves,
+            *reductions,
+            *extremes,
+            *edges,
+            *floats,
+            *pools,
+            *sums,
+            *in_blocks,
+            *others,
+        ]
     )
     remembered = map(remembering, seeds(0, PER_SVDF))
     softmaxes = map(softmaxed, seeds(0, PER_SOFTMAX))

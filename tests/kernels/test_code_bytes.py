@@ -36,6 +36,7 @@ from microtir.operators.reduction.definition import Mean
 from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, Softmax
 from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.plan.measured import Cost, Key, Measured, signature
+from tests.support.block_dense_cases import block_dense
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 SAME = Padding2D(1, 1, 1, 1)
@@ -170,6 +171,8 @@ CASES = [
     ("cortex-m4", "quantize_f32_1x4_dsp", edge(Quantize())),
     ("cortex-m4", "dequantize_f32_1x4_dsp", edge(Dequantize())),
     ("cortex-m4", "softmax_s8_1x4_dsp", softmax()),
+    ("cortex-m4", "blocks_s8_1x4_dsp", block_dense(6).graph.nodes[0]),
+    ("cortex-m4", "blocks_s8_1x4_dsp", block_dense(7).graph.nodes[0]),
     ("cortex-m4", "lanes_f32_1x8_dsp", product_of_floats()),
     ("cortex-m4", "arithmetic_s8_1x1_dsp", scaled()),
     ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),

@@ -21,6 +21,7 @@ from microtir.rewrite.checked import rewritten
 from microtir.rewrite.optimise import GRAPH_PASSES
 from tests.kernels.test_interleave import planes
 from tests.support import dsp_cases
+from tests.support.block_dense_cases import block_dense
 from tests.support.dsp_cases import DspCase
 from tests.support.elementwise_cases import arithmetic, elementwise, of_floats
 from tests.support.float_edge_cases import float_edge
@@ -44,6 +45,7 @@ WEIGHTED: dict[str, Callable[[int], DspCase]] = {
 OTHERS: dict[str, Callable[[int], DspCase]] = {
     "add": dsp_cases.add,
     "elementwise": elementwise,
+    "block dense": block_dense,
     "float edges": float_edge,
     "elementwise_floats": of_floats,
     "pool_floats": dsp_cases.pool_of_floats,

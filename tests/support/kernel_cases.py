@@ -15,6 +15,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
+from tests.support.block_dense_cases import block_dense
 from tests.support.dsp_cases import (
     FEW_TILES,
     ONE_COLUMN,
@@ -71,6 +72,7 @@ REDUCTIONS = {
 }  # fmt: skip
 ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55, "lanes_f32_1x8_dsp": M4}
 DENSE = {"dense_s8_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
+BLOCKS = {"blocks_s8_1x4_dsp": M4}
 FLOAT_EDGES = {"quantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_dsp": M4}
 ARITHMETIC = {"arithmetic_s8_1x1_dsp": M4, "arithmetic_s8_1x4_mve": M55}
 ACCUMULATING = {
@@ -84,7 +86,7 @@ TILED = {
 CONFIGS = CONVOLUTIONS | DEPTHWISE | POOLS
 TARGETS = (
     CONFIGS | WHOLE_POOLS | REDUCTIONS | ELEMENTWISE | ARITHMETIC | FLOAT_EDGES
-    | COLUMNS | DENSE     | ACCUMULATING | TILED
+    | COLUMNS | DENSE | BLOCKS | ACCUMULATING | TILED
 )  # fmt: skip
 
 
@@ -124,6 +126,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = of_floats if "f32" in kernel else elementwise
     elif kernel in FLOAT_EDGES:
         make = float_edge
+    elif kernel in BLOCKS:
+        make = block_dense
     elif kernel in ARITHMETIC:
         make = arithmetic
     elif kernel in TILED:

@@ -58,6 +58,15 @@ def float_parts(model: str, lowered: IRModule) -> tuple[FloatPart, ...]:
     )
 
 
+def write_rounded_rows(lowered: IRModule) -> None:
+    """Print how many layers round what they read; nothing where there are none."""
+    from microtir.operators.block_dense.definition import rounds_rows
+
+    nodes = [op.node for op in lowered.require_program("check").plan.operators]
+    if rounding := sum(map(rounds_rows, nodes)):
+        write(f"{rounding} of them round rows of floats to int8 while the model runs")
+
+
 def write_float_parts(file: str, parts: Sequence[FloatPart]) -> None:
     """Print them; nothing where there are none."""
     if not parts:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtir.cli.board_options import LimitingBoard
-from microtir.cli.float_layers import float_parts, write_float_parts
+from microtir.cli.float_layers import float_parts, write_float_parts, write_rounded_rows
 from microtir.cli.model import Model, model_path, model_problems, read_model, unconfigured
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
@@ -77,6 +77,7 @@ def check(
             f"{cell(memory.workspace_size)} bytes of workspace, {processors}"
             f"{f', fits {board}' if board else ''}"
         )
+        write_rounded_rows(lowered)
         write_float_parts(path.name, parts)
         write_changed_values(path.name, changed)
         write_named_outputs(named)

@@ -82,6 +82,14 @@ class FloatFunctions(Spelled):
     LIBM = "libm"
 
 
+class BlockActivations(Spelled):
+    """The type of activations that meet weights with a scale for each block."""
+
+    MODEL = "model"  # int8 where the file allows it
+    FLOAT32 = "float32"
+    INT8 = "int8"
+
+
 class Placement(Spelled):
     """The way in which buffers are placed in the workspace."""
 

@@ -431,6 +431,16 @@ _BUDGET = (
 _PASS = (
     Option(
         Section.PASS,
+        "graph.block_activations",
+        Choice(enums.BlockActivations),
+        "model",
+        "Chooses what meets weights with a scale for each block, those of MatMulNBits: int8 rounds "
+        "each row of activations to 8 bits by its largest value while the model runs, float32 "
+        "rounds none, and model rounds those of layers whose accuracy_level is 4.",
+        is_quiet=True,
+    ),
+    Option(
+        Section.PASS,
         "graph.input_ranges",
         Word(
             "LOW..HIGH for all int8 inputs, or NAME=LOW..HIGH for some, with commas between",

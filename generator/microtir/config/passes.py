@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from microtir.config.enums import EthosUInvoke, FastScratch, FloatFunctions, Placement
+from microtir.config.enums import (
+    BlockActivations,
+    EthosUInvoke,
+    FastScratch,
+    FloatFunctions,
+    Placement,
+)
 from microtir.config.input_ranges import InputRange, input_ranges
 from microtir.config.more_outputs import more_outputs
 from microtir.config.option import Section
@@ -54,6 +60,11 @@ class PassConfig(OptionMap):
     @property
     def replay_each_pass(self) -> bool:
         return self._flag("tir.replay_each_pass")
+
+    @property
+    def block_activations(self) -> BlockActivations:
+        """Return the type of what meets weights with a scale for each block."""
+        return BlockActivations(self["graph.block_activations"])
 
     @property
     def input_ranges(self) -> tuple[InputRange, ...]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node
+from microtir.operators.block_dense.definition import rounds_rows
 from microtir.operators.hybrid.definition import Hybrid
 from microtir.rewrite import reference
 from microtir.rewrite.facts.macs import macs, terms
@@ -137,6 +138,7 @@ def is_hybrid(graph: Graph) -> bool:
     """Return whether a layer has float activations and int8 weights."""
     return any(
         isinstance(node.op, Hybrid)
+        or rounds_rows(node)
         or (
             macs(node) > 0
             and node.inputs[0].dtype is DType.FLOAT32

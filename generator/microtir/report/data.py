@@ -163,6 +163,7 @@ class ReportedLayer:
     `choice` says why it has its kernel, `alternatives` why it has no other. `instructions` and
     `cycles` come from a profile. `exceeds` has the limits that it breaks,
     `own_loop` why no other loop computes an elementwise operator that one other reads.
+    `rounds_rows` says that rows of floats become int8 while the model runs.
     """
 
     number: str
@@ -185,6 +186,7 @@ class ReportedLayer:
     cycles: int | None = None
     exceeds: tuple[Excess, ...] = ()
     own_loop: str = ""
+    rounds_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from microtir.operators.block_dense.definition import rounds_rows
 from microtir.plan.decisions import Alternative, Decision
 from microtir.plan.ir import PlannedOperator
 from microtir.report import data
@@ -49,6 +50,7 @@ def _layer(
         bytes_out=sum(t.type.bytes for t in op.node.outputs) if functions else 0,
         is_streamed=is_streamed,
         has_code=bool(functions),
+        rounds_rows=rounds_rows(op.node),
         choice=_kernel(decision) if decision else None,
         alternatives=tuple(map(_kernel, decision.alternatives)) if decision else (),
     )

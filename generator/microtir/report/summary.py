@@ -52,6 +52,7 @@ def facts(report: data.Report) -> list[tuple[str, str]]:
         *_pushes(report),
         *((limit.option, _limit(limit)) for limit in report.limits),
         ("recomputed", _recomputed(report)),
+        ("rounded", _rounded_rows(report)),
         *(("peak", peak(report, pool)) for pool in report.pools if pool.buffers),
         ("smaller", _least(report)),
         ("not taken", report.declined),
@@ -158,6 +159,13 @@ def recomputed(executed: int, again: int) -> str:
 def _recomputed(report: data.Report) -> str:
     executed = sum(layer.macs_executed for layer in report.layers)
     return recomputed(executed, sum(layer.macs_recomputed for layer in report.layers))
+
+
+def _rounded_rows(report: data.Report) -> str:
+    numbers = [layer.number for layer in report.layers if layer.rounds_rows]
+    if not numbers:
+        return ""
+    return f"rows of floats that layers {', '.join(numbers)} read, to int8 while the model runs"
 
 
 def _limit(limit: data.ReportedLimit) -> str:

@@ -6,12 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from microtir import build, host
 from microtir.config import microcontroller
-from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.config.enums import BlockActivations
+from microtir.dtype import DType
+from microtir.errors import ConfigError, MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import from_onnx
+from microtir.module.ir_module import IRModule
+from microtir.operators.block_dense.definition import rounds_rows
+from microtir.operators.unary.definition import Abs
 from microtir.rewrite.reference import execute
+from tests.support.graphs import graph, node, tensor
 from tests.support.nbits_models import DOMAINS, NbitsLayer, Zeros, nbits_layer
 from tests.support.onnx_models import Array, model_of, run_onnxruntime, typed
 from tests.support.seeds import seeds
@@ -57,6 +64,87 @@ def test_layers_equal_onnxruntimes(bits: int) -> None:
         graph = from_onnx(made).graph
         assert graph is not None
         near(execute(graph, {"x": x})["y"], want, layer, x)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_rounded_rows_are_near_onnxruntimes(bits: int) -> None:
+    """With accuracy_level 4 both round to 8 bits, a row here and a block there, and no other level.
+
+    The products of a layer then miss those of floats by half a step of each element.
+    """
+    for seed in seeds(0, 12):
+        rng = np.random.default_rng(seed)
+        layer, x = drawn(rng, bits)
+        exact, coarse = (
+            model([NbitsLayer(node, layer.constants, 1.0)], {"x": x})
+            for level in (1, 4)
+            for node in [with_level(layer, level)]
+        )
+        (floats,) = run_onnxruntime(exact, {"x": x})
+        (theirs,) = run_onnxruntime(coarse, {"x": x})
+        (in_floats, ours) = (
+            execute(graph, {"x": x})["y"]
+            for made in (exact, coarse)
+            for graph in [from_onnx(made).graph]
+            if graph is not None
+        )
+        near(in_floats, floats, layer, x)
+        step = np.abs(x).max(axis=-1, keepdims=True) / 254
+        largest = step * layer.largest * np.sqrt(x.shape[-1]) * 2
+        assert (np.abs(ours - floats) <= largest + 1e-6).all()
+        assert (np.abs(ours - theirs) <= 2 * largest + 1e-6).all()
+        assert np.abs(ours - floats).max() > 0 or x.size < 4
+
+
+def with_level(layer: NbitsLayer, level: int) -> Any:
+    """The node of a layer with an accuracy_level."""
+    node = type(layer.node)()
+    node.CopyFrom(layer.node)
+    node.attribute.append(helper.make_attribute("accuracy_level", level))
+    return node
+
+
+def test_c_of_rounded_rows_equals_the_graph() -> None:
+    """On a host and for each kind of zero points; a row without a number gives none."""
+    rng = np.random.default_rng(2)
+    layers, inputs = [], {}
+    for number in range(9):
+        layer, x = drawn(rng, (2, 4, 8)[number % 3], str(number))
+        layers.append(NbitsLayer(with_level(layer, 4), layer.constants, layer.largest))
+        x.reshape(-1, x.shape[-1])[0, 0] = (1, 0, np.nan, np.inf, 1e-40)[number % 5]
+        if number % 5 == 4:
+            x[...] = np.float32(1e-40)
+        inputs[f"x{number}"] = x
+    module = from_onnx(model(layers, inputs))
+    assert module.graph is not None
+    expected = execute(module.graph, inputs)
+    got = host.load(build(module, microcontroller()), sanitize=True).run(inputs)
+    for number, layer in enumerate(layers):
+        x = np.nan_to_num(inputs[f"x{number}"], posinf=0.0)
+        near(got[f"y{number}"], expected[f"y{number}"], layer, x)
+
+
+@pytest.mark.parametrize("asked", list(BlockActivations))
+def test_activations_are_chosen(asked: BlockActivations) -> None:
+    """An option decides for all layers; without it each does what its file says."""
+    rng = np.random.default_rng(0)
+    layers = [nbits_layer(rng, 4, 32, tag=tag) for tag in "ab"]
+    layers[1] = NbitsLayer(with_level(layers[1], 4), layers[1].constants, 1.0)
+    module = from_onnx(model(layers, {f"x{t}": np.zeros((1, 32), np.float32) for t in "ab"}))
+    config = microcontroller().with_(pass_config={"graph.block_activations": asked.value})
+    operators = build(module, config).module.require_program("test").plan.operators
+    found = [rounds_rows(op.node) for op in operators]
+    expected = {BlockActivations.INT8: [True, True], BlockActivations.FLOAT32: [False, False]}
+    assert found == expected.get(asked, [False, True])
+
+
+def test_int8_of_no_such_layer_is_refused() -> None:
+    """An option that would change nothing says so."""
+    config = microcontroller().with_(pass_config={"graph.block_activations": "int8"})
+    x, y = (tensor(n, (1, 4), DType.FLOAT32) for n in "xy")
+    module = IRModule(graph=graph([node(Abs(), [x], y)], [x], [y]))
+    with pytest.raises(ConfigError, match="no layer of the model has weights with a scale"):
+        build(module, config)
 
 
 def test_c_equals_the_graph() -> None:

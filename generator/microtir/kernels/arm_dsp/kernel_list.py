@@ -5,6 +5,7 @@ from __future__ import annotations
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_dsp import dense, depthwise_rows, depthwise_sums, gemm, narrow, windows
+from microtir.kernels.arm_dsp.block_dense import BlockDenseRounded
 from microtir.kernels.arm_dsp.convolution_s16 import Convolution16
 from microtir.kernels.arm_dsp.copying import CopyWords, copy
 from microtir.kernels.arm_dsp.dense_s16 import Dense16
@@ -80,6 +81,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     PlaneWindows("dwconv_s8_4x1_dsp_windows", turns=False),
     PlaneWindows("dwconv_s8_4x1_dsp_turned", turns=True),
     dense.Dense(),
+    BlockDenseRounded(),
     Matmul(),
     Convolution16("conv_s16_2x4_dsp", 125),
     Convolution16("conv_s16_2x2_dsp_wide", 125, wide=True),

@@ -22,12 +22,18 @@ class BlockDense(Operator):
     byte, the first one in its low bits; those behind the last of K are never read.  Zero points,
     without which the one of all blocks is the middle of the range, are floats, one a block, or
     packed as the weights are along the blocks of a row.
+
+    `rounds_rows` rounds each row of x to 8 bits first: to the nearest multiple, the even one of
+    two, of its largest magnitude over 127, so that products are of integers.  A row whose largest
+    magnitude is below 2^-120 counts as zeros, and one that holds no number or an infinite one gives
+    no numbers.
     """
 
     bits: int = 4
     block: int = 32
     has_zero_points: bool = False
     has_bias: bool = False
+    rounds_rows: bool = False
 
     @property
     def in_a_byte(self) -> int:
@@ -42,6 +48,13 @@ class BlockDense(Operator):
     def packed(self, count: int) -> int:
         """Return the bytes of so many integers."""
         return -(-count // self.in_a_byte)
+
+
+LARGEST = 127
+"""Integer that the largest magnitude of a row becomes."""
+
+LEAST = 2.0**-120
+"""Least magnitude of which that is so: 127 divided by it is finite."""
 
 
 class BlockDenseInputs(NamedTuple):
@@ -61,6 +74,11 @@ def block_dense_inputs(node: Node) -> BlockDenseInputs:
     x, weights, scales, *more = node.inputs
     zero_points = more[0] if op.has_zero_points else None
     return BlockDenseInputs(x, weights, scales, zero_points, more[-1] if op.has_bias else None)
+
+
+def rounds_rows(node: Node) -> bool:
+    """Return whether a node is such a layer and rounds the rows that it reads."""
+    return isinstance(node.op, BlockDense) and node.op.rounds_rows
 
 
 BITS = (2, 4, 8)

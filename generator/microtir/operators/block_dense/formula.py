@@ -1,7 +1,8 @@
 """Compute layers whose weights have a scale for each block: unpacked where they are multiplied.
 
 A block adds up x (q - z) as the sum of x q less z times the sum of x: integers need no subtraction
-one by one then, and the sums of x, which all channels share, are computed once a row.
+one by one then, and the sums of x, which all channels share, are computed once a row.  Rows that
+are rounded lie in scratch as integers, and so are sums within a block.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from dataclasses import dataclass
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.operators.block_dense.definition import BlockDense, block_dense_inputs
+from microtir.operators.block_dense.definition import (
+    LARGEST,
+    LEAST,
+    BlockDense,
+    block_dense_inputs,
+    rounds_rows,
+)
 from microtir.operators.common.written_function import written_function
 from microtir.tir.ir import PrimFunc
 
@@ -32,7 +39,10 @@ def block_dense(node: Node, name: str) -> PrimFunc:
     if inputs.bias is not None:
         operands.append(("bias", (channels,)))
     pairs, rest = divmod(channels, _CHANNELS_AT_ONCE)
-    lines = [f"  for row in range(0, {rows}):", *_indented(_sums(node), 2)]
+    lines = [f"  for row in range(0, {rows}):"]
+    if rounds_rows(node):
+        lines += _indented(_rounded(depth), 2)
+    lines += _indented(_sums(node), 2)
     if pairs:
         at = tuple(f"n * {_CHANNELS_AT_ONCE} + {i}" for i in range(_CHANNELS_AT_ONCE))
         lines += [f"    for n in range(0, {pairs}):", *_indented(_Channels(node, at).lines(), 3)]
@@ -41,8 +51,31 @@ def block_dense(node: Node, name: str) -> PrimFunc:
         lines += _indented(_Channels(node, at).lines(), 2)
     return written_function(
         node, name, operands, [("y", (rows, channels))], lines,
-        scratch=("sums", DType.FLOAT32, (blocks,)),
+        scratch=("kept", DType.INT32, (depth + blocks,)) if rounds_rows(node)
+        else ("kept", DType.FLOAT32, (blocks,)),
     )  # fmt: skip
+
+
+_MAGNITUDE = 0x7FFFFFFF  # of a float, as bits; those of a NaN are the largest
+_INFINITE = 0x7F800000
+
+
+def _rounded(depth: int) -> Iterator[str]:
+    """Yield the lines that make a row integers, and say what a 1 in it stands for."""
+    yield "alloc bits: int32[] local"
+    yield "bits[] = 0"
+    yield f"for i in range(0, {depth}):"
+    yield f"  bits[] = max(bits[], bits_of_float(x[row, i]) & {_MAGNITUDE})"
+    yield "let largest: float32 = float_of_bits(bits[])"
+    yield f"let is_small: bool = largest < float32({LEAST!r})"
+    yield f"let factor: float32 = select(is_small, float32(0.0), largest / float32({LARGEST}.0))"
+    yield f"let inverse: float32 = select(is_small, float32(0.0), float32({LARGEST}.0) / largest)"
+    yield f"if bits[] < {_INFINITE}:"
+    yield f"  for i in range(0, {depth}):"
+    yield "    kept[i] = cast(int32, round_small(x[row, i] * inverse))"
+    yield "else:"
+    yield f"  for i in range(0, {depth}):"
+    yield "    kept[i] = 0"
 
 
 def _indented(lines: Iterator[str], depth: int) -> Iterator[str]:
@@ -53,15 +86,24 @@ def _sums(node: Node) -> Iterator[str]:
     """Yield the lines that add up each block of a row of x."""
     op, depth = node.op, node.inputs[0].shape[-1]
     assert isinstance(op, BlockDense)
+    kind, zero, first = ("int32", "0", f"{depth} + ") if op.rounds_rows else _OF_FLOATS
     whole, rest = divmod(depth, op.block)
     for begin, blocks, count in ((0, whole, op.block), (whole, 1, rest)):
         if blocks and count:
             yield f"for b in range({begin}, {begin + blocks}):"
-            yield "  alloc sum: float32[] local"
-            yield "  sum[] = float32(0.0)"
+            yield f"  alloc sum: {kind}[] local"
+            yield f"  sum[] = {zero}"
             yield f"  for i in range(0, {count}):"
-            yield f"    sum[] = sum[] + x[row, b * {op.block} + i]"
-            yield "  sums[b] = sum[]"
+            yield f"    sum[] = sum[] + {_element(op, f'b * {op.block} + i')}"
+            yield f"  kept[{first}b] = sum[]"
+
+
+_OF_FLOATS = "float32", "float32(0.0)", ""
+
+
+def _element(op: BlockDense, place: str) -> str:
+    """Return an element of the row that is multiplied."""
+    return f"kept[{place}]" if op.rounds_rows else f"x[row, {place}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +123,8 @@ class _Channels:
         op, depth = self._op, self.node.inputs[0].shape[-1]
         for c, n in enumerate(self.at):
             yield f"alloc total{c}: float32[] local"
-            yield f"total{c}[] = {f'bias[{n}]' if op.has_bias else 'float32(0.0)'}"
+            is_first = op.has_bias and not op.rounds_rows
+            yield f"total{c}[] = {f'bias[{n}]' if is_first else 'float32(0.0)'}"
         whole, rest = divmod(depth, op.block)
         if whole:
             yield f"for b in range(0, {whole}):"
@@ -89,13 +132,16 @@ class _Channels:
         if rest:
             yield from self._block(str(whole), rest)
         for c, n in enumerate(self.at):
-            yield f"y[row, {n}] = total{c}[]"
+            scaled = f" * factor{f' + bias[{n}]' * op.has_bias}" if op.rounds_rows else ""
+            yield f"y[row, {n}] = total{c}[]{scaled}"
 
     def _block(self, block: str, count: int) -> Iterator[str]:
         """Yield the lines that add the products of a block of so many weights."""
+        rounds = self._op.rounds_rows
+        kind, zero, _ = ("int32", "0", "") if rounds else _OF_FLOATS
         for c in range(len(self.at)):
-            yield f"alloc part{c}_{block}: float32[] local"
-            yield f"part{c}_{block}[] = float32(0.0)"
+            yield f"alloc part{c}_{block}: {kind}[] local"
+            yield f"part{c}_{block}[] = {zero}"
         size, rest = divmod(count, self._op.in_a_byte)
         step = math.gcd(size, _BYTES_A_TURN)
         if size:
@@ -106,7 +152,11 @@ class _Channels:
         if rest:
             yield from self._products(block, str(size), rest)
         for c, n in enumerate(self.at):
-            part = f"part{c}_{block}[] - {self._zero_point(n, block)} * sums[{block}]"
+            part, total = f"part{c}_{block}[]", f"kept[{block}]"
+            if rounds:
+                depth = self.node.inputs[0].shape[-1]
+                part, total = f"cast(float32, {part})", f"cast(float32, kept[{depth} + {block}])"
+            part = f"{part} - {self._zero_point(n, block)} * {total}"
             yield f"total{c}[] = total{c}[] + ({part}) * scales[{n}, {block}]"
 
     def _products(self, block: str, place: str, count: int) -> Iterator[str]:
@@ -115,16 +165,16 @@ class _Channels:
         for c, n in enumerate(self.at):
             yield f"let byte{c}: int32 = cast(int32, w[{n}, {block}, {place}])"
         for number in range(count):
-            yield (
-                f"let value: float32 = x[row, {block} * {op.block} + ({place}) * {op.in_a_byte}"
-                f" + {number}]"
-            )
+            of_row = f"{block} * {op.block} + ({place}) * {op.in_a_byte} + {number}"
+            kind = "int32" if op.rounds_rows else "float32"
+            yield f"let value: {kind} = {_element(op, of_row)}"
             for c in range(len(self.at)):
                 stored = f"byte{c} >> {number * op.bits}" if number else f"byte{c}"
                 if number < op.in_a_byte - 1:
                     stored = f"({stored}) & {(1 << op.bits) - 1}"
                 part = f"part{c}_{block}[]"
-                yield f"{part} = {part} + value * cast(float32, {stored})"
+                weight = f"({stored})" if op.rounds_rows else f"cast(float32, {stored})"
+                yield f"{part} = {part} + value * {weight}"
 
     def _zero_point(self, n: str, block: str) -> str:
         """Return the zero point of a block as a float."""
@@ -140,9 +190,11 @@ class _Channels:
 
 def scratch_bytes(node: Node) -> int:
     """Return the bytes of workspace that a call takes."""
-    return block_dense_inputs(node).scales.shape[1] * DType.FLOAT32.bytes
+    depth = node.inputs[0].shape[-1] if rounds_rows(node) else 0
+    return (depth + block_dense_inputs(node).scales.shape[1]) * DType.FLOAT32.bytes
 
 
 def cost(node: Node) -> int:
     """Estimate the instructions of a node."""
-    return 6 * node.output.type.elements * node.inputs[0].shape[-1]
+    rounding = 14 * node.inputs[0].type.elements if rounds_rows(node) else 0
+    return 6 * node.output.type.elements * node.inputs[0].shape[-1] + rounding

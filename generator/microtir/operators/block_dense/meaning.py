@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.operators.block_dense.definition import BlockDense
+from microtir.operators.block_dense.definition import LARGEST, LEAST, BlockDense
 from microtir.operators.common.arrays import Doubles, as_output
 
 
@@ -14,6 +14,18 @@ def _unpacked(packed: Array, bits: int) -> Doubles:
     shifts = np.arange(0, 8, bits)
     each = packed[..., None] >> shifts & (1 << bits) - 1
     return each.reshape(*packed.shape[:-1], -1).astype(np.float64)
+
+
+def _rounded(x: Array) -> tuple[Array, Array]:
+    """Return rows as integers, and what a 1 in each stands for; steps are those of float32."""
+    rows, highest = x.astype(np.float32), np.float32(LARGEST)
+    largest = np.abs(rows).max(axis=-1, keepdims=True)
+    with np.errstate(all="ignore"):
+        inverse, factors = highest / largest, largest / highest
+        is_small, is_number = largest < LEAST, np.isfinite(largest)
+        stored = np.rint(np.where(is_number & ~is_small, rows * inverse, 0))
+    factors = np.where(is_small, 0, np.where(is_number, factors, np.nan))
+    return stored, factors.astype(np.float64)
 
 
 def block_dense(
@@ -30,7 +42,8 @@ def block_dense(
         )
     stored = _unpacked(weights, op.bits) - zero_points[:, :blocks, None]
     real = (stored * scales.astype(np.float64)[:, :, None]).reshape(channels, -1)
-    result = x.astype(np.float64) @ real[:, : x.shape[-1]].T
+    rows, factors = _rounded(x) if op.rounds_rows else (x, np.ones(1))
+    result = rows.astype(np.float64) @ real[:, : x.shape[-1]].T * factors
     if op.has_bias:
         result = result + more[-1].astype(np.float64)
     return as_output(result, node.output.type)

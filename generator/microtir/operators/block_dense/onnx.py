@@ -10,12 +10,14 @@ from microtir.operators.block_dense.definition import BITS, BlockDense
 from microtir.operators.common import onnx_operands, onnx_parts
 
 _LEAST_BLOCK = 16
+_INT8_LEVEL = 4
 
 
 def matmul_nbits(node: onnx_operands.OnnxNode) -> Tensor:
     """Read MatMulNBits: x times the transpose of integers less a zero point, times a scale.
 
-    It is computed in float32, which every `accuracy_level` allows.
+    With an `accuracy_level` of 4 rows of x are rounded to 8 bits, as onnxruntime may do it then,
+    though by a scale for each row and not for each block; with every other one nothing is rounded.
     """
     x, (channels, depth) = node.input(0), (node.integer("N"), node.integer("K"))
     bits, block = node.integer("bits", 4), node.integer("block_size")
@@ -36,7 +38,8 @@ def matmul_nbits(node: onnx_operands.OnnxNode) -> Tensor:
         inputs.append(_constant(node, 3, channels, -(-blocks * bits // 8) if is_packed else blocks))
     if bias is not None:
         inputs.append(_constant(node, 5, channels))
-    op = BlockDense(bits, block, zero_points is not None, bias is not None)
+    rounds_rows = node.integer("accuracy_level", 0) == _INT8_LEVEL
+    op = BlockDense(bits, block, zero_points is not None, bias is not None, rounds_rows)
     return node.emit(op, *inputs)
 
 

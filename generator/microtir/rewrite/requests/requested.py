@@ -23,6 +23,7 @@ from microtir.rewrite.optimise import (
     RemoveDeadNodes,
     RemoveIdentities,
 )
+from microtir.rewrite.requests.block_activations import ChooseActivations
 from microtir.rewrite.requests.bound_states import BindStates
 from microtir.rewrite.requests.more_outputs import AddOutputs
 from microtir.rewrite.requests.numerics import ChooseNumerics, rescales_as_onnx
@@ -106,6 +107,7 @@ def request_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
         Prepend(prepended(config.prepend)),
         Append(appended(config.append)),
         ChooseNumerics(config.numerics),
+        ChooseActivations(config.pass_config.block_activations),
     )
     axis, ranges = stream_axis(config.stream_axis), DeclareRanges(config.pass_config.input_ranges)
     if config.stateful:
