@@ -218,6 +218,17 @@ MUTANTS = {
     "columns around an image are those of the row before": Mutant(
         "dsp", ("pool_f32",), f"{_KERNELS}/arm_dsp/pool_floats.py", "if first == stop:", "if True:",
     ),
+    "rows of a window of floats follow each other": Mutant(
+        "mve", ("f32_conv",), f"{_MVE}/product_f32.j2", "{{ all(row_jump) -}}", "",
+    ),
+    "the last four channels of floats are behind those before": Mutant(
+        "mve", ("f32_conv", "f32_conv1x1", "f32_dense"), f"{_MVE}/product_f32.j2",
+        "subeq r9, r9, #{{ back }}", "nop",
+    ),
+    "columns of floats that pixels share are one apart": Mutant(
+        "mve", ("f32_depthwise",), f"{_KERNELS}/arm_mve/depthwise_floats.py",
+        "if at_ == place", "if c == 0",
+    ),
     "bytes behind the last word of a run stay": Mutant(
         "dsp", ("minimum_int8", "maximum_int8"), f"{_DSP}/lanes.j2", "{% if single %}",
         "{% if false %}",

@@ -33,6 +33,7 @@ from tests.support.dsp_cases import (
     in_float_rescaling,
     in_int16,
     in_int16_and_float,
+    in_whole_floats,
     lines,
     long_sums,
     longest_sums,
@@ -59,6 +60,7 @@ from tests.support.svdf_cases import remembering
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
 PER_SOFTMAX, PER_SVDF, PER_BLOCKS = 24, 10, 40  # all are run
+PER_FLOATS = 8
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -123,6 +125,8 @@ CORES = {
         "dwconv_s16_1x8_mve_wide": 10, "runs_mve": 16, "reduce_s8_1x16_mve": 16,
         "lanes_s8_1x16_mve": 48, "arithmetic_s8_1x4_mve": 40,
         "softmax_s8_1x4_mve": 20, "svdf_s8_1x8_dsp": 10,
+        "conv_f32_4x4_mve": 9, "dwconv_f32_6x4_mve": 6, "tconv_f32_4x4_mve": 3,
+        "dense_f32_1x24_mve": 4, "matmul_f32_4x4_mve": 1,
     }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve")),
 }  # fmt: skip
 
@@ -145,7 +149,7 @@ def layers() -> list[DspCase]:
     in_blocks = map(block_dense, seeds(0, PER_BLOCKS))
     floats = map(of_floats, seeds(0, PER_KIND))
     pools = map(pool_of_floats, seeds(0, PER_FORCED))
-    others = [*layers_of_int16(), *layers_in_float(), *wide_layers()]
+    others = [*layers_of_floats(), *layers_of_int16(), *layers_in_float(), *wide_layers()]
     alone = thinned(
         [
             *drawn,
@@ -179,6 +183,14 @@ def layers_in_float() -> list[DspCase]:
     makers = convolution, partial(convolution, depthwise=True), fully_connected
     drawn = [make(seed) for seed in seeds(300, PER_IN_FLOAT) for make in makers]
     return [in_float_rescaling(case, has_ties=bool(n % 2)) for n, case in enumerate(drawn)]
+
+
+def layers_of_floats() -> list[DspCase]:
+    """Return random layers of small whole numbers, which every order of sums gives exactly."""
+    makers = convolution, partial(convolution, depthwise=True), fully_connected, grouped, transposed
+    drawn = [(seed, make(seed)) for seed in seeds(650, PER_FLOATS) for make in makers]
+    drawn += [(seed, matmul(seed)) for seed in seeds(650, PER_WIDE)]
+    return [in_whole_floats(seed, case) for seed, case in drawn]
 
 
 def layers_of_int16() -> list[DspCase]:

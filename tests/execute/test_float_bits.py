@@ -134,6 +134,18 @@ def test_modes_of_compilers_give_the_same_bits(tmp_path: Path, target: str) -> N
         assert not differing(machine, [plan(target)], [[INPUT]], [want], folder, flags)
 
 
+def test_vectors_give_the_same_bits_as_their_twins(tmp_path: Path) -> None:
+    """Helium multiplies and adds in the order of the C that this machine compiles."""
+    target = "c -mcpu=cortex-m55"
+    want = computed(target, tmp_path / "here", "gcc", "-std=c99", "-O2")
+    kernels = {
+        op.candidate.kernel for op in plan(target).module.require_program("bits").plan.operators
+    }
+    assert kernels >= {"conv_f32_4x4_mve", "dwconv_f32_6x4_mve", "dense_f32_1x24_mve"}
+    (tmp_path / "emulated").mkdir()
+    assert not differing(M55, [plan(target)], [[INPUT]], [want], tmp_path / "emulated")
+
+
 def test_plans_differ() -> None:
     """The plan says whether products and sums are rounded once, and its header names it."""
     generic, fusing = (plan(target) for target in ON)

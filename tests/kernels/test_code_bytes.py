@@ -140,6 +140,19 @@ GROUPED = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 8))
 TRANSPOSED = linear(TransposeConv((2, 2)), IMAGE, (16, 3, 3, 32))
 DENSE = linear(FullyConnected(), (1, 128), (64, 128))
 LINES = linear(FullyConnected(), (18, 30), (10, 30))
+
+
+def in_f32(layer: Node) -> Node:
+    """The same layer with floats."""
+    x, w, y = (
+        replace(t, type=replace(t.type, dtype=DType.FLOAT32, quantization=None))
+        for t in (*layer.inputs[:2], layer.output)
+    )
+    assert w.data is not None
+    weights = replace(w, data=w.data.astype(np.float32))
+    return replace(layer, inputs=(x, weights), outputs=(y,))
+
+
 SQUARE16, POINTWISE16 = map(in_int16, (SQUARE, POINTWISE))
 GROUPED16, TRANSPOSED16 = map(in_int16, (GROUPED, TRANSPOSED))
 DEPTHWISE16, DENSE16 = map(in_int16, (DEPTHWISE, DENSE))
@@ -196,6 +209,9 @@ CASES = [
     ("cortex-m55", "softmax_s8_1x4_mve", softmax()),
     ("cortex-m55", "arithmetic_s8_1x4_mve", scaled()),
     ("cortex-m55", "arithmetic_s8_1x4_mve", addition()),
+    ("cortex-m55", "conv_f32_4x4_mve", in_f32(SQUARE)),
+    ("cortex-m55", "dwconv_f32_6x4_mve", in_f32(DEPTHWISE)),
+    ("cortex-m55", "dense_f32_1x24_mve", in_f32(DENSE)),
     ("cortex-m3", "conv_s8_4x2_c", SQUARE),
     ("cortex-m3", "conv_s8_4x2_c_compact", POINTWISE),
     ("cortex-m3", "conv_s8_16x2_c_winograd", SQUARE),

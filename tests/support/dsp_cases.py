@@ -244,13 +244,19 @@ def floating_dense(seed: int) -> DspCase:
     return in_floats(f"float_dense_{seed}", seed, fully_connected(seed))
 
 
-def in_floats(name: str, seed: int, case: DspCase) -> DspCase:
+def in_whole_floats(seed: int, case: DspCase) -> DspCase:
+    """Return a case with small whole numbers, whose sums are exact in any order, fused or not."""
+    return in_floats(f"f32_{case.name}", seed, case, is_whole=True)
+
+
+def in_floats(name: str, seed: int, case: DspCase, *, is_whole: bool = False) -> DspCase:
     """Return a case of one layer with float32 values."""
     node = case.graph.nodes[0]
     rng = np.random.default_rng([seed, 4])
 
     def values(shape: tuple[int, ...]) -> Array:
-        return rng.normal(size=shape).astype(np.float32)
+        drawn = rng.integers(-9, 10, shape) if is_whole else rng.normal(size=shape)
+        return drawn.astype(np.float32)
 
     tensors = {
         t: Tensor(

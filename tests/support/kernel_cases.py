@@ -23,6 +23,7 @@ from tests.support.dsp_cases import (
     convolution,
     fully_connected,
     in_int16,
+    in_whole_floats,
     pool,
     pool_of_floats,
     tiled,
@@ -52,7 +53,7 @@ CONVOLUTIONS = {
     "conv_s16_2x4_mve_wide": M55, "conv_s16_4x2_c": M3, "conv_s16_4x2_c_compact": M3,
     "conv_s16_4x4_c": RV32,
     "conv_s8_4x4_zbb": ZBB, "conv_s8_4x2_zbb_compact": ZBB,
-    "conv_s8_16x2_c_winograd": M3,
+    "conv_s8_16x2_c_winograd": M3, "conv_f32_4x4_mve": M55,
 }  # fmt: skip
 DEPTHWISE = {
     "dwconv_s8_4x1_dsp": M4, "dwconv_s8_2x4_dsp": M4, "dwconv_s8_1x4_dsp": M4,
@@ -61,7 +62,7 @@ DEPTHWISE = {
     "dwconv_s16_1x8_mve": M55, "dwconv_s16_1x8_mve_wide": M55, "dwconv_s16_4x2_dsp": M4,
     "dwconv_s16_2x2_dsp_wide": M4,
     "dwconv_s16_4x1_c": M3, "dwconv_s16_6x1_c": RV32, "dwconv_s8_1x16_mve": M55,
-    "dwconv_s8_6x1_zbb": ZBB,
+    "dwconv_s8_6x1_zbb": ZBB, "dwconv_f32_6x4_mve": M55,
 }  # fmt: skip
 COLUMNS = {"dwconv_s8_4x1_dsp_turned": M4}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55, "pool_f32_1x8_dsp": M4}
@@ -138,8 +139,10 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = partial(convolution, pointwise=kernel == "conv_s8_8x1_dsp")
     else:
         make = partial(convolution, depthwise=True, square=kernel == "dwconv_s8_4x1_dsp")
+    of_floats_alone = "conv_f32" in kernel
     for seed in seeds(5000, 400):
         case = in_int16(seed, make(seed)) if "_s16_" in kernel else make(seed)
+        case = in_whole_floats(seed, case) if of_floats_alone else case
         operator = planned(case, kernel)
         if operator is not None:
             yield case, operator

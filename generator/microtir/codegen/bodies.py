@@ -91,9 +91,10 @@ def _assembly(program: CProgram) -> tuple[str, str]:
     natives = [f.kernel.native for f in program.assembly if f.kernel and f.kernel.native]
     rescalings = (native.values.get("rescaling") for native in natives)
     has_floats = any(isinstance(r, Mapping) and r.get("in_float") is True for r in rescalings)
-    has_floats |= any(native.needs is Feature.FPU for native in natives)
+    needs = {native.needs for native in natives}
+    has_floats |= not needs.isdisjoint((Feature.FPU, Feature.MVE_FLOAT))
     cpu, test = _DSP, "defined(__ARM_FEATURE_DSP) && defined(__thumb2__)"
-    if any(native.needs is Feature.MVE for native in natives):
+    if not needs.isdisjoint((Feature.MVE, Feature.MVE_FLOAT)):
         cpu = _VECTORS
         test = f"defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & {2 if has_floats else 1})"
     lines = [f"{test} && !defined(__ARM_BIG_ENDIAN)"]

@@ -13,12 +13,16 @@ from microtir.kernels.arm_mve import (
     pooling,
     reductions,
 )
+from microtir.kernels.arm_mve.depthwise_floats import DepthwiseFloats
 from microtir.kernels.arm_mve.elementwise import ArithmeticVectors, ElementwiseVectors
+from microtir.kernels.arm_mve.float_blocks import FloatConvolution, FloatDense, FloatMatmul
 from microtir.kernels.common import kernel, pool_runs
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
 from microtir.kernels.common.powers import Powers
 from microtir.kernels.common.transposed import Transposed
+
+_FLOATS = FloatConvolution("conv_f32_4x4_mve")
 
 KERNELS: tuple[kernel.Kernel, ...] = (
     convolution.Gemm("conv_s8_2x4_mve", DType.INT8),
@@ -45,5 +49,10 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     moves.MovesByVectors(),
     reductions.ReductionsByVectors(),
     Powers("softmax_s8_1x4_mve", Feature.MVE, "kernels/mve", (84, 247)),
+    _FLOATS,
+    Transposed("tconv_f32_4x4_mve", _FLOATS, DType.FLOAT32, DType.FLOAT32),
+    FloatDense("dense_f32_1x24_mve"),
+    FloatMatmul("matmul_f32_4x4_mve"),
+    DepthwiseFloats(),
     *(MoveRows("copy_s8_1x16_mve_rows", op, Feature.MVE, copying.copy, 16) for op in MOVED),
 )

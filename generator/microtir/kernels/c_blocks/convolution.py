@@ -7,7 +7,9 @@ one of several outputs for each channel a convolution in groups.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
-from microtir.kernels.c_blocks.kernels import Block, Spread, product
+from microtir.kernels.c_blocks.kernels import Block, BlockSize, Spread, product
 from microtir.kernels.common import bordered_rows, made_once, packing, refusals, statements
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
@@ -67,6 +69,7 @@ WIDE = Form(Block(4, 4, turn=2, in_turn=True), COMPACT.float32, unrolled=4, copi
 # Neighbouring pixels share elements of a longer run.  Where they are met again this soon, compilers
 # keep them from turn to turn, in more registers than there are; then each tap is a run of its own.
 _TURNS_APART = 3
+_CALL = 12  # instructions around a call of native code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,14 +98,14 @@ def _block(node: Node, form: Form) -> Block:
     """Return the block of whole pixels."""
     most = _most(node, form)
     geometry = Geometry.of(node)
-    channels = min(most.channels, node.output.shape[-1] // _groups(node))
+    channels = min(most.channels, node.output.shape[-1] // groups_of(node))
     width = geometry.output.width * (node.output.type.rows if geometry.is_pointwise else 1)
     length = _runs(node, form).length
     turn = length if length <= form.unrolled else most.turn
     return replace(most, pixels=min(most.pixels, width), channels=channels, turn=turn)
 
 
-def _groups(node: Node) -> int:
+def groups_of(node: Node) -> int:
     """Return the groups of channels; a depthwise convolution has one for each input channel."""
     is_depthwise = isinstance(node.op, DepthwiseConv2D)
     return node.inputs[0].shape[-1] // (1 if is_depthwise else node.inputs[1].shape[-1])
@@ -115,11 +118,12 @@ def _geometry(node: Node) -> Geometry:
 @made_once.of_node
 def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
     """Return what a pixel reads; `row_step` is that of rows in scratch by default."""
-    geometry, turn, groups = _geometry(node), _most(node, form).turn, _groups(node)
+    geometry, turn, groups = _geometry(node), _most(node, form).turn, groups_of(node)
     rows, columns, pitch = geometry.windows.rows, geometry.windows.columns, geometry.pitch
     channels = pitch // groups
     step, run = columns.stride * pitch, columns.taps * channels
     near = run > form.unrolled and step < run and step <= _TURNS_APART * turn
+    near = near and _most(node, form).native is None
     joined = columns.taps == 1 or (columns.dilation == groups == 1 and not near)
     parts, length = (1, run) if joined else (columns.taps, channels)
     step_of_rows = geometry.copied_step if row_step is None else row_step
@@ -187,8 +191,12 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     channels = block.channels
     finish = _finish(node, form)
     turns = len(_starts(node, block))
-    total = bordered_rows.copy_cost(node, by_rows=by_rows)
+    total = bordered_rows.copy_cost(node, by_rows=by_rows, copied=_copied(node, block))
     for count, pixels in _blocks(node, block, by_rows=by_rows):
+        if block.native is not None:
+            size = _size(node, form, runs, pixels)
+            total += count * (block.native.instructions(size) + _CALL)
+            continue
         products = runs.taps * (pixels * channels * finish[0].per_product + pixels + channels)
         repeats = runs.length > block.turn
         loops = repeats * runs.taps * 8 // block.turn + runs.rows * runs.parts * 8
@@ -203,6 +211,9 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
     finish = _finish(node, form)
     printed = min(block.turn + runs.length % block.turn, runs.length)
     size = 0
+    if block.native is not None:
+        counts = {pixels for _, pixels in _blocks(node, block)}
+        return sum(block.native.code_bytes(_size(node, form, runs, n)) for n in counts)
     for _, pixels in _blocks(node, block):
         sums = pixels * block.channels
         products = printed * (sums * finish[0].per_product + pixels + block.channels)
@@ -238,10 +249,12 @@ def _source(
     geometry = _geometry(node)
     if geometry.is_pointwise and x.is_whole and is_line:
         return bordered_rows.DirectRows(x, geometry, is_line=True)
-    element = node.inputs[0].dtype
-    return bordered_rows.window_rows(
-        x, geometry, lambda size: copy(size, element, form.copied), scratch=scratch
-    )
+    element, native = node.inputs[0].dtype, _most(node, form).native
+
+    def move(size: int) -> KernelDescription:
+        return copy(size, element, form.copied) if native is None else native.copy(size, element)
+
+    return bordered_rows.window_rows(x, geometry, move, scratch=scratch)
 
 
 def _loops(
@@ -254,12 +267,11 @@ def _loops(
 ) -> ir.Stmt:
     """Emit the loops over pixels, whose outputs are so many columns of the output from another."""
     geometry, packed, block = _geometry(node), _packed(node, form), _block(node, form)
-    runs, groups = _runs(node, form, source.row_step), _groups(node)
-    spread, channels = Spread(groups, geometry.output.channels * step), geometry.output.channels
+    runs = _runs(node, form, source.row_step)
 
     def kernel(pixels: int) -> KernelDescription:
-        of_block = replace(block, pixels=pixels)
-        return product(of_block, runs, channels // groups, packed.finish, spread)
+        size = _size(node, form, runs, pixels, step)
+        return product(size.block, runs, size.channels, size.finish, size.spread)
 
     table = () if packed.table is None else (statements.at(packed.table, 0, 0),)
     constants = statements.at(packed.weights, 0, 0, 0, 0), *table
@@ -267,9 +279,24 @@ def _loops(
     return pixel_loops(rows, geometry.output.width, source, tile, sink)
 
 
+def _size(node: Node, form: Form, runs: Runs, pixels: int, step: int = 1) -> BlockSize:
+    """Return the micro-kernel for so many pixels, outputs of which are so many pixels apart."""
+    block, groups = replace(_block(node, form), pixels=pixels), groups_of(node)
+    channels, finish = node.output.shape[-1], _finish(node, form)[0]
+    spread = Spread(groups, channels * step)
+    return BlockSize(block, runs, channels // groups, finish, spread)
+
+
+def _copied(node: Node, block: Block) -> Callable[[int], int] | None:
+    """Return the instructions of copying so many elements, of blocks that have code for it."""
+    if block.native is None:
+        return None
+    return partial(block.native.copied, dtype=node.inputs[0].dtype)
+
+
 def _starts(node: Node, block: Block) -> list[int]:
     """Return the first channel of each turn."""
-    groups = _groups(node)
+    groups = groups_of(node)
     channels = node.output.shape[-1] // groups
     turns = turns_of(channels, block.channels)
     return [group * channels + first for group in range(groups) for first in turns]

@@ -9,7 +9,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
-from microtir.kernels.c_blocks.kernels import Block, product
+from microtir.kernels.c_blocks.kernels import Block, BlockSize, Native, product
 from microtir.kernels.common import dense, made_once, refusals, statements
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Product, Tile
@@ -20,7 +20,9 @@ from microtir.plan.ir import Refusal
 from microtir.tir import ir
 
 _MOST = 8  # outputs whose sums stay in registers
+_LANES, _MOST_GROUPS = 4, 6
 _TURN = 2  # inputs of a turn: with more, compilers for RISC-V load too many weights at a time
+_CALL = 10  # instructions around a call of native code
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,12 @@ class Form:
     """The form of the code that makes sums and turns them into outputs.
 
     Products and sums of floats may be kept apart (`no_fp_contract`); clamps of int8 may be
-    `is_straight`, without a branch.
+    `is_straight`, without a branch.  `native` has code for groups of `_LANES` outputs.
     """
 
     no_fp_contract: bool = False
     is_straight: bool = False
+    native: Native | None = None
 
 
 PLAIN = Form()
@@ -66,13 +69,28 @@ def _turn_cost(inputs: int, per_pass: int, finish: Finish) -> int:
     return inputs * (products + 1) + 6 * inputs // _TURN + per_pass * finish.instructions + 20
 
 
-def _outputs_per_pass(node: Node, finish: Finish) -> int:
+def _outputs_per_pass(node: Node, finish: Finish, form: Form) -> int:
     """Return outputs of one pass: what makes all of them cheapest."""
     outputs, inputs = node.inputs[1].shape
+    native = form.native
+    if native is not None:
+        groups = range(_LANES, min(_LANES * _MOST_GROUPS, outputs) + 1, _LANES)
+        return min(groups, key=lambda n: _native_cost(node, n, finish, native))
     return min(
         range(1, min(_MOST, outputs) + 1),
         key=lambda n: len(turns_of(outputs, n)) * _turn_cost(inputs, n, finish),
     )
+
+
+def _size(node: Node, per_pass: int, finish: Finish, native: Native | None) -> BlockSize:
+    """Return the micro-kernel of a row."""
+    outputs, inputs = node.inputs[1].shape
+    runs = Runs(1, 1, inputs, inputs, inputs, inputs)
+    return BlockSize(Block(1, per_pass, _TURN, native=native), runs, outputs, finish)
+
+
+def _native_cost(node: Node, per_pass: int, finish: Finish, native: Native) -> int:
+    return native.instructions(_size(node, per_pass, finish, native))
 
 
 def cost(node: Node, form: Form = PLAIN) -> int:
@@ -80,7 +98,10 @@ def cost(node: Node, form: Form = PLAIN) -> int:
     finish_and_table = _finish(node, form)
     assert finish_and_table is not None, "refusal was asked"
     outputs, inputs = node.inputs[1].shape
-    per_pass = _outputs_per_pass(node, finish_and_table[0])
+    per_pass = _outputs_per_pass(node, finish_and_table[0], form)
+    if form.native is not None:
+        native = _native_cost(node, per_pass, finish_and_table[0], form.native)
+        return dense.rows_of(node) * (native + _CALL)
     row = len(turns_of(outputs, per_pass)) * _turn_cost(inputs, per_pass, finish_and_table[0]) + 30
     return dense.rows_of(node) * row
 
@@ -89,7 +110,9 @@ def code_bytes(node: Node, form: Form = PLAIN) -> int:
     """Return the bytes of the kernel; other layers may use the same."""
     finish_and_table = _finish(node, form)
     assert finish_and_table is not None, "refusal was asked"
-    per_pass = _outputs_per_pass(node, finish_and_table[0])
+    per_pass = _outputs_per_pass(node, finish_and_table[0], form)
+    if form.native is not None:
+        return form.native.code_bytes(_size(node, per_pass, finish_and_table[0], form.native))
     products = per_pass * (1 + finish_and_table[0].per_product) + 1
     return 4 * (_TURN * products + per_pass * finish_and_table[0].instructions) + 120
 
@@ -101,7 +124,7 @@ def packed_bytes(node: Node, form: Form = PLAIN) -> int:
     (finish, table), (outputs, inputs) = own_finish, node.inputs[1].shape
     words = 0 if table is None else table.shape[1]
     weights = inputs * node.inputs[1].dtype.bytes
-    return channel_bytes(outputs, _outputs_per_pass(node, finish), weights, words)
+    return channel_bytes(outputs, _outputs_per_pass(node, finish, form), weights, words)
 
 
 def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
@@ -110,14 +133,14 @@ def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
     assert finish_and_table is not None, "refusal was asked"
     finish, table = finish_and_table
     outputs, inputs = matrix.shape
-    per_pass = _outputs_per_pass(layer.node, finish)
+    per_pass = _outputs_per_pass(layer.node, finish, form)
     starts = turns_of(outputs, per_pass)
     order = [start + n for start in starts for n in range(per_pass)]
     turns = matrix[order].reshape(len(starts), per_pass, inputs).transpose(0, 2, 1)
     weights = constant("weights", turns.reshape(len(starts), 1, 1, -1))
     constants = () if table is None else (statements.at(constant("constants", table[order]), 0, 0),)
-    runs = Runs(1, 1, inputs, inputs, inputs, inputs)
-    kernel = product(Block(1, per_pass, _TURN), runs, outputs, finish)
+    size = _size(layer.node, per_pass, finish, form.native)
+    kernel = product(size.block, size.runs, outputs, finish)
     operands = statements.at(weights, 0, 0, 0, 0), *constants
     tile = Tile((Count(1, "row"),), (Product(lambda _rows: kernel, operands),))
     return dense.dense_rows(layer, name, tile)

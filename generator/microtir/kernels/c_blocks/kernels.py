@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
+from typing import Protocol
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.c_blocks.finish import Finish
 from microtir.kernels.c_blocks.kernel import portable, unroll_all
 from microtir.kernels.common.made_once import made_once
@@ -18,23 +20,43 @@ from microtir.kernels.common.unrolling import unroll_by
 from microtir.schedule import KernelDescription, Schedule
 
 
+class Native(Protocol):
+    """The code that an instruction set has for blocks, whose C is what other compilers take."""
+
+    def attached(self, twin: KernelDescription, size: BlockSize) -> KernelDescription:
+        """Return a micro-kernel with that code."""
+
+    def instructions(self, size: BlockSize) -> int:
+        """Return the instructions of a call."""
+
+    def code_bytes(self, size: BlockSize) -> int:
+        """Return the bytes of the code."""
+
+    def copy(self, size: int, dtype: DType) -> KernelDescription:
+        """Return what moves so many elements; parameters: from, to."""
+
+    def copied(self, size: int, dtype: DType) -> int:
+        """Return its instructions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """`pixels` neighbouring pixels by `channels` output channels; a run goes `turn` at a time.
 
     Where operands are read `in_turn`, those of one product are in registers at a time: the weights
-    of a block, and one or two of its pixels.
+    of a block, and one or two of its pixels.  `native` has code for it.
     """
 
     pixels: int
     channels: int
     turn: int
     in_turn: bool = False
+    native: Native | None = None
 
     @property
     def name(self) -> str:
         """Distinguish kernels, but for pixels and channels."""
-        return f"{self.turn}{'_in_turn' * self.in_turn}"
+        return f"{self.turn}{'_in_turn' * self.in_turn}{'_native' * (self.native is not None)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +81,23 @@ class Columns:
 
     pitch: int
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSize:
+    """All that a micro-kernel of `product` is specialised for."""
+
+    block: Block
+    runs: Runs
+    channels: int
+    finish: Finish
+    spread: Spread = Spread()
+    columns: Columns | None = None
+
+    @property
+    def distance(self) -> int:
+        """Return elements from the outputs of a pixel to those of the next."""
+        return self.spread.distance or self.channels * self.spread.groups
 
 
 @made_once
@@ -109,12 +148,14 @@ def product(
     about = "Convolution" if columns is None else "Matrix product"
     lying = "" if columns is None else f"_columns{columns.pitch}_{columns.step}"
     name = f"{runs.name}_{channels}{spread.name(channels)}{lying}_{finish.name}_{block.name}"
-    return portable(
+    twin = portable(
         f"block{block.pixels}x{at_once}_{name}",
         f"{about}: {block.pixels} x {every} outputs, {at_once} channels at a time",
         _sums_in_registers(y, value, weight, runs.length, block.turn),
         (x, weights, *((table,) if finish.words else ()), y),
     )
+    size = BlockSize(block, runs, channels, finish, spread, columns)
+    return twin if block.native is None else block.native.attached(twin, size)
 
 
 def _first_of(turn: te.Expr, channels: int, at_once: int) -> te.Expr:

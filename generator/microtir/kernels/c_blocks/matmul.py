@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.convolution import FAST, Form
 from microtir.kernels.c_blocks.finish import RawSums
-from microtir.kernels.c_blocks.kernels import Block, Columns, product
+from microtir.kernels.c_blocks.kernels import Block, BlockSize, Columns, Spread, product
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
     Count,
@@ -59,10 +60,15 @@ class _Product:
             (Count(pixels, "block", unit=1),),
         )
 
-    def kernel(self, pixels: int, sums: RawSums) -> KernelDescription:
+    def size(self, pixels: int, sums: RawSums) -> BlockSize:
         """Return the micro-kernel for so many rows."""
         block = replace(self.block, pixels=pixels)
-        return product(block, self.runs, self.outputs, sums, columns=self.columns)
+        return BlockSize(block, self.runs, self.outputs, sums, Spread(), self.columns)
+
+    def kernel(self, pixels: int, sums: RawSums) -> KernelDescription:
+        """Describe it."""
+        size = self.size(pixels, sums)
+        return product(size.block, self.runs, self.outputs, sums, columns=self.columns)
 
 
 def sums_of(form: Form) -> RawSums:
@@ -83,6 +89,11 @@ def cost(node: Node, form: Form = FAST) -> int:
     stacks, rows = stacks_of(node)
     blocked, total = _Product.of(node, form), 0
     at_once, depth = blocked.block.channels, blocked.runs.length
+    native = blocked.block.native
+    if native is not None:
+        size = partial(blocked.size, sums=sums_of(form))
+        parts = cut(rows, blocked.counts)
+        return stacks * sum(b.times * (native.instructions(size(b.pixels)) + _CALL) for b in parts)
     turns, per_product = len(turns_of(blocked.outputs, at_once)), sums_of(form).per_product
     for blocks in cut(rows, blocked.counts):
         sums = blocks.pixels * at_once
@@ -96,8 +107,12 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
     """Return the bytes of the kernels; other layers may use the same."""
     blocked, (_, rows) = _Product.of(node, form), stacks_of(node)
     turn, at_once = blocked.block.turn, blocked.block.channels
+    counts = {blocks.pixels for blocks in cut(rows, blocked.counts) if blocks.times}
+    native = blocked.block.native
+    if native is not None:
+        return sum(native.code_bytes(blocked.size(pixels, sums_of(form))) for pixels in counts)
     printed, size = turn + blocked.runs.length % turn, 0
-    for pixels in {blocks.pixels for blocks in cut(rows, blocked.counts) if blocks.times}:
+    for pixels in counts:
         sums = pixels * at_once
         size += 4 * (printed * (sums * sums_of(form).per_product + pixels + at_once) + sums) + 120
     return size

@@ -20,18 +20,26 @@ from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 
-def copy_cost(node: Node, *, by_rows: bool = False) -> int:
+def copy_cost(
+    node: Node, *, by_rows: bool = False, copied: Callable[[int], int] | None = None
+) -> int:
     """Return the instructions of copying the rows behind every output row, if that is needed.
 
     Rows that are called for one by one come from a ring, and every call fills the borders.
+
+    Args:
+        node: a convolution.
+        by_rows: whether it is called for few rows.
+        copied: gives what copying so many elements takes; None: as in plain C.
     """
     geometry = Geometry.of(node).of_all_groups
     taps, channels = geometry.windows.rows.taps, geometry.image.channels
     if not (geometry.is_bordered or (by_rows and taps > 1)):
         return 0
-    size = geometry.copied * channels * node.inputs[0].dtype.bytes
+    elements = geometry.copied * channels
+    move = elements * node.inputs[0].dtype.bytes // 2 if copied is None else copied(elements)
     border = (geometry.padded - geometry.copied) * channels if by_rows else 0
-    return geometry.output.height * taps * (size // 2 + 40 + _FILL * border)
+    return geometry.output.height * taps * (move + 40 + _FILL * border)
 
 
 def scratch_bytes(node: Node) -> int:
