@@ -196,8 +196,12 @@ MUTANTS = {
         "dsp", ("pool_s8_1x4_dsp_windows",), f"{_DSP}/pool_windows.j2",
         "sel r3, ip, r11", "sel r3, ip, ip",
     ),
+    "halves of means of vectors go down": Mutant(
+        "mve", ("pool_s8_1x16_mve_windows",), f"{_MVE}/pool_windows.j2",
+        "vadd.i16 q0, q0, r5\n", "",
+    ),
     "a window leaves out its last tap": Mutant(
-        "dsp", ("pool_s8_1x4_dsp_windows",), f"{_KERNELS}/arm_dsp/pool_windows.py",
+        "dsp", ("pool_s8_1x4_dsp_windows",), f"{_KERNELS}/common/pool_windows.py",
         "places[1:]", "places[1:-1]",
     ),
     "sums of more than 256 elements lose those that are left": Mutant(

@@ -118,7 +118,8 @@ CORES = {
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", {
         "conv_s16_2x4_mve": 12, "dense_s16_2x4_mve": 10, "dwconv_s16_1x8_mve": 9,
         "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
-        "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 3,
+        "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6,
+        "pool_s8_1x16_mve": 3, "pool_s8_1x16_mve_windows": 5,
         "frames_conv_s8_2x4_mve": 6,
         "tconv_s8_2x4_mve": 12, "tconv_s16_2x4_mve": 5,
         "conv_s16_2x4_mve_wide": 14, "dense_s16_2x4_mve_wide": 8,
@@ -127,7 +128,8 @@ CORES = {
         "softmax_s8_1x4_mve": 20, "svdf_s8_1x8_dsp": 10,
         "conv_f32_4x4_mve": 9, "dwconv_f32_6x4_mve": 6, "tconv_f32_4x4_mve": 3,
         "dense_f32_1x24_mve": 4, "matmul_f32_4x4_mve": 1,
-    }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve")),
+    }, ("conv_s16_2x4_mve_wide", "dwconv_s16_1x8_mve_wide", "pool_s8_1x16_mve",
+        "pool_s8_1x16_mve_windows")),
 }  # fmt: skip
 
 Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]

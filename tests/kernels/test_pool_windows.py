@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from microtir.kernels import emit
-from microtir.kernels.arm_dsp.pool_windows import PoolWindows
+from microtir.kernels.arm_dsp.pooling import PoolWords
+from microtir.kernels.arm_mve.pooling import PoolVectors
 from microtir.kernels.common.pool_runs import Pool
+from microtir.kernels.common.pool_windows import PoolWindows
+from microtir.kernels.common.printed import number
+from microtir.kernels.common.runs import Taps
 from microtir.plan.ir import Layout, PlannedOperator
 from microtir.rewrite.reference import execute
 from microtir.tir.analysis.access import prove_accesses
@@ -28,9 +33,10 @@ def stacked(case: DspCase, images: int) -> DspCase:
     return DspCase(case.name, graphs.graph([graphs.node(layer.op, (x,), y)], [x], [y]), (data,))
 
 
-def test_equal_to_the_reference() -> None:
+@pytest.mark.parametrize("kernel", [PoolWords(), PoolVectors()], ids=lambda kernel: kernel.name)
+def test_equal_to_the_reference(kernel: PoolWindows) -> None:
     """Random windows, inside their images and beyond, of channels that fill no word."""
-    kernel, seen = PoolWindows(), set()
+    seen = set()
     for case in (stacked(pool(seed), 1 + 2 * (seed % 2)) for seed in range(200)):
         layer = case.graph.nodes[0]
         if kernel.refusal(layer) is not None:
@@ -46,3 +52,16 @@ def test_equal_to_the_reference() -> None:
         shape = Pool.of(layer)
         seen.add((shape.averages, shape.clips, shape.image.images > 1))
     assert len(seen) == 8
+
+
+def test_reciprocals_of_vectors_are_exact() -> None:
+    """Of every sum of up to 128 taps, as the steps of the template give it."""
+    kernel = PoolVectors()
+    for count in range(3, 129):
+        values = kernel.values(Taps(1, count, 0, 1, 1), 1, 1, averages=True)
+        magnitudes = np.arange(count * 128 + 1) + number(values, "half")
+        quotients = magnitudes
+        if values["reciprocal"]:
+            quotients = magnitudes * number(values, "reciprocal") >> 16
+        assert magnitudes.max() < 1 << 16 and number(values, "reciprocal") < 1 << 16
+        np.testing.assert_array_equal(quotients >> number(values, "shift"), magnitudes // count)

@@ -66,7 +66,9 @@ DEPTHWISE = {
 }  # fmt: skip
 COLUMNS = {"dwconv_s8_4x1_dsp_turned": M4}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55, "pool_f32_1x8_dsp": M4}
-WHOLE_POOLS = {"pool_s8_1x4_dsp_windows": M4}  # of whole images, never of rings
+WHOLE_POOLS = {  # of whole images, never of rings
+    "pool_s8_1x4_dsp_windows": M4, "pool_s8_1x16_mve_windows": M55,
+}  # fmt: skip
 REDUCTIONS = {
     "reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55, "softmax_s8_1x4_dsp": M4,
     "softmax_s8_1x4_mve": M55,

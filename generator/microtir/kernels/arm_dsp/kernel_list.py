@@ -23,8 +23,7 @@ from microtir.kernels.arm_dsp.moves import MovesByWords
 from microtir.kernels.arm_dsp.plane_windows import PlaneWindows
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pool_floats import PoolFloats
-from microtir.kernels.arm_dsp.pool_windows import PoolWindows
-from microtir.kernels.arm_dsp.pooling import WORDS
+from microtir.kernels.arm_dsp.pooling import WORDS, PoolWords
 from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
 from microtir.kernels.arm_dsp.reductions import ReductionsByWords
 from microtir.kernels.arm_dsp.winograd import Winograd
@@ -97,7 +96,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     Filters(),
     pool_runs.PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
     pool_runs.PoolByRuns("pool_s8_1x4_dsp", WORDS),
-    PoolWindows(),
+    PoolWords(),
     PoolFloats(),
     ElementwiseWords(),
     ElementwiseFloats(),

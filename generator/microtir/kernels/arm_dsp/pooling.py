@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_dsp.copying import copy, fill
 from microtir.kernels.common.pool_kernels import Assembly, PoolKernels
+from microtir.kernels.common.pool_windows import FARTHEST, PoolWindows, offsets_of
+from microtir.kernels.common.runs import Taps
 
 _WORD = 4  # channels
 _RUNS = {DType.INT16: ("kernels/pool_add.j2", 28), DType.INT8: ("kernels/pool_max.j2", 20)}
@@ -44,3 +48,46 @@ class _Words(PoolKernels):
 
 
 WORDS = _Words(copy, fill)
+
+
+class PoolWords(PoolWindows):
+    """Four channels at a time."""
+
+    name = "pool_s8_1x4_dsp_windows"
+    needs = Feature.DSP
+    cycles = 139
+    template = "kernels/pool_windows.j2"
+    stack_bytes = 24, 36
+
+    def values(
+        self, taps: Taps, pixels: int, channels: int, *, averages: bool
+    ) -> Mapping[str, object]:
+        turns, rest = divmod(channels, _WORD)
+        return {
+            "pixels": str(pixels),
+            "offsets": [str(offset) for offset in offsets_of(taps)],
+            "turns": str(turns) if turns else "",
+            "back": str(_WORD - rest) if turns and rest else "",
+            "rest": str(rest) if not turns else "",
+            "step": str(taps.pixel_step),
+            "is_far": taps.pixel_step > FARTHEST,
+            "channels": str(channels),
+            "averages": averages,
+            "taps": ["0", *map(str, offsets_of(taps))],
+            **(_division(taps.count) if averages else {}),
+        }
+
+    def turns(self, pixels: int, channels: int, *, averages: bool) -> Mapping[str, int]:
+        return {"bne 1b": pixels, "bne 2b": pixels * (channels // _WORD)}
+
+
+def _division(count: int) -> dict[str, object]:
+    """Return the constants of averages: sums begin so large that none is negative."""
+    first = -DType.INT8.min * count + count // 2
+    reciprocal = -(-(1 << 32) // count)
+    return {
+        "first": str(first),
+        "reciprocal_low": str(reciprocal & 0xFFFF),
+        "reciprocal_high": str(reciprocal >> 16),
+        "has_ties": count % 2 == 0,
+    }

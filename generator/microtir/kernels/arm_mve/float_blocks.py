@@ -110,7 +110,7 @@ class _Registers:
     def step(self, count: int, row: int) -> dict[str, object]:
         """Return the products of so many elements; `row`: bytes between rows of a matrix, or 0."""
         if self.vectors == 1:
-            apart = [_far_load(f"q{4 + n}", n * row, row) for n in range(count)]
+            of_elements = [_far_load(f"q{4 + n}", n * row, row) for n in range(count)]
             products = [
                 [
                     {"weights": (), "sum": total, "operands": f"q{4 + n}, r{4 + n}"}
@@ -118,8 +118,8 @@ class _Registers:
                 ]
                 for total in self.sums
             ]
-            loads = [line for lines in apart for line in lines]
-            advance = add("r8", "r8", count * row) if row and count * row <= OFFSET else ()
+            loads = [line for lines in of_elements for line in lines]
+            advance = add("r8", "r8", count * row) if _is_near(row) else ()
         else:
             loads, advance = [], ()
             products = [[
@@ -134,11 +134,16 @@ class _Registers:
         return {"weights": loads, "pixels": pixels, "advance": advance}
 
 
+def _is_near(row: int) -> bool:
+    """Return whether a load reaches as many rows of a matrix as there are elements of a step."""
+    return _AT_ONCE * row <= OFFSET
+
+
 def _far_load(register: str, offset: int, row: int) -> Iterator[str]:
     """Yield what loads the weights of an element: packed ones, or those of a row of a matrix."""
     if not row:
         yield f"vldrw.32 {register}, [r8], #16"
-    elif (_AT_ONCE) * row <= OFFSET:
+    elif _is_near(row):
         yield f"vldrw.32 {register}, [r8, #{offset}]" if offset else f"vldrw.32 {register}, [r8]"
     else:
         yield f"vldrw.32 {register}, [r8]"
@@ -230,9 +235,9 @@ _FORM = convolution.Form(
 _CYCLES = 150
 
 
-def size_refusal(*apart: int) -> Refusal | None:
+def size_refusal(*distances: int) -> Refusal | None:
     """Refuse elements that are too far apart."""
-    return Refusal.SIZES if max(apart) * WORD > LARGEST else None
+    return Refusal.SIZES if max(distances) * WORD > LARGEST else None
 
 
 class FloatConvolution(kernel_list.Convolution):

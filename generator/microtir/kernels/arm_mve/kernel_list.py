@@ -44,6 +44,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     dense.Dense("dense_s16_2x4_mve_wide", DType.INT16, wide=True),
     pool_runs.PoolRowsByRuns("pool_s8_1x16_mve_sums", pooling.VECTORS),
     pool_runs.PoolByRuns("pool_s8_1x16_mve", pooling.VECTORS),
+    pooling.PoolVectors(),
     ElementwiseVectors(),
     ArithmeticVectors(),
     moves.MovesByVectors(),

@@ -1,4 +1,4 @@
-"""Pooling by words: windows are read where they lie, a row of them a call.
+"""Pooling over windows that are read where they lie, a row of them a call.
 
 Windows that leave the image are windows of fewer taps: those along an axis that have equally many
 are one part of it, and a pair of parts, of rows and of columns, is a micro-kernel.
@@ -6,7 +6,8 @@ are one part of it, and a pair of parts, of rows and of columns, is a micro-kern
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
@@ -20,7 +21,7 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.pool_runs import Pool
-from microtir.kernels.common.printed import number, printed
+from microtir.kernels.common.printed import printed
 from microtir.kernels.common.runs import Taps
 from microtir.kernels.common.statements import each, let, load, loop, seq, store
 from microtir.operators.common.rows import RowWindow
@@ -30,11 +31,8 @@ from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
-_TEMPLATE = "kernels/pool_windows.j2"
-_WORD = 4  # channels
 _LONGEST_STEP = 0xFFFF  # between pixels: what MOVW loads
-_FARTHEST = 4095  # from the first channel of a window to one of another tap: what a load takes
-_ROW = 14  # instructions around a row of windows
+FARTHEST = 4095  # from the first channel of a window to one of another tap: what a load takes
 _DIVIDED = range(3, 129)  # taps of an average, whose sums and reciprocal are 16 and 31 bits
 _MOST = 49  # pairs of parts
 
@@ -42,10 +40,21 @@ _MOST = 49  # pairs of parts
 class PoolWindows(Kernel):
     """Maxima and averages of windows, also of those that leave the image."""
 
-    name = "pool_s8_1x4_dsp_windows"
     operators = (AveragePool2D, MaxPool2D)
-    needs = Feature.DSP
-    cycles = 139
+    needs: Feature
+    template: str
+    around_row = 14  # instructions around a row of windows
+    stack_bytes: tuple[int, int]  # of maxima, and of averages
+
+    @abstractmethod
+    def values(
+        self, taps: Taps, pixels: int, channels: int, *, averages: bool
+    ) -> Mapping[str, object]:
+        """Return what the template is given."""
+
+    @abstractmethod
+    def turns(self, pixels: int, channels: int, *, averages: bool) -> Mapping[str, int]:
+        """Return how often its loops run."""
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: clamps, taps that a load does not reach, a whole image."""
@@ -55,7 +64,7 @@ class PoolWindows(Kernel):
         if (pool.low, pool.high) != (DType.INT8.min, DType.INT8.max):
             return Refusal.CLAMP
         taps = taps_of(pool)
-        if taps.reach(1, 1) > _FARTHEST or taps.pixel_step > _LONGEST_STEP:
+        if taps.reach(1, 1) > FARTHEST or taps.pixel_step > _LONGEST_STEP:
             return Refusal.SIZES
         if pool.averages and pool.is_run:
             return Refusal.WINDOWS
@@ -73,16 +82,17 @@ class PoolWindows(Kernel):
 
     def _of_part(self, pool: Pool, part: _Part) -> int:
         pixels = len(part.columns.outputs)
-        values = _values(part.taps, pixels, pool.image.channels, averages=pool.averages)
-        turns = {"bne 1b": pixels, "bne 2b": pixels * number(values, "turns")}
-        row = printed(_TEMPLATE, values).instructions(turns) + _ROW
+        channels, averages = pool.image.channels, pool.averages
+        values = self.values(part.taps, pixels, channels, averages=averages)
+        turns = self.turns(pixels, channels, averages=averages)
+        row = printed(self.template, values).instructions(turns) + self.around_row
         return len(part.rows.outputs) * row
 
     def code_bytes(self, node: Node) -> int:
         pool = Pool.of(node)
         kernels = {(part.taps, len(part.columns.outputs)) for part in _parts(pool)}
-        values = (_values(*k, pool.image.channels, averages=pool.averages) for k in kernels)
-        return sum(printed(_TEMPLATE, value).bytes for value in values)
+        values = (self.values(*k, pool.image.channels, averages=pool.averages) for k in kernels)
+        return sum(printed(self.template, value).bytes for value in values)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit loops over the rows of each part, around a call for each part of the columns."""
@@ -93,7 +103,7 @@ class PoolWindows(Kernel):
             return seq(*(
                 call(
                     _windows(
-                        part.taps, len(part.columns.outputs), channels, averages=pool.averages
+                        self, part.taps, len(part.columns.outputs), channels, averages=pool.averages
                     ),
                     x.at(image * pool.image.height + part.rows.first(row), part.columns.begin, 0),
                     y.at(image * pool.output.height + row, part.columns.outputs.start, 0),
@@ -181,14 +191,16 @@ def taps_of(pool: Pool) -> Taps:
 
 
 @made_once
-def _windows(taps: Taps, pixels: int, channels: int, *, averages: bool) -> KernelDescription:
+def _windows(
+    kernel: PoolWindows, taps: Taps, pixels: int, channels: int, *, averages: bool
+) -> KernelDescription:
     """Compute neighbouring windows; parameters: the first one, the output."""
     x = ir.Buffer("x", (taps.reach(pixels, channels),), DType.INT8)
     y = ir.Buffer("y", (pixels * channels,), DType.INT8)
 
     def element(pixel: te.Expr, channel: te.Expr) -> ir.Stmt:
         first, place = pixel * taps.pixel_step + channel, (pixel * channels + channel,)
-        values = [load(x, first), *(load(x, first + offset) for offset in _offsets(taps))]
+        values = [load(x, first), *(load(x, first + offset) for offset in offsets_of(taps))]
         if not averages:
             return store(y, place, reduce(te.maximum, values))
         wide = [te.cast(DType.INT32, value) for value in values]
@@ -204,14 +216,14 @@ def _windows(taps: Taps, pixels: int, channels: int, *, averages: bool) -> Kerne
         (x, y),
         (y,),
         loop("pixel", 0, pixels, lambda p: loop("channel", 0, channels, lambda c: element(p, c))),
-        _TEMPLATE,
-        _values(taps, pixels, channels, averages=averages),
-        stack_bytes=36 if averages else 24,
-        needs=Feature.DSP,
+        kernel.template,
+        kernel.values(taps, pixels, channels, averages=averages),
+        stack_bytes=kernel.stack_bytes[averages],
+        needs=kernel.needs,
     )  # fmt: skip
 
 
-def _offsets(taps: Taps) -> list[int]:
+def offsets_of(taps: Taps) -> list[int]:
     """Return how far the other taps of a window are from its first one."""
     places = [
         row * taps.row_step + column * taps.column_step
@@ -219,32 +231,3 @@ def _offsets(taps: Taps) -> list[int]:
         for column in range(taps.columns)
     ]
     return places[1:]
-
-
-def _values(taps: Taps, pixels: int, channels: int, *, averages: bool) -> dict[str, object]:
-    turns, rest = divmod(channels, _WORD)
-    return {
-        "pixels": str(pixels),
-        "offsets": [str(offset) for offset in _offsets(taps)],
-        "turns": str(turns) if turns else "",
-        "back": str(_WORD - rest) if turns and rest else "",
-        "rest": str(rest) if not turns else "",
-        "step": str(taps.pixel_step),
-        "is_far": taps.pixel_step > _FARTHEST,
-        "channels": str(channels),
-        "averages": averages,
-        "taps": ["0", *map(str, _offsets(taps))],
-        **(_division(taps.count) if averages else {}),
-    }
-
-
-def _division(count: int) -> dict[str, object]:
-    """Return the constants of averages: sums begin so large that none is negative."""
-    first = -DType.INT8.min * count + count // 2
-    reciprocal = -(-(1 << 32) // count)
-    return {
-        "first": str(first),
-        "reciprocal_low": str(reciprocal & 0xFFFF),
-        "reciprocal_high": str(reciprocal >> 16),
-        "has_ties": count % 2 == 0,
-    }
