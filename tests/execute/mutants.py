@@ -98,8 +98,8 @@ MUTANTS = {
         "mov r4, #0",
     ),
     "stored integers are not centred": Mutant(
-        "dsp", ("dequantize",), f"{_KERNELS}/arm_dsp/float_edges.py",
-        "_halves(-run.zero_point)", "_halves(0)",
+        "dsp", ("dequantize",), f"{_KERNELS}/common/float_edges.py",
+        "halves(-run.zero_point)", "halves(0)",
     ),
     "the second pixel of int16 of a phase lies beside the first": Mutant(
         "dsp", ("s16_transposed",), f"{_KERNELS}/arm_dsp/blocks_s16.py",

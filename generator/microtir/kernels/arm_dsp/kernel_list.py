@@ -16,7 +16,6 @@ from microtir.kernels.arm_dsp.elementwise import (
     ElementwiseFloats,
     ElementwiseWords,
 )
-from microtir.kernels.arm_dsp.float_edges import DequantizeFloats, QuantizeFloats
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.moves import MovesByWords
@@ -31,6 +30,7 @@ from microtir.kernels.arm_dsp.winograd_bands import WinogradBands
 from microtir.kernels.arm_dsp.winograd_rows import WinogradRows
 from microtir.kernels.common import kernel, micro_kernel, pool_runs
 from microtir.kernels.common.dense_pixels import DensePixels
+from microtir.kernels.common.float_edges import DequantizeFloats, QuantizeFloats
 from microtir.kernels.common.frames import Frames
 from microtir.kernels.common.move_rows import MOVED, MoveRows
 from microtir.kernels.common.powers import Powers

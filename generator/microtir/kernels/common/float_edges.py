@@ -82,7 +82,7 @@ class Conversion:
 class FloatEdge(Kernel):
     """Elements one after the other, of one scale."""
 
-    needs = Feature.FPU
+    needs: Feature = Feature.FPU
     is_for_least_ram = False
     template: str
     stack_bytes: int
@@ -121,8 +121,11 @@ class FloatEdge(Kernel):
         return self._of_run(node, size.elements) + _ALONE
 
     def _of_run(self, node: Node, count: int) -> int:
-        turns = {"bne 1b": count // _AT_ONCE, "bne 2b": 0}
-        return self._printed(node, count).instructions(turns)
+        return self._printed(node, count).instructions(self.turns(count))
+
+    def turns(self, count: int) -> Mapping[str, int]:
+        """Return how often the loops run for so many elements."""
+        return {"bne 1b": count // _AT_ONCE, "bne 2b": 0}
 
     def code_bytes(self, node: Node) -> int:
         return self._printed(node, node.output.type.elements).bytes
@@ -141,7 +144,7 @@ class FloatEdge(Kernel):
             "turns": str(turns) if turns else "",
             "turn": _group(_AT_ONCE),
             "left": _group(left) if left else "",
-            "scale": _halves(run.scale_bits),
+            "scale": halves(run.scale_bits),
             "size": str(run.stored.bytes),
             **self.values(run),
         }
@@ -184,7 +187,7 @@ class FloatEdge(Kernel):
             self.template,
             self._values(run),
             stack_bytes=self.stack_bytes,
-            needs=Feature.FPU,
+            needs=self.needs,
         )
 
 
@@ -210,13 +213,13 @@ class QuantizeFloats(FloatEdge):
         is_signed, bits = run.stored.min < 0, 8 * run.stored.bytes
         return {
             "to_even": run.to_even,
-            "added": _halves(run.zero_point if run.to_even else 2 * run.zero_point + 1),
+            "added": halves(run.zero_point if run.to_even else 2 * run.zero_point + 1),
             "saturate": "ssat" if is_signed else "usat",
             "bits": str(bits),
             "shift": str(run.stored.bytes // 2),
-            "least": _halves(run.stored.min),
+            "least": halves(run.stored.min),
             "store": "strb" if bits == _BYTE else "strh",
-            "count": _halves(run.count),
+            "count": halves(run.count),
         }
 
 
@@ -238,7 +241,7 @@ class DequantizeFloats(FloatEdge):
     def values(self, run: Conversion) -> Mapping[str, object]:
         is_signed, is_byte = run.stored.min < 0, run.stored.bytes == 1
         return {
-            "less": _halves(-run.zero_point),
+            "less": halves(-run.zero_point),
             "widen": f"{'s' if is_signed else 'u'}xta{'b' if is_byte else 'h'}",
             "load": f"ldr{'s' * is_signed}{'b' if is_byte else 'h'}",
             "words": _words(run.stored.bytes),
@@ -268,6 +271,6 @@ def _words(size: int) -> list[list[dict[str, str]]]:
     ]
 
 
-def _halves(number: int) -> dict[str, str]:
+def halves(number: int) -> dict[str, str]:
     """Return what MOVW and MOVT load."""
     return {"low": str(number & 0xFFFF), "high": str(number >> 16 & 0xFFFF)}
