@@ -15,7 +15,18 @@ from types import MappingProxyType
 import numpy as np
 
 from benchmarks.layers import for_speed, layer, module_of
-from benchmarks.operator_models import Kind
+from benchmarks.operator_models import (
+    Kind,
+    Make,
+    Y,
+    gathered_rows,
+    moved,
+    pool,
+    prelu,
+)
+from benchmarks.operator_models import (
+    unary as function,
+)
 from benchmarks.operator_rows import ROWS
 from benchmarks.operators import BOARDS, WITH_GOALS
 from microtir import driver, frontend
@@ -28,6 +39,7 @@ from microtir.kernels.common.nest import FAMILY, Nest
 from microtir.kernels.table import kernel_of
 from microtir.module.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add, Atan2, Maximum, Mul, Pow, Sub
+from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.operators.conditions.definition import Comparison, Equal, Greater
 from microtir.operators.division.definition import Div, FloorDiv, FloorMod
 from microtir.operators.unary import definition as unary
@@ -54,6 +66,18 @@ FUNCTIONS: tuple[tuple[Operator, int], ...] = (
     )),
 )  # fmt: skip
 """Functions of floats, with their operands: most of them no row has."""
+
+MORE: tuple[tuple[Make, Kind, int], ...] = (
+    *((moved(gathered_rows), Kind.INT8, width) for width in (3, 5, 10, 21, 32, 45, 64)),
+    *((pool(code, 2, 2, image), kind, 8)
+      for code in (Code.AVERAGE_POOL_2D, Code.MAX_POOL_2D) for kind in (Kind.INT8, Kind.INT16)
+      for image in ((8, 8), (7, 9))),
+    *((pool(Code.AVERAGE_POOL_2D, 2, 1, (9, 7)), kind, 8) for kind in (Kind.INT8, Kind.INT16)),
+    (pool(Code.MAX_POOL_2D, 2, 1, (9, 7)), Kind.INT16, 8),
+    *((function(Code.QUANTIZE, Y), Kind.UINT8, width) for width in (6, 8)),
+    *((prelu(image), Kind.INT8, 5) for image in ((7, 5), (12, 9))),
+)  # fmt: skip
+"""Sizes that no row has: rows of several widths, small windows, both arms of a choice."""
 
 SCALES = ((0.05, 0.03, 0.1), (0.02, 0.02, 0.02), (0.11, 0.013, 0.07), (0.004, 0.9, 1.1))
 """Scales of two operands and a result: of sums and products that are rescaled in several ways."""
@@ -98,6 +122,8 @@ def _modules(channels: int) -> Iterator[tuple[str, IRModule]]:
         for kind in (kind for kind in row.goals if kind is not Kind.UINT8):
             file = row.make(kind, channels).file
             yield f"{kind.value}: {row.name}", frontend.from_tflite(file, name="row")
+    for number, (make, of, width) in enumerate(MORE):
+        yield f"more {number}", frontend.from_tflite(make(of, width).file, name="row")
     for op, operands in FUNCTIONS:
         yield op.name, _of_one(op, [TensorType((1, 96), DType.FLOAT32)] * (operands + 1))
     for number, scales in enumerate(SCALES):

@@ -63,7 +63,7 @@ func f(x: int32[3], y: int16[3, 4]):
     for j in range(0, 4):
       y[i, j] = table[place, j]
 """,
-        {"entry": 4, "turn": 3, "load_32": 3, "saturate": 3, "row": 3, "row_bytes": 24},
+        {"entry": 4, "turn": 3, "load_32": 3, "saturate": 3, "row": 3, "row_words": 6},
     ),
     "one of 256 values is a bit field, other ends are two comparisons": (
         """

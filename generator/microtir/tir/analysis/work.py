@@ -21,7 +21,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.tir import ir
 from microtir.tir.ir import BinaryOp, Intrinsic
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import Node, children, walk
 
 Work: TypeAlias = Mapping[str, float]
 """Times that each kind of work is done: an operation and what it works on, such as `load_8`."""
@@ -29,6 +29,8 @@ Work: TypeAlias = Mapping[str, float]
 _Values: TypeAlias = "npt.NDArray[Any] | int | None"
 """The values of an expression over the loops around it, one axis for each; None if unknown."""
 
+_COPIED_IN_PLACE = 32  # bytes
+_SHORT_ARM = 2  # operations in an arm of a select that are done under a condition
 _LARGEST = 1 << 16  # values of an expression, beyond which they count as unknown
 
 
@@ -130,11 +132,12 @@ class _Counter:
             self.statement(s.body)
             return
         is_fixed = int(trips.min()) == most
-        self.add("entry" if is_fixed else "entry_of_some", depth - 1)
+        is_cut = not is_fixed and int(np.min(start)) == int(np.max(start))
+        kind = "entry" if is_fixed else "entry_to_some" if is_cut else "entry_of_some"
+        self.add(kind, depth - 1)
         row = _row_of(s)
         if row is not None and is_fixed:
-            self.add("row", depth - 1)
-            self.add("row_bytes", depth - 1, most * row)
+            self.row(most * row, depth - 1)
             return
         stored = frozenset(n.buffer for n in walk(s.body) if isinstance(n, ir.Store))
         self.depths[s.var] = depth
@@ -142,6 +145,17 @@ class _Counter:
         self.add("turn", depth)
         self.statement(s.body)
         self.loops.pop()
+
+    def row(self, size: int, depth: int) -> None:
+        """Count bytes that compilers copy word by word, or by a function if they are many."""
+        self.add("row", depth)
+        if size > _COPIED_IN_PLACE:
+            self.add("row_call", depth)
+            self.add("row_bytes", depth, size)
+        elif size % 4:
+            self.add("row_parts", depth, size // 4 + (size % 4).bit_count())
+        else:
+            self.add("row_words", depth, size // 4)
 
     @contextmanager
     def sharing(self, condition: ir.Expr, share: float | None = None) -> Iterator[float]:
@@ -248,7 +262,9 @@ class _Counter:
                 self.add(f"add_{_kind(value.dtype)}", depth)
             case ir.Select(condition, then, otherwise):
                 self.expr(condition)
-                self.add(f"select_{_kind(then.dtype)}", depth)
+                is_branch = _is_long(then) or _is_long(otherwise)
+                chosen = "choose" if is_branch else "select"
+                self.add(f"{chosen}_{_kind(then.dtype)}", depth)
                 with self.sharing(condition) as share:
                     self.expr(then)
                 with self.sharing(condition, 1 - share):
@@ -338,6 +354,18 @@ def _is_computed(e: object) -> bool:
     if isinstance(e, ir.Binary):
         return e.op in _DIVISIONS or e.op in (BinaryOp.MIN, BinaryOp.MAX)
     return isinstance(e, ir.Load | ir.Select)
+
+
+def _is_long(e: ir.Expr) -> bool:
+    """Return whether compilers branch around an arm: it is more than a few operations."""
+    return _operations(e) > _SHORT_ARM
+
+
+def _operations(e: Node) -> int:
+    """Return the operations of an expression, without those of indices."""
+    if isinstance(e, ir.Load):
+        return 0
+    return isinstance(e, ir.Binary | ir.Call) + sum(map(_operations, children(e)))
 
 
 def _without_constant(e: ir.Expr) -> ir.Expr:
