@@ -36,6 +36,9 @@ model and for one of 500 operators; it goes to `planning.json`.
 `python -m benchmarks operators [--only ROW ...] [--cpu CPU,...] [--record]`: one operator at a
 time beside its goal and what planning said; it goes to `operators.json` and `docs/figures.md`.
 
+`python -m benchmarks unseen [CPU ...] [--record]`: 200 random models of one operator, and how near
+what planning states of each is to what the emulator counts; it goes to `unseen.json`.
+
 `python -m benchmarks naive MODEL...`: how much of models, files or networks of many shapes by their
 names, is spent by kernels that take more than 1.5 times the goals of their operators.
 
@@ -68,6 +71,7 @@ from benchmarks import (
     results,
     streaming,
     tokens,
+    unseen,
 )
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
@@ -152,6 +156,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "calibrate": part(calibrate.measure_all, calibrate.record),
         "naive": part(naive.measure_all, naive.not_recorded),
         "operators": part(operators.measure_all, record_operators),
+        "unseen": part(unseen.measure_all, unseen.record),
         "planning": part(lambda _: planning.measure_all(), planning.record),
     }
 )

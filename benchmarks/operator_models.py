@@ -94,6 +94,7 @@ UNIT, SIGNED_UNIT = (
     Scale(1 / 256, -128, 2.0**-15),
     Scale(1 / 128, 0),
 )  # of what lies in 0 to 1, and -1 to 1
+IMAGE = (16, 16)
 _FINE = 256  # times the scale of int8 is that of int16
 
 
@@ -372,20 +373,22 @@ def elementwise(
     code: BuiltinOperator,
     second: Second = Second.LIKE,
     scales: tuple[Scale, Scale, Scale] = (X, SECOND, Y),
+    image: tuple[int, int] = IMAGE,
+    rows: int = 12,
 ) -> Make:
-    """Return an operator of two operands: images of 16x16, or rows and a column of 12."""
+    """Return an operator of two operands: images, or rows and a column."""
     options: Options = {
         _Code.ADD: AddOptions(), _Code.SUB: SubOptions(), _Code.MUL: FusedOptions(),
     }.get(code, Options())  # fmt: skip
 
     def make(kind: Kind, c: int) -> Made:
         m = Model(kind)
-        shape: Shape = (12, c) if second is Second.COLUMN else (1, 16, 16, c)
+        shape: Shape = (rows, c) if second is Second.COLUMN else (1, *image, c)
         x = m.input(shape, scales[0])
         if second is Second.LIKE:
             other = m.input(shape, scales[1])
         elif second is Second.COLUMN:
-            other = m.input((12, 1), scales[1])
+            other = m.input((rows, 1), scales[1])
         else:
             other = m.constant((c,) if second is Second.CHANNELS else (), scales[1])
         y = m.data(shape, scales[2])
@@ -397,47 +400,59 @@ def elementwise(
     return make
 
 
-def prelu() -> Make:
+def prelu(image: tuple[int, int] = IMAGE) -> Make:
     """Return a PRELU with a slope for each of `c` channels."""
 
     def make(kind: Kind, c: int) -> Made:
         m = Model(kind)
-        x, y = m.input((1, 16, 16, c)), m.data((1, 16, 16, c), Y)
-        return Made(m.file(m.add(_Code.PRELU, [x, m.constant((1, 1, c))], y)), 256 * c)
+        x, y = m.input((1, *image, c)), m.data((1, *image, c), Y)
+        m.add(_Code.PRELU, [x, m.constant((1, 1, c))], y)
+        return Made(m.file(y), math.prod(image) * c)
 
     return make
 
 
 def unary(
-    code: BuiltinOperator, scale: Scale, given: Scale = X, options: Options | None = None
+    code: BuiltinOperator,
+    scale: Scale,
+    given: Scale = X,
+    options: Options | None = None,
+    image: tuple[int, int] = IMAGE,
 ) -> Make:
-    """Return a function of each element of an image of 16x16."""
+    """Return a function of each element of an image."""
 
     def make(kind: Kind, c: int) -> Made:
         m = Model(kind)
-        x, y = m.input((1, 16, 16, c), given), m.data((1, 16, 16, c), scale)
-        return Made(m.file(m.add(code, [x], y, options)), 256 * c)
+        x, y = m.input((1, *image, c), given), m.data((1, *image, c), scale)
+        return Made(m.file(m.add(code, [x], y, options)), math.prod(image) * c)
 
     return make
 
 
-def converted(code: BuiltinOperator, given: Kind | None = None, wanted: Kind | None = None) -> Make:
-    """Return what makes an image of 16x16 of one kind from another, where these are said."""
+def converted(
+    code: BuiltinOperator,
+    given: Kind | None = None,
+    wanted: Kind | None = None,
+    image: tuple[int, int] = IMAGE,
+) -> Make:
+    """Return what makes an image of one kind from another, where these are said."""
 
     def make(kind: Kind, c: int) -> Made:
         m = Model(kind)
-        x, y = m.input((1, 16, 16, c), kind=given), m.data((1, 16, 16, c), X, wanted)
-        return Made(m.file(m.add(code, [x], y)), 256 * c)
+        x, y = m.input((1, *image, c), kind=given), m.data((1, *image, c), X, wanted)
+        return Made(m.file(m.add(code, [x], y)), math.prod(image) * c)
 
     return make
 
 
-def reduction(code: BuiltinOperator, *axes: int, scale: Scale = Y) -> Make:
-    """Return a reduction of an image of 16x16 along axes; units are elements of the input."""
+def reduction(
+    code: BuiltinOperator, *axes: int, scale: Scale = Y, image: tuple[int, int] = IMAGE
+) -> Make:
+    """Return a reduction of an image along axes; units are elements of the input."""
 
     def make(kind: Kind, c: int) -> Made:
         m = Model(kind)
-        shape = (1, 16, 16, c)
+        shape = (1, *image, c)
         x = m.input(shape)
         y = m.data(tuple(n for axis, n in enumerate(shape) if axis not in axes), scale)
         m.add(code, [x, m.ints(*axes)], y, ReducerOptions())
@@ -446,30 +461,33 @@ def reduction(code: BuiltinOperator, *axes: int, scale: Scale = Y) -> Make:
     return make
 
 
-def pool(code: BuiltinOperator, taps: int = 3, stride: int = 1) -> Make:
-    """Return pooling of an image of 16x16 with borders; units are taps of windows."""
+def pool(
+    code: BuiltinOperator, taps: int = 3, stride: int = 1, image: tuple[int, int] = IMAGE
+) -> Make:
+    """Return pooling of an image with borders; units are taps of windows."""
 
     def make(kind: Kind, c: int) -> Made:
         m = Model(kind)
-        rows, columns = _extents((16, 16), (taps, taps), (stride, stride), Padding.SAME)
-        x, y = m.input((1, 16, 16, c)), m.data((1, rows, columns, c))
+        rows, columns = _extents(image, (taps, taps), (stride, stride), Padding.SAME)
+        x, y = m.input((1, *image, c)), m.data((1, rows, columns, c))
         m.add(code, [x], y, Pool2DOptions(Padding.SAME, stride, stride, taps, taps))
         return Made(m.file(y), rows * columns * c * taps * taps)
 
     return make
 
 
-def resize(code: BuiltinOperator) -> Make:
-    """Return an image of 8x8 made twice as large; units are bytes of the output."""
+def resize(code: BuiltinOperator, image: tuple[int, int] = (8, 8)) -> Make:
+    """Return an image made twice as large; units are bytes of the output."""
+    high, wide = 2 * image[0], 2 * image[1]
     options: Options = ResizeNearestNeighborOptions(False, True)
     if code is _Code.RESIZE_BILINEAR:
         options = ResizeBilinearOptions(False, True)
 
     def make(kind: Kind, c: int) -> Made:
         m = Model(kind)
-        x, y = m.input((1, 8, 8, c)), m.data((1, 16, 16, c))
-        m.add(code, [x, m.ints(16, 16)], y, options)
-        return Made(m.file(y), _work(code, kind, (16, 16, c)))
+        x, y = m.input((1, *image, c)), m.data((1, high, wide, c))
+        m.add(code, [x, m.ints(high, wide)], y, options)
+        return Made(m.file(y), _work(code, kind, (high, wide, c)))
 
     return make
 
@@ -491,18 +509,22 @@ def moved(move: Callable[[Model, int], tuple[Sequence[int], int]]) -> Make:
     return make
 
 
-def pad(m: Model, c: int) -> tuple[Sequence[int], int]:
+def pad(m: Model, c: int, image: tuple[int, int] = IMAGE) -> tuple[Sequence[int], int]:
     """Add a border of one pixel."""
-    y = m.data((1, 18, 18, c))
+    shape = (1, image[0] + 2, image[1] + 2, c)
     borders = m.ints((0, 0), (1, 1), (1, 1), (0, 0))
-    return [m.add(_Code.PAD, [m.input((1, 16, 16, c)), borders], y)], 18 * 18 * c
+    inputs = [m.input((1, *image, c)), borders]
+    return [m.add(_Code.PAD, inputs, m.data(shape))], math.prod(shape)
 
 
-def concatenated_channels(m: Model, c: int) -> tuple[Sequence[int], int]:
+def concatenated_channels(
+    m: Model, c: int, image: tuple[int, int] = IMAGE
+) -> tuple[Sequence[int], int]:
     """Join two images along their channels."""
-    inputs = [m.input((1, 16, 16, c)) for _ in range(2)]
-    y = m.data((1, 16, 16, 2 * c))
-    return [m.add(_Code.CONCATENATION, inputs, y, ConcatenationOptions(3))], 512 * c
+    inputs = [m.input((1, *image, c)) for _ in range(2)]
+    shape = (1, *image, 2 * c)
+    y = m.add(_Code.CONCATENATION, inputs, m.data(shape), ConcatenationOptions(3))
+    return [y], math.prod(shape)
 
 
 def concatenated_rows(m: Model, c: int) -> tuple[Sequence[int], int]:
@@ -518,19 +540,20 @@ def sliced_channels(m: Model, c: int) -> tuple[Sequence[int], int]:
     return [m.add(_Code.SLICE, inputs, m.data((1, 16, 16, c)))], 256 * c
 
 
-def split_channels(m: Model, c: int) -> tuple[Sequence[int], int]:
+def split_channels(m: Model, c: int, image: tuple[int, int] = IMAGE) -> tuple[Sequence[int], int]:
     """Take both halves of the channels apart."""
-    inputs = [m.ints(3), m.input((1, 16, 16, 2 * c))]
+    inputs = [m.ints(3), m.input((1, *image, 2 * c))]
     inputs[0] = m.builder.tensor("axis", (), np.int32, np.array(3, np.int32))
-    outputs = [m.data((1, 16, 16, c)) for _ in range(2)]
+    outputs = [m.data((1, *image, c)) for _ in range(2)]
     m.builder.operator(_Code.SPLIT, inputs, outputs, SplitOptions(2))
-    return outputs, 512 * c
+    return outputs, 2 * math.prod(image) * c
 
 
-def transposed_image(m: Model, c: int) -> tuple[Sequence[int], int]:
+def transposed_image(m: Model, c: int, image: tuple[int, int] = IMAGE) -> tuple[Sequence[int], int]:
     """Turn an image whose pixels stay whole."""
-    inputs = [m.input((1, 16, 16, c)), m.ints(0, 2, 1, 3)]
-    return [m.add(_Code.TRANSPOSE, inputs, m.data((1, 16, 16, c)))], 256 * c
+    inputs = [m.input((1, *image, c)), m.ints(0, 2, 1, 3)]
+    y = m.add(_Code.TRANSPOSE, inputs, m.data((1, *image[::-1], c)))
+    return [y], math.prod(image) * c
 
 
 def channels_first(m: Model, c: int) -> tuple[Sequence[int], int]:
@@ -539,11 +562,12 @@ def channels_first(m: Model, c: int) -> tuple[Sequence[int], int]:
     return [m.add(_Code.TRANSPOSE, inputs, m.data((1, c, 16, 16)))], 256 * c
 
 
-def gathered_rows(m: Model, c: int) -> tuple[Sequence[int], int]:
-    """Take 32 rows of a table of 64 by index."""
-    m.inputs.append(m.builder.tensor("indices", (32,), np.int32))
-    y = m.data((32, c))
-    return [m.add(_Code.GATHER, [m.constant((64, c), X), m.inputs[0]], y, GatherOptions(0))], 32 * c
+def gathered_rows(m: Model, c: int, rows: int = 32) -> tuple[Sequence[int], int]:
+    """Take rows of a table of 64 by index."""
+    m.inputs.append(m.builder.tensor("indices", (rows,), np.int32))
+    inputs = [m.constant((64, c), X), m.inputs[0]]
+    y = m.add(_Code.GATHER, inputs, m.data((rows, c)), GatherOptions(0))
+    return [y], rows * c
 
 
 def _pointwise(m: Model, x: int, given: int) -> int:
