@@ -28,7 +28,7 @@ PIPELINE = [
                "push_rows", "view_parts", "place_rows", "remove_dead_nodes", "count_turns",
                "drop_redundant_clamps", "split_images", "bound_sums", "order_assigns",
                "update_in_place"]),
-    ("offload", ["partition", "driver_calls", "row_ports"]),
+    ("offload", ["partition", "driver_calls", "fuse_chains", "row_ports"]),
     ("plan", ["reorder", "cut_columns"]),
     ("lowering", []),
     ("tir", ["simplify", "partition_loops", "simplify", "unroll_loops", "lower_vectorized",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from microtir.config import CompilationConfig
+from microtir.config import CompilationConfig, Optimize
 from microtir.errors import Fix, UnsupportedModelError
 from microtir.external import Library, Partition, library_of
 from microtir.external.ethos_u import DriverCalls
@@ -15,7 +15,7 @@ from microtir.rewrite import verify as graph_verify
 from microtir.rewrite.checked import changed_by_user, rewritten
 from microtir.rewrite.extra_passes import ExtraPasses
 from microtir.rewrite.offload.row_ports import RowPorts
-from microtir.rewrite.optimise import graph_passes_of
+from microtir.rewrite.optimise import FuseChains, graph_passes_of
 from microtir.rewrite.optimise.split_images import node_that_mixes
 from microtir.rewrite.requests.requested import request_passes_of
 from microtir.rewrite.variants import VARIANT_PASSES
@@ -78,7 +78,9 @@ def offload_passes_of(
     libraries: Sequence[Library] = (),
     cost_of: Callable[[Node], int] = lambda _: 0,
 ) -> tuple[GraphPass, ...]:
-    """Return the passes that give work to others: libraries, an NPU, the caller of rows; in order.
+    """Return the passes that give work to others, in order.
+
+    Libraries, an NPU, then what is left is computed in fewer loops, and the caller of rows.
 
     Args:
         config: what is compiled for.
@@ -91,6 +93,7 @@ def offload_passes_of(
     return (
         Partition(every, config.primary_target(), cost_of, config.module_name),
         DriverCalls(config),
+        FuseChains(cost_of, is_wanted=config.optimize is not Optimize.FLASH),
         RowPorts(executor.row_fed_inputs, executor.row_drained_outputs),
     )
 

@@ -10,6 +10,7 @@ from microtir.operators import record_of
 from microtir.operators.definition import Trait
 from microtir.plan.ir import Plan, PlannedOperator
 from microtir.report.calls import number_of
+from microtir.rewrite.optimise.chains import may_be_part
 
 
 def own_loops(plan: Plan) -> Mapping[Node, str]:
@@ -66,6 +67,8 @@ class _Loops:
         kernel = self.kernels[producer]
         if record_of(producer.op).has(Trait.MOVES_DATA):
             return f"'{kernel}' of {layer} moves elements as they are"
+        if may_be_part(op.node) and may_be_part(producer):
+            return f"one loop by formulas of it and of {layer} takes more than two by '{kernel}'"
         what = "a second operand" if len(op.inputs) > 1 else "a function"
         return f"'{kernel}' of {layer} has no place for {what} where it stores its results"
 

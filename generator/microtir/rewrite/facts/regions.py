@@ -1,13 +1,17 @@
-"""Regions of a graph that compute one result of each element of one tensor of int8."""
+"""Regions of a graph: operators of which one gives a result that others read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Array, Node, Tensor
+from microtir.graph.ir import Array, Graph, Node, Tensor
+from microtir.operators import record_of
+from microtir.operators.definition import Trait
 from microtir.rewrite.reference import evaluate
 
 STORED = np.arange(DType.INT8.min, DType.INT8.max + 1).astype(np.int8)
@@ -38,6 +42,64 @@ class Region:
             operands = [values[t] if t.data is None else t.data for t in node.inputs]
             (values[node.output],) = evaluate(of_all, operands)
         return values[self.nodes[-1].output].astype(np.int8).tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The regions of a graph that operators of a kind make up.
+
+    Attributes:
+        producers: of tensors that operators of this kind give.
+        consumers: of all tensors.
+        places: of nodes in the graph.
+        blocks: the number of Control nodes before each node: a region lies between two of them.
+        outputs: of the graph, which others read, too.
+    """
+
+    producers: Mapping[Tensor, Node]
+    consumers: Mapping[Tensor, tuple[Node, ...]]
+    places: Mapping[Node, int]
+    blocks: Mapping[Node, int]
+    outputs: frozenset[Tensor]
+
+    @staticmethod
+    def of(graph: Graph, is_of_kind: Callable[[Node], bool]) -> Neighbours:
+        """Return the neighbours of the nodes of a graph."""
+        controls = accumulate(record_of(node.op).has(Trait.CONTROL) for node in graph.nodes)
+        return Neighbours(
+            {node.output: node for node in graph.nodes if is_of_kind(node)},
+            graph.consumers(),
+            {node: place for place, node in enumerate(graph.nodes)},
+            dict(zip(graph.nodes, controls, strict=True)),
+            frozenset(graph.outputs),
+        )
+
+    def grown(self, last: Node, most: int) -> Iterator[tuple[tuple[Node, ...], tuple[Tensor, ...]]]:
+        """Yield regions that end with a node, each of a node more, and the activations they read.
+
+        The nodes are in their order, and no more than so many.
+        """
+        nodes, read = {last}, dict.fromkeys(last.activations)
+        while read and len(nodes) < most:
+            yield tuple(sorted(nodes, key=self.places.__getitem__)), tuple(read)
+            inner = [self.producers[t] for t in read if self._is_inside(t, last, nodes)]
+            if not inner:
+                break
+            # What runs last may read what the others give, and never the other way round.
+            latest = max(inner, key=self.places.__getitem__)
+            nodes.add(latest)
+            del read[latest.output]
+            read.update(dict.fromkeys(latest.activations))
+
+    def _is_inside(self, tensor: Tensor, last: Node, nodes: set[Node]) -> bool:
+        """Return whether what gives a tensor may join the nodes of a region."""
+        producer = self.producers.get(tensor)
+        return (
+            producer is not None
+            and tensor not in self.outputs
+            and self.blocks[producer] == self.blocks[last]
+            and nodes.issuperset(self.consumers[tensor])
+        )
 
 
 def _with_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

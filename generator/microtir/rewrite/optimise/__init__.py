@@ -12,6 +12,7 @@ from microtir.rewrite.optimise.fold_constant_channels import FoldConstantChannel
 from microtir.rewrite.optimise.fold_constants import FoldConstants
 from microtir.rewrite.optimise.fold_pad import FoldPad
 from microtir.rewrite.optimise.fuse_activation import FuseActivation
+from microtir.rewrite.optimise.fuse_chains import FuseChains
 from microtir.rewrite.optimise.fuse_lstm_loops import FuseLstmLoops
 from microtir.rewrite.optimise.gather_constant_channels import GatherConstantChannels
 from microtir.rewrite.optimise.groups_to_depthwise import GroupsToDepthwise
@@ -92,6 +93,7 @@ __all__ = [
     "FoldConstants",
     "FoldPad",
     "FuseActivation",
+    "FuseChains",
     "FuseLstmLoops",
     "GatherConstantChannels",
     "GraphPass",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import ClassVar
 
 from microtir.dtype import DType
@@ -15,7 +13,7 @@ from microtir.operators.conversion.definition import Tabulated
 from microtir.operators.definition import Trait
 from microtir.operators.movement.definition import Relabel
 from microtir.operators.tables import has_table
-from microtir.rewrite.facts.regions import STORED, Region
+from microtir.rewrite.facts.regions import STORED, Neighbours, Region
 
 _CODE = 96  # about the bytes of a function that computes an element
 _SAVED = 8  # instructions of an element, for each operator less
@@ -34,11 +32,11 @@ class Tabulate:
     byte_price: int | None = 0
 
     def __call__(self, graph: Graph) -> Graph:
-        regions = _Regions.of(graph)
+        neighbours = Neighbours.of(graph, _is_of_one_element)
         tabled: dict[Node, Node] = {}
         inside: set[Node] = set()
         for last in reversed(graph.nodes):
-            region = None if last in inside else regions.behind(last)
+            region = None if last in inside else _behind(neighbours, last)
             if region is not None and self._pays(region):
                 inside.update(region.nodes)
                 table = Tabulated(region.table())
@@ -58,64 +56,16 @@ class Tabulate:
         return more <= 0 or (self.byte_price is not None and more * self.byte_price <= saved)
 
 
-@dataclass(frozen=True, slots=True)
-class _Regions:
-    """The regions of a graph.
-
-    Attributes:
-        producers: of tensors that operators of regions give.
-        consumers: of all tensors.
-        places: of nodes in the graph.
-        blocks: the number of Control nodes before each node: a region lies between two of them.
-        outputs: of the graph, which others read, too.
-    """
-
-    producers: Mapping[Tensor, Node]
-    consumers: Mapping[Tensor, tuple[Node, ...]]
-    places: Mapping[Node, int]
-    blocks: Mapping[Node, int]
-    outputs: frozenset[Tensor]
-
-    @staticmethod
-    def of(graph: Graph) -> _Regions:
-        controls = accumulate(record_of(node.op).has(Trait.CONTROL) for node in graph.nodes)
-        return _Regions(
-            {node.output: node for node in graph.nodes if _is_of_one_element(node)},
-            graph.consumers(),
-            {node: place for place, node in enumerate(graph.nodes)},
-            dict(zip(graph.nodes, controls, strict=True)),
-            frozenset(graph.outputs),
-        )
-
-    def behind(self, last: Node) -> Region | None:
-        """Return the largest region that ends with a node, if there is one."""
-        if not _is_of_one_element(last) or last.output.dtype is not DType.INT8:
-            return None
-        nodes, largest = {last}, None
-        read = dict.fromkeys(last.activations)
-        while read and len(nodes) < _MOST:
-            x, *others = read
-            if not others and x.dtype is DType.INT8:
-                largest = Region(x, tuple(sorted(nodes, key=self.places.__getitem__)))
-            inner = [self.producers[t] for t in read if self._is_inside(t, last, nodes)]
-            if not inner:
-                break
-            # What runs last may read what the others give, and never the other way round.
-            latest = max(inner, key=self.places.__getitem__)
-            nodes.add(latest)
-            del read[latest.output]
-            read.update(dict.fromkeys(latest.activations))
-        return largest
-
-    def _is_inside(self, tensor: Tensor, last: Node, nodes: set[Node]) -> bool:
-        """Return whether what gives a tensor may join the nodes of a region."""
-        producer = self.producers.get(tensor)
-        return (
-            producer is not None
-            and tensor not in self.outputs
-            and self.blocks[producer] == self.blocks[last]
-            and nodes.issuperset(self.consumers[tensor])
-        )
+def _behind(neighbours: Neighbours, last: Node) -> Region | None:
+    """Return the largest region that ends with a node, if there is one."""
+    if not _is_of_one_element(last) or last.output.dtype is not DType.INT8:
+        return None
+    largest = None
+    for nodes, read in neighbours.grown(last, _MOST):
+        x, *others = read
+        if not others and x.dtype is DType.INT8:
+            largest = Region(x, nodes)
+    return largest
 
 
 def _is_of_one_element(node: Node) -> bool:

@@ -1,0 +1,75 @@
+"""Makes one operator of elementwise ones that follow each other, where one loop takes less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.graph.ir import Graph, Node
+from microtir.graph.rewriting import with_nodes
+from microtir.operators.common.types import QUANTISED
+from microtir.rewrite.facts.regions import Neighbours
+from microtir.rewrite.optimise.chains import Chain, may_be_part
+
+_MOST = 8  # operators of a chain: compilers have registers for what these read
+_MOST_RESCALED = 3  # those among them that read their factors in each turn
+
+
+@dataclass(frozen=True, slots=True)
+class FuseChains:
+    """Computes elementwise operators in one loop, where that takes less than a loop each.
+
+    What is between them takes no memory then.  They follow each other in the graph, so that what
+    they read is there before the first one, and nothing lives longer.
+
+    Args:
+        cost_of: estimated instructions of the cheapest kernel for an operator.
+        is_wanted: whether there is a goal for which that is worth its code.
+    """
+
+    name: ClassVar[str] = "fuse_chains"
+    cost_of: Callable[[Node], int]
+    is_wanted: bool = True
+
+    def __call__(self, graph: Graph) -> Graph:
+        if not self.is_wanted:
+            return graph
+        neighbours = Neighbours.of(graph, may_be_part)
+        fused: dict[Node, Node] = {}
+        inside: set[Node] = set()
+        for last in reversed(graph.nodes):
+            chain = None if last in inside else self._behind(neighbours, last)
+            if chain is not None:
+                inside.update(chain.nodes)
+                fused[last] = chain.node()
+        nodes = (fused.get(n, n) for n in graph.nodes if n in fused or n not in inside)
+        return with_nodes(graph, nodes)
+
+    def _behind(self, neighbours: Neighbours, last: Node) -> Chain | None:
+        """Return the chain that ends with a node and saves most, if one saves something."""
+        if last.outputs[0] not in neighbours.producers:
+            return None
+        saving: list[tuple[int, Chain]] = []
+        costs: dict[Node, int] = {}
+        for nodes, _ in neighbours.grown(last, _MOST + 1):
+            is_run = neighbours.places[last] - neighbours.places[nodes[0]] < len(nodes)
+            if not is_run or sum(map(_is_rescaled, nodes)) > _MOST_RESCALED:
+                break
+            costs.update((node, self.cost_of(node)) for node in nodes if node not in costs)
+            chain = Chain.of(nodes)
+            saved = sum(costs[node] for node in nodes) - chain.cost_of(last)
+            if len(nodes) > 1 and saved > 0 and _has_one_shape(chain):
+                saving.append((saved, chain))
+        saving.sort(key=lambda pair: pair[0], reverse=True)
+        return next((chain for _, chain in saving if chain.keeps_bits()), None)
+
+
+def _is_rescaled(node: Node) -> bool:
+    return node.output.dtype in QUANTISED and node.output.type.quantization is not None
+
+
+def _has_one_shape(chain: Chain) -> bool:
+    """Return whether all that is no constant has one shape."""
+    shapes = {node.output.shape for node in chain.nodes}
+    return len(shapes) == 1 and any(not tensor.is_constant for tensor in chain.inputs)
