@@ -63,6 +63,20 @@ def test_reasons_by_layer() -> None:
     assert "a loop of its own: what is repeated" in layer_reasons(report)[3]
 
 
+def test_kernels_that_take_less_than_one_loop_are_named() -> None:
+    """Lanes of an instruction set beat the formulas of both operators in one loop."""
+    x, w, total, scaled = map(_int8, "xwts")
+    nodes = [
+        node(Add(), [x, w], total), node(Mul(), [total, w], scaled),
+        node(AveragePool2D((2, 2)), [scaled], _int8("y", 1, 3, 3, 2)),
+    ]  # fmt: skip
+    config = CompilationConfig(targets="c -mcpu=cortex-m4", optimize="speed")
+    module = module_of(graph(nodes, [x, w], list(nodes[-1].outputs)))
+    (_, scaling, _) = describe(module.with_configuration(config)).layers
+    lanes = "arithmetic_s8_1x1_dsp"
+    assert f"'{lanes}' of layer 0 and '{lanes}' take less than one loop" in scaling.own_loop
+
+
 def test_what_runs_row_by_row_with_others_shares_their_loop() -> None:
     """It is named where whole tensors are computed, and not where rows are."""
     x, wide, squashed, y = _int8("x"), *(_int8(n, 1, 4, 4, 24) for n in ("a", "b")), _int8("y")
