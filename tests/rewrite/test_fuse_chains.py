@@ -41,7 +41,11 @@ def _constant(name: str, shape: Sequence[int]) -> Tensor:
     return constant(name, values.reshape(shape))
 
 
-def _fused(before: Graph, cost: Callable[[Node], int] = lambda _node: 1 << 20) -> Graph:
+def _dear(_node: Node) -> int:
+    return 1 << 20
+
+
+def _fused(before: Graph, cost: Callable[[Node], int] = _dear) -> Graph:
     """Return what the pass makes of a graph, which gives the same."""
     verify(before)
     after = FuseChains(cost)(before)
@@ -170,7 +174,7 @@ def test_what_is_no_chain_stays(nodes: list[Node]) -> None:
     made = {each for one in nodes for each in one.outputs}
     inputs = dict.fromkeys(t for one in nodes for t in one.activations if t not in made)
     before = graph(nodes, list(inputs), [nodes[-1].output])
-    assert FuseChains(lambda _node: 1 << 20)(before) is before
+    assert FuseChains(_dear)(before) is before
 
 
 def test_registers_hold_the_factors_of_three() -> None:
@@ -178,6 +182,27 @@ def test_registers_hold_the_factors_of_three() -> None:
     values = [tensor(f"v{n}", SHAPE, DType.INT16, quant(0.02 + n / 100)) for n in range(6)]
     nodes = [node(Add(), [values[n], values[0]], values[n + 1]) for n in range(5)]
     assert _ops(_fused(graph(nodes, values[:1], values[5:]))) == [Custom, Custom]
+
+
+def test_sum_of_several_lives_longer() -> None:
+    """Where memory counts, one of them may be over before another is there."""
+    x, w, v, a, b, y = map(_floats, "xwvaby")
+    nodes = [node(Add(), [x, w], a), node(Abs(), [a], b), node(Mul(), [b, v], y)]
+    before = graph(nodes, [x, w, v], [y])
+    assert _ops(_fused(before)) == [Custom]
+    assert _ops(FuseChains(_dear, counts_memory=True)(before)) == [Add, Custom]
+    once = [node(Abs(), [x], a), node(Square(), [a], b), node(Mul(), [b, v], y)]
+    after = FuseChains(_dear, counts_memory=True)(graph(once, [x, v], [y]))
+    assert _ops(after) == [Custom]
+
+
+def test_smaller_value_between_is_kept() -> None:
+    """Where memory counts, bytes that stand for words free these."""
+    x, narrow, y = tensor("x", SHAPE, DType.INT32), tensor("a", SHAPE, DType.UINT8), _floats("y")
+    nodes = [node(CastTo(), [x], narrow), node(CastTo(), [narrow], y)]
+    before = graph(nodes, [x], [y])
+    assert _ops(_fused(before)) == [Custom]
+    assert FuseChains(_dear, counts_memory=True)(before) is before
 
 
 def test_operators_apart_stay_apart() -> None:

@@ -89,11 +89,12 @@ def offload_passes_of(
     """
     named = [(library_of(external), external) for external in config.external]
     every = (*named, *((library, None) for library in libraries))
-    executor = config.executor
+    executor, goal = config.executor, config.optimize
+    counts_memory = goal is not Optimize.SPEED or config.has_limits()
     return (
         Partition(every, config.primary_target(), cost_of, config.module_name),
         DriverCalls(config),
-        FuseChains(cost_of, is_wanted=config.optimize is not Optimize.FLASH),
+        FuseChains(cost_of, goal is not Optimize.FLASH, counts_memory),
         RowPorts(executor.row_fed_inputs, executor.row_drained_outputs),
     )
 

@@ -104,6 +104,22 @@ class Chain:
             values[node.output] = value if node.output in arms else te.bind("value", value)
         return values[self.nodes[-1].output]
 
+    def holds_no_more(self) -> bool:
+        """Return whether operators apart would hold as much until the last one runs.
+
+        Else what some of them read could be over before others are there, in another order.
+        """
+        *before, last = self.nodes
+        sources: dict[Tensor, frozenset[Tensor]] = {}
+        for node in before:
+            own = (sources.get(tensor, frozenset({tensor})) for tensor in node.activations)
+            read = frozenset[Tensor]().union(*own)
+            dying = read.difference(last.inputs)
+            if len(read) > 1 or any(t.type.bytes > node.output.type.bytes for t in dying):
+                return False
+            sources[node.output] = read
+        return True
+
     def keeps_bits(self) -> bool:
         """Return whether one function computes what several do.
 

@@ -21,16 +21,19 @@ class FuseChains:
     """Computes elementwise operators in one loop, where that takes less than a loop each.
 
     What is between them takes no memory then.  They follow each other in the graph, so that what
-    they read is there before the first one, and nothing lives longer.
+    they read is there before the first one.
 
     Args:
         cost_of: estimated instructions of the cheapest kernel for an operator.
         is_wanted: whether there is a goal for which that is worth its code.
+        counts_memory: whether memory is part of the goal: then nothing may live longer, in
+            whatever order the others run.
     """
 
     name: ClassVar[str] = "fuse_chains"
     cost_of: Callable[[Node], int]
     is_wanted: bool = True
+    counts_memory: bool = False
 
     def __call__(self, graph: Graph) -> Graph:
         if not self.is_wanted:
@@ -59,10 +62,13 @@ class FuseChains:
             costs.update((node, self.cost_of(node)) for node in nodes if node not in costs)
             chain = Chain.of(nodes)
             saved = sum(costs[node] for node in nodes) - chain.cost_of(last)
-            if len(nodes) > 1 and saved > 0 and _has_one_shape(chain):
+            if len(nodes) > 1 and saved > 0 and self._is_legal(chain):
                 saving.append((saved, chain))
         saving.sort(key=lambda pair: pair[0], reverse=True)
         return next((chain for _, chain in saving if chain.keeps_bits()), None)
+
+    def _is_legal(self, chain: Chain) -> bool:
+        return _has_one_shape(chain) and (not self.counts_memory or chain.holds_no_more())
 
 
 def _is_rescaled(node: Node) -> bool:
