@@ -65,10 +65,11 @@ def test_reasons_by_layer() -> None:
 
 def test_kernels_that_take_less_than_one_loop_are_named() -> None:
     """Lanes of an instruction set beat the formulas of both operators in one loop."""
-    x, w, total, scaled = map(_int8, "xwts")
+    shape = 1, 16, 16, 8
+    x, w, total, scaled = (_int8(name, *shape) for name in "xwts")
     nodes = [
         node(Add(), [x, w], total), node(Mul(), [total, w], scaled),
-        node(AveragePool2D((2, 2)), [scaled], _int8("y", 1, 3, 3, 2)),
+        node(AveragePool2D((2, 2)), [scaled], _int8("y", 1, 15, 15, 8)),
     ]  # fmt: skip
     config = CompilationConfig(targets="c -mcpu=cortex-m4", optimize="speed")
     module = module_of(graph(nodes, [x, w], list(nodes[-1].outputs)))

@@ -99,12 +99,18 @@ def test_chain_is_one_operator() -> None:
 def test_dearer_loop_is_left() -> None:
     """Kernels of an instruction set may take less for each of them."""
     before = _cast_chain()
-    assert _fused(before, lambda _node: 16) is before
+    assert _fused(before, lambda each: 64 if isinstance(each.op, Custom) else 16) is before
 
 
 def test_only_what_pays_is_part() -> None:
     """An operator that has a kernel of its own stays outside of the loop of the others."""
-    after = _fused(_cast_chain(), lambda each: 16 if isinstance(each.op, CastTo) else 1 << 20)
+
+    def cost(each: Node) -> int:
+        if isinstance(each.op, CastTo):
+            return 16
+        return (1 << 20) + 100 * (each.inputs[0].dtype is DType.UINT8)
+
+    after = _fused(_cast_chain(), cost)
     assert _ops(after) == [CastTo, Custom]
 
 

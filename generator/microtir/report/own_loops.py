@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.operators import record_of
 from microtir.operators.definition import Trait
-from microtir.plan.ir import Candidate, Plan, PlannedOperator
+from microtir.plan.ir import Plan, PlannedOperator
 from microtir.report.calls import number_of
-from microtir.rewrite.optimise.chains import Chain, may_be_part
+from microtir.rewrite.optimise.chains import may_be_part
 
 
 def own_loops(plan: Plan) -> Mapping[Node, str]:
@@ -30,14 +30,14 @@ def own_loops(plan: Plan) -> Mapping[Node, str]:
 @dataclass(frozen=True, slots=True)
 class _Loops:
     graph: Graph
-    candidates: Mapping[Node, Candidate]
+    kernels: Mapping[Node, str]
     producers: Mapping[Tensor, Node]
     consumers: Mapping[Tensor, tuple[Node, ...]]
 
     @staticmethod
     def of(plan: Plan) -> _Loops:
-        candidates = {op.node: op.candidate for op in plan.operators}
-        return _Loops(plan.graph, candidates, plan.graph.producers(), plan.graph.consumers())
+        kernels = {op.node: op.candidate.kernel for op in plan.operators}
+        return _Loops(plan.graph, kernels, plan.graph.producers(), plan.graph.consumers())
 
     def has_one_reader(self, node: Node) -> bool:
         """Return whether one operator reads what a node gives, and no caller."""
@@ -64,22 +64,16 @@ class _Loops:
             return f"what is repeated over it follows from all that {layer} gives"
         if tensor in self.graph.outputs or len(self.consumers[tensor]) > 1:
             return f"what {layer} gives is read elsewhere, too"
-        kernel = self.candidates[producer].kernel
+        kernel = self.kernels[producer]
         if record_of(producer.op).has(Trait.MOVES_DATA):
             return f"'{kernel}' of {layer} moves elements as they are"
-        if self._take_less(op, producer):
+        kernels = {kernel, op.candidate.kernel}
+        if kernels != {"direct"} and may_be_part(op.node) and may_be_part(producer):
             return (
                 f"'{kernel}' of {layer} and '{op.candidate.kernel}' take less than one loop would"
             )
         what = "a second operand" if len(op.inputs) > 1 else "a function"
         return f"'{kernel}' of {layer} has no place for {what} where it stores its results"
-
-    def _take_less(self, op: PlannedOperator, producer: Node) -> bool:
-        """Return whether one loop by the formulas of two operators takes more than their own."""
-        if not (may_be_part(op.node) and may_be_part(producer)):
-            return False
-        own = (self.candidates[node].cost().instructions for node in (producer, op.node))
-        return Chain.of((producer, op.node)).cost_of(op.node) >= sum(own)
 
     def _follows(self, tensor: Tensor, node: Node) -> bool:
         """Return whether a tensor is computed from what a node gives."""

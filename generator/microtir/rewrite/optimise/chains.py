@@ -30,10 +30,6 @@ from microtir.rewrite.reference import evaluate
 from microtir.tir import ir
 from microtir.tir.visitor import walk
 
-SAVED = 3
-"""Instructions of an element that a value between two operators takes: a store, a load, and a part
-of a loop."""
-
 
 @dataclass(frozen=True, slots=True)
 class Chain:
@@ -74,14 +70,8 @@ class Chain:
         return OperatorRecord(
             definition,
             lambda _op, node, *inputs: self._evaluated(node.output.shape, inputs),
-            Formula(lambda layer: elementwise(layer, self.element), self.cost_of, ROWS),
+            Formula(lambda layer: elementwise(layer, self.element), ROWS),
         )
-
-    def cost_of(self, node: Node) -> int:
-        """Return the estimated instructions of the node: those of its parts, less what is saved."""
-        share = node.output.type.elements / max(self.nodes[-1].output.type.elements, 1)
-        between = SAVED * node.output.type.elements * (len(self.nodes) - 1)
-        return round(sum(map(_cost, self.nodes)) * share) - between
 
     def _evaluated(self, shape: Shape, inputs: Sequence[Array]) -> Array:
         """Return the result for arrays of the inputs, of a shape that a pass may have cut."""
@@ -160,13 +150,6 @@ def may_be_part(node: Node) -> bool:
 def _differs_by_channel(tensor: Tensor) -> bool:
     quant = tensor.type.quantization
     return quant is not None and quant.is_per_channel
-
-
-def _cost(node: Node) -> int:
-    formula = record_of(node.op).formula
-    assert formula is not None, "may_be_part() was asked"
-    cost = formula.cost
-    return cost * node.output.type.elements if isinstance(cost, int) else cost(node)
 
 
 def _with_shape(tensor: Tensor, shape: Shape) -> Tensor:

@@ -53,7 +53,7 @@ class FuseChains:
         """Return the chain that ends with a node and saves most, if one saves something."""
         if last.outputs[0] not in neighbours.producers:
             return None
-        saving: list[tuple[int, Chain]] = []
+        best, most = None, 0
         costs: dict[Node, int] = {}
         for nodes, _ in neighbours.grown(last, _MOST + 1):
             is_run = neighbours.places[last] - neighbours.places[nodes[0]] < len(nodes)
@@ -61,14 +61,14 @@ class FuseChains:
                 break
             costs.update((node, self.cost_of(node)) for node in nodes if node not in costs)
             chain = Chain.of(nodes)
-            saved = sum(costs[node] for node in nodes) - chain.cost_of(last)
-            if len(nodes) > 1 and saved > 0 and self._is_legal(chain):
-                saving.append((saved, chain))
-        saving.sort(key=lambda pair: pair[0], reverse=True)
-        return next((chain for _, chain in saving if chain.keeps_bits()), None)
+            if len(nodes) > 1 and self._is_legal(chain):
+                saved = sum(costs[node] for node in nodes) - self.cost_of(chain.node())
+                best, most = (chain, saved) if saved > most else (best, most)
+        return best
 
     def _is_legal(self, chain: Chain) -> bool:
-        return _has_one_shape(chain) and (not self.counts_memory or chain.holds_no_more())
+        keeps_memory = not self.counts_memory or chain.holds_no_more()
+        return keeps_memory and _has_one_shape(chain) and chain.keeps_bits()
 
 
 def _is_rescaled(node: Node) -> bool:
