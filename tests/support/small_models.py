@@ -10,7 +10,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph
 from microtir.module.ir_module import IRModule
-from microtir.operators.activations.definition import HardSwish, Tanh
+from microtir.operators.activations.definition import Tanh
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.conversion.definition import Dequantize, Quantize
@@ -101,7 +101,8 @@ def two_ports_graph() -> Graph:
 def mixed_graph() -> Graph:
     """Return elements of one and four bytes in odd sizes: int8, float32, int8 again.
 
-    Each element has a factor of its own, so that no table gives them.
+    Each element has a factor of its own, so that no table gives them, and one operator reads all
+    of them, so that no loop does.
     """
     x = tensor("x", (1, 7), INT8, quant(0.1, 3))
     a = tensor("a", (1, 7), INT8, quant(0.05, -3))
@@ -113,7 +114,7 @@ def mixed_graph() -> Graph:
         [
             node(Quantize(), (x,), a),
             node(Dequantize(), (a,), b),
-            node(HardSwish(), (b,), c),
+            node(Softmax(), (b,), c),
             node(Mul(), (c, factors), e),
             node(Quantize(), (e,), d),
             node(Dequantize(), (d,), y),
