@@ -184,7 +184,7 @@ class _Operand:
 
 
 class _OneElement:
-    """What a formula is written for where it computes one element: no more than that is known."""
+    """Context of a formula that computes one element: no more than that is known."""
 
     takes_row_range = False
     sums_fit = True
