@@ -238,7 +238,8 @@ MUTANTS = {
         "{% if false %}",
     ),
     "the largest result of a clamp is the least one": Mutant(
-        "mve", ("clamped",), f"{_MVE}/lanes.j2", "ldrb r4, [r2, #4]", "ldrb r4, [r2]",
+        "mve", ("clamped",), f"{_MVE}/lanes.j2",
+        "ldr{{ width }} r4, [r2, #4]", "ldr{{ width }} r4, [r2]",
     ),
     "tables are read from zero on": Mutant(
         "mve", ("looked_up",), f"{_KERNELS}/common/elementwise.py",
@@ -251,6 +252,18 @@ MUTANTS = {
     "halves of operands below zero are rounded up": Mutant(
         "dsp", ("add_int16", "sub_int16"), f"{_DSP}/arithmetic.j2", "add r11, r12, r11, asr #31",
         "mov r11, r12",
+    ),
+    "what is below zero has the factor of what is not": Mutant(
+        "dsp", ("rescaled_leaky_relu",), f"{_DSP}/arithmetic.j2", "smmlarmi r12, r3, r6, r7",
+        "smmlarmi r12, r3, r8, r9",
+    ),
+    "sums of int16 lose their upper halves": Mutant(
+        "dsp", ("reduced_int16",), f"{_DSP}/reduce_columns.j2", "add r9, r9, r3, asr #16",
+        "uxtah r9, r9, r3, ror #16",
+    ),
+    "halves of means of int16 are rounded up": Mutant(
+        "dsp", ("pool_s16",), f"{_DSP}/pool_windows.j2",
+        "add {{ sums }}, {{ sums }}, r3, asr #31", "add {{ sums }}, {{ sums }}, #0",
     ),
     "what a difference takes is rounded down before": Mutant(
         "mve", ("squared_difference_int8",), f"{_KERNELS}/common/arithmetic.py",

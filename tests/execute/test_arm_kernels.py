@@ -15,6 +15,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
+from microtir.dtype import DType
 from microtir.module.ir_module import IRModule
 from microtir.plan.ir import PlannedOperator
 from microtir.rewrite.reference import execute
@@ -40,11 +41,12 @@ from tests.support.dsp_cases import (
     matmul,
     multiplied,
     pool_of_floats,
+    pool_of_int16,
     summed,
     transposed,
     with_wide_weights,
 )
-from tests.support.elementwise_cases import arithmetic, elementwise, of_floats
+from tests.support.elementwise_cases import arithmetic, elementwise, of_floats, rescaled
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.float_edge_cases import float_edge
 from tests.support.forced import forced
@@ -145,10 +147,10 @@ def layers() -> list[DspCase]:
         for seed in seeds(600, PER_KIND)
     )
     moves = map(moving, seeds(0, PER_MOVING))
-    reductions = map(reduced, seeds(0, PER_REDUCED))
+    reductions = [*map(reduced, seeds(0, PER_REDUCED)), *layers_of_pooled_int16()]
     extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
     edges = map(float_edge, seeds(0, PER_EDGE))
-    sums = map(arithmetic, seeds(0, PER_ARITHMETIC))
+    sums = [*map(arithmetic, seeds(0, PER_ARITHMETIC)), *map(rescaled, seeds(0, PER_WIDE))]
     in_blocks = map(block_dense, seeds(0, PER_BLOCKS))
     floats = map(of_floats, seeds(0, PER_KIND))
     pools = map(pool_of_floats, seeds(0, PER_FORCED))
@@ -205,6 +207,12 @@ def layers_of_int16() -> list[DspCase]:
     ]
     some += [in_int16_and_float(seed, make(seed)) for seed in seeds(400, 5) for make in makers]
     return [*some, *map(long_sums, seeds(0, 4)), *map(longest_sums, seeds(0, 6))]
+
+
+def layers_of_pooled_int16() -> Iterator[DspCase]:
+    """Yield random reductions and windows of int16."""
+    yield from (reduced(seed, DType.INT16) for seed in seeds(900, PER_WIDE))
+    yield from map(pool_of_int16, seeds(900, PER_WIDE))
 
 
 def compiled(case: DspCase, config: CompilationConfig, chosen: Counter[str]) -> microtir.Artifact:

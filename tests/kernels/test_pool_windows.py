@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.kernels import emit
 from microtir.kernels.arm_dsp.pooling import PoolWords
 from microtir.kernels.arm_mve.pooling import PoolVectors
@@ -19,7 +20,7 @@ from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.verify import verify
 from tests.support import graphs
-from tests.support.dsp_cases import DspCase, pool
+from tests.support.dsp_cases import DspCase, pool, pool_of_int16
 
 
 def stacked(case: DspCase, images: int) -> DspCase:
@@ -37,7 +38,9 @@ def stacked(case: DspCase, images: int) -> DspCase:
 def test_equal_to_the_reference(kernel: PoolWindows) -> None:
     """Random windows, inside their images and beyond, of channels that fill no word."""
     seen = set()
-    for case in (stacked(pool(seed), 1 + 2 * (seed % 2)) for seed in range(200)):
+    drawn = [*map(pool, range(200)), *map(pool_of_int16, range(100))]
+    for seed, case in enumerate(drawn):
+        case = stacked(case, 1 + 2 * (seed % 2))
         layer = case.graph.nodes[0]
         if kernel.refusal(layer) is not None:
             continue
@@ -46,19 +49,19 @@ def test_equal_to_the_reference(kernel: PoolWindows) -> None:
         function = emit(operator, layouts, LayerName("layer"))
         verify(function)
         prove_accesses(function)
-        output = np.zeros(layer.output.shape, np.int8)
+        output = np.zeros(layer.output.shape, layer.output.dtype.value)
         Interpreter([function]).run("layer", [*case.inputs, output])
         np.testing.assert_array_equal(output, execute(case.graph, case.named_inputs())["y"])
         shape = Pool.of(layer)
-        seen.add((shape.averages, shape.clips, shape.image.images > 1))
-    assert len(seen) == 8
+        seen.add((layer.output.dtype, shape.averages, shape.clips, shape.image.images > 1))
+    assert len(seen) == 8 * len(kernel.types)
 
 
 def test_reciprocals_of_vectors_are_exact() -> None:
     """Of every sum of up to 128 taps, as the steps of the template give it."""
     kernel = PoolVectors()
     for count in range(3, 129):
-        values = kernel.values(Taps(1, count, 0, 1, 1), 1, 1, averages=True)
+        values = kernel.values(Taps(1, count, 0, 1, 1), 1, 1, DType.INT8, averages=True)
         magnitudes = np.arange(count * 128 + 1) + number(values, "half")
         quotients = magnitudes
         if values["reciprocal"]:

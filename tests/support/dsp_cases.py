@@ -471,6 +471,20 @@ def pool(seed: int) -> DspCase:
     return _finish(f"pool_{seed}", op, (x,), y, x_data)
 
 
+def pool_of_int16(seed: int) -> DspCase:
+    """Draw one of int16 that does not clamp: `pool` in another type."""
+    case = pool(seed)
+    (drawn,) = case.graph.nodes
+    op = drawn.op
+    assert isinstance(op, AveragePool2D | MaxPool2D)
+    x, y = (
+        graphs.tensor(t.name, t.shape, DType.INT16, graphs.quant(1 / 4096, 0))
+        for t in (drawn.inputs[0], drawn.output)
+    )
+    data = case.inputs[0].astype(np.int16) * 257
+    return _finish(f"pool_s16_{seed}", replace(op, activation=Activation.NONE), (x,), y, data)
+
+
 def pool_of_floats(seed: int) -> DspCase:
     """Draw a MAX_POOL_2D of float32: `pool` in another type."""
     case = pool(seed)

@@ -84,6 +84,24 @@ def _of_two(seed: int, rng: np.random.Generator) -> DspCase:
     return _with_other(name, seed, op, dtype, seed // 8, rng, stored)
 
 
+def rescaled(seed: int) -> DspCase:
+    """Draw QUANTIZE between int8 and int16, or a RELU or LEAKY_RELU of int16."""
+    rng = np.random.default_rng([seed, 35])
+    relu = activations.Relu(list(Activation)[1 + seed // 5 % 3])
+    op = (Quantize(), Quantize(), Quantize(), relu, activations.LeakyRelu(0.2))[seed % 5]
+    source, target = ((DType.INT8, DType.INT16), (DType.INT16, DType.INT8))[seed % 2]
+    if seed % 5 > 1:
+        source = target = DType.INT16
+    factor = float(np.exp(rng.uniform(-0.6, 0.6))) if seed % 4 else 1.0
+    x, y = (
+        graphs.tensor(name, shape, dtype, graphs.quant(scale / 256, 0)
+                      if dtype is DType.INT16 else graphs.quant(scale, int(rng.integers(-99, 99))))
+        for shape in [_shape(rng)]
+        for name, dtype, scale in (("x", source, 0.05), ("y", target, 0.05 * factor))
+    )  # fmt: skip
+    return _case(f"rescaled_{op.name.lower()}_{seed}", op, (x,), y, rng)
+
+
 def arithmetic(seed: int) -> DspCase:
     """Draw ADD, SUB, MUL or SQUARED_DIFFERENCE of unlike scales, as `_of_two` draws operands.
 

@@ -1,4 +1,4 @@
-"""Random reductions of int8: sums, means and extremes over lines and over pixels."""
+"""Random reductions: sums, means and extremes over lines and over pixels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 30, 33, 64, 100, 130)
 _MOST = 20_000  # elements
 
 
-def reduced(seed: int) -> DspCase:
+def reduced(seed: int, dtype: DType = DType.INT8) -> DspCase:
     """Draw a reduction of neighbouring axes; some sums are of more than 256 elements."""
     rng = np.random.default_rng([seed, 21])
     op = (Mean, Sum, ReduceMax, ReduceMin)[seed % 4]
@@ -31,14 +31,19 @@ def reduced(seed: int) -> DspCase:
     )
     is_sum = op in (Mean, Sum)
     x_quant = graphs.quant(0.05, int(rng.integers(-128, 128))) if is_sum else y_quant
-    data = rng.integers(-128, 128, elements).astype(np.int8).reshape([*before, *over, *channels])
+    if dtype is DType.INT16:
+        x_quant, y_quant = (graphs.quant(q.scale / 256, 0) for q in (x_quant, y_quant))
+    data = rng.integers(dtype.min, dtype.max + 1, elements).astype(dtype.value)
+    data = data.reshape([*before, *over, *channels])
     if rng.random() < 0.3:
-        data[...] = rng.choice((-128, 127))  # the largest sums
-    x = graphs.tensor("x", data.shape, DType.INT8, x_quant)
-    y = graphs.tensor("y", (*before, *channels), DType.INT8, y_quant)
+        data[...] = rng.choice((dtype.min, dtype.max))  # the largest sums
+    x = graphs.tensor("x", data.shape, dtype, x_quant)
+    y = graphs.tensor("y", (*before, *channels), dtype, y_quant)
     axes = tuple(range(len(before), len(before) + len(over)))
     return DspCase(
-        f"reduced_{seed}", graphs.graph([graphs.node(op(axes), [x], y)], [x], [y]), (data,)
+        f"reduced_{dtype.value}_{seed}",
+        graphs.graph([graphs.node(op(axes), [x], y)], [x], [y]),
+        (data,),
     )
 
 

@@ -1,4 +1,4 @@
-"""Elementwise operators by words of four bytes, tables and arithmetic by bytes, floats by eight."""
+"""Elementwise operators by words, tables and arithmetic by elements, floats by eight."""
 
 from __future__ import annotations
 
@@ -23,22 +23,28 @@ _FLOATS = 8  # of a turn
 
 
 class ElementwiseWords(Elementwise):
-    """Lanes of a byte in general registers."""
+    """Lanes of an element in general registers."""
 
     name = "lanes_s8_1x4_dsp"
     needs = Feature.DSP
     cycles = 140
     template = "kernels/lanes.j2"
     stack_bytes = 16
-    types = (DType.INT8,)
+    types = (DType.INT8, DType.INT16)
 
     def values(self, run: Run) -> Mapping[str, object]:
         looks_up = run.lane is Lane.LOOK_UP
-        at_once = _LOOKED_UP if looks_up else _WORD * _TURN
+        in_word = _WORD // run.dtype.bytes
+        at_once = _LOOKED_UP if looks_up else in_word * _TURN
         turns, left = divmod(run.count, at_once)
-        words, single = (0, left) if looks_up else divmod(left, _WORD)
+        words, single = (0, left) if looks_up else divmod(left, in_word)
+        is_long = run.dtype is DType.INT16
         return {
             "lane": run.lane.value,
+            "bits": str(run.dtype.bits),
+            "width": "h" if is_long else "b",
+            "bytes": str(run.dtype.bytes),
+            "ones": "0x10001" if is_long else "0x01010101",
             "first_repeats": run.repeats[0],
             "second_repeats": run.repeats[-1],
             "turns": str(turns) if turns else "",

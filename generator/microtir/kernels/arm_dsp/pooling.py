@@ -51,42 +51,53 @@ WORDS = _Words(copy, fill)
 
 
 class PoolWords(PoolWindows):
-    """Four channels at a time."""
+    """A word of channels at a time: four of int8, or two of int16."""
 
     name = "pool_s8_1x4_dsp_windows"
+    types = (DType.INT8, DType.INT16)
     needs = Feature.DSP
     cycles = 139
     template = "kernels/pool_windows.j2"
     stack_bytes = 24, 36
 
     def values(
-        self, taps: Taps, pixels: int, channels: int, *, averages: bool
+        self, taps: Taps, pixels: int, channels: int, dtype: DType, *, averages: bool
     ) -> Mapping[str, object]:
-        turns, rest = divmod(channels, _WORD)
+        size = dtype.bytes
+        turns, rest = divmod(channels, _WORD // size)
+        offsets = [str(offset * size) for offset in offsets_of(taps)]
         return {
             "pixels": str(pixels),
-            "offsets": [str(offset) for offset in offsets_of(taps)],
+            "offsets": offsets,
             "turns": str(turns) if turns else "",
-            "back": str(_WORD - rest) if turns and rest else "",
+            "back": str(_WORD - rest * size) if turns and rest else "",
             "rest": str(rest) if not turns else "",
-            "step": str(taps.pixel_step),
-            "is_far": taps.pixel_step > FARTHEST,
-            "channels": str(channels),
+            "step": str(taps.pixel_step * size),
+            "is_far": taps.pixel_step * size > FARTHEST,
+            "channels": str(channels * size),
             "averages": averages,
-            "taps": ["0", *map(str, offsets_of(taps))],
-            **(_division(taps.count) if averages else {}),
+            "is_long": dtype is DType.INT16,
+            "lanes": str(dtype.bits),
+            "width": "h" if dtype is DType.INT16 else "b",
+            "element": str(size),
+            "taps": ["0", *offsets],
+            **(_division(taps.count, dtype) if averages else {}),
         }
 
-    def turns(self, pixels: int, channels: int, *, averages: bool) -> Mapping[str, int]:
-        return {"bne 1b": pixels, "bne 2b": pixels * (channels // _WORD)}
+    def turns(
+        self, pixels: int, channels: int, dtype: DType, *, averages: bool
+    ) -> Mapping[str, int]:
+        return {"bne 1b": pixels, "bne 2b": pixels * (channels // (_WORD // dtype.bytes))}
 
 
-def _division(count: int) -> dict[str, object]:
+def _division(count: int, dtype: DType) -> dict[str, object]:
     """Return the constants of averages: sums begin so large that none is negative."""
-    first = -DType.INT8.min * count + count // 2
+    first = -dtype.min * count + count // 2
+    first *= 0x10001 if dtype is DType.INT8 else 1  # two sums of bytes are a word
     reciprocal = -(-(1 << 32) // count)
     return {
-        "first": str(first),
+        "first_low": str(first & 0xFFFF),
+        "first_high": str(first >> 16),
         "reciprocal_low": str(reciprocal & 0xFFFF),
         "reciprocal_high": str(reciprocal >> 16),
         "has_ties": count % 2 == 0,

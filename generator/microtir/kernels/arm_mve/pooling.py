@@ -58,6 +58,7 @@ class PoolVectors(PoolWindows):
     """Sixteen channels at a time, or eight of averages, whose sums have 16 bits."""
 
     name = "pool_s8_1x16_mve_windows"
+    types = (DType.INT8,)
     needs = Feature.MVE
     cycles = 123
     template = "kernels/mve/pool_windows.j2"
@@ -65,7 +66,7 @@ class PoolVectors(PoolWindows):
     around_row = 5
 
     def values(
-        self, taps: Taps, pixels: int, channels: int, *, averages: bool
+        self, taps: Taps, pixels: int, channels: int, _dtype: DType, *, averages: bool
     ) -> Mapping[str, object]:
         lanes = lanes_of(_lanes_type(averages=averages))
         is_one = channels <= lanes
@@ -95,7 +96,9 @@ class PoolVectors(PoolWindows):
             **_division(taps.count if averages else 1),
         }
 
-    def turns(self, pixels: int, channels: int, *, averages: bool) -> Mapping[str, int]:
+    def turns(
+        self, pixels: int, channels: int, _dtype: DType, *, averages: bool
+    ) -> Mapping[str, int]:
         vectors = -(-channels // lanes_of(_lanes_type(averages=averages)))
         return {"bne 1b": pixels, "letp lr, 2b": pixels * vectors}
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.kernels.arm_mve.requantise import WORDS, Rescaling, constants_of
 from microtir.kernels.common.printed import number
 from microtir.kernels.common.reductions import (
@@ -43,7 +44,9 @@ class ReductionsByVectors(Reductions):
     stack_bytes = 48
     inner_loop = "le lr,"
 
-    def rescaled(self, params: LinearParams, bias: int, largest: int) -> Finish | None:
+    def rescaled(
+        self, params: LinearParams, bias: int, largest: int, _dtype: DType
+    ) -> Finish | None:
         words = constants_of(params, np.array([bias]), np.array([largest]))
         return None if words is None else Finish(Rescaling.of(params), tuple(words[0].tolist()))
 
@@ -52,7 +55,7 @@ class ReductionsByVectors(Reductions):
         bias, *factors = (load(constants, 0, word) for word in range(WORDS))
         return form.apply(total + bias, factors)
 
-    def values(self, extents: Extents, operation: Operation) -> Mapping[str, object]:
+    def values(self, extents: Extents, operation: Operation, _dtype: DType) -> Mapping[str, object]:
         return _rows(extents, operation) if extents.is_rows else _columns(extents, operation)
 
     def turns_of_rows(self, _extents: Extents, values: Mapping[str, object]) -> Mapping[str, int]:

@@ -1,5 +1,7 @@
 """Sums, products and squared differences in a form that all instruction sets compute.
 
+An element alone is one of them, without a second line: it is rescaled, below zero as it may be.
+
 Each input is on a line, or the second one in a table, or rescaled and rounded as TFLite does; what
 the two give is joined, and rescaled as it is stored.  For sums of int8 in general one line of both,
 and a shift, is the same as all steps.  What repeats in a loop stands in front of it.
@@ -19,6 +21,7 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.kernels.common import statements
+from microtir.operators.activations import definition as activations
 from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.arithmetic import fixed_form, float_formula
 from microtir.operators.arithmetic.formula import PRODUCT, finish_of_squares
@@ -27,6 +30,7 @@ from microtir.operators.common import fixed_point
 from microtir.operators.common.arithmetic import RAISED, RoundedTwice, long, wide
 from microtir.operators.common.linear import rescales_in_float
 from microtir.operators.common.multiplier import QuantizedMultiplier, activation_range
+from microtir.operators.conversion.definition import Quantize, requantize_params
 from microtir.tir import ir
 from microtir.tir.ir import Array
 
@@ -37,8 +41,9 @@ _MOST_ROUNDED = 30  # bits
 
 
 class Join(Enum):
-    """Operation that joins the lines of both inputs."""
+    """Operation that joins the lines of both inputs, or leaves the first one."""
 
+    NONE = "none"
     SUM = "sum"
     PRODUCT = "product"
     SQUARE = "square"  # of the sum
@@ -59,7 +64,10 @@ class Form:
         is_doubled: the slope holds that factor of two.
         rounds_away: halves of a result below zero are rounded down.
         has_table: what the second input stands for is an entry behind the words.
-        dtype: of inputs and output.
+        dtype: of the output.
+        source: the type of the inputs.
+        below: the shift of a result below zero, which has a multiplier and a number behind it of
+            its own, in place of the second line.
         is_rounded: the second line is the upper half of a product, of the element in the upper
             half of a word, and rounds away from zero as it is shifted.
         is_taken: the second line is subtracted.
@@ -76,6 +84,8 @@ class Form:
     rounds_away: bool = False
     has_table: bool = False
     dtype: DType = DType.INT8
+    source: DType = DType.INT8
+    below: int | None = None
     is_rounded: bool = False
     is_taken: bool = False
 
@@ -92,6 +102,8 @@ class Form:
             for flag in (self.is_multiplied, self.is_doubled, self.rounds_away, self.has_table)
         )
         flags += "r" * self.is_rounded + "t" * self.is_taken
+        if self.join is Join.NONE:
+            flags += f"{'' if self.below is None else self.below}_{self.source.value}"
         ends = self.low - self.dtype.min, self.high - self.dtype.min
         numbers = (self.is_swapped, *self.shifts, self.shift, *ends)
         return f"{self.join.value}_{flags}_{'_'.join(str(int(n)) for n in numbers)}"
@@ -104,19 +116,27 @@ class Form:
     def values(self, repeats: Sequence[bool]) -> Mapping[str, object]:
         """Return what the assembly templates are given; empty text stands for what is not done."""
         first, second = (f"#{bits}" if bits else "" for bits in self.shifts)
-        is_long = self.dtype is DType.INT16
+        is_long, is_single = self.dtype is DType.INT16, self.join is Join.NONE
         is_straight = self.join is Join.SUM and not (self.is_rounded or self.has_table)
         return {
             "join": self.join.value,
-            "width": "h" if is_long else "b",
+            "is_single": is_single,
+            "output": "r1" if is_single else "r2",
+            "words": "r2" if is_single else "r3",
+            "is_bent": self.below is not None,
+            "below": f"#{self.below}" if self.below else "",
+            "width": _width(self.source),
+            "width_out": _width(self.dtype),
             "bits": str(self.dtype.bits),
-            "bytes": str(self.dtype.bytes),
-            "four": str(4 * self.dtype.bytes),
+            "bytes": str(self.source.bytes),
+            "bytes_out": str(self.dtype.bytes),
+            "four": str(4 * self.source.bytes),
+            "four_out": str(4 * self.dtype.bytes),
             "is_long": is_long,
             "is_rounded": self.is_rounded,
             "joins": "sub" if self.is_taken else "add",
-            "is_once": repeats[self.is_swapped],
-            "repeats": repeats[not self.is_swapped],
+            "is_once": repeats[self.is_swapped] and not is_single,
+            "repeats": repeats[-1] if is_single else repeats[not self.is_swapped],
             "x": "r1" if self.is_swapped else "r0",
             "y": "r0" if self.is_swapped else "r1",
             "is_line": is_straight and not any(self.shifts),
@@ -141,7 +161,7 @@ class Form:
     ) -> ir.Stmt:
         """Emit what stores the result of the elements of both inputs, given its constants."""
         slope1, offset1, slope2, offset2, multiplier, added = map(number, range(WORDS))
-        x, y = map(wide, reversed(inputs) if self.is_swapped else inputs)
+        x, y = map(wide, reversed(inputs) if self.is_swapped else (inputs[0], inputs[-1]))
         first = (x * slope1 + offset1) >> self.shifts[0]
         if self.has_table:
             second = number((y & DType.UINT8.max) + WORDS)
@@ -151,13 +171,16 @@ class Form:
         else:
             second = (y * slope2 + offset2) >> self.shifts[1]
 
-        def stored(value: te.Expr) -> ir.Stmt:
-            clamped = te.clamp(value >> self.shift, self.low, self.high)
+        def stored(value: te.Expr, shift: int = self.shift) -> ir.Stmt:
+            clamped = te.clamp(value >> shift, self.low, self.high)
             return store(te.cast(self.dtype, clamped))
 
         def rescaled(value: te.Expr) -> ir.Stmt:
             half = te.const(1 << 31, DType.INT64)
             high = te.cast(DType.INT32, (long(value) * long(multiplier) + half) >> 32) + added
+            if self.below is not None:
+                low = te.cast(DType.INT32, (long(value) * long(slope2) + half) >> 32) + offset2
+                return stored(te.select(value < 0, low >> self.below, high >> self.shift), 0)
             return stored(high + (value >> 31) if self.rounds_away else high)
 
         def finished(value: te.Expr) -> ir.Stmt:
@@ -169,6 +192,8 @@ class Form:
                 doubled = te.cast(DType.INT32, te.minimum(long(value) * 2, most))
             return statements.let("scaled", doubled, rescaled)
 
+        if self.join is Join.NONE:
+            return finished(first)
         if self.join is Join.SQUARE:
             return statements.let("difference", first + second, lambda d: finished(d * d))
         if self.join is Join.PRODUCT:
@@ -196,11 +221,18 @@ def arithmetic_of(node: Node) -> Arithmetic | None:
     """Return what a node computes of two elements; None where it has no such form."""
     tensors = *node.inputs, node.output
     dtypes = {tensor.dtype for tensor in tensors}
+    if len(node.inputs) == 1:
+        is_short = dtypes <= {DType.INT8, DType.INT16} and DType.INT16 in dtypes
+        return _BUILDERS[type(node.op)](node) if is_short else None
     if dtypes == {DType.INT8}:
         return _BUILDERS[type(node.op)](node)
     if dtypes != {DType.INT16} or rescales_in_float(node):
         return None
     return None if any(tensor.type.quant.zero_point for tensor in tensors) else _long(node)
+
+
+def _width(dtype: DType) -> str:
+    return "h" if dtype is DType.INT16 else "b"
 
 
 def _long(node: Node) -> Arithmetic | None:
@@ -209,8 +241,8 @@ def _long(node: Node) -> Arithmetic | None:
     if isinstance(op, arithmetic.SquaredDifference):
         return None
     assert isinstance(op, arithmetic.BinaryArithmetic)
-    low, high = ends = activation_range(op.activation, types[2])
-    if low not in (DType.INT16.min, 0) or high <= 0:
+    ends = activation_range(op.activation, types[2])
+    if not _are_loaded(ends, DType.INT16):
         return None
     if isinstance(op, arithmetic.Mul):
         factor = arithmetic.mul_params(op, *types).multiplier
@@ -219,11 +251,16 @@ def _long(node: Node) -> Arithmetic | None:
             return None
         swaps, line = _is_swapped(node), (1, 0, 0)
         lane = _rescaled(Join.PRODUCT, swaps, (line, line), finish, ends)
-        return replace(lane, form=replace(lane.form, is_doubled=False, dtype=DType.INT16))
+        return _of_int16(lane, replace(lane.form, is_doubled=False))
     assert isinstance(op, arithmetic.Add | arithmetic.Sub)
     params = arithmetic.add_params(op, *types)
     finish = RoundedTwice.of(params.output, _LONGEST, 0)
     return None if finish is None else _long_sum(node, params, finish)
+
+
+def _are_loaded(ends: tuple[int, int], dtype: DType) -> bool:
+    """Return whether the templates have room for what results are clamped to."""
+    return dtype is DType.INT8 or (ends[0] in (dtype.min, 0) and ends[1] > 0)
 
 
 def _saturates(finish: RoundedTwice, ends: tuple[int, int]) -> bool:
@@ -249,17 +286,73 @@ def _long_sum(node: Node, params: arithmetic.AddParams, finish: RoundedTwice) ->
         first, second = (int(swaps), 1 - swaps)
         lines = tuple((signs[n] * slopes[n], 0, 0) for n in (first, second))
         lane = _rescaled(Join.SUM, swaps, (lines[0], lines[1]), finish, ends)
-        form = replace(lane.form, dtype=DType.INT16, rounds_away=lane.form.shift > 0)
-        return replace(lane, form=form)
+        return _of_int16(lane, replace(lane.form, rounds_away=lane.form.shift > 0))
     bits = -factors[position].shift
     if bits > _MOST_ROUNDED or not slopes[1 - position]:
         return None
     own = signs[1 - position] * slopes[1 - position], 0, 0
     rounded = factors[position].multiplier, (1 << bits) >> 1, bits
     lane = _rescaled(Join.SUM, position == 0, (own, rounded), finish, ends)
+    rounds_away, is_taken = lane.form.shift > 0, signs[position] < 0
+    form = replace(lane.form, rounds_away=rounds_away, is_rounded=True, is_taken=is_taken)
+    return _of_int16(lane, form)
+
+
+def _of_int16(lane: Arithmetic, form: Form) -> Arithmetic:
+    """Return the constants of an arithmetic with a form that is of int16."""
+    return replace(lane, form=replace(form, dtype=DType.INT16, source=DType.INT16))
+
+
+def _quantize(node: Node) -> Arithmetic | None:
+    """Return QUANTIZE between int8 and int16."""
+    if rescales_in_float(node):
+        return None
+    params = requantize_params(node.inputs[0].type, node.output.type)
+    ends = params.minimum, params.maximum
+    return _alone(node, params.input_zero_point, params.output_zero_point, params.multiplier, ends)
+
+
+def _relu(node: Node) -> Arithmetic | None:
+    """Return RELU and its like of int16."""
+    op = node.op
+    assert isinstance(op, activations.Relu)
+    params = activations.relu_params(op, node.inputs[0].type, node.output.type)
+    ends = params.activation_min, params.activation_max
+    zeros = params.input_zero_point, params.output_zero_point
+    return None if params.multiplier is None else _alone(node, *zeros, params.multiplier, ends)
+
+
+def _leaky_relu(node: Node) -> Arithmetic | None:
+    """Return LEAKY_RELU of int16."""
+    op = node.op
+    assert isinstance(op, activations.LeakyRelu)
+    params = activations.leaky_relu_params(op, node.inputs[0].type, node.output.type)
+    ends, slope = (params.minimum, params.maximum), params.alpha
+    lane = _alone(node, params.input_zero_point, params.output_zero_point, params.identity, ends)
+    wide_bits = max(params.identity.shift, 0)
+    if lane is None or slope.multiplier < 0 or slope.shift > 0 or wide_bits:
+        return None
+    below = -slope.shift
+    # Halves go away from zero: one less, for what is rescaled so is below it.
+    added = (params.output_zero_point << below) + ((1 << below) >> 1) - (below > 0)
+    if below > _MOST_ROUNDED - 2:
+        return None
+    words = *lane.words[:2], slope.multiplier, added, *lane.words[4:]
+    return Arithmetic(replace(lane.form, below=below, rounds_away=False), words)
+
+
+def _alone(
+    node: Node, zero: int, result_zero: int, factor: QuantizedMultiplier, ends: tuple[int, int]
+) -> Arithmetic | None:
+    """Return what rescales an element."""
+    source, dtype = node.inputs[0].dtype, node.output.dtype
+    finish = RoundedTwice.of(factor, 1 << source.bits, result_zero)
+    if finish is None or not _are_loaded(ends, dtype):
+        return None
+    line = finish.scale, -zero * finish.scale, 0
+    lane = _rescaled(Join.NONE, False, (line, (0, 0, 0)), finish, ends)
     return replace(lane, form=replace(
-        lane.form, dtype=DType.INT16, rounds_away=lane.form.shift > 0,
-        is_rounded=True, is_taken=signs[position] < 0,
+        lane.form, is_doubled=True, rounds_away=lane.form.shift > 0, dtype=dtype, source=source,
     ))  # fmt: skip
 
 
@@ -395,6 +488,9 @@ _BUILDERS: Mapping[type[Operator], Callable[[Node], Arithmetic | None]] = Mappin
         arithmetic.Sub: _sum,
         arithmetic.Mul: _product,
         arithmetic.SquaredDifference: _square,
+        Quantize: _quantize,
+        activations.Relu: _relu,
+        activations.LeakyRelu: _leaky_relu,
     }
 )
 

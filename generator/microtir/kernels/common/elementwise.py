@@ -29,7 +29,7 @@ from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.printed import printed
 from microtir.kernels.common.statements import at, each, load, loop, store
 from microtir.operators import OPERATORS
-from microtir.operators.activations.definition import Relu
+from microtir.operators.activations.definition import Relu, relu_params
 from microtir.operators.arithmetic.definition import (
     Add,
     BinaryArithmetic,
@@ -120,15 +120,30 @@ def _arithmetic(node: Node) -> arithmetic.Arithmetic | None:
     return arithmetic.arithmetic_of(node)
 
 
+def _computed(node: Node) -> arithmetic.Arithmetic | None:
+    """Return the arithmetic of a node; None of what only clamps, or has no form."""
+    has_form = isinstance(node.op, arithmetic.OPERATORS) and not node.output.dtype.is_float
+    return _arithmetic(node) if has_form and not _only_clamps(node) else None
+
+
+def _only_clamps(node: Node) -> bool:
+    """Return whether a node is RELU or its like, of int16 of one scale."""
+    x, y = node.inputs[0].type, node.output.type
+    is_long = x.dtype is y.dtype is DType.INT16
+    return isinstance(node.op, Relu) and is_long and x.quantization == y.quantization
+
+
 def lane_of(node: Node) -> Lane | arithmetic.Form | None:
     """Return what a node computes of an element, if it is one of the lanes."""
     if node.output.dtype.is_float:
         return Lane.CLAMP if isinstance(node.op, Relu) else _OF_TWO[type(node.op)]
-    if isinstance(node.op, arithmetic.OPERATORS):
-        computed = _arithmetic(node)
-        return None if computed is None else computed.form
+    computed = _computed(node)
+    if computed is not None:
+        return computed.form
     if isinstance(node.op, Minimum | Maximum):
         return _OF_TWO[type(node.op)]
+    if _only_clamps(node):
+        return Lane.CLAMP
     if not has_table(node.op, node.inputs[0].type, node.output.type):
         return None
     entries = _entries(node)
@@ -155,9 +170,13 @@ def _entries(node: Node) -> ir.Array:
 
 def constants_of(node: Node) -> ir.Buffer | None:
     """Return what a lane reads beside the elements: a table, words of ends, or those of a form."""
-    if isinstance(node.op, arithmetic.OPERATORS):
-        computed = _arithmetic(node)
-        return None if computed is None else packing.constant("words", computed.constants)
+    if computed := _computed(node):
+        return packing.constant("words", computed.constants)
+    if _only_clamps(node):
+        assert isinstance(node.op, Relu)
+        params = relu_params(node.op, node.inputs[0].type, node.output.type)
+        ends = np.array([params.activation_min, params.activation_max], np.int16)
+        return packing.constant("ends", np.repeat(ends, _WORD // DType.INT16.bytes))
     lane = None if node.output.dtype.is_float else lane_of(node)
     if lane is Lane.LOOK_UP:
         return packing.constant("table", _entries(node))
@@ -234,6 +253,7 @@ class Elementwise(Kernel):
     stack_bytes: int
     types: tuple[DType, ...]
     without_lane = Refusal.NO_TABLE
+    lanes: type[Lane | arithmetic.Form] = Lane
 
     @abstractmethod
     def values(self, run: Run) -> Mapping[str, object]:
@@ -246,7 +266,7 @@ class Elementwise(Kernel):
     def reject(self, node: Node) -> Refusal | None:
         if node.output.dtype not in self.types:
             return Refusal.TYPES
-        if lane_of(node) is None:
+        if not isinstance(lane_of(node), self.lanes):
             return self.without_lane
         run, _ = run_of(node)
         return None if 0 < run.count <= _LONGEST else Refusal.SIZES
@@ -328,6 +348,7 @@ class Arithmetic(Elementwise):
     operators = arithmetic.OPERATORS
     types = (DType.INT8, DType.INT16)
     without_lane = Refusal.SCALES
+    lanes = arithmetic.Form
 
 
 def _around(axes: Sequence[Axis], has_constants: bool) -> int:
@@ -381,18 +402,20 @@ def described(
     run: Run, template: str, values: tuple[tuple[str, object], ...], stack: int, needs: Feature
 ) -> KernelDescription:
     """Describe a run; parameters: the inputs, the output, and what the lane reads beside them."""
+    lane, beside = run.lane, list[ir.Buffer]()
+    source = lane.source if isinstance(lane, arithmetic.Form) else run.dtype
     inputs = tuple(
-        ir.Buffer(f"x{n}", (1 if again else run.count,), run.dtype)
+        ir.Buffer(f"x{n}", (1 if again else run.count,), source)
         for n, again in enumerate(run.repeats)
     )
     y = ir.Buffer("y", (run.count,), run.dtype)
-    lane, beside = run.lane, list[ir.Buffer]()
+    word = _WORD // run.dtype.bytes
     if isinstance(lane, arithmetic.Form):
         beside = [ir.Buffer("words", (lane.constants,), DType.INT32)]
     elif lane is Lane.LOOK_UP:
         beside = [ir.Buffer("table", (1 << 8,), run.dtype)]
     elif lane is Lane.CLAMP and not run.dtype.is_float:
-        beside = [ir.Buffer("ends", (2 * _WORD,), run.dtype)]
+        beside = [ir.Buffer("ends", (2 * word,), run.dtype)]
 
     def element(i: te.Expr) -> ir.Stmt:
         x = [load(b, 0 if a else i) for b, a in zip(inputs, run.repeats, strict=True)]
@@ -409,7 +432,7 @@ def described(
         for own in beside:
             if lane is Lane.LOOK_UP:
                 return load(own, wide(x[0]) & DType.UINT8.max)
-            return te.clamp(x[0], load(own, 0), load(own, _WORD))
+            return te.clamp(x[0], load(own, 0), load(own, word))
         return _COMBINED[lane](*x)
 
     return describe(

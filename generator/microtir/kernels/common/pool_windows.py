@@ -41,6 +41,7 @@ class PoolWindows(Kernel):
     """Maxima and averages of windows, also of those that leave the image."""
 
     operators = (AveragePool2D, MaxPool2D)
+    types: tuple[DType, ...]
     needs: Feature
     template: str
     around_row = 14  # instructions around a row of windows
@@ -48,23 +49,26 @@ class PoolWindows(Kernel):
 
     @abstractmethod
     def values(
-        self, taps: Taps, pixels: int, channels: int, *, averages: bool
+        self, taps: Taps, pixels: int, channels: int, dtype: DType, *, averages: bool
     ) -> Mapping[str, object]:
         """Return what the template is given."""
 
     @abstractmethod
-    def turns(self, pixels: int, channels: int, *, averages: bool) -> Mapping[str, int]:
+    def turns(
+        self, pixels: int, channels: int, dtype: DType, *, averages: bool
+    ) -> Mapping[str, int]:
         """Return how often its loops run."""
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: clamps, taps that a load does not reach, a whole image."""
-        if node.inputs[0].dtype is not DType.INT8:
+        dtype = node.inputs[0].dtype
+        if dtype not in self.types:
             return Refusal.TYPES
         pool = Pool.of(node)
-        if (pool.low, pool.high) != (DType.INT8.min, DType.INT8.max):
+        if (pool.low, pool.high) != (dtype.min, dtype.max):
             return Refusal.CLAMP
-        taps = taps_of(pool)
-        if taps.reach(1, 1) > FARTHEST or taps.pixel_step > _LONGEST_STEP:
+        taps, size = taps_of(pool), dtype.bytes
+        if taps.reach(1, 1) * size > FARTHEST or taps.pixel_step * size > _LONGEST_STEP:
             return Refusal.SIZES
         if pool.averages and pool.is_run:
             return Refusal.WINDOWS
@@ -78,20 +82,22 @@ class PoolWindows(Kernel):
 
     def instructions(self, node: Node, _calls: Calls) -> int:
         pool = Pool.of(node)
-        return pool.image.images * sum(self._of_part(pool, part) for part in _parts(pool))
+        rows = (self._of_part(pool, part, node.output.dtype) for part in _parts(pool))
+        return pool.image.images * sum(rows)
 
-    def _of_part(self, pool: Pool, part: _Part) -> int:
+    def _of_part(self, pool: Pool, part: _Part, dtype: DType) -> int:
         pixels = len(part.columns.outputs)
         channels, averages = pool.image.channels, pool.averages
-        values = self.values(part.taps, pixels, channels, averages=averages)
-        turns = self.turns(pixels, channels, averages=averages)
+        values = self.values(part.taps, pixels, channels, dtype, averages=averages)
+        turns = self.turns(pixels, channels, dtype, averages=averages)
         row = printed(self.template, values).instructions(turns) + self.around_row
         return len(part.rows.outputs) * row
 
     def code_bytes(self, node: Node) -> int:
-        pool = Pool.of(node)
+        pool, dtype = Pool.of(node), node.output.dtype
         kernels = {(part.taps, len(part.columns.outputs)) for part in _parts(pool)}
-        values = (self.values(*k, pool.image.channels, averages=pool.averages) for k in kernels)
+        channels, averages = pool.image.channels, pool.averages
+        values = (self.values(*k, channels, dtype, averages=averages) for k in kernels)
         return sum(printed(self.template, value).bytes for value in values)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -103,7 +109,8 @@ class PoolWindows(Kernel):
             return seq(*(
                 call(
                     _windows(
-                        self, part.taps, len(part.columns.outputs), channels, averages=pool.averages
+                        self, part.taps, len(part.columns.outputs), channels, y.buffer.dtype,
+                        averages=pool.averages,
                     ),
                     x.at(image * pool.image.height + part.rows.first(row), part.columns.begin, 0),
                     y.at(image * pool.output.height + row, part.columns.outputs.start, 0),
@@ -192,11 +199,11 @@ def taps_of(pool: Pool) -> Taps:
 
 @made_once
 def _windows(
-    kernel: PoolWindows, taps: Taps, pixels: int, channels: int, *, averages: bool
+    kernel: PoolWindows, taps: Taps, pixels: int, channels: int, dtype: DType, *, averages: bool
 ) -> KernelDescription:
     """Compute neighbouring windows; parameters: the first one, the output."""
-    x = ir.Buffer("x", (taps.reach(pixels, channels),), DType.INT8)
-    y = ir.Buffer("y", (pixels * channels,), DType.INT8)
+    x = ir.Buffer("x", (taps.reach(pixels, channels),), dtype)
+    y = ir.Buffer("y", (pixels * channels,), dtype)
 
     def element(pixel: te.Expr, channel: te.Expr) -> ir.Stmt:
         first, place = pixel * taps.pixel_step + channel, (pixel * channels + channel,)
@@ -205,19 +212,20 @@ def _windows(
             return store(y, place, reduce(te.maximum, values))
         wide = [te.cast(DType.INT32, value) for value in values]
         return let("total", reduce(lambda a, b: a + b, wide), lambda t: store(
-            y, place, te.cast(DType.INT8, te.truncdiv(te.select(t > 0, t + half, t - half), count))
+            y, place, te.cast(dtype, te.truncdiv(te.select(t > 0, t + half, t - half), count))
         ))  # fmt: skip
 
     count, half = taps.count, taps.count // 2
     what = f"{'Means' if averages else 'Largest'} of {pixels} windows"
+    of_type = "" if dtype is DType.INT8 else f"_{dtype.value}"
     return describe(
-        f"{'average' if averages else 'max'}_windows{pixels}x{channels}_{taps.name}",
+        f"{'average' if averages else 'max'}_windows{pixels}x{channels}_{taps.name}{of_type}",
         (f"{what} of {taps.count} pixels of {channels} channels",),
         (x, y),
         (y,),
         loop("pixel", 0, pixels, lambda p: loop("channel", 0, channels, lambda c: element(p, c))),
         kernel.template,
-        kernel.values(taps, pixels, channels, averages=averages),
+        kernel.values(taps, pixels, channels, dtype, averages=averages),
         stack_bytes=kernel.stack_bytes[averages],
         needs=kernel.needs,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sums, means and extremes of int8 over neighbouring axes.
+"""Sums, means and extremes of integers over neighbouring axes.
 
 Axes that are neighbours, and are all reduced or all stay, are one.  What is left is lines of
 neighbours of so many channels.  With one channel a micro-kernel takes all lines; with several it
@@ -34,7 +34,7 @@ from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
-LONGEST_SUM = 256  # int8 numbers that 16 bits add up
+LONGEST_SUM = 256  # int8 numbers that 16 bits add up, more int16 ones than 32 bits take
 _MOST = 0xFFFF  # lines, elements: what MOVW loads
 _FARTHEST = 4095  # channels: what a load reaches
 _CALL = 9  # instructions around a call
@@ -110,6 +110,7 @@ class Reductions(Kernel):
         words: that a form is given.
         stack_bytes: that the templates push.
         inner_loop: the instruction that ends loops over pixels.
+        types: of elements.
     """
 
     operators = (reduction.Mean, reduction.Sum, reduction.ReduceMax, reduction.ReduceMin)
@@ -119,15 +120,19 @@ class Reductions(Kernel):
     words: int
     stack_bytes: int
     inner_loop: str
+    types: tuple[DType, ...] = (DType.INT8,)
 
     @abstractmethod
-    def rescaled(self, params: LinearParams, bias: int, largest: int) -> Finish | None:
+    def rescaled(
+        self, params: LinearParams, bias: int, largest: int, dtype: DType
+    ) -> Finish | None:
         """Return how sums are rescaled; None if they do not fit.
 
         Args:
             params: with one multiplier.
             bias: of the zero point.
             largest: magnitude of a sum without it.
+            dtype: of the results.
         """
 
     @abstractmethod
@@ -135,7 +140,7 @@ class Reductions(Kernel):
         """Return what is stored of a sum."""
 
     @abstractmethod
-    def values(self, extents: Extents, operation: Operation) -> Mapping[str, object]:
+    def values(self, extents: Extents, operation: Operation, dtype: DType) -> Mapping[str, object]:
         """Return what the templates are given beside the finish."""
 
     @abstractmethod
@@ -157,12 +162,15 @@ class Reductions(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: other types, axes between those that are reduced."""
-        if node.inputs[0].dtype is not DType.INT8:
+        dtype = node.inputs[0].dtype
+        if dtype not in self.types or node.output.dtype is not dtype:
             return Refusal.TYPES
         extents = Extents.of(node)
         if extents is None:
             return Refusal.SHAPES
-        if max(extents.lines, extents.count) > _MOST or extents.channels > _FARTHEST:
+        if max(extents.lines, extents.count) > _MOST:
+            return Refusal.SIZES
+        if extents.channels * dtype.bytes > _FARTHEST:
             return Refusal.SIZES
         fits = _operation(node) is not Operation.SUM or self._finish(node) is not None
         return None if fits else Refusal.SCALES
@@ -206,9 +214,9 @@ class Reductions(Kernel):
         return self.rows if extents.is_rows else self.columns
 
     def _values(
-        self, extents: Extents, operation: Operation, form: Form | None
+        self, extents: Extents, dtype: DType, operation: Operation, form: Form | None
     ) -> Mapping[str, object]:
-        values = {**self.values(extents, operation), "operation": operation.value}
+        values = {**self.values(extents, operation, dtype), "operation": operation.value}
         return values if form is None else {**values, "rescaling": form.values()}
 
     def _finish(self, node: Node) -> Finish | None:
@@ -223,24 +231,25 @@ class Reductions(Kernel):
             zero_point, params.output_zero_point, (params.multiplier,), params.minimum,
             params.maximum, factors, op.rescaling,
         )  # fmt: skip
-        return self.rescaled(linear, -count * zero_point, -count * x.dtype.min)
+        return self.rescaled(linear, -count * zero_point, -count * x.dtype.min, x.dtype)
 
-    def _kind(self, node: Node) -> tuple[Operation, Form | None]:
+    def _kind(self, node: Node) -> tuple[DType, Operation, Form | None]:
         finish = self._finish(node)
-        return _operation(node), None if finish is None else finish.form
+        return node.output.dtype, _operation(node), None if finish is None else finish.form
 
     @made_once
     def _kernel(
-        self, extents: Extents, operation: Operation, form: Form | None
+        self, extents: Extents, dtype: DType, operation: Operation, form: Form | None
     ) -> KernelDescription:
         """Reduce lines; parameters: the first element, the output, the words of the form."""
         assert self.needs is not None
         lines = extents.lines if extents.is_rows else 1
         count, channels = extents.count, extents.channels
-        x = ir.Buffer("x", (lines * count * channels,), DType.INT8)
-        y = ir.Buffer("y", (lines * channels,), DType.INT8)
+        x = ir.Buffer("x", (lines * count * channels,), dtype)
+        y = ir.Buffer("y", (lines * channels,), dtype)
         constants = ir.Buffer("constants", (1, self.words), DType.INT32, alignment=4)
         name = f"{operation.value}_{lines}x{count}x{channels}"
+        name += "" if dtype is DType.INT8 else f"_{dtype.value}"
 
         def element(line: te.Expr, channel: te.Expr) -> ir.Stmt:
             first, place = line * (count * channels) + channel, line * channels + channel
@@ -258,7 +267,7 @@ class Reductions(Kernel):
             (y,),
             each("line", lines, lambda i: each("channel", channels, lambda c: element(i, c))),
             self._template(extents),
-            self._values(extents, operation, form),
+            self._values(extents, dtype, operation, form),
             stack_bytes=self.stack_bytes,
             needs=self.needs,
         )

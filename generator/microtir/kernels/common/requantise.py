@@ -49,7 +49,7 @@ class Rescaling:
     """The sequence that all channels of a layer use; part of the identity of a kernel.
 
     `shift` is what all channels shift by, if they agree and it is not 0; otherwise the shift of
-    each channel is read.  Results are clamped to [low, high], which is within int8.
+    each channel is read.  Results are clamped to [low, high], which is within their type.
 
     Where it is `in_float`, half the multiplier is a float32, by its bits, the rounding constant is
     the zero point, and there is no shift: doubled sums are converted, multiplied, and rounded to
@@ -61,11 +61,12 @@ class Rescaling:
     low: int
     high: int
     in_float: bool = False
+    dtype: DType = DType.INT8
 
     @property
     def instructions(self) -> int:
         """Return the instructions of one value, without the store."""
-        clamps = (self.low > DType.INT8.min) + (self.high < DType.INT8.max)
+        clamps = (self.low > self.dtype.min) + (self.high < self.dtype.max)
         if self.in_float:
             return 9 + 3 * clamps
         return 3 + 2 * self.corrects_ties + (self.shift is None) + 3 * clamps
@@ -74,7 +75,7 @@ class Rescaling:
     def name(self) -> str:
         """Distinguish kernels."""
         shift = "" if self.shift is None else f"_shift{self.shift}"
-        clamp = "" if (self.low, self.high) == (-128, 127) else "_clamped"
+        clamp = "" if (self.low, self.high) == (self.dtype.min, self.dtype.max) else "_clamped"
         if self.in_float:
             return f"float{clamp}"
         return f"{'linear' if self.corrects_ties else 'relu'}{shift}{clamp}"
@@ -84,9 +85,10 @@ class Rescaling:
         return {
             "in_float": self.in_float,
             "corrects_ties": self.corrects_ties,
+            "bits": str(self.dtype.bits),
             "shift": "" if self.shift is None else str(self.shift),
-            "low": "" if self.low == DType.INT8.min else str(self.low),
-            "high": "" if self.high == DType.INT8.max else str(self.high),
+            "low": "" if self.low == self.dtype.min else str(self.low),
+            "high": "" if self.high == self.dtype.max else str(self.high),
         }
 
     def apply(self, doubled: te.Expr, constants: ir.Buffer, channel: te.ExprLike) -> te.Expr:
@@ -105,13 +107,13 @@ class Rescaling:
         if self.in_float:
             real = te.no_fp_contract(te.cast(DType.FLOAT32, doubled) * te.float_of_bits(multiplier))
             whole = te.cast(DType.INT32, te.round_small(real)) + rounding
-            return te.cast(DType.INT8, te.clamp(whole, self.low, self.high))
+            return te.cast(self.dtype, te.clamp(whole, self.low, self.high))
         product = te.cast(DType.INT64, doubled) * te.cast(DType.INT64, multiplier)
         high = te.cast(DType.INT32, (product + _INT32_LIMIT) >> 32)
         if self.corrects_ties:
             high = high + (high >> 31)
         by = shift if self.shift is None else te.as_expr(self.shift, DType.INT32)
-        return te.cast(DType.INT8, te.clamp((high + rounding) >> by, self.low, self.high))
+        return te.cast(self.dtype, te.clamp((high + rounding) >> by, self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,8 @@
-"""RESIZE_BILINEAR of int8, first down a column and then along a row.
+"""RESIZE_BILINEAR of int8 and int16, first down a column and then along a row.
 
 Two rows of the image are weighed once for a row of the output, into scratch; there each element of
 the output finds its two neighbours.  What is added up is the same integer as by four products.
+Bits that no weight of an axis has are left out for int16, whose sums mostly fit 32 bits then.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from microtir.kernels.common import packing
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.statements import each, let, load, loop, seq, store
+from microtir.operators.common.arithmetic import long
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.resize.definition import BILINEAR_BITS, ResizeBilinear, bilinear_axis
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
-_ONE = 1 << BILINEAR_BITS
-_HALF = _ONE // 2  # of what the second product is divided by; the first one multiplies it by one
 _AT_ONCE = 8  # channels of a turn
 _DOWN, _ALONG = 7, 8  # instructions for an element that is weighed by rows, and by columns
+_LONG_ALONG = 15  # in 64 bits; of int16 in 32 it is one more than of int8
+_MOST_BITS = 15  # of weights, with which sums of int16 have 32
 _TURN, _PIXEL, _ROW = 7, 13, 30  # for a turn, and around the channels of a pixel and a row
 
 
@@ -37,8 +39,8 @@ class Bilinear(Kernel):
     operators = (ResizeBilinear,)
 
     def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: the sums of other types are wider."""
-        return None if node.output.dtype is DType.INT8 else Refusal.TYPES
+        """Return what speaks against it: floats, and uint8, which is weighed by floats."""
+        return None if node.output.dtype in (DType.INT8, DType.INT16) else Refusal.TYPES
 
     def window(self, _node: Node) -> RowWindow | None:
         return None
@@ -46,8 +48,10 @@ class Bilinear(Kernel):
     def instructions(self, node: Node, _calls: Calls) -> int:
         images, height, width, channels = node.output.shape
         turns = channels // _AT_ONCE
-        pixel = _ALONG * channels + (turns > 1) * _TURN * turns + _PIXEL
-        down = _DOWN * node.inputs[0].shape[2] * channels
+        more = node.output.dtype is DType.INT16
+        along = _LONG_ALONG if _is_long(node) else _ALONG + more
+        pixel = along * channels + (turns > 1) * _TURN * turns + _PIXEL
+        down = (_DOWN + more) * node.inputs[0].shape[2] * channels
         return images * height * (down + width * pixel + _ROW)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
@@ -66,6 +70,9 @@ class Bilinear(Kernel):
         y = layer.output_buffer((images, height, width * channels))
         weighed = ir.Buffer("scratch", (in_width * channels,), DType.INT32)
         rows, columns = _axes(node)
+        row_bits, column_bits = _bits(node)
+        # Of what the second product is divided by; the first one multiplies it by one.
+        half, shift, is_long = 1 << (row_bits - 1), row_bits + column_bits, _is_long(node)
 
         def down(image: te.Expr, row: te.Expr) -> ir.Stmt:
             first, second, weight = (load(table, row) for table in rows)
@@ -75,12 +82,17 @@ class Bilinear(Kernel):
             ) -> Callable[..., ir.Stmt]:
                 def of(i: te.Expr) -> ir.Stmt:
                     upper, lower = (_int32(load(x, image, r, i)) for r in (top, bottom))
-                    return store(weighed, (i,), (lower * low + _HALF) + upper * high)
+                    return store(weighed, (i,), (lower * low + half) + upper * high)
 
                 return of
 
             return _named(
-                (("top", first), ("bottom", second), ("low", weight), ("high", _rest(weight))),
+                (
+                    ("top", first),
+                    ("bottom", second),
+                    ("low", weight),
+                    ("high", _rest(weight, row_bits)),
+                ),
                 lambda *at: _by_turns(in_width * channels, element(*at)),
             )
 
@@ -93,10 +105,11 @@ class Bilinear(Kernel):
                 def of(channel: te.Expr) -> ir.Stmt:
                     here, there = (load(weighed, at + channel) for at in (left, right))
                     # Halves go away from zero: what is negative is rounded up less.
-                    total = here * far + there * near
+                    number = long if is_long else _int32
+                    total = number(here) * number(far) + number(there) * number(near)
                     return let("total", total, lambda t: store(
                         y, (image, row, column * channels + channel),
-                        te.cast(DType.INT8, (t + ((t - 1) >> 31)) >> (2 * BILINEAR_BITS)),
+                        te.cast(y.dtype, (t + ((t - 1) >> (t.dtype.bits - 1))) >> shift),
                     ))  # fmt: skip
 
                 return of
@@ -106,7 +119,7 @@ class Bilinear(Kernel):
                     ("left", first * channels),
                     ("right", second * channels),
                     ("near", weight),
-                    ("far", _rest(weight)),
+                    ("far", _rest(weight, column_bits)),
                 ),
                 lambda *at: _by_turns(channels, element(*at)),
             )
@@ -119,8 +132,8 @@ class Bilinear(Kernel):
         return layer.function(name, weighed, body)
 
 
-def _rest(weight: te.Expr) -> te.Expr:
-    return _ONE - _int32(weight)
+def _rest(weight: te.Expr, bits: int) -> te.Expr:
+    return (1 << bits) - _int32(weight)
 
 
 def _int32(value: te.Expr) -> te.Expr:
@@ -148,14 +161,40 @@ def _by_turns(count: int, body: Callable[[te.Expr], ir.Stmt]) -> ir.Stmt:
     return seq(each("turn", turns, lambda n: turn(n * _AT_ONCE, _AT_ONCE)), rest)
 
 
+def _is_long(node: Node) -> bool:
+    """Return whether sums take 64 bits."""
+    return node.output.dtype is DType.INT16 and sum(_bits(node)) > _MOST_BITS
+
+
+def _bits(node: Node) -> tuple[int, int]:
+    """Return the bits of weights of rows and columns."""
+    rows, columns = (
+        BILINEAR_BITS if node.output.dtype is DType.INT8 else max(_bits_of(weights), 1)
+        for _, _, weights in map(_places, (node, node), (1, 2))
+    )
+    return rows, columns
+
+
+def _bits_of(weights: npt.NDArray[np.int64]) -> int:
+    """Return how many of the highest bits some weight has."""
+    lowest = int(np.bitwise_or.reduce(weights, initial=1 << BILINEAR_BITS))
+    return BILINEAR_BITS + 1 - (lowest & -lowest).bit_length()
+
+
+def _places(node: Node, axis: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """Return first elements along an axis, second ones, and the weights of these."""
+    assert isinstance(node.op, ResizeBilinear)
+    places = bilinear_axis(node.op, node.inputs[0].shape[axis], node.output.shape[axis])
+    first, second = np.array(places.lower), np.array(places.upper)
+    return first, second, np.where(first == second, 0, np.array(places.weight))
+
+
 def _axes(node: Node) -> tuple[tuple[ir.Buffer, ...], ...]:
     """Return tables for rows and columns: first element, second one, the weight of the second."""
-    assert isinstance(node.op, ResizeBilinear)
     axes = []
-    for name, axis in (("row", 1), ("column", 2)):
-        places = bilinear_axis(node.op, node.inputs[0].shape[axis], node.output.shape[axis])
-        first, second = np.array(places.lower), np.array(places.upper)
-        weight = np.where(first == second, 0, np.array(places.weight))
+    for name, axis, bits in zip(("row", "column"), (1, 2), _bits(node), strict=True):
+        first, second, weight = _places(node, axis)
+        weight >>= BILINEAR_BITS - bits
         tables: tuple[tuple[str, npt.NDArray[np.int64]], ...] = (
             (f"first_{name}s", first), (f"second_{name}s", second), (f"{name}_weights", weight),
         )  # fmt: skip
