@@ -243,7 +243,7 @@ MUTANTS = {
     ),
     "tables are read from zero on": Mutant(
         "mve", ("looked_up",), f"{_KERNELS}/common/elementwise.py",
-        "return np.roll(table, DType.INT8.min)", "return table",
+        "return np.roll(table, dtype.min)", "return table",
     ),
     "halves of products below zero are rounded up": Mutant(
         "dsp", ("mul_int8",), f"{_DSP}/arithmetic.j2", "add r12, r12, r3, asr #31",

@@ -150,7 +150,7 @@ def layers() -> list[DspCase]:
     reductions = [*map(reduced, seeds(0, PER_REDUCED)), *layers_of_pooled_int16()]
     extremes = map(elementwise, seeds(0, PER_ELEMENTWISE))
     edges = map(float_edge, seeds(0, PER_EDGE))
-    sums = [*map(arithmetic, seeds(0, PER_ARITHMETIC)), *map(rescaled, seeds(0, PER_WIDE))]
+    sums = [*map(arithmetic, seeds(0, PER_ARITHMETIC)), *map(rescaled, seeds(0, PER_ARITHMETIC))]
     in_blocks = map(block_dense, seeds(0, PER_BLOCKS))
     floats = map(of_floats, seeds(0, PER_KIND))
     pools = map(pool_of_floats, seeds(0, PER_FORCED))

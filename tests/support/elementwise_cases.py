@@ -85,12 +85,14 @@ def _of_two(seed: int, rng: np.random.Generator) -> DspCase:
 
 
 def rescaled(seed: int) -> DspCase:
-    """Draw QUANTIZE between int8 and int16, or a RELU or LEAKY_RELU of int16."""
+    """Draw QUANTIZE of int8, int16 and uint8, RELU or LEAKY_RELU of int16, or PRELU of int8."""
     rng = np.random.default_rng([seed, 35])
+    if seed % 7 > 4:
+        return (_prelu if seed % 7 == 5 else _uint8)(seed, rng)
     relu = activations.Relu(list(Activation)[1 + seed // 5 % 3])
-    op = (Quantize(), Quantize(), Quantize(), relu, activations.LeakyRelu(0.2))[seed % 5]
+    op = (Quantize(), Quantize(), Quantize(), relu, activations.LeakyRelu(0.2))[seed % 7]
     source, target = ((DType.INT8, DType.INT16), (DType.INT16, DType.INT8))[seed % 2]
-    if seed % 5 > 1:
+    if seed % 7 > 1:
         source = target = DType.INT16
     factor = float(np.exp(rng.uniform(-0.6, 0.6))) if seed % 4 else 1.0
     x, y = (
@@ -100,6 +102,34 @@ def rescaled(seed: int) -> DspCase:
         for name, dtype, scale in (("x", source, 0.05), ("y", target, 0.05 * factor))
     )  # fmt: skip
     return _case(f"rescaled_{op.name.lower()}_{seed}", op, (x,), y, rng)
+
+
+def _prelu(seed: int, rng: np.random.Generator) -> DspCase:
+    """Draw a PRELU of constants: one, one for each channel or column, or as many as elements."""
+    shape = _shape(rng)
+    of_alpha = ((1,), shape[3:], (*shape[2:3], 1), shape[1:])[seed // 7 % 4]
+    scale = float(np.exp(rng.uniform(-5, -1)))
+    x, y = (
+        graphs.tensor(name, shape, DType.INT8, graphs.quant(scale * times, int(zero)))
+        for name, times, zero in zip("xy", (1, rng.uniform(0.5, 2)), rng.integers(-128, 128, 2),
+                                     strict=True)
+    )  # fmt: skip
+    quant = graphs.quant(
+        float(rng.choice((1 / 128, rng.uniform(0.001, 0.02)))), int(rng.integers(9))
+    )
+    alpha = graphs.constant("alpha", _drawn(rng, of_alpha, DType.INT8), quant)
+    return _case(f"rescaled_prelu_{seed}", activations.Prelu(), (x, alpha), y, rng)
+
+
+def _uint8(seed: int, rng: np.random.Generator) -> DspCase:
+    """Draw a QUANTIZE between scales of uint8."""
+    shape = _shape(rng)
+    scales = zip("xy", (0.05, rng.uniform(0.02, 0.1)), rng.integers(0, 256, 2), strict=True)
+    x, y = (
+        graphs.tensor(name, shape, DType.UINT8, graphs.quant(float(scale), int(zero)))
+        for name, scale, zero in scales
+    )
+    return _case(f"rescaled_uint8_{seed}", Quantize(), (x,), y, rng)
 
 
 def arithmetic(seed: int) -> DspCase:

@@ -1,7 +1,7 @@
-"""Results of operators with one int8 input and one int8 output, for all 256 stored values.
+"""Results of operators with one input and one output of a byte, for all 256 stored values.
 
 Such an operator is a look-up whatever it computes, so that its meaning is all that a kernel needs.
-Entry i belongs to the stored value i - 128.
+Entry i belongs to the stored value i - 128 of an int8, or i of a uint8.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ def has_table(op: Operator, input_type: TensorType, output: TensorType) -> bool:
 
 def lookup_table(op: Operator, input_type: TensorType, output: TensorType) -> npt.NDArray[np.int8]:
     """Return the 256 results of an operator that `has_table` accepts."""
-    values = np.arange(DType.INT8.min, DType.INT8.max + 1).astype(np.int8)
+    return results(op, input_type, output).astype(np.int8)
+
+
+def results(op: Operator, input_type: TensorType, output: TensorType) -> npt.NDArray[np.generic]:
+    """Return the 256 results of an operator on bytes."""
+    dtype = input_type.dtype
+    values = np.arange(dtype.min, dtype.max + 1).astype(dtype.value)
     x, y = (
         Tensor(name, replace(type_, shape=values.shape))
         for name, type_ in (("x", input_type), ("y", output))
@@ -34,4 +40,4 @@ def lookup_table(op: Operator, input_type: TensorType, output: TensorType) -> np
     node = Node(op, (x,), (y,), op.name, SourceLocation("", 0, op.name))
     result = record_of(op).meaning(op, node, values)
     assert isinstance(result, np.ndarray)
-    return result.astype(np.int8)
+    return result.astype(output.dtype.value)

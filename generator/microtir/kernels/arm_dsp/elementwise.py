@@ -30,7 +30,7 @@ class ElementwiseWords(Elementwise):
     cycles = 140
     template = "kernels/lanes.j2"
     stack_bytes = 16
-    types = (DType.INT8, DType.INT16)
+    types = (DType.INT8, DType.INT16, DType.UINT8)
 
     def values(self, run: Run) -> Mapping[str, object]:
         looks_up = run.lane is Lane.LOOK_UP

@@ -54,7 +54,7 @@ class PoolWords(PoolWindows):
     """A word of channels at a time: four of int8, or two of int16."""
 
     name = "pool_s8_1x4_dsp_windows"
-    types = (DType.INT8, DType.INT16)
+    types = (DType.INT8, DType.INT16, DType.UINT8)
     needs = Feature.DSP
     cycles = 139
     template = "kernels/pool_windows.j2"
@@ -77,6 +77,7 @@ class PoolWords(PoolWindows):
             "channels": str(channels * size),
             "averages": averages,
             "is_long": dtype is DType.INT16,
+            "sign": "u" if dtype is DType.UINT8 else "s",
             "lanes": str(dtype.bits),
             "width": "h" if dtype is DType.INT16 else "b",
             "element": str(size),
@@ -93,12 +94,12 @@ class PoolWords(PoolWindows):
 def _division(count: int, dtype: DType) -> dict[str, object]:
     """Return the constants of averages: sums begin so large that none is negative."""
     first = -dtype.min * count + count // 2
-    first *= 0x10001 if dtype is DType.INT8 else 1  # two sums of bytes are a word
+    first *= 1 if dtype is DType.INT16 else 0x10001  # two sums of bytes are a word
     reciprocal = -(-(1 << 32) // count)
     return {
         "first_low": str(first & 0xFFFF),
         "first_high": str(first >> 16),
         "reciprocal_low": str(reciprocal & 0xFFFF),
         "reciprocal_high": str(reciprocal >> 16),
-        "has_ties": count % 2 == 0,
+        "has_ties": count % 2 == 0 and dtype is not DType.UINT8,
     }

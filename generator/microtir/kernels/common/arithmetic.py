@@ -1,6 +1,7 @@
 """Sums, products and squared differences in a form that all instruction sets compute.
 
-An element alone is one of them, without a second line: it is rescaled, below zero as it may be.
+An element alone is one of them, without a second line: it is rescaled, below zero as it may be; and
+so is PRELU, whose constants become slopes.
 
 Each input is on a line, or the second one in a table, or rescaled and rounded as TFLite does; what
 the two give is joined, and rescaled as it is stored.  For sums of int8 in general one line of both,
@@ -9,6 +10,7 @@ and a shift, is the same as all steps.  What repeats in a loop stands in front o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -20,7 +22,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.kernels.common import statements
+from microtir.kernels.common import made_once, statements
 from microtir.operators.activations import definition as activations
 from microtir.operators.arithmetic import definition as arithmetic
 from microtir.operators.arithmetic import fixed_form, float_formula
@@ -38,12 +40,15 @@ WORDS = 6  # slope and offset of each line, the multiplier, what is added behind
 _ENTRIES = 1 << DType.INT8.bits
 _LONGEST = (1 << 30) - 1  # that a sum of widened int16 is, or nearly a product
 _MOST_ROUNDED = 30  # bits
+_SUM_BITS, _CENTRED = 31, 256  # what magnitudes of sums and of centred elements stay below
+_PARTS = 9  # of a bit, that offsets are tried at
 
 
 class Join(Enum):
     """Operation that joins the lines of both inputs, or leaves the first one."""
 
     NONE = "none"
+    SLOPE = "slope"  # of the second input, for what is below zero, else that of the second line
     SUM = "sum"
     PRODUCT = "product"
     SQUARE = "square"  # of the sum
@@ -90,6 +95,11 @@ class Form:
     is_taken: bool = False
 
     @property
+    def sources(self) -> tuple[DType, DType]:
+        """Return the types of both inputs as they are read."""
+        return self.source, DType.INT32 if self.join is Join.SLOPE else self.source
+
+    @property
     def constants(self) -> int:
         """Return how many numbers it reads beside the elements."""
         return WORDS + (_ENTRIES if self.has_table else 0)
@@ -121,6 +131,7 @@ class Form:
         return {
             "join": self.join.value,
             "is_single": is_single,
+            "has_slopes": self.join is Join.SLOPE,
             "output": "r1" if is_single else "r2",
             "words": "r2" if is_single else "r3",
             "is_bent": self.below is not None,
@@ -194,6 +205,9 @@ class Form:
 
         if self.join is Join.NONE:
             return finished(first)
+        if self.join is Join.SLOPE:
+            value = x + offset1
+            return stored(value * te.select(value < 0, y, slope2) + offset2)
         if self.join is Join.SQUARE:
             return statements.let("difference", first + second, lambda d: finished(d * d))
         if self.join is Join.PRODUCT:
@@ -226,6 +240,8 @@ def arithmetic_of(node: Node) -> Arithmetic | None:
         return _BUILDERS[type(node.op)](node) if is_short else None
     if dtypes == {DType.INT8}:
         return _BUILDERS[type(node.op)](node)
+    if isinstance(node.op, activations.Prelu):
+        return None
     if dtypes != {DType.INT16} or rescales_in_float(node):
         return None
     return None if any(tensor.type.quant.zero_point for tensor in tensors) else _long(node)
@@ -327,10 +343,11 @@ def _leaky_relu(node: Node) -> Arithmetic | None:
     op = node.op
     assert isinstance(op, activations.LeakyRelu)
     params = activations.leaky_relu_params(op, node.inputs[0].type, node.output.type)
-    ends, slope = (params.minimum, params.maximum), params.alpha
-    lane = _alone(node, params.input_zero_point, params.output_zero_point, params.identity, ends)
-    wide_bits = max(params.identity.shift, 0)
-    if lane is None or slope.multiplier < 0 or slope.shift > 0 or wide_bits:
+    ends, slope, identity = (params.minimum, params.maximum), params.alpha, params.identity
+    if identity == (1 << 30, 1):  # of equal scales: what is nearly one gives the same
+        identity = QuantizedMultiplier(DType.INT32.max, 0)
+    lane = _alone(node, params.input_zero_point, params.output_zero_point, identity, ends)
+    if lane is None or slope.multiplier < 0 or max(slope.shift, identity.shift) > 0:
         return None
     below = -slope.shift
     # Halves go away from zero: one less, for what is rescaled so is below it.
@@ -339,6 +356,95 @@ def _leaky_relu(node: Node) -> Arithmetic | None:
         return None
     words = *lane.words[:2], slope.multiplier, added, *lane.words[4:]
     return Arithmetic(replace(lane.form, below=below, rounds_away=False), words)
+
+
+def slopes_of(node: Node) -> Array | None:
+    """Return the slopes that the constants of a PRELU are, in words; None of other operators."""
+    if not isinstance(node.op, activations.Prelu):
+        return None
+    found, alpha = _bend(node), node.inputs[1].data
+    assert found is not None and alpha is not None
+    values, places = np.unique(alpha, return_inverse=True)
+    return np.array([found.slopes[int(v)] for v in values], np.int32)[places].reshape(alpha.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bend:
+    """PRELU as (slope * x + offset) >> bits, of what is above zero, and by constant below it."""
+
+    bits: int
+    offset: int
+    above: int
+    slopes: Mapping[int, int]
+
+
+def _prelu(node: Node) -> Arithmetic | None:
+    """Return PRELU of constants."""
+    x, alpha = node.inputs
+    bend = _bend(node) if alpha.is_constant and x.shape == node.output.shape else None
+    if bend is None:
+        return None
+    ends = DType.INT8.min, DType.INT8.max
+    lane = Form(Join.SLOPE, False, (0, 0), bend.bits, *ends, is_multiplied=False)
+    return Arithmetic(lane, (0, -x.type.quant.zero_point, bend.above, bend.offset, 0, 0))
+
+
+@made_once.of_node
+def _bend(node: Node) -> _Bend | None:
+    """Return slopes that give TFLite's results of every element; None if there are none."""
+    assert isinstance(node.op, activations.Prelu)
+    alpha = node.inputs[1].data
+    assert alpha is not None
+    params = activations.prelu_params(
+        node.op, node.inputs[0].type, node.inputs[1].type, node.output.type
+    )
+    stored = {int(v): int(v) - params.alpha_zero_point for v in np.unique(alpha)}
+    steepest = max(
+        _real(params.identity), *(abs(a) * _real(params.product) for a in stored.values())
+    )
+    bits = _SUM_BITS - math.frexp(_CENTRED * steepest + _CENTRED)[1]
+    if not 0 < bits < _SUM_BITS:
+        return None
+    values, zero = fixed_form.STORED - params.input_zero_point, params.output_zero_point
+    below, above = values[values < 0], values[values > 0]
+    products = np.outer(list(stored.values()), below)
+    # What is rounded twice is rounded up from a bit before the half on.
+    for part in range(_PARTS):
+        moved = (part << max(bits + params.product.shift, 0)) // (_PARTS - 1)
+        offset = ((2 * zero + 1) << bits - 1) - moved
+        first = _slopes(above, above[np.newaxis], params.identity, (zero, bits, offset))
+        slopes = _slopes(below, products, params.product, (zero, bits, offset))
+        if first is not None and slopes is not None:
+            return _Bend(bits, offset, first[0], dict(zip(stored, slopes, strict=True)))
+    return None
+
+
+def _real(factor: QuantizedMultiplier) -> float:
+    return math.ldexp(factor.multiplier, factor.shift - 31)
+
+
+def _slopes(
+    values: Array, products: Array, factor: QuantizedMultiplier, line: tuple[int, int, int]
+) -> list[int] | None:
+    """Return slopes by which values give the results of rows of products; None: some have none.
+
+    Args:
+        values: of one sign.
+        products: a row for each slope.
+        factor: of them.
+        line: what is added to results, the bits of slopes, and the offset.
+    """
+    zero, bits, offset = line
+    scaled = fixed_point.multiply_by_quantized_multiplier(products, *factor) + zero
+    results, far = np.clip(scaled, DType.INT8.min, DType.INT8.max).astype(np.int64), 1 << 40
+    # The least product that gives a result, and the largest; an end stands for all beyond it.
+    least = np.where(results > DType.INT8.min, (results << bits) - offset, -far)
+    most = np.where(results < DType.INT8.max, (results + 1 << bits) - offset - 1, far)
+    sign = -1 if (values < 0).any() else 1
+    values = values * sign
+    low = (-(-least // values)).max(axis=1, initial=-far)
+    high = (most // values).min(axis=1, initial=far)
+    return (sign * ((low + high) // 2)).tolist() if (low <= high).all() else None
 
 
 def _alone(
@@ -491,6 +597,7 @@ _BUILDERS: Mapping[type[Operator], Callable[[Node], Arithmetic | None]] = Mappin
         Quantize: _quantize,
         activations.Relu: _relu,
         activations.LeakyRelu: _leaky_relu,
+        activations.Prelu: _prelu,
     }
 )
 

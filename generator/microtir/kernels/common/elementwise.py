@@ -41,8 +41,9 @@ from microtir.operators.arithmetic.definition import (
 from microtir.operators.common.arithmetic import wide, within
 from microtir.operators.common.broadcast import keeps_rows, merged
 from microtir.operators.common.rows import RowWindow
+from microtir.operators.conversion.definition import Quantize
 from microtir.operators.definition import Trait
-from microtir.operators.tables import has_table, lookup_table
+from microtir.operators.tables import has_table, results
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -144,12 +145,20 @@ def lane_of(node: Node) -> Lane | arithmetic.Form | None:
         return _OF_TWO[type(node.op)]
     if _only_clamps(node):
         return Lane.CLAMP
+    if _is_uint8(node):
+        return Lane.LOOK_UP
     if not has_table(node.op, node.inputs[0].type, node.output.type):
         return None
     entries = _entries(node)
     stored = np.roll(np.arange(DType.INT8.min, DType.INT8.max + 1), DType.INT8.min)
     is_clamp = np.array_equal(entries, np.clip(stored, entries.min(), entries.max()))
     return Lane.CLAMP if is_clamp else Lane.LOOK_UP
+
+
+def _is_uint8(node: Node) -> bool:
+    """Return whether a node is QUANTIZE between scales of uint8, which is a table, too."""
+    is_short = node.inputs[0].dtype is node.output.dtype is DType.UINT8
+    return isinstance(node.op, Quantize) and is_short
 
 
 def _ends(node: Node) -> tuple[float, float]:
@@ -164,8 +173,9 @@ def _ends(node: Node) -> tuple[float, float]:
 @made_once.of_node
 def _entries(node: Node) -> ir.Array:
     """Return the results of a node with a table, in the order of bytes without a sign."""
-    table = lookup_table(node.op, node.inputs[0].type, node.output.type)
-    return np.roll(table, DType.INT8.min)
+    dtype = node.inputs[0].dtype
+    table = results(node.op, node.inputs[0].type, node.output.type)
+    return np.roll(table, dtype.min)
 
 
 def constants_of(node: Node) -> ir.Buffer | None:
@@ -369,6 +379,8 @@ def _constant(node: Node, position: int) -> ir.Buffer:
     run, axes = run_of(node)
     data = node.inputs[position].data
     assert data is not None
+    slopes = arithmetic.slopes_of(node)
+    data = data if slopes is None else slopes
     differs = run.repeats[position] or any(axis.steps[position] for axis in axes)
     times = 1 if differs else run.count // data.size
     return packing.constant("constant", np.tile(data.reshape(1, -1), times))
@@ -403,9 +415,9 @@ def described(
 ) -> KernelDescription:
     """Describe a run; parameters: the inputs, the output, and what the lane reads beside them."""
     lane, beside = run.lane, list[ir.Buffer]()
-    source = lane.source if isinstance(lane, arithmetic.Form) else run.dtype
+    sources = lane.sources if isinstance(lane, arithmetic.Form) else (run.dtype,) * 2
     inputs = tuple(
-        ir.Buffer(f"x{n}", (1 if again else run.count,), source)
+        ir.Buffer(f"x{n}", (1 if again else run.count,), sources[n])
         for n, again in enumerate(run.repeats)
     )
     y = ir.Buffer("y", (run.count,), run.dtype)
