@@ -253,6 +253,13 @@ MUTANTS = {
         "dsp", ("add_int16", "sub_int16"), f"{_DSP}/arithmetic.j2", "add r11, r12, r11, asr #31",
         "mov r11, r12",
     ),
+    "values of the second of two columns are those of the first": Mutant(
+        "dsp", ("s16_matmul",), f"{_DSP}/products_s16.j2", "pkhtb r10, r8, r9, asr #16",
+        "pkhbt r10, r9, r8, lsl #16",
+    ),
+    "the last of an odd number of columns is that behind it": Mutant(
+        "dsp", ("s16_matmul",), f"{_DSP}/products_s16.j2", "subeq lr, lr, #2", "subeq lr, lr, #0",
+    ),
     "what is below zero has the factor of what is not": Mutant(
         "dsp", ("rescaled_leaky_relu",), f"{_DSP}/arithmetic.j2", "smmlarmi r12, r3, r6, r7",
         "smmlarmi r12, r3, r8, r9",

@@ -39,6 +39,7 @@ from tests.support.dsp_cases import (
     long_sums,
     longest_sums,
     matmul,
+    matmul_of_int16,
     multiplied,
     pool_of_floats,
     pool_of_int16,
@@ -104,7 +105,8 @@ CORES = {
         "dense_s16_1x4_dsp_wide": 8, "dwconv_s16_4x2_dsp": 6, "dwconv_s16_2x2_dsp_wide": 11,
         "conv_s8_8x1_dsp": 20, "dense_s8_1x8_dsp": 14, "dwconv_s8_1x4_dsp": 9,
         "dwconv_s8_1x4_dsp_rows": 15, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 22,
-        "runs_dsp": 28, "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "pool_s8_1x4_dsp": 3,
+        "runs_dsp": 28, "dwconv_s8_4x1_dsp": 16, "matmul_s8_2x4_dsp": 10, "matmul_s16_2x2_dsp": 4,
+        "pool_s8_1x4_dsp": 3,
         "pool_s8_1x4_dsp_windows": 5,
         "tconv_s8_2x4_dsp": 4, "tconv_s8_4x2_dsp": 2, "frames_conv_s8_2x4_dsp": 4,
         "frames_conv_s8_4x2_dsp": 1,
@@ -143,7 +145,7 @@ def layers() -> list[DspCase]:
     drawn = cases(PER_KIND, seeds(0, PER_KIND).start)
     made = (
         make(seed)
-        for make in (matmul, grouped, transposed, lines, multiplied)
+        for make in (matmul, matmul_of_int16, grouped, transposed, lines, multiplied)
         for seed in seeds(600, PER_KIND)
     )
     moves = map(moving, seeds(0, PER_MOVING))

@@ -115,10 +115,10 @@ def average() -> Node:
     return node(AveragePool2D((8, 8)), (x,), y)
 
 
-def product() -> Node:
+def product(dtype: DType = DType.INT8, zero: int = 3) -> Node:
     """Of two stacks of matrices."""
-    x, w = (tensor(n, (2, 12, 16), DType.INT8, quant(0.05, 3)) for n in "xw")
-    result = tensor("y", (2, 12, 12), DType.INT8, quant(1.0, 3))
+    x, w = (tensor(n, (2, 12, 16), dtype, quant(0.05, zero)) for n in "xw")
+    result = tensor("y", (2, 12, 12), dtype, quant(1.0, zero))
     return node(BatchMatmul(adj_y=True), (x, w), result)
 
 
@@ -178,6 +178,7 @@ CASES = [
     ("cortex-m4", "dense_s8_2x4_dsp", LINES),
     ("cortex-m4", "dense_s8_4x2_dsp", LINES),
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),
+    ("cortex-m4", "matmul_s16_2x2_dsp", product(DType.INT16, 0)),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "reduce_s8_1x4_dsp", mean()),
     ("cortex-m4", "lanes_s8_1x4_dsp", extreme()),

@@ -23,7 +23,7 @@ from tests.kernels.test_interleave import planes
 from tests.support import dsp_cases
 from tests.support.block_dense_cases import block_dense
 from tests.support.dsp_cases import DspCase
-from tests.support.elementwise_cases import arithmetic, elementwise, of_floats
+from tests.support.elementwise_cases import arithmetic, elementwise, of_floats, rescaled
 from tests.support.float_edge_cases import float_edge
 from tests.support.graphs import constant, node, quant, tensor
 from tests.support.kernel_cases import found
@@ -50,7 +50,9 @@ OTHERS: dict[str, Callable[[int], DspCase]] = {
     "elementwise_floats": of_floats,
     "pool_floats": dsp_cases.pool_of_floats,
     "arithmetic": arithmetic,
+    "rescaled": rescaled,
     "matmul": dsp_cases.matmul,
+    "matmul int16": dsp_cases.matmul_of_int16,
     "transposed": dsp_cases.transposed,
     "transposed int16": lambda seed: dsp_cases.in_int16(seed, dsp_cases.transposed(seed)),
     "frames": dsp_cases.frames,

@@ -38,7 +38,10 @@ _WHOLE = (
 )
 _WHOLE |= kernel_cases.ARITHMETIC
 ON_CORES = [name for name in kernel_cases.CONFIGS | _WHOLE if "_dsp" in name or "_mve" in name]
-OTHERS = ("fully_connected", "whole_depthwise", "global_average", "matmul", "transposed")
+OTHERS = (
+    "fully_connected", "whole_depthwise", "global_average", "matmul", "matmul_of_int16",
+    "transposed",
+)  # fmt: skip
 
 
 def layers() -> Iterator[PlannedOperator]:

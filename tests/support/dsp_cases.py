@@ -322,6 +322,22 @@ def in_int16(seed: int, case: DspCase) -> DspCase:
     return _finish(f"s16_{case.name}", node.op, tensors, y, data)
 
 
+def matmul_of_int16(seed: int) -> DspCase:
+    """Draw one of int16: `matmul` in another type; some have the largest sums."""
+    case, rng = matmul(seed), np.random.default_rng([seed, 36])
+    node = case.graph.nodes[0]
+    assert isinstance(node.op, BatchMatmul)
+    scales = 2.0**-9, 2.0**-9, 2.0 ** rng.uniform(-5, 2)
+    seen: dict[Tensor, Tensor] = {}
+    for t, scale in zip((*node.inputs, node.output), scales, strict=True):
+        seen.setdefault(t, graphs.tensor(t.name, t.shape, DType.INT16, graphs.quant(scale, 0)))
+    x, w, y = (seen[t] for t in (*node.inputs, node.output))
+    data = [rng.integers(-(1 << 15), 1 << 15, t.shape).astype(np.int16) for t in case.inputs]
+    if rng.random() < 0.2:
+        data = [np.full_like(values, -(1 << 15)) for values in data]
+    return _finish(f"s16_{case.name}", node.op, (x, w), y, *data)
+
+
 def in_int16_and_float(seed: int, case: DspCase) -> DspCase:
     """Return a case of one layer with weights in int16 that has zero points, rescaled in float."""
     made = in_int16(seed, case)

@@ -18,6 +18,7 @@ from microtir.kernels.arm_dsp.elementwise import (
 )
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.matmul import Matmul
+from microtir.kernels.arm_dsp.matmul_s16 import Matmul16
 from microtir.kernels.arm_dsp.moves import MovesByWords
 from microtir.kernels.arm_dsp.plane_windows import PlaneWindows
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
@@ -82,6 +83,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     dense.Dense(),
     BlockDenseRounded(),
     Matmul(),
+    Matmul16(),
     Convolution16("conv_s16_2x4_dsp", 125),
     Convolution16("conv_s16_2x2_dsp_wide", 125, wide=True),
     Transposed(

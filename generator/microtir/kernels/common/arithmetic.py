@@ -362,10 +362,10 @@ def slopes_of(node: Node) -> Array | None:
     """Return the slopes that the constants of a PRELU are, in words; None of other operators."""
     if not isinstance(node.op, activations.Prelu):
         return None
-    found, alpha = _bend(node), node.inputs[1].data
-    assert found is not None and alpha is not None
+    bend, alpha = _bend(node), node.inputs[1].data
+    assert bend is not None and alpha is not None
     values, places = np.unique(alpha, return_inverse=True)
-    return np.array([found.slopes[int(v)] for v in values], np.int32)[places].reshape(alpha.shape)
+    return np.array([bend.slopes[int(v)] for v in values], np.int32)[places].reshape(alpha.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,7 @@ def _wide(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Fou
     factors = params.multipliers * (len(bias) // len(params.multipliers))
     largest = weights.largest_sums(matrix.astype(np.int64), _MAGNITUDE) + np.abs(bias)
     channels = zip(factors, bias, largest, strict=True)
-    rows = [_words(factor, int(start), int(most)) for factor, start, most in channels]
+    rows = [wide_words(factor, int(start), int(most)) for factor, start, most in channels]
     present = [row for row in rows if row is not None]
     if len(present) < len(rows):
         return None
@@ -241,7 +241,7 @@ def _wide(node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]) -> Fou
     return Finish16(Sums.WIDE, params.activation_min, params.activation_max), words
 
 
-def _words(
+def wide_words(
     factor: QuantizedMultiplier, bias: int, largest: int
 ) -> tuple[int, int, int, int] | None:
     """Return the words of a wide channel whose sums have at most a magnitude; None: none fit."""

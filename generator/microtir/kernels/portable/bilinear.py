@@ -77,24 +77,15 @@ class Bilinear(Kernel):
         def down(image: te.Expr, row: te.Expr) -> ir.Stmt:
             first, second, weight = (load(table, row) for table in rows)
 
-            def element(
-                top: te.Expr, bottom: te.Expr, low: te.Expr, high: te.Expr
-            ) -> Callable[..., ir.Stmt]:
-                def of(i: te.Expr) -> ir.Stmt:
-                    upper, lower = (_int32(load(x, image, r, i)) for r in (top, bottom))
-                    return store(weighed, (i,), (lower * low + half) + upper * high)
-
-                return of
-
-            return _named(
-                (
-                    ("top", first),
-                    ("bottom", second),
-                    ("low", weight),
-                    ("high", _rest(weight, row_bits)),
-                ),
-                lambda *at: _by_turns(in_width * channels, element(*at)),
-            )
+            names = (
+                ("top", first), ("bottom", second), ("low", weight),
+                ("high", _rest(weight, row_bits)),
+            )  # fmt: skip
+            return _named(names, lambda top, bottom, low, high: _by_turns(
+                in_width * channels,
+                lambda i: store(weighed, (i,), (_int32(load(x, image, bottom, i)) * low + half)
+                                + _int32(load(x, image, top, i)) * high),
+            ))  # fmt: skip
 
         def along(image: te.Expr, row: te.Expr, column: te.Expr) -> ir.Stmt:
             first, second, weight = (load(table, column) for table in columns)
