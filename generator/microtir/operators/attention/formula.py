@@ -12,8 +12,12 @@ from microtir.operators.attention import definition as attention
 from microtir.operators.common.written_function import written_function
 from microtir.tir.ir import PrimFunc
 
-_AT_ONCE = 4
-"""Elements of a head that a turn of the loops over keys and values takes."""
+_AT_ONCE = 16
+"""Elements of a head that a turn of the loops over keys and values takes.
+
+As many floats fit in the registers of an FPU beside what else a turn needs.  A query of no more is
+loaded once for all keys.
+"""
 
 _LEAST = -1
 """The place of the last token of an empty cache."""
@@ -105,7 +109,13 @@ def _weights(node: Node) -> list[str]:
     score = f"dot[] * {_number(op.scale)}"
     if op.softcap:
         score = f"tanh({score} / {_number(op.softcap)}) * {_number(op.softcap)}"
+    query = [f"queries[token, h, i * {unrolled} + {n}]" for n in range(unrolled)]
+    hoisted = []
+    if depth == unrolled:
+        hoisted = [f"      let q{n}: float32 = queries[token, h, {n}]" for n in range(depth)]
+        query = [f"q{n}" for n in range(depth)]
     return [
+        *hoisted,
         "      alloc top: float32[] local",
         "      top[] = -inf",
         "      for t in range(first, stop):",
@@ -113,8 +123,8 @@ def _weights(node: Node) -> list[str]:
         "        dot[] = float32(0.0)",
         f"        for i in range(0, {depth // unrolled}):",
         *(
-            f"          dot[] = dot[] + queries[token, h, {at}] * keys[group, t, {at}]"
-            for at in (f"i * {unrolled} + {n}" for n in range(unrolled))
+            f"          dot[] = dot[] + {query[n]} * keys[group, t, i * {unrolled} + {n}]"
+            for n in range(unrolled)
         ),
         f"        scores[t] = {score}",
         "        top[] = max(top[], scores[t])",
