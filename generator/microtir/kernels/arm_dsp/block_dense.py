@@ -42,7 +42,7 @@ from microtir.tir import ir
 
 _CHANNELS = 4  # a turn
 _WORD = 4  # bytes
-_TURN = 4  # the most words of a channel that a turn of the innermost loop takes
+_TURN = 8  # the most words of a channel that a turn of the innermost loop takes
 _LONGEST = 1 << 16  # elements of a row, and outputs of one
 _LONGEST_BLOCK = {4: 512, 8: _LONGEST}  # of which a sum fits
 _SHIFTED = {4: 4096, 8: 1}  # by which weights are too large
@@ -108,6 +108,7 @@ class _Form:
             "bits": str(self.bits),
             "turn": str(min(self.words, _TURN)),
             "turns": str(self.turns) if self.turns > 1 else "",
+            "more": str(self.words - 1) if self.words > 1 else "",
             "shift": str((2 * self.block).bit_length() - 1),
             "has_bias": self.has_bias,
         }
