@@ -290,6 +290,12 @@ MUTANTS = {
     "the last of an odd number of terms over time is left out": Mutant(
         "dsp", ("remembering",), f"{_DSP}/svdf_time.j2", "{% if single %}", "{% if false %}",
     ),
+    "the last inputs of a gate are those behind": Mutant(
+        "dsp", ("gated",), f"{_DSP}/lstm_sums.j2", "ldr r9, [lr, #-{{ back }}]", "ldr r9, [lr]",
+    ),
+    "new cells wrap": Mutant(
+        "dsp", ("gated",), f"{_DSP}/lstm_cells.j2", "qadd16 r8, r8, r11", "sadd16 r8, r8, r11",
+    ),
     "quotients are rounded by half of a half": Mutant(
         "dsp", ("softmaxed",), f"{_DSP}/powers_outputs.j2", "sub r5, r6, #1", "sub r5, r6, #2",
     ),

@@ -52,6 +52,7 @@ from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.float_edge_cases import float_edge
 from tests.support.forced import forced
 from tests.support.kernel_cases import TARGETS, found
+from tests.support.lstm_cases import gated
 from tests.support.moving_cases import moving
 from tests.support.program_text import program_text
 from tests.support.reduced_cases import reduced, softmaxed
@@ -62,7 +63,7 @@ from tests.support.svdf_cases import remembering
 # Drawn; run are those that add a remainder or an attribute.
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
-PER_SOFTMAX, PER_SVDF, PER_BLOCKS = 24, 10, 40  # all are run
+PER_SOFTMAX, PER_SVDF, PER_BLOCKS, PER_LSTM = 24, 10, 40, 16  # all are run
 PER_FLOATS = 8
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
@@ -113,7 +114,7 @@ CORES = {
         "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
         "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
         "lanes_f32_1x8_dsp": 30, "pool_f32_1x8_dsp": 10,
-        "arithmetic_s8_1x1_dsp": 40, "blocks_s8_1x4_dsp": 5,
+        "arithmetic_s8_1x1_dsp": 40, "blocks_s8_1x4_dsp": 5, "lstm_s8_1x8_dsp": 10,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
         "softmax_s8_1x4_dsp": 24, "svdf_s8_1x8_dsp": 10,
@@ -172,8 +173,9 @@ def layers() -> list[DspCase]:
             *others,
         ]
     )
-    remembered = map(remembering, seeds(0, PER_SVDF))
+    remembered = list(map(remembering, seeds(0, PER_SVDF)))
     softmaxes = map(softmaxed, seeds(0, PER_SOFTMAX))
+    remembered += map(gated, seeds(0, PER_LSTM))
     return [*alone, *map(framed, seeds(700, 8)), *softmaxes, *remembered]
 
 

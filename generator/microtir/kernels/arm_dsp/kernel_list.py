@@ -17,6 +17,7 @@ from microtir.kernels.arm_dsp.elementwise import (
     ElementwiseWords,
 )
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
+from microtir.kernels.arm_dsp.lstm import Recurrent
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.matmul_s16 import Matmul16
 from microtir.kernels.arm_dsp.moves import MovesByWords
@@ -24,7 +25,7 @@ from microtir.kernels.arm_dsp.plane_windows import PlaneWindows
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
 from microtir.kernels.arm_dsp.pool_floats import PoolFloats
 from microtir.kernels.arm_dsp.pooling import WORDS, PoolWords
-from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent, Recurrent16
+from microtir.kernels.arm_dsp.recurrent import Filters, Recurrent16
 from microtir.kernels.arm_dsp.reductions import ReductionsByWords
 from microtir.kernels.arm_dsp.winograd import Winograd
 from microtir.kernels.arm_dsp.winograd_bands import WinogradBands

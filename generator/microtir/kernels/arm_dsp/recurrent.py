@@ -1,4 +1,4 @@
-"""LSTMs and SVDFs: eight gates, or filters, for each pass over a vector."""
+"""LSTMs of int16 and SVDFs: eight gates, or filters, for each pass over a vector."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from microtir.kernels.common.recurrent import (
     blocks_of,
     emit_blocks,
     packed_bytes,
-    scratch_bytes,
 )
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
@@ -69,52 +68,6 @@ class _Product:
         """Emit the products of a block."""
         weights = at(self.weights, block * self.passes, 0, 0, 0, 0)
         return call(self.kernel, vector, weights, sums)
-
-
-class Recurrent(Kernel):
-    """Eight gates a pass, two for each packed weight."""
-
-    name = "lstm_s8_1x8_dsp"
-    operators = (recurrent.Lstm,)
-    needs = Feature.DSP
-    in_place = True
-    cycles = 135
-
-    def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: int8, weights that fit the packed form."""
-        reason = refusals.recurrent_refusal(node, DType.INT8, DType.INT8)
-        if reason is not None:
-            return reason
-        _, _, inputs, units = recurrent.lstm_extents(node)
-        if max(inputs, recurrent.GATES * units) > LARGEST - QUAD:
-            return Refusal.SIZES
-        gates, blocks = recurrent.gates_of(node), blocks_of(node)
-        for tensors in zip(*gates, strict=True):
-            if tensors[0].dtype is not DType.INT8:
-                continue
-            matrix = blocks.matrix([recurrent.data_of(t) for t in tensors], QUAD)
-            rows: Array = matrix.reshape(-1, matrix.shape[-1])
-            if pack_pairs(arranged(rows)) is None:
-                return Refusal.FORM
-        return None
-
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions, from counts of the emulated Cortex-M4."""
-        return block_cost(node, 0.97, 35)
-
-    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        return scratch_bytes(node, QUAD)
-
-    def code_bytes(self, _node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
-        return 2 * 600
-
-    def packed_bytes(self, node: Node) -> int:
-        return packed_bytes(node, _Product.of, QUAD)
-
-    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Return the layer function: two calls of kernels for each block of units."""
-        return emit_blocks(layer, name, _Product.of, QUAD)
 
 
 @dataclass(frozen=True, slots=True)

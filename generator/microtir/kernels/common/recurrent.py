@@ -49,6 +49,12 @@ class Sequences:
             hidden_before, cell_before, hidden, cell,
         )  # fmt: skip
 
+    @property
+    def begins(self) -> list[ir.Buffer]:
+        """Return the constants, or the memory, that states begin with."""
+        states = self.hidden_before, self.cell_before
+        return [state for state in states if isinstance(state, ir.Buffer)]
+
     def place(self, step: te.Expr, n: te.Expr, i: te.Expr) -> tuple[te.Expr, te.Expr, te.Expr]:
         """Return where the element of a step of a sequence lies in x."""
         return (step, n, i) if self.op.time_major else (n, step, i)
@@ -122,13 +128,11 @@ class Sequences:
 
 def step_bytes(sequences: Sequences, parts: StepAt) -> int:
     """Return the bytes of the constants of states, and of what makes units of their sums."""
-    states = (sequences.hidden_before, sequences.cell_before)
     zero, old = te.as_expr(0, DType.INT32), te.placeholder((1,), sequences.cell.dtype, "old")
     step = parts(zero, zero, zero)
     cell = te.compute((1,), lambda i: step.cell(old[i], i), "cell")
     shown = te.compute((1,), lambda i: step.hidden(cell[i], i), "shown")
-    buffers = (state for state in states if isinstance(state, ir.Buffer))
-    return bytes_of(*buffers, *constants_of((cell, shown)))
+    return bytes_of(*sequences.begins, *constants_of((cell, shown)))
 
 
 StepAt: TypeAlias = Callable[[te.Expr, te.Expr, te.Expr], LstmStep]

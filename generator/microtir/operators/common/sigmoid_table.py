@@ -61,6 +61,30 @@ def sigmoid_table() -> npt.NDArray[np.uint16]:
     return entries.astype(np.uint16)
 
 
+LINES = 2 * _ENTRIES
+"""Lines of `signed_lines`."""
+
+
+def signed_lines(*, saturates: bool) -> npt.NDArray[np.int16]:
+    """Return the lines of the sigmoid over arguments of both signs, as pairs that SMLAD multiplies.
+
+    Line k belongs to the step k - 256 of a signed argument: how much it rises, and 2^15 less what
+    it begins with.  That of a negative argument is the mirror image, in the direction of the
+    argument.  The last line, which saturates, has no slope.
+
+    Args:
+        saturates: it ends at `SATURATED_TANH`, else at `SATURATED_LOGISTIC`.
+    """
+    entries = sigmoid_table().astype(np.int64)
+    if not saturates:
+        entries[-1] = entries[-2]
+    entries = np.append(entries, entries[-1])
+    rises = np.diff(entries)
+    begins = np.concatenate([_ONE - entries[:0:-1], entries[:-1]])
+    pairs = np.stack([np.concatenate([rises[::-1], rises]), _ONE // 2 - begins], axis=1)
+    return pairs.astype(np.int16)
+
+
 def power_of_two_scaling(exponent: int) -> SigmoidScaling:
     """Return the scaling of values of scale 2^exponent; at most 2^2."""
     shift = exponent + 12

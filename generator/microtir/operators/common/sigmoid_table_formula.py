@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from microtir import te
 from microtir.operators.common.arithmetic import wide
 from microtir.operators.common.sigmoid_table import (
     LAST_STEP,
+    LINES,
     LOGISTIC_STEP_BITS,
     SATURATED_LOGISTIC,
     SATURATED_TANH,
@@ -13,6 +16,16 @@ from microtir.operators.common.sigmoid_table import (
     SigmoidScaling,
     sigmoid_table,
 )
+
+
+class Sigmoids(Protocol):
+    """A way to look LOGISTIC and TANH up."""
+
+    def logistic(self, x: te.Expr, scaling: SigmoidScaling) -> te.Expr:
+        """Return LOGISTIC of a stored int16, as a stored value of scale 2^-15; INT32."""
+
+    def tanh(self, x: te.Expr, scaling: SigmoidScaling) -> te.Expr:
+        """Return TANH of a stored int16, as a stored value of scale 2^-15; INT32."""
 
 
 class SigmoidTable:
@@ -49,6 +62,35 @@ class SigmoidTable:
         way = te.select(step > LAST_STEP, end, way)
         first = te.bind("first", wide(self._entries[below]))
         return first * (1 << step_bits) + way * (wide(self._entries[below + 1]) - first)
+
+
+class SignedLines:
+    """Look-ups in the lines of arguments of both signs, a parameter (LINES, 2) of micro-kernels."""
+
+    def __init__(self, lines: te.Tensor) -> None:
+        self._lines = lines
+
+    def logistic(self, x: te.Expr, scaling: SigmoidScaling) -> te.Expr:
+        """Return LOGISTIC of a stored int16, as a stored value of scale 2^-15; INT32."""
+        argument = self._clamped(_argument(x, scaling))
+        return (self._height(argument) + (argument >> 31) + (1 << 9)) >> 10
+
+    def tanh(self, x: te.Expr, scaling: SigmoidScaling) -> te.Expr:
+        """Return TANH of a stored int16, as a stored value of scale 2^-15; INT32."""
+        argument = self._clamped(te.clamp(_argument(x, scaling), -(1 << 16), (1 << 16) - 1) * 2)
+        return (self._height(argument) + (argument >> 31) + (1 << 8) - (1 << 24)) >> 9
+
+    def _clamped(self, argument: te.Expr) -> te.Expr:
+        return te.bind("clamped", te.clamp(argument, -(1 << 17), (1 << 17) - 1))
+
+    def _height(self, argument: te.Expr) -> te.Expr:
+        """Return the height on a line, with LOGISTIC_STEP_BITS more."""
+        line = te.bind(
+            "line", te.clamp((argument >> LOGISTIC_STEP_BITS) + LINES // 2, 0, LINES - 1)
+        )
+        way = argument & ((1 << LOGISTIC_STEP_BITS) - 1)
+        begin = ((1 << 15) - wide(self._lines[line, 1])) * (1 << LOGISTIC_STEP_BITS)
+        return begin + way * wide(self._lines[line, 0])
 
 
 def _argument(x: te.Expr, scaling: SigmoidScaling) -> te.Expr:

@@ -12,7 +12,7 @@ import numpy as np
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.graph.ir import Array, Node, SumRange
+from microtir.graph.ir import Array, Node, SumRange, TensorType
 from microtir.operators.common import sigmoid_table, sigmoid_table_formula, weighted
 from microtir.operators.common.arithmetic import (
     Accumulator,
@@ -230,8 +230,11 @@ class LstmStep(Protocol):
 
 def lstm_step(layer: FormulaContext, gates: GateSums) -> LstmStep:
     """Return a step of an LSTM, given the sums of its gates."""
-    is_float = layer.node.inputs[0].dtype.is_float
-    return _FloatStep(layer, gates) if is_float else _IntegerStep(layer, gates)
+    node = layer.node
+    if node.inputs[0].dtype.is_float:
+        return _FloatStep(layer, gates)
+    params = recurrent.lstm_params(node)
+    return IntegerStep(gates, sigmoid_table_formula.SigmoidTable(), params, node.inputs[1].type)
 
 
 def weighted_gates(layer: FormulaContext, x: Element, hidden: Element) -> GateSums:
@@ -395,13 +398,21 @@ def _logistic(x: te.Expr) -> te.Expr:
     return te.const(1.0, DType.FLOAT32) / (te.exp(-x) + 1.0)
 
 
-class _IntegerStep:
-    """Gates by the table of sigmoids, and products of int16."""
+@dataclass(frozen=True, slots=True)
+class IntegerStep:
+    """Gates by a table of sigmoids, and products of int16.
 
-    def __init__(self, layer: FormulaContext, gates: GateSums) -> None:
-        self._gates, self._table = gates, sigmoid_table_formula.SigmoidTable()
-        self._params: recurrent.LstmParams = recurrent.lstm_params(layer.node)
-        self._hidden = layer.node.inputs[1].type
+    Args:
+        gates: the sums of the gates.
+        table: looks sigmoids up.
+        params: of the rescaling.
+        hidden: type of the hidden state.
+    """
+
+    _gates: GateSums
+    _table: sigmoid_table_formula.Sigmoids
+    _params: recurrent.LstmParams
+    _hidden: TensorType
 
     def _argument(self, gate: int, unit: te.Expr) -> te.Expr:
         first, *more = (wide(part) for part in self._gates(gate, unit))
@@ -412,20 +423,22 @@ class _IntegerStep:
         add = te.bind("add", table.logistic(self._argument(_ADD, unit), _ARGUMENT))
         keep = te.bind("keep", table.logistic(self._argument(_KEEP, unit), _ARGUMENT))
         new = te.bind("new", table.tanh(self._argument(_CELL, unit), _ARGUMENT))
-        remembered = _int16(requantise_small(keep * wide(old), params.forget, _LARGEST_PRODUCT))
-        added = _int16(requantise_small(add * new, params.added, _LARGEST_PRODUCT))
+        remembered = _int16(requantise_small(keep * wide(old), params.forget, LARGEST_PRODUCT))
+        added = _int16(requantise_small(add * new, params.added, LARGEST_PRODUCT))
         return te.cast(DType.INT16, te.clamp(wide(remembered) + wide(added), *params.cell_range))
 
     def hidden(self, cell: te.Expr, unit: te.Expr) -> te.Expr:
         show = te.bind("show", self._table.logistic(self._argument(_SHOW, unit), _ARGUMENT))
         bent = te.bind("bent", self._table.tanh(cell, self._params.cell_scaling))
-        scaled = requantise_small(show * bent, self._params.hidden, _LARGEST_PRODUCT)
+        scaled = requantise_small(show * bent, self._params.hidden, LARGEST_PRODUCT)
         low, high = self._hidden.dtype.min, self._hidden.dtype.max
         shown = te.clamp(scaled + self._hidden.quant.zero_point, low, high)
         return te.cast(self._hidden.dtype, shown)
 
 
-_LARGEST_PRODUCT = INT16_MAX * (INT16_MAX + 1)  # of a gate, which is positive, and an int16
+LARGEST_PRODUCT = INT16_MAX * (INT16_MAX + 1)
+"""The largest product of a gate, which is positive, and an int16."""
+
 _ARGUMENT = sigmoid_table.power_of_two_scaling(-12)
 
 

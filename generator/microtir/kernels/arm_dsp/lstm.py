@@ -1,0 +1,533 @@
+"""LSTMs of int8: all sums of a step in two calls, and all its cells in a third.
+
+A micro-kernel multiplies the weights of all gates with the input, another form of it those with the
+hidden state, and both rescale what they add up to arguments of gates, of which two units share a
+word.  The third bends them, four at a time, on the lines of `sigmoid_table.signed_lines`, and makes
+new cells and a new hidden state, which nothing of the step reads any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from microtir import te
+from microtir.config import Feature
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Node, SumRange, TensorType
+from microtir.kernels.arm_dsp import lane_sums
+from microtir.kernels.arm_dsp.dense import LARGEST, arranged
+from microtir.kernels.common import packing, refusals
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import made_once, of_node
+from microtir.kernels.common.micro_kernel import all_of, call, describe
+from microtir.kernels.common.printed import Printed, printed
+from microtir.kernels.common.recurrent import Sequences
+from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
+from microtir.kernels.common.weights import INPUT_MAGNITUDE, QUAD, pack_pairs
+from microtir.operators.common import fixed_point
+from microtir.operators.common.arithmetic import ShortRequantisation, wide
+from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
+from microtir.operators.common.multiplier import QuantizedMultiplier
+from microtir.operators.common.sigmoid_table import LINES, signed_lines
+from microtir.operators.common.sigmoid_table_formula import SignedLines
+from microtir.operators.common.sums import any_value
+from microtir.operators.recurrent import definition as recurrent
+from microtir.operators.recurrent.formula import LARGEST_PRODUCT, IntegerStep
+from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir, visitor
+
+_ORDER = (0, 2, 1, 3)
+"""The gates of a unit in the order in which cells need them: input, cell, forget, output."""
+
+_ROWS = 2 * recurrent.GATES  # of a pair of units: as many words of weights meet four values
+_PAIR_BYTES = recurrent.GATES * DType.INT32.bytes  # of arguments
+_ON_STACK = 256  # bytes of arguments that lie there
+_TURN, _STRAIGHT = 4, 4  # quads
+_CALLS, _LAYER = 40, 30  # instructions around a step of a sequence, and around all of them
+_COPIED = 9  # instructions for a unit's states, which begin as copies
+
+
+@dataclass(frozen=True, slots=True)
+class GateRescaling:
+    """The rescaling of the sums of a gate to int16: bits to the left, or to the right behind it."""
+
+    shift: int
+    is_clamped: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """Weights for inputs, or for the hidden state, in the order in which they are read.
+
+    Args:
+        width: values that a weight meets.
+        weights: for each pair of units what its eight sums begin with, and lanes of weights.
+        factors: of each gate, and half of what its last shift drops.
+        gates: how their sums are rescaled.
+    """
+
+    width: int
+    weights: Array
+    factors: Array
+    gates: tuple[GateRescaling, ...]
+
+    @staticmethod
+    def of(
+        tensors: Sequence[recurrent.Gate], zero_point: int, factors: Sequence[QuantizedMultiplier],
+        sums: Sequence[SumRange], *, is_hidden: bool,
+    ) -> _Side | None:  # fmt: skip
+        """Return the constants of a side, whose gates are in order; None if they do not fit."""
+        rescalings = [_gate(factor, part) for factor, part in zip(factors, sums, strict=True)]
+        gates = tuple(gate for gate in rescalings if gate is not None)
+        if len(gates) < len(rescalings):
+            return None
+        matrices = [recurrent.data_of(t.recurrent if is_hidden else t.weights) for t in tensors]
+        starts = [-zero_point * matrix.astype(np.int64).sum(axis=1) for matrix in matrices]
+        if not is_hidden:
+            biases = (recurrent.data_of(t.bias).astype(np.int64) for t in tensors)
+            starts = [start + bias for start, bias in zip(starts, biases, strict=True)]
+        width = matrices[0].shape[1]
+        weights = _packed(_by_rows(matrices), _by_rows(starts))
+        halves = [[f.multiplier, (1 << max(-f.shift, 0)) >> 1] for f in factors]
+        constants = np.array(halves, np.int32)
+        return None if weights is None else _Side(width, weights, constants, gates)
+
+
+def _gate(factor: QuantizedMultiplier, sums: SumRange) -> GateRescaling | None:
+    if ShortRequantisation.of(factor, max(-sums.low, sums.high)) is None:
+        return None
+    ends = multiply_by_quantized_multiplier(np.array([sums.low, sums.high]), *factor)
+    is_clamped = bool(ends.min() < DType.INT16.min or ends.max() > DType.INT16.max)
+    return GateRescaling(factor.shift, is_clamped)
+
+
+def _by_rows(gates: Sequence[Array]) -> Array:
+    """Return what gates have of each unit (units, ...) by pairs of units: (rows, ...)."""
+    stacked = np.stack(gates, axis=1)
+    padded = np.pad(stacked, [(0, len(stacked) % 2), *[(0, 0)] * (stacked.ndim - 1)])
+    pairs = padded.reshape(-1, 2, *padded.shape[1:]).swapaxes(1, 2)
+    rows: Array = pairs.reshape(-1, *stacked.shape[2:])
+    return rows
+
+
+def _packed(rows: Array, starts: Array) -> Array | None:
+    """Return words (pairs of units, ...): starts of raw sums, and dual-packed weights by quads."""
+    width = rows.shape[1]
+    full, rest = divmod(width, QUAD)
+    padded = np.zeros((len(rows), (full + (rest > 0)) * QUAD), np.int8)
+    padded[:, : full * QUAD] = rows[:, : full * QUAD]
+    if rest:
+        # The last quad begins earlier, if there is more than one.
+        first = QUAD - rest if full else 0
+        padded[:, full * QUAD + first : full * QUAD + first + rest] = rows[:, full * QUAD :]
+    lanes = pack_pairs(arranged(padded))
+    low, high = starts.reshape(-1, 2).T
+    raw = 256 * high + low
+    if lanes is None:
+        return None
+    largest = np.abs(lanes.astype(np.int64)).reshape(len(lanes), -1).sum(axis=1) * INPUT_MAGNITUDE
+    if (np.abs(raw) + largest).max() > fixed_point.INT32_MAX:
+        return None
+    begins = np.stack([low, raw], axis=1).reshape(-1, _ROWS)
+    by_turn = lanes.reshape(-1, recurrent.GATES, *lanes.shape[1:]).transpose(0, 2, 3, 1, 4)
+    even, odd = (by_turn[..., number].astype(np.int64) for number in range(2))
+    words = (even & 0xFFFF) | (odd << 16)
+    joined = np.concatenate([begins, words.reshape(len(begins), -1)], axis=1)
+    return fixed_point.wrap(joined).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class CellRescaling:
+    """The arithmetic of cells that a micro-kernel is printed for."""
+
+    params: recurrent.LstmParams
+    hidden: TensorType
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the micro-kernel has a form for it."""
+        params = self.params
+        products = (params.added, params.hidden)
+        scales = (ShortRequantisation.of(factor, LARGEST_PRODUCT) for factor in products)
+        return (
+            all(scale is not None for scale in scales)
+            and max(params.added.shift, params.hidden.shift) <= 0
+            and abs(self._start) + params.hidden.multiplier // 2 < fixed_point.INT32_MAX
+            and params.cell_scaling.multiplier < 3 << 14
+        )
+
+    @property
+    def _start(self) -> int:
+        """Return what is added to hidden states in front of their last shift."""
+        right = -self.params.hidden.shift
+        return (self.hidden.quant.zero_point << right) + ((1 << right) >> 1)
+
+    def values(self) -> dict[str, object]:
+        """Return what the template is given."""
+        params = self.params
+        right, added = -params.hidden.shift, params.added
+        is_shift = added.multiplier == 1 << 30 and 0 < -added.shift < 31
+        low, high = params.cell_range
+        is_clipped = (low, high) != (DType.INT16.min, DType.INT16.max)
+        left = (params.cell_scaling.multiplier // 3).bit_length()
+        cell_right = params.cell_scaling.right_shift
+        return {
+            **_halves("hidden", params.hidden.multiplier),
+            **_halves("start", self._start),
+            "hidden_right": _text(right),
+            **({"added_low": "", "added_high": ""} if is_shift else
+               _halves("added", added.multiplier)),
+            "added_half": _text((1 << -added.shift) >> (0 if is_shift else 1)),
+            "added_right": _text(-added.shift + is_shift),
+            "clip_high": str(high) if is_clipped else "",
+            "clip_low": str(low & 0xFFFF) if is_clipped else "",
+            "cell_left": "" if cell_right else str(left),
+            "cell_right": _text(cell_right),
+            "cell_half": _text((1 << cell_right) >> 1),
+        }  # fmt: skip
+
+
+def _text(value: int) -> str:
+    return str(value) if value else ""
+
+
+def _halves(name: str, value: int) -> dict[str, object]:
+    return {f"{name}_low": str(value & 0xFFFF), f"{name}_high": str(value >> 16 & 0xFFFF)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """Both sides of an LSTM, and what its cells are computed with."""
+
+    sides: tuple[_Side, _Side]
+    cells: CellRescaling
+
+
+@of_node
+def _parts(node: Node) -> _Parts | None:
+    """Return the constants of an LSTM, whose sums 32 bits hold; None if they do not fit."""
+    params = recurrent.lstm_params(node)
+    sums = recurrent.gate_sums(node, any_value(DType.INT8))
+    cells = CellRescaling(params, node.inputs[1].type)
+    assert sums is not None, "weights are constant"
+    if not cells.fits:
+        return None
+    tensors = recurrent.gates_of(node)
+    sides = []
+    for number, factors in enumerate((params.inputs, params.recurrent)):
+        of_side = sums[number * recurrent.GATES :]
+        side = _Side.of(
+            [tensors[n] for n in _ORDER],
+            node.inputs[number].type.quant.zero_point,
+            [factors[n] for n in _ORDER],
+            [of_side[n] for n in _ORDER],
+            is_hidden=number > 0,
+        )
+        if side is None:
+            return None
+        sides.append(side)
+    return _Parts((sides[0], sides[1]), cells)
+
+
+class Recurrent(Kernel):
+    """Eight gates a pass, two for each packed weight, and the cells of two units a turn."""
+
+    name = "lstm_s8_1x8_dsp"
+    operators = (recurrent.Lstm,)
+    needs = Feature.DSP
+    in_place = True
+    cycles = 135
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: int8, weights and factors that fit the packed form."""
+        reason = refusals.recurrent_refusal(node, DType.INT8, DType.INT8)
+        if reason is not None:
+            return reason
+        _, _, inputs, units = recurrent.lstm_extents(node)
+        if max(inputs, _ROWS * (units + 1)) > LARGEST:
+            return Refusal.SIZES
+        return Refusal.FORM if _parts(node) is None else None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        batch, steps, _, units = recurrent.lstm_extents(node)
+        work = sum(body.instructions(turns) for body, turns in _bodies(node))
+        return batch * (steps * (work + _CALLS) + units * _COPIED) + _LAYER
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        size = _pairs(node) * _PAIR_BYTES
+        return size if size > _ON_STACK else 0
+
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of the kernels; other layers may use the same."""
+        return sum(body.bytes for body, _ in _bodies(node))
+
+    def weight_bytes(self, node: Node) -> int:
+        return super().weight_bytes(node) + signed_lines(saturates=True).nbytes
+
+    def packed_bytes(self, node: Node) -> int:
+        parts = _parts(node)
+        assert parts is not None, "reject() was asked"
+        states = Sequences.of(Layer.alone(node)).begins
+        data = (array.nbytes for side in parts.sides for array in (side.weights, side.factors))
+        return sum(data) + signed_lines(saturates=True).nbytes + packing.bytes_of(*states)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: three calls for each step of a sequence."""
+        node, parts = layer.node, _parts(layer.node)
+        assert parts is not None, "reject() was asked"
+        sequences, pairs = Sequences.of(layer), _pairs(node)
+        has_scratch = self.scratch_bytes(node, IN_ONE_CALL) > 0
+        scope = ir.Scope.PARAMETER if has_scratch else ir.Scope.LOCAL
+        args = ir.Buffer("scratch", (pairs, recurrent.GATES), DType.INT32, scope)
+        lines = packing.constant("lines", signed_lines(saturates=True))
+        constants = [
+            (packing.constant("weights", side.weights), packing.constant("factors", side.factors))
+            for side in parts.sides
+        ]
+        zero = te.as_expr(0, DType.INT32)
+
+        def sequence(step: te.Expr, n: te.Expr) -> ir.Stmt:
+            vectors = (
+                at(sequences.x.buffer, *sequences.place(step, n, zero)),
+                at(sequences.hidden, n, 0),
+            )
+            products = (
+                call(_sums(side.width, pairs, side.gates, number > 0), vectors[number],
+                     at(weights, 0, 0), at(factors, 0, 0), at(args, 0, 0))
+                for number, (side, (weights, factors))
+                in enumerate(zip(parts.sides, constants, strict=True))
+            )  # fmt: skip
+            cells = call(
+                _cells(sequences.extents.units, parts.cells), at(args, 0, 0), at(lines, 0, 0),
+                at(sequences.cell, n, 0), at(sequences.hidden, n, 0),
+                at(sequences.y, *sequences.shown_at(step, n, zero)),
+            )  # fmt: skip
+            return seq(*products, cells)
+
+        batch = sequences.extents.batch
+        body = sequences.over_time(lambda step: each("n", batch, lambda n: sequence(step, n)))
+        if has_scratch:
+            return layer.function(name, args, body)
+        return layer.function(name, None, ir.Allocate(args, body))
+
+
+def _pairs(node: Node) -> int:
+    return -(-recurrent.lstm_extents(node).units // 2)
+
+
+def _bodies(node: Node) -> Iterator[tuple[Printed, Mapping[str, int]]]:
+    """Yield what is printed, and how often its loops run in a step."""
+    parts, pairs = _parts(node), _pairs(node)
+    assert parts is not None, "reject() was asked"
+    for adds, side in enumerate(parts.sides):
+        values = _sums_values(side.width, pairs, side.gates, adds > 0)
+        turns = _turns(side.width)[0]
+        yield printed(_SUMS, values), {"bne 1b": pairs, "bne 2b": turns * pairs}
+    units = recurrent.lstm_extents(node).units
+    yield printed(_CELLS, _cells_values(units, parts.cells)), {"bne 1b": units // 2}
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+_SUMS, _CELLS = "kernels/lstm_sums.j2", "kernels/lstm_cells.j2"
+
+
+def _turns(width: int) -> tuple[int, int, int]:
+    """Return turns of the loop over whole quads, the quads of one, and those behind it."""
+    quads = width // QUAD
+    if quads <= _STRAIGHT:
+        return 0, 0, quads
+    turn = min(range(_TURN, 1, -1), key=lambda n: quads % n)
+    return quads // turn, turn, quads % turn
+
+
+def _sums_values(
+    width: int, pairs: int, gates: tuple[GateRescaling, ...], adds: bool
+) -> dict[str, object]:
+    (turns, turn, rest), single = _turns(width), width % QUAD
+    words = pairs * _words(width) * DType.INT32.bytes
+    return {
+        **_halves("weights", words),
+        "weights_high": _text(words >> 16),
+        "turns_bytes": _text(turns * turn * QUAD),
+        "turn": str(turn),
+        "rest": _text(rest),
+        "back": str(QUAD - single) if single and width > QUAD else "",
+        "is_short": width < QUAD,
+        "bytes": [{"place": str(n), "shift": str(8 * n)} for n in range(1, min(width, QUAD))],
+        "gates": [_gate_values(n, gate) for n, gate in enumerate(gates)],
+        "adds": adds,
+    }  # fmt: skip
+
+
+def _words(width: int) -> int:
+    """Return the words of a pair of units: starts of sums, and weights."""
+    return _ROWS + -(-width // QUAD) * _ROWS
+
+
+def _gate_values(gate: int, rescaling: GateRescaling) -> dict[str, str]:
+    left, right = max(rescaling.shift, 0), max(-rescaling.shift, 0)
+    is_packed = not rescaling.is_clamped and 0 < right < 16
+    return {
+        "low": f"r{2 * gate}",
+        "high": f"r{2 * gate + 1}",
+        "factor": str(16 + 8 * gate),
+        "low_bits": str(1 + left),
+        "high_shift": "" if left == 7 else "asr" if left < 7 else "lsl",
+        "high_bits": str(abs(7 - left)),
+        "right": "" if is_packed else _text(right),
+        "packed_right": str(right) if is_packed else "",
+        "packed_left": str(16 - right),
+    }
+
+
+@made_once
+def _sums(
+    width: int, pairs: int, gates: tuple[GateRescaling, ...], adds: bool
+) -> KernelDescription:
+    """Compute arguments of the gates of pairs of units, or add to them.
+
+    Returns:
+        Parameters: values, weights as `_packed` gives them, factors, arguments (pairs, gates),
+        two units in a word.
+    """
+    x = ir.Buffer("x", (width,), DType.INT8)
+    weights = ir.Buffer("weights", (pairs, _words(width)), DType.INT32, alignment=4)
+    factors = ir.Buffer("factors", (recurrent.GATES, 2), DType.INT32, alignment=4)
+    args = ir.Buffer("args", (pairs, recurrent.GATES), DType.INT32)
+    low, high = sums = lane_sums.local_sums(recurrent.GATES)
+
+    def begun(pair: te.Expr, gate: te.Expr) -> ir.Stmt:
+        first, raw = (load(weights, pair, gate * 2 + n) for n in range(2))
+        return seq(store(low, (gate,), first), store(high, (gate,), (raw - first) >> 8))
+
+    def stored(pair: te.Expr, gate: int) -> ir.Stmt:
+        before, factor = load(args, pair, gate), load(factors, gate, 0)
+        parts = (
+            _int16(te.multiply_by_quantized_multiplier(load(part, gate), factor, gates[gate].shift))
+            for part in sums
+        )
+        if adds:
+            old = _lane(before, 0), _lane(before, 1)
+            parts = (_int16(part + more) for part, more in zip(parts, old, strict=True))
+        first, second = parts
+        return store(args, (pair, gate), (first & 0xFFFF) + second * (1 << 16))
+
+    def one(pair: te.Expr) -> ir.Stmt:
+        body = seq(
+            loop("gate", 0, recurrent.GATES, lambda gate: begun(pair, gate)),
+            *_products(x, weights, sums, pair),
+            *(stored(pair, gate) for gate in range(recurrent.GATES)),
+        )
+        return ir.Allocate(low, ir.Allocate(high, body))
+
+    name = "_".join(f"{g.shift + 64}{'c' if g.is_clamped else ''}" for g in gates)
+    what = "adds to arguments" if adds else "arguments"
+    described = describe(
+        f"gates_{width}x{pairs}_{name}{'_add' if adds else ''}",
+        (f"Products of {width} values: {what} of the gates of {2 * pairs} units",),
+        (x, weights, factors, args), (args,), loop("pair", 0, pairs, one),
+        _SUMS, _sums_values(width, pairs, gates, adds), stack_bytes=88,
+    )  # fmt: skip
+    return _reading(described, args) if adds else described
+
+
+def _products(
+    x: ir.Buffer, weights: ir.Buffer, sums: tuple[ir.Buffer, ir.Buffer], pair: te.Expr
+) -> Iterator[ir.Stmt]:
+    """Yield what adds the products of all values with the weights of a pair of units."""
+    (width,), (low, high) = x.shape, sums
+    assert isinstance(width, int)
+    full, rest = divmod(width, QUAD)
+
+    def value(place: te.ExprLike, quad: te.Expr, byte: int) -> ir.Stmt:
+        first = quad * _ROWS + (_ROWS + byte % 2 * recurrent.GATES)
+
+        def multiply(gate: te.Expr, v: te.Expr) -> ir.Stmt:
+            word = load(weights, pair, first + gate)
+            return lane_sums.split_lane(
+                _lane(word, byte // 2),
+                lambda a, b: seq(
+                    store(low, (gate,), load(low, gate) + v * a),
+                    store(high, (gate,), load(high, gate) + v * b),
+                ),
+            )
+
+        gates = recurrent.GATES
+        return let(
+            "value", wide(load(x, place)),
+            lambda v: loop("gate", 0, gates, lambda gate: multiply(gate, v)),
+        )  # fmt: skip
+
+    yield loop(
+        "quad", 0, full,
+        lambda quad: seq(*(value(quad * QUAD + byte, quad, byte) for byte in range(QUAD))),
+    )  # fmt: skip
+    last, begin = te.as_expr(full, DType.INT32), max(width - QUAD, 0)
+    yield from (value(begin + n, last, n) for n in range(min(width, QUAD) if rest else 0))
+
+
+def _int16(value: te.Expr) -> te.Expr:
+    return te.clamp(value, DType.INT16.min, DType.INT16.max)
+
+
+def _lane(word: te.Expr, upper: int) -> te.Expr:
+    return word >> 16 if upper else ((word & 0xFFFF) ^ 0x8000) - 0x8000
+
+
+def _reading(kernel: KernelDescription, *buffers: ir.Buffer) -> KernelDescription:
+    """Return a micro-kernel that reads some of what it writes."""
+    contract = kernel.contract
+    reads = (*contract.reads, *map(all_of, buffers))
+    return replace(kernel, contract=replace(contract, reads=reads))
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def _cells_values(units: int, rescaling: CellRescaling) -> dict[str, object]:
+    pairs, single = divmod(units, 2)
+    return {
+        **rescaling.values(),
+        "pairs_bytes": _text(pairs * _PAIR_BYTES),
+        "single": bool(single),
+    }
+
+
+@made_once
+def _cells(units: int, rescaling: CellRescaling) -> KernelDescription:
+    """Make new cells and hidden states of arguments of gates.
+
+    Returns:
+        Parameters: arguments as `_sums` makes them, lines, cells, hidden states, what is shown.
+    """
+    args = te.placeholder((-(-units // 2), recurrent.GATES), DType.INT32, "args")
+    lines = te.placeholder((LINES, 2), DType.INT16, "lines", alignment=4)
+    old = te.placeholder((units,), DType.INT16, "old")
+
+    def argument(gate: int, unit: te.Expr) -> tuple[te.Expr]:
+        word = args[unit // 2, _ORDER.index(gate)]
+        return (_lane(word >> (unit % 2 * 16), 0),)
+
+    step = IntegerStep(
+        argument,
+        SignedLines(lines), rescaling.params, rescaling.hidden,
+    )  # fmt: skip
+    cell = te.compute((units,), lambda i: step.cell(old[i], i), "cell", axes=("unit",))
+    hidden = te.compute((units,), lambda i: step.hidden(cell[i], i), "hidden", axes=("unit",))
+    shown = te.compute((units,), lambda i: hidden[i], "shown", axes=("unit",))
+    body = te.create_schedule((cell, hidden, shown)).primfunc(name="cells").body
+    tensors = args, lines, cell, hidden, shown
+    params, values = tuple(tensor.buffer for tensor in tensors), _cells_values(units, rescaling)
+    texts = (value for name, value in values.items() if name != "single")
+    described = describe(
+        f"cells_{units}_{'_'.join(map(str, texts))}",
+        (f"Cells and hidden states of {units} units",), params, params[2:],
+        visitor.substitute(body, {old.buffer: cell.buffer}), _CELLS, values, stack_bytes=40,
+    )  # fmt: skip
+    return _reading(described, cell.buffer)
