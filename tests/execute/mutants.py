@@ -93,10 +93,6 @@ MUTANTS = {
         "dsp", ("blocks",), f"{_KERNELS}/arm_dsp/block_dense.py",
         "yield groups, 1, self.channels - _CHANNELS", "yield groups, 1, 0",
     ),
-    "a second block begins where the first one does": Mutant(
-        "dsp", ("blocks",), f"{_DSP}/block_products.j2", "ldr r11, [sp, #4]\nmov r4, #0",
-        "mov r4, #0",
-    ),
     "stored integers are not centred": Mutant(
         "dsp", ("dequantize",), f"{_KERNELS}/common/float_edges.py",
         "halves(-run.zero_point)", "halves(0)",

@@ -20,7 +20,7 @@ from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.verify import verify
 from tests.support import graphs
-from tests.support.dsp_cases import DspCase, pool, pool_of_int16
+from tests.support.dsp_cases import DspCase, pool, pool_of_int16, pool_of_uint8
 
 
 def stacked(case: DspCase, images: int) -> DspCase:
@@ -38,7 +38,7 @@ def stacked(case: DspCase, images: int) -> DspCase:
 def test_equal_to_the_reference(kernel: PoolWindows) -> None:
     """Random windows, inside their images and beyond, of channels that fill no word."""
     seen = set()
-    drawn = [*map(pool, range(200)), *map(pool_of_int16, range(100))]
+    drawn = [case(seed) for case in (pool, pool_of_int16, pool_of_uint8) for seed in range(120)]
     for seed, case in enumerate(drawn):
         case = stacked(case, 1 + 2 * (seed % 2))
         layer = case.graph.nodes[0]

@@ -489,16 +489,26 @@ def pool(seed: int) -> DspCase:
 
 def pool_of_int16(seed: int) -> DspCase:
     """Draw one of int16 that does not clamp: `pool` in another type."""
+    return _pool_of(seed, "s16", graphs.quant(1 / 4096, 0), np.int16(257))
+
+
+def pool_of_uint8(seed: int) -> DspCase:
+    """Draw one of uint8 that does not clamp: `pool` in another type."""
+    return _pool_of(seed, "u8", graphs.quant(1 / 16, 131), np.uint8(1))
+
+
+def _pool_of(
+    seed: int, name: str, quantization: Quantization, factor: np.int16 | np.uint8
+) -> DspCase:
     case = pool(seed)
     (drawn,) = case.graph.nodes
-    op = drawn.op
+    op, dtype = drawn.op, DType(factor.dtype.name)
     assert isinstance(op, AveragePool2D | MaxPool2D)
     x, y = (
-        graphs.tensor(t.name, t.shape, DType.INT16, graphs.quant(1 / 4096, 0))
-        for t in (drawn.inputs[0], drawn.output)
+        graphs.tensor(t.name, t.shape, dtype, quantization) for t in (drawn.inputs[0], drawn.output)
     )
-    data = case.inputs[0].astype(np.int16) * 257
-    return _finish(f"pool_s16_{seed}", replace(op, activation=Activation.NONE), (x,), y, data)
+    data = case.inputs[0].astype(factor.dtype) * factor
+    return _finish(f"pool_{name}_{seed}", replace(op, activation=Activation.NONE), (x,), y, data)
 
 
 def pool_of_floats(seed: int) -> DspCase:
