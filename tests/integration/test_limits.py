@@ -73,9 +73,10 @@ def test_the_workspace_fits_to_the_byte_or_is_refused(field: str, holder: str) -
 
 def test_a_limit_changes_no_code() -> None:
     """A program that fits is the one that is built without a limit."""
-    plain = microtir.build(module_of(tiny_graph()), BASE)
+    model = module_of(layered_graph())
+    plain = microtir.build(model, BASE)
     bounded = microtir.build(
-        module_of(tiny_graph()), BASE.with_(budget=Budget(ram=10_000, flash=10_000, stack=10_000))
+        model, BASE.with_(budget=Budget(ram=10_000, flash=100_000, stack=10_000))
     )
     assert program_text(bounded) == program_text(plain)
 
@@ -160,11 +161,12 @@ def test_weights_that_two_layers_share_count_once() -> None:
         node(FullyConnected(), (a, weights), y),
     ]
     model = graph(layers, [x], [y])
-    artifact = microtir.build(module_of(model), BASE)
+    config = BASE.with_(optimize="flash")
+    artifact = microtir.build(module_of(model), config)
     size = macro(artifact, "WEIGHTS_SIZE")
     assert artifact.metadata.weights_bytes == size < 2 * 36
     assert sum(array.bytes for array in measured(artifact.module).flash.arrays) == size
-    error = refusal(model, BASE.with_(budget=Budget(flash=1)))
+    error = refusal(model, config.with_(budget=Budget(flash=1)))
     assert "36 bytes for layer0_fully_connected, layer1_fully_connected" in str(error)
 
 
