@@ -20,7 +20,7 @@ TEMPLATES = "templates"
 # The goal is 122,000; whatever makes the package shorter lowers it.
 # It is 3,500 more than it was, for kernels: products, sums, moves, images, windows, reductions,
 # products of floats.
-LIMIT = 147_000
+LIMIT = 146_000
 
 _OF_ROOT = "(root)"
 

@@ -20,11 +20,11 @@ SAMPLE = (
     "int8: quantize, 16x16x32, 7 channels",
     "int8: dequantize, 16x16x32, 7 channels",
     "int8: gather, 32 rows of 32",
-    "int16: batch matmul 4x16x32x16",
     "int16: transposed convolution 3x3, stride 2, 8x8x16",
     "int16: softmax, 32 rows of 32",
-    "int16: average pooling 3x3, 16x16x32",
-    "int16: bilinear, 8x8x32 to 16x16",
+    "int16: tanh, 16x16x32",
+    "uint8: uint8 to int8, 16x16x32",
+    "uint8: bilinear, 8x8x32 to 16x16",
 )
 
 
