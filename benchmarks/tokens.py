@@ -33,6 +33,7 @@ WAYS: Mapping[str, tuple[int, Optimize, tuple[str, ...]]] = {
     "last token, flash": (LAST, Optimize.FLASH, ()),
     "first token, int8": (0, Optimize.BALANCED, (INT8,)),
     "last token, int8": (LAST, Optimize.BALANCED, (INT8,)),
+    "last token, speed, int8": (LAST, Optimize.SPEED, (INT8,)),
 }
 """The place of the token that is measured, the goal, and which options are int8.
 

@@ -49,8 +49,8 @@ OF_SEVERAL = (
 )
 # What only a model with a recurrent layer, one of a batch, or one whose outputs are like its inputs
 # can have: tests/rewrite/test_stepwise.py, tests/executor/test_batch_count.py and
-# tests/frontend/onnx/test_bound_states.py try it.
-OF_OTHER_MODELS = ("stateful", "batch-count", "states")
+# tests/frontend/onnx/test_bound_states.py and test_block_dense.py try it.
+OF_OTHER_MODELS = ("stateful", "batch-count", "states", "graph.block_activations")
 # What only a model in ONNX can have: tests/frontend/onnx/test_quantised.py tries it.
 OF_ONNX = "onnxruntime"
 

@@ -51,9 +51,11 @@ class Chain:
         return Chain(tuple(nodes), tuple(dict.fromkeys(read)))
 
     def node(self) -> Node:
-        """Return the node that stands for the chain."""
+        """Return the node that stands for the chain: for the last operator of the file in it."""
         op, last = Custom(self._record()), self.nodes[-1]
-        return Node(op, self.inputs, last.outputs, last.name, last.source)
+        of_file = (node for node in reversed(self.nodes) if node.source.index >= 0)
+        stands = next(of_file, last)
+        return Node(op, self.inputs, last.outputs, stands.name, stands.source)
 
     def _record(self) -> OperatorRecord:
         *others, last = (record_of(node.op).name for node in self.nodes)
