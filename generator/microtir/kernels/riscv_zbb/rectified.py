@@ -16,7 +16,8 @@ from microtir.operators import OperatorRecord
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
-from microtir.plan.ir import Calls, Refusal
+from microtir.plan.ir import Cost, Refusal
+from microtir.tir.analysis.work import Work, work_of
 from microtir.tir.ir import Binary, BinaryOp, Call, Expr, FloatImm, Intrinsic, PrimFunc
 from microtir.tir.visitor import Rewriter, rewrite_function
 
@@ -43,9 +44,16 @@ class Rectified(Direct):
             return Refusal.TYPES
         return None if node.op.activation in _FROM_ZERO else Refusal.CLAMP
 
-    def instructions(self, node: Node, calls: Calls) -> int:
-        least = super().instructions(node, calls)
-        return max(least - _SAVED * node.output.type.elements, least // 2)
+    def costs(self, node: Node, target: Target | None = None) -> tuple[Cost, ...]:
+        """Return what the nest costs, less what the comparisons are called for."""
+        (cost,) = super().costs(node, target)
+        saved = _SAVED * node.output.type.elements
+        stated = max(cost.instructions - saved, cost.instructions // 2)
+        return (Cost(stated, self.cycles_of(node, stated)),)
+
+    def work(self, node: Node) -> Work:
+        """Return the work of the nest that compares floats, of which figures are known."""
+        return {"layer": 1, **work_of(super().emit(Layer.alone(node), "layer"))}
 
     def emit(self, layer: Layer, name: str) -> PrimFunc:
         return rewrite_function(super().emit(layer, name), _PositiveParts())
