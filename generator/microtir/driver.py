@@ -126,8 +126,9 @@ def _lower_model(
     graph = optimised_graph(module.graph, config, lowering.extra)
     see("graph", graph)
     graph = offloaded_graph(
-        graph, config, lowering.extra, libraries, lambda node: least_cost(node, config)
-    )
+        graph, config, lowering.extra, libraries,
+        lambda node, measure: least_cost(node, config, measure),
+    )  # fmt: skip
     see("offload", graph)
     shared = Shared.of(graph, name, lowering, see, records)
     compiled = partial(compile_once, config, shared=shared)

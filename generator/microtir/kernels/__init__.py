@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
-from microtir.config.enums import Optimize
+from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.kernels.common.kernel import Kernel
@@ -31,10 +31,10 @@ __all__ = [
 ]
 
 
-def least_cost(node: Node, config: CompilationConfig) -> int:
-    """Return the instructions of the cheapest kernel of a node that reads and writes NHWC."""
+def least_cost(node: Node, config: CompilationConfig, measure: Measure) -> int:
+    """Return what the cheapest kernel of a node that reads and writes NHWC takes, in a measure."""
     plain = (c for c in candidates(node, config) if c.is_plain)
-    return min((c.cost().instructions for c in plain), default=0)
+    return min((c.cost().of(measure) for c in plain), default=0)
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:

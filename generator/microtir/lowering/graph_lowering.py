@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from microtir.config import CompilationConfig, Optimize
+from microtir.config import CompilationConfig, Measure, Optimize
 from microtir.errors import Fix, UnsupportedModelError
 from microtir.external import Library, Partition, library_of
 from microtir.external.ethos_u import DriverCalls
@@ -19,6 +20,9 @@ from microtir.rewrite.optimise import FuseChains, graph_passes_of
 from microtir.rewrite.optimise.split_images import node_that_mixes
 from microtir.rewrite.requests.requested import request_passes_of
 from microtir.rewrite.variants import VARIANT_PASSES
+
+CostOf: TypeAlias = Callable[[Node, Measure], int]
+"""Estimates what the cheapest kernel of a node takes, in a measure."""
 
 
 def optimised_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
@@ -45,7 +49,7 @@ def offloaded_graph(
     config: CompilationConfig,
     extra: ExtraPasses,
     libraries: Sequence[Library],
-    cost_of: Callable[[Node], int],
+    cost_of: CostOf,
 ) -> Graph:
     """Return the graph that is planned: work of others is given to them.
 
@@ -54,7 +58,7 @@ def offloaded_graph(
         config: what is compiled for.
         extra: passes of the user.
         libraries: kernels of others beside those that the configuration names.
-        cost_of: what a layer costs without a library.
+        cost_of: what a layer costs without a library, in a measure.
 
     Raises:
         GraphError: a graph breaks a rule.
@@ -76,7 +80,7 @@ def graph_pass_names(config: CompilationConfig) -> tuple[str, ...]:
 def offload_passes_of(
     config: CompilationConfig,
     libraries: Sequence[Library] = (),
-    cost_of: Callable[[Node], int] = lambda _: 0,
+    cost_of: CostOf = lambda _node, _measure: 0,
 ) -> tuple[GraphPass, ...]:
     """Return the passes that give work to others, in order.
 
@@ -85,16 +89,24 @@ def offload_passes_of(
     Args:
         config: what is compiled for.
         libraries: kernels of others beside those that the configuration names.
-        cost_of: what a layer costs without a library.
+        cost_of: what a layer costs without a library, in a measure.
     """
     named = [(library_of(external), external) for external in config.external]
     every = (*named, *((library, None) for library in libraries))
     executor, goal = config.executor, config.optimize
     counts_memory = goal is not Optimize.SPEED or config.has_limits()
+
+    def own_instructions(node: Node) -> int:
+        # Libraries state instructions, whatever the plan is decided by.
+        return cost_of(node, Measure.INSTRUCTIONS)
+
+    def own_cost(node: Node) -> int:
+        return cost_of(node, config.measure)
+
     return (
-        Partition(every, config.primary_target(), cost_of, config.module_name),
+        Partition(every, config.primary_target(), own_instructions, config.module_name),
         DriverCalls(config),
-        FuseChains(cost_of, goal is not Optimize.FLASH, counts_memory),
+        FuseChains(own_cost, goal is not Optimize.FLASH, counts_memory),
         RowPorts(executor.row_fed_inputs, executor.row_drained_outputs),
     )
 

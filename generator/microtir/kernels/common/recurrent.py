@@ -160,18 +160,12 @@ class Blocks:
     def rows(self) -> int:
         return recurrent.GATES * self.units
 
-    def matrix(self, gates: Sequence[Array], padding: int) -> Array:
-        """Return the weights of all gates (units, K) as (blocks, rows, K), with zeros behind K.
-
-        Args:
-            gates: the weights of each.
-            padding: K becomes a multiple of it.
-        """
+    def matrix(self, gates: Sequence[Array]) -> Array:
+        """Return the weights of all gates (units, K) as (blocks, rows, K)."""
         stacked = np.stack(gates, axis=1)
         units, _, width = stacked.shape
-        more = self.count * self.units - units, 0, -width % padding
-        padded = np.pad(stacked, [(0, n) for n in more])
-        result: Array = padded.reshape(self.count, self.rows, -1)
+        padded = np.pad(stacked, [(0, self.count * self.units - units), (0, 0), (0, 0)])
+        result: Array = padded.reshape(self.count, self.rows, width)
         return result
 
 
@@ -221,25 +215,19 @@ MakeProduct: TypeAlias = Callable[[Array], BlockProduct]
 """Makes the products of a matrix (blocks, rows, K)."""
 
 
-def scratch_bytes(node: Node, padding: int) -> int:
-    """Return the bytes of copies of vectors whose lengths are no multiples of `padding`."""
-    _, _, inputs, units = recurrent.lstm_extents(node)
-    return sum(-(-n // padding) * padding for n in (inputs, units) if n % padding)
-
-
-def packed_bytes(node: Node, make: MakeProduct, padding: int = 1) -> int:
+def packed_bytes(node: Node, make: MakeProduct) -> int:
     """Return the bytes of the constants of what `emit_blocks` gives."""
-    layer, products = Layer.alone(node), _products(node, make, padding)
+    layer, products = Layer.alone(node), _products(node, make)
     units = step_bytes(Sequences.of(layer), _finished(layer)[1])
     return units + bytes_of(*(product.weights for product in products))
 
 
-def _products(node: Node, make: MakeProduct, padding: int) -> list[BlockProduct]:
+def _products(node: Node, make: MakeProduct) -> list[BlockProduct]:
     """Return the products with inputs, and those with the hidden state."""
     gates, blocks = recurrent.gates_of(node), blocks_of(node)
     sides = [gate.weights for gate in gates], [gate.recurrent for gate in gates]
     data = ([recurrent.data_of(tensor) for tensor in side] for side in sides)
-    return [make(blocks.matrix(matrices, padding)) for matrices in data]
+    return [make(blocks.matrix(matrices)) for matrices in data]
 
 
 def _finished(layer: Layer) -> tuple[te.Tensor, StepAt]:
@@ -258,25 +246,22 @@ def _finished(layer: Layer) -> tuple[te.Tensor, StepAt]:
     return sums, parts
 
 
-def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) -> ir.PrimFunc:
+def emit_blocks(layer: Layer, name: str, make: MakeProduct) -> ir.PrimFunc:
     """Return the function of an LSTM whose gates are multiplied block by block.
 
     Args:
         layer: whose function it is.
         name: of the function.
         make: makes the products.
-        padding: vectors are given in multiples of so many elements.
     """
     sequences, blocks = Sequences.of(layer), blocks_of(layer.node)
-    dtype, products = layer.node.inputs[0].dtype, _products(layer.node, make, padding)
+    products = _products(layer.node, make)
     own_sums, parts = _finished(layer)
     sums = replace(own_sums.buffer, scope=ir.Scope.LOCAL)
-    size = scratch_bytes(layer.node, padding)
-    scratch = ir.Buffer("scratch", (size,), dtype, alignment=4) if size else None
-    vectors = _Vectors(sequences, scratch, padding)
 
     def block(step: te.Expr, n: te.Expr, number: te.Expr) -> ir.Stmt:
-        operands = vectors.x(step, n), vectors.hidden(n)
+        x = at(sequences.x.buffer, *sequences.place(step, n, te.as_expr(0, DType.INT32)))
+        operands = x, at(sequences.hidden, n, 0)
         calls = (
             product.call(number, vector, at(sums, side, 0))
             for side, (product, vector) in enumerate(zip(products, operands, strict=True))
@@ -286,77 +271,13 @@ def emit_blocks(layer: Layer, name: str, make: MakeProduct, padding: int = 1) ->
 
     def sequence(step: te.Expr, n: te.Expr) -> ir.Stmt:
         return seq(
-            vectors.prepared(step, n),
             each("block", blocks.count, lambda number: block(step, n, number)),
             sequences.shown(step, n),
         )
 
     batch = sequences.extents.batch
     steps = sequences.over_time(lambda step: each("n", batch, lambda n: sequence(step, n)))
-    body = ir.Allocate(sums, seq(vectors.cleared(), steps))
-    return layer.function(name, scratch, body)
-
-
-@dataclass(frozen=True, slots=True)
-class _Vectors:
-    """Inputs and hidden states as products are given them: where they lie, or padded copies."""
-
-    sequences: Sequences
-    scratch: ir.Buffer | None
-    padding: int
-
-    def _is_copied(self, width: int) -> bool:
-        return width % self.padding > 0
-
-    def x(self, step: te.Expr, n: te.Expr) -> ir.BufferArgument:
-        """Return the input of a step of a sequence."""
-        if self.scratch is not None and self._is_copied(self.sequences.extents.inputs):
-            return at(self.scratch, 0)
-        first = te.as_expr(0, DType.INT32)
-        return at(self.sequences.x.buffer, *self.sequences.place(step, n, first))
-
-    def hidden(self, n: te.Expr) -> ir.BufferArgument:
-        """Return the hidden state of a sequence."""
-        if self.scratch is not None and self._is_copied(self.sequences.extents.units):
-            return at(self.scratch, self._hidden_at)
-        return at(self.sequences.hidden, n, 0)
-
-    @property
-    def _hidden_at(self) -> int:
-        width = self.sequences.extents.inputs
-        return -(-width // self.padding) * self.padding if self._is_copied(width) else 0
-
-    def cleared(self) -> ir.Stmt:
-        """Emit what is done once: what pads a copy meets weights that are 0."""
-        scratch = self.scratch
-        if scratch is None:
-            return seq()
-        size = scratch.shape[0]
-        assert isinstance(size, int)
-        return loop("i", 0, size, lambda i: store(scratch, (i,), 0))
-
-    def prepared(self, step: te.Expr, n: te.Expr) -> ir.Stmt:
-        """Emit the copies for a step of a sequence."""
-        sequences, scratch, copies = self.sequences, self.scratch, []
-        if scratch is None:
-            return seq()
-        if self._is_copied(sequences.extents.inputs):
-            x = sequences.x.buffer
-            copies.append(
-                loop(
-                    "i", 0, sequences.extents.inputs,
-                    lambda i: store(scratch, (i,), load(x, *sequences.place(step, n, i))),
-                )
-            )  # fmt: skip
-        if self._is_copied(sequences.extents.units):
-            first = self._hidden_at
-            copies.append(
-                loop(
-                    "i", 0, sequences.extents.units,
-                    lambda i: store(scratch, (first + i,), load(sequences.hidden, n, i)),
-                )
-            )  # fmt: skip
-        return seq(*copies)
+    return layer.function(name, None, ir.Allocate(sums, steps))
 
 
 def accumulated(dtype: DType) -> DType:

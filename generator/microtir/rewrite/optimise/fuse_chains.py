@@ -24,7 +24,7 @@ class FuseChains:
     they read is there before the first one.
 
     Args:
-        cost_of: estimated instructions of the cheapest kernel for an operator.
+        cost_of: estimate of the cheapest kernel for an operator, in the measure of the plan.
         is_wanted: whether there is a goal for which that is worth its code.
         counts_memory: whether memory is part of the goal: then nothing may live longer, in
             whatever order the others run.
