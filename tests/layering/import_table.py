@@ -18,6 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("te",),
     ("operators",),  # definitions, meanings, formulas and readers, in terms of nodes
     ("rewrite",),  # graphs from graphs, and facts of graphs
+    ("quantise",),  # graphs of integers from graphs of floats and samples
     ("plan",),
     ("module",),  # what a compilation carries from stage to stage
     ("frontend", "kernels", "executor", "memory", "codegen", "fit"),

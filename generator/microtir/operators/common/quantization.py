@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from fractions import Fraction
+from types import MappingProxyType
 from typing import NamedTuple
 
 from microtir.dtype import DType
@@ -118,19 +120,34 @@ def _symmetric(node: Node) -> Iterator[Problem]:
         yield Problem("it has a zero point that is not 0", "0", source)
 
 
+class Scales(Enum):
+    """Ways in which tensors of an operator share quantisations."""
+
+    UNUSED = "nothing: nobody looks at them"
+    OWN = "each tensor has its own"
+    ONE_OF_INPUTS = "all inputs have one"
+    ONE = "all inputs and outputs have one"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantizationRule:
     """The rule for the quantisation of integer tensors: as a check, and in words.
 
     `weight_axis` is that of the output channels in int8 weights, if the operator takes some.
+    `scales` and `fixed` say the same for who chooses quantisations: how tensors share them, and
+    what outputs have by the types of the first input and of the output.
     """
 
     check: Rule
     words: str
     weight_axis: int | None = None
+    scales: Scales = Scales.OWN
+    fixed: Mapping[tuple[DType, DType], Quantization] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
 
-UNUSED = QuantizationRule(_unused, "not used")
+UNUSED = QuantizationRule(_unused, "not used", scales=Scales.UNUSED)
 OWN = QuantizationRule(_own, "each tensor its own")
 OWN_SYMMETRIC_INT16 = QuantizationRule(
     _own_symmetric_int16, "each tensor its own; int16 with zero point 0"
@@ -145,10 +162,12 @@ QUANTIZED_OR_NOT_INT16 = QuantizationRule(
     _quantized_or_not_int16, "each tensor its own; int16 with zero point 0, or none; int32 unused"
 )
 EQUAL_INPUTS_IF_NARROW = QuantizationRule(
-    _equal_inputs_if_narrow, f"{OWN.words}, one for all inputs; not used in int32 and int64"
+    _equal_inputs_if_narrow,
+    f"{OWN.words}, one for all inputs; not used in int32 and int64",
+    scales=Scales.ONE_OF_INPUTS,
 )
-EQUAL = QuantizationRule(_equal, "equal for inputs and outputs")
-EQUAL_AND_OWN = QuantizationRule(_equal_and_own, EQUAL.words)
+EQUAL = QuantizationRule(_equal, "equal for inputs and outputs", scales=Scales.ONE)
+EQUAL_AND_OWN = QuantizationRule(_equal_and_own, EQUAL.words, scales=Scales.ONE)
 """The rule EQUAL, where every tensor also needs a quantisation."""
 
 
@@ -205,7 +224,7 @@ def unless_in_float(rule: QuantizationRule) -> QuantizationRule:
     def check(node: Node) -> Iterator[Problem]:
         yield from (_own if linear.rescales_in_float(node) else rule.check)(node)
 
-    return QuantizationRule(check, rule.words)
+    return replace(rule, check=check)
 
 
 OF_FIXED_SCALE = 1e-3
@@ -253,4 +272,4 @@ def fixed(*outputs: FixedOutput) -> QuantizationRule:
         f"output {output.value} scale {scale}, zero point {zero_point}"
         for _, output, scale, zero_point in outputs
     )
-    return QuantizationRule(check, f"input its own; {words}")
+    return QuantizationRule(check, f"input its own; {words}", fixed=MappingProxyType(expected))

@@ -7,7 +7,7 @@ takes nothing.  tflite-micro reads beyond the tensor or fails then.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -183,7 +183,7 @@ DEFINITIONS = (
     Definition(
         EmbeddingLookup,
         types=MOVED.also(TypeSignature((DType.INT8,), DType.FLOAT32)).indexed(1, DType.INT32),
-        quantization=quantization.QuantizationRule(_rows, quantization.EQUAL.words),
+        quantization=replace(quantization.EQUAL, check=_rows),
         shapes=_embedding_shape,
         inputs=(2, 2),
         one_image=_looked_up_one_image,

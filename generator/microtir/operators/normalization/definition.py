@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, SumRange
@@ -60,7 +61,11 @@ DEFINITIONS = (
     Definition(
         L2Normalize,
         types=types.COMPUTED.also(types.TypeSignature((DType.UINT8,), DType.UINT8)),
-        quantization=QuantizationRule(_OF_UINT8.check, OWN.words),
+        quantization=QuantizationRule(
+            _OF_UINT8.check,
+            OWN.words,
+            fixed=MappingProxyType({(DType.INT8, DType.INT8): NORMALIZED_OF_INT8}),
+        ),
         shapes=shapes.same_rows,
         one_image=images.unless_along_images(lambda node: len(node.inputs[0].shape) - 1),
         multipliers=_row_length,

@@ -1,0 +1,22 @@
+"""Post-training quantisation of float graphs, on graphs of this compiler."""
+
+from microtir.quantise.options import (
+    Calibration,
+    LayerWidth,
+    PortType,
+    QuantiseOptions,
+    Width,
+)
+from microtir.quantise.result import LayerFigures, LeftInFloats, Quantised, TensorRange
+
+__all__ = [
+    "Calibration",
+    "LayerFigures",
+    "LayerWidth",
+    "LeftInFloats",
+    "PortType",
+    "QuantiseOptions",
+    "Quantised",
+    "TensorRange",
+    "Width",
+]
