@@ -26,8 +26,8 @@ from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from microtir.operators.transposed_convolution.tflite import TransposeConvOptions
+from microtir.writers.tflite import TfliteBuilder
 from scripts.models import recurrent
-from scripts.models.tflite_writer import TfliteBuilder
 
 Shape: TypeAlias = tuple[int, ...]
 _Code = BuiltinOperator

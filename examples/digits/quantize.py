@@ -45,7 +45,7 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ReshapeOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 FOLDER = Path(__file__).parent
 INT8_MODEL = "digits_int8.tflite"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from microtir.version import __version__
 
 if TYPE_CHECKING:
-    from microtir import config, custom, frontend, host, quantise, te, tir
+    from microtir import config, custom, frontend, host, quantise, te, tir, writers
     from microtir.artifact import Artifact, export_model_library_format, import_model_library_format
     from microtir.config import CompilationConfig, Executor, Runtime, Target
     from microtir.driver import build, lower
@@ -43,10 +43,11 @@ __all__ = [
     "quantise",
     "te",
     "tir",
+    "writers",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and an error for any other name
-    _MODULES = ("config", "custom", "frontend", "host", "quantise", "te", "tir")
+    _MODULES = ("config", "custom", "frontend", "host", "quantise", "te", "tir", "writers")
     _HOMES = {
         "Artifact": "artifact",
         "CompilationConfig": "config",

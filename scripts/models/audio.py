@@ -24,7 +24,7 @@ from microtir.operators.common.tflite_schema import BuiltinOperator, TfliteActiv
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ReshapeOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 Code = BuiltinOperator
 Array = npt.NDArray[Any]

@@ -22,7 +22,7 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ReshapeOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 Code = BuiltinOperator
 

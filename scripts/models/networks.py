@@ -25,8 +25,8 @@ from microtir.operators.movement.tflite import ConcatenationOptions, ReshapeOpti
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.resize.tflite import ResizeNearestNeighborOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
+from microtir.writers.tflite import TfliteBuilder
 from scripts.models.recurrent import Kind, Layer, add_lstm
-from scripts.models.tflite_writer import TfliteBuilder
 
 _Code = BuiltinOperator
 

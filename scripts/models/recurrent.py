@@ -14,7 +14,7 @@ import numpy.typing as npt
 from microtir.operators.common.tflite_schema import BuiltinOperator, TfliteActivation
 from microtir.operators.movement.tflite import StridedSliceOptions
 from microtir.operators.recurrent.tflite import SVDFOptions, UnidirectionalSequenceLSTMOptions
-from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
+from microtir.writers.tflite import OPTIONAL_INPUT, TfliteBuilder
 
 GATES = 4
 Shape = tuple[int, ...]

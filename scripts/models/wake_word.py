@@ -29,7 +29,7 @@ from microtir.operators.movement.tflite import (
     SplitOptions,
     StridedSliceOptions,
 )
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 Code = BuiltinOperator
 

@@ -10,7 +10,7 @@ from onnx import helper
 from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
 from microtir.operators.pooling.tflite import Pool2DOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.onnx.test_quantised import Parts
 from tests.support.command import FLOAT, INT8, Command
 

@@ -27,7 +27,7 @@ from microtir.rewrite import reference
 from microtir.schedule import Schedule
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Store
 from microtir.tir.text import parse_function
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.pages import follow
 

@@ -13,7 +13,7 @@ from microtir.errors import MicrotirError, UnsupportedModelError
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph, Node
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
-from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
+from microtir.writers.tflite import OPTIONAL_INPUT, TfliteBuilder
 
 
 @dataclass(frozen=True)

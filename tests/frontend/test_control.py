@@ -25,7 +25,7 @@ from microtir.operators.movement.tflite import ConcatenationOptions
 from microtir.rewrite.reference import execute
 from microtir.rewrite.verify import verify
 from microtir.support.names import module_name_from
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import refusal
 
 Code = BuiltinOperator

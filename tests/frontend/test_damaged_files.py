@@ -22,7 +22,7 @@ from microtir.operators.movement.tflite import (
     StridedSliceOptions,
 )
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, add, int8, ints, model, refusal, scalar, zeros
 

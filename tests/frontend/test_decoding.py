@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from microtir.frontend import from_tflite
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.tflm import run_tflm
 

@@ -15,7 +15,7 @@ from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.rewrite.facts.macs import macs
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import Value, add, int8, model, read_node, zeros
 
 

@@ -21,7 +21,7 @@ from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.rewrite.imports.older_quantization import EXACT
 from microtir.rewrite.reference import execute
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.execute.cases import compare
 from tests.support.c_compilers import STRICT
 from tests.support.litert import run_litert

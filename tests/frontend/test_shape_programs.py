@@ -22,7 +22,7 @@ from microtir.operators.movement.tflite import (
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.operators.shapes.tflite import ShapeOptions
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import Value, model, read, refusal, scalar
 from tests.support.litert import run_litert
 from tests.support.seeds import seeds

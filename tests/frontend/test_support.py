@@ -24,7 +24,7 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ConcatenationOptions, ReshapeOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
 from microtir.rewrite.facts.rules import quantization
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, add, int8, ints, model, read_node, refusal, zeros
 

@@ -18,7 +18,7 @@ from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.convolution.tflite import Conv2DOptions
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import Value, add, int8, model, read, refusal, zeros
 
 Code = BuiltinOperator

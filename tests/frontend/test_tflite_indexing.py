@@ -15,7 +15,7 @@ from microtir.operators.rearrangement.tflite import BlockOptions
 from microtir.operators.repetition.definition import MirrorPad, Tile
 from microtir.operators.repetition.tflite import MirrorPadMode, MirrorPadOptions
 from microtir.operators.shapes.definition import Range
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import Value, int8, ints, model, read, read_node, refusal
 
 Code = BuiltinOperator

@@ -10,7 +10,7 @@ from microtir.errors import MicrotirError
 from microtir.frontend import from_tflite
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.dense.tflite import FullyConnectedOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 DENSE = BuiltinOperator.FULLY_CONNECTED
 

@@ -23,7 +23,7 @@ from microtir.operators.movement.tflite import (
     SqueezeOptions,
     UnpackOptions,
 )
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import (
     Value,
     add,

@@ -14,7 +14,7 @@ from microtir.operators.common.tflite_schema import BuiltinOperator, TfliteActiv
 from microtir.operators.recurrent.definition import Lstm, Svdf, gates_of
 from microtir.operators.recurrent.tflite import SVDFOptions, UnidirectionalSequenceLSTMOptions
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
+from microtir.writers.tflite import OPTIONAL_INPUT, TfliteBuilder
 from tests.frontend.models import refusal
 
 BATCH, STEPS, INPUTS, UNITS = 1, 3, 4, 2

@@ -19,7 +19,7 @@ from microtir.operators.movement.tflite import (
 )
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import read
 
 Code = BuiltinOperator

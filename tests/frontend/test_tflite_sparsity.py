@@ -15,7 +15,7 @@ from microtir.frontend.tflite_sparsity import FileSparsity, SparseAxis, written_
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.support.litert import run_litert
 
 Array = Any

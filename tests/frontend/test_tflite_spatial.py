@@ -14,7 +14,7 @@ from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
 from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import Value, add, ints, model, read, read_node, refusal, zeros
 
 CONV = BuiltinOperator.CONV_2D

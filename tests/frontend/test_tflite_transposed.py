@@ -11,7 +11,7 @@ from microtir.operators.common.tflite_schema import TfliteActivation as FileActi
 from microtir.operators.movement.tflite import PackOptions, StridedSliceOptions
 from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.operators.transposed_convolution.tflite import TransposeConvOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import Value, ints, model, read, read_node, refusal, zeros
 
 CODE = BuiltinOperator.TRANSPOSE_CONV

@@ -17,7 +17,7 @@ from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.rewrite.optimise import RemoveDeadNodes
 from microtir.rewrite.reference import execute_steps
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.seeds import seeds
 from tests.support.stateful import (

@@ -23,7 +23,7 @@ from microtir.operators.common.tflite_schema import BuiltinOperator, FusedOption
 from microtir.operators.control.definition import EndIf, Repeat
 from microtir.rewrite.reference import execute_steps
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.stateful import handle, initialised
 

@@ -11,7 +11,7 @@ import microtir as package
 from microtir import CompilationConfig, Executor
 from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import BuiltinOperator
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.support.command import Command
 from tests.support.tflm import run_tflm
 

@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("plan",),
     ("module",),  # what a compilation carries from stage to stage
     ("frontend", "kernels", "executor", "memory", "codegen", "fit"),
-    ("artifact", "external"),
+    ("artifact", "external", "writers"),
     ("host", "device", "lowering"),
     ("driver", "projects"),
     ("custom", "report", "packages", "profiling"),

@@ -16,7 +16,7 @@ from microtir.frontend.tflite_variables import (
     VarHandleOptions,
 )
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.signals import SignalModel, Steps, assert_equal, by_c, by_meaning, by_oracle
 

@@ -8,7 +8,7 @@ import pytest
 import microtir
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import Value, int8, model, read, refusal
 from tests.support.litert import run_litert
 

@@ -15,7 +15,7 @@ from microtir.operators.conversion.tflite import CastOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.rewrite.optimise.fold_constants import FoldConstants
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.execute.cases import compare
 from tests.support.c_compilers import STRICT
 from tests.support.litert import run_litert

@@ -12,7 +12,7 @@ import microtir
 from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.litert import run_litert
 from tests.support.seeds import seeds

@@ -10,7 +10,7 @@ import pytest
 from microtir.config.enums import Numerics
 from microtir.operators.common.tflite_schema import BuiltinOperator as Code
 from microtir.operators.common.tflite_schema import FusedOptions, Options
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.operators.test_unlike_scales import computed
 from tests.support.litert import run_litert
 from tests.support.seeds import seeds

@@ -11,7 +11,7 @@ from microtir.graph.ir import Array
 from microtir.operators.activations.tflite import GeluOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.support.litert import run_litert
 
 STORED = np.arange(-128, 128).astype(np.int8)

@@ -26,7 +26,7 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.rewrite.reference import execute, execute_steps
 from microtir.rewrite.requests.numerics import ChooseNumerics
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT
 from tests.support.litert import run_litert, run_litert_steps

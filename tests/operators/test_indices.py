@@ -11,7 +11,7 @@ from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.indexing.tflite import GatherOptions
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 Code = BuiltinOperator
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max

@@ -10,7 +10,7 @@ import pytest
 import microtir
 from microtir.graph.ir import Array
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.frontend.models import refusal
 from tests.support.seeds import seeds
 

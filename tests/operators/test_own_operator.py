@@ -25,7 +25,7 @@ from microtir.operators.common.tflite_operands import Converted, Operands, Tflit
 from microtir.operators.common.types import COMPUTED
 from microtir.operators.definition import Definition, Trait
 from microtir.rewrite.reference import execute
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from microtir.config.enums import Numerics
 from microtir.errors import MicrotirError
 from microtir.operators.common.tflite_schema import BuiltinOperator, Padding, TfliteActivation
 from microtir.operators.pooling.tflite import Pool2DOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.execute.cases import compare
 from tests.operators.test_unlike_scales import compare_where_defined, computed, ran
 from tests.support.c_compilers import STRICT

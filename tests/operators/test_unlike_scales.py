@@ -27,7 +27,7 @@ from microtir.rewrite.reference import execute
 from microtir.rewrite.requests.numerics import ChooseNumerics
 from microtir.rewrite.requests.unlike_scales import stored_as_is
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.execute.cases import compare
 from tests.support.c_compilers import STRICT
 from tests.support.command import Command

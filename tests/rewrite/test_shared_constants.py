@@ -23,7 +23,7 @@ from microtir.rewrite.facts.columns import Cut
 from microtir.rewrite.optimise import GRAPH_PASSES
 from microtir.rewrite.variants import CutColumns
 from microtir.rewrite.verify import verify
-from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
+from microtir.writers.tflite import OPTIONAL_INPUT, TfliteBuilder
 from tests.support.graphs import constant, graph, node, tensor
 
 Code = BuiltinOperator

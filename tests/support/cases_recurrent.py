@@ -6,7 +6,7 @@ import numpy as np
 
 from microtir.operators.common.tflite_schema import Options, TfliteActivation
 from microtir.operators.recurrent.tflite import SVDFOptions, UnidirectionalSequenceLSTMOptions
-from scripts.models.tflite_writer import OPTIONAL_INPUT
+from microtir.writers.tflite import OPTIONAL_INPUT
 from tests.support.sketch import Case, Quant, Shape, Sketch, Weights
 
 GATES = 4

@@ -18,7 +18,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.softmax.definition import Softmax
 from microtir.operators.softmax.tflite import SoftmaxOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 _FUSED = {Activation.NONE: TfliteActivation.NONE, Activation.RELU: TfliteActivation.RELU}
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.operators.common.tflite_schema import BuiltinOperator
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Floats: TypeAlias = npt.NDArray[np.float32]

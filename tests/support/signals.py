@@ -17,7 +17,7 @@ from microtir.rewrite.reference import execute_steps
 from microtir.rewrite.reference.evaluate import initial_states
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.support.tflm import run_tflm_sequence
 
 Steps = list[list[Array]]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteActivation
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]

@@ -17,7 +17,7 @@ from microtir.operators.movement.tflite import (
     ReshapeOptions,
     StridedSliceOptions,
 )
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 Code = BuiltinOperator
 Array = npt.NDArray[Any]

@@ -16,7 +16,7 @@ from microtir.operators.resize.tflite import (
     ResizeBilinearOptions,
     ResizeNearestNeighborOptions,
 )
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.support.sketch import Array, Case, Shape
 
 _STEPS = (

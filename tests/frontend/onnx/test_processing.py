@@ -20,7 +20,7 @@ from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.conversion.definition import Quantize, Tabulated
 from microtir.rewrite.reference import execute
 from microtir.rewrite.requests.requested import requested_graph
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 from tests.support.command import INT8
 from tests.support.onnx_models import model_of, run_onnxruntime, typed
 from tests.support.pages import follow, shown

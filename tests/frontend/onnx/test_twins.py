@@ -29,8 +29,8 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ReshapeOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.support import resources
+from microtir.writers.tflite import TfliteBuilder
 from scripts.models.keyword_spotter import TimePadding, keyword_spotter
-from scripts.models.tflite_writer import TfliteBuilder
 
 _COMMENTS = re.compile(r"/\*.*?\*/", re.S)
 _GUARDS = re.compile(r"_FINGERPRINT\b.*")

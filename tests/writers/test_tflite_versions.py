@@ -14,7 +14,7 @@ from microtir.operators.convolution.tflite import DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import StridedSliceOptions
 from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
-from scripts.models.tflite_writer import TfliteBuilder
+from microtir.writers.tflite import TfliteBuilder
 
 Op = BuiltinOperator
 Spec: TypeAlias = tuple[str, int] | tuple[str, int, Sequence[float]]

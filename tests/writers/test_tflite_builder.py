@@ -36,7 +36,7 @@ from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
-from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
+from microtir.writers.tflite import OPTIONAL_INPUT, TfliteBuilder
 from tests.support.tflm import run_tflm
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -25,7 +25,7 @@ from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNeares
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What the version of an operator depends on: element type, rank, scales of a tensor."""
+    """Element type, rank and scales of a tensor, on which the version of an operator depends."""
 
     type: TfliteType
     rank: int
