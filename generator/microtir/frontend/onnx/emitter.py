@@ -17,7 +17,7 @@ from microtir.frontend.onnx.known_spans import known_span
 from microtir.frontend.onnx.reading_budget import MOST_KNOWN_BYTES, ReadingBudget
 from microtir.frontend.onnx.refusals import ONNX_ADVICE
 from microtir.frontend.onnx.row_counts import mixes_rows, row_count_of_results
-from microtir.frontend.support import node_problems
+from microtir.frontend.support import Advice, node_problems
 from microtir.graph.ir import Array, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
@@ -106,6 +106,7 @@ class NodeEmitter:
         source: the node of the file.
         where: the same in words, for errors.
         inside: reads graphs that the node holds, and its definition.
+        advice: on types and scales, in the words of the format.
     """
 
     parts: GraphParts
@@ -113,6 +114,7 @@ class NodeEmitter:
     source: SourceLocation
     where: str
     inside: Inside
+    advice: Advice = ONNX_ADVICE
 
     def emit(
         self, op: Operator, inputs: Sequence[Tensor], outputs: Sequence[TensorType | None]
@@ -122,7 +124,7 @@ class NodeEmitter:
         node = self._typed(op, tuple(inputs), outputs)
         self._check_sizes(node)
         problem: MicrotirError
-        for problem in node_problems(node, self.where, ONNX_ADVICE):
+        for problem in node_problems(node, self.where, self.advice):
             raise problem
         is_control = record_of(op).has(Trait.CONTROL)
         known = None if is_control else known_inputs(node, {})

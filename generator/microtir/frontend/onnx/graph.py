@@ -11,6 +11,7 @@ from microtir.frontend.onnx.emitter import GraphParts
 from microtir.frontend.onnx.file import FileNode, FileValue, OnnxFile, names_taken
 from microtir.frontend.onnx.named_values import named_result
 from microtir.frontend.onnx.node import NodeReader, UnreadValueError
+from microtir.frontend.onnx.output_ports import OutputPorts
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.graph.ir import (
     CountedResult,
@@ -39,7 +40,7 @@ class GraphReader:
         self._file = file
         self._shapes = shapes
         self._parts = GraphParts()
-        self._reserved: set[str] = set()
+        self._ports = OutputPorts(self._parts, file.file)
         self._values: dict[str, Value | None] = {}  # None: it could not be read
         self._nodes = NodeReader(file, self._parts)
         self._counted: list[CountedResult] = []
@@ -50,7 +51,8 @@ class GraphReader:
     def graph(self, name: str) -> Graph:
         """Return the graph; what it leaves out or lacks is in `problems`."""
         inputs = self._inputs()
-        self._reserve_outputs(inputs)
+        names = {value.name for value in self._file.graph.outputs}
+        self._ports.reserve(names - {tensor.name for tensor in inputs})
         self._parts.budget.allow_for_bytes(self._file.size)
         for title, data in self._file.graph.constants.items():
             self._parts.budget.allow_for_bytes(data.nbytes)
@@ -124,49 +126,17 @@ class GraphReader:
                 needed.update(names_taken(other))
         return needed.isdisjoint(node.outputs)
 
-    def _reserve_outputs(self, inputs: Sequence[Tensor]) -> None:
-        """Keep the names of outputs for them: a caller finds them by these."""
-        others = {value.name for value in self._file.graph.outputs} - {t.name for t in inputs}
-        self._reserved = {name for name in others if self._parts.tensor_names.take(name) == name}
-
-    def _port_name(self, name: str, tensor: Tensor, inputs: Sequence[Tensor]) -> str:
-        """Return the name of an output: that of the file, unless an input has it."""
-        is_input = tensor in inputs  # two ports of one name would be one
-        if name in self._reserved or (tensor.name == name and not is_input):
-            return name
-        return self._parts.tensor_names.take(name)
-
     def _outputs(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the outputs by their own names, each with memory of its own.
-
-        One without elements is left out where there are others: a caller would get nothing.
-        """
-        outputs: list[Tensor] = []
-        empty: list[MicrotirError] = []
-        renamed: dict[Tensor, Tensor] = {}
-        produced = {tensor for node in self._parts.nodes for tensor in node.outputs}
-        for name, tensor in self._with_counts(self._results()):
-            if tensor.type.elements == 0:
-                empty.append(_empty_output(name, tensor.shape, self._file.file))
-                continue
-            own = Tensor(self._port_name(name, tensor, inputs), tensor.type)
-            if tensor in produced and tensor not in renamed:
-                renamed[tensor] = own
-            else:
-                source = SourceLocation(self._file.file, -1, "COPY")
-                label = self._parts.node_names.take(own.name)
-                output = renamed.get(tensor, tensor)
-                self._parts.nodes.append(Node(Reshape(), (output,), (own,), label, source))
-            outputs.append(own)
+        """Return the outputs by their own names; note which of them are counted or names."""
+        ports = self._ports.of(self._with_counts(self._results()), inputs)
+        self.problems += self._ports.problems
+        for name, own, tensor in ports:
             self._name_values(own, name, tensor)
             known = self._parts.counted.get(tensor)
             if known is not None:
                 title = self._count_names[known.count]
                 self._counted.append(CountedResult(own.name, known.axis, title))
-        if not outputs:
-            self.problems += empty
-        self._parts.nodes = [substitute(node, renamed) for node in self._parts.nodes]
-        return tuple(outputs)
+        return tuple(port.own for port in ports)
 
     def _name_values(self, own: Tensor, name: str, file_tensor: Tensor) -> None:
         """Note what the values of an output are places in, if the file has strings there."""
@@ -187,7 +157,7 @@ class GraphReader:
                 continue
             own = self._parts.tensor_names.take(f"{name}_count")
             self._count_names[known.count] = own
-            self._reserved.add(own)
+            self._ports.reserved.add(own)
             yield name, tensor
             yield own, known.count
 
@@ -216,14 +186,5 @@ def _empty_sequence(name: str, file: str) -> UnsupportedModelError:
         f"the output {brief(name)!r} is a sequence without tensors",
         where=file,
         legal="sequences of one tensor or more",
-        fix="export the model without this output",
-    )
-
-
-def _empty_output(name: str, shape: tuple[int, ...], file: str) -> UnsupportedModelError:
-    return UnsupportedModelError(
-        f"the output {brief(name)!r} has the shape {shape}, which holds nothing",
-        where=file,
-        legal="extents above 0",
         fix="export the model without this output",
     )

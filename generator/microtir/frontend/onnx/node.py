@@ -116,7 +116,7 @@ class NodeReader:
             where, title, version, node.attributes, inputs, len(node.outputs), emitter, narrow
         )
         check_types(node, version, inputs, narrow, where)
-        _check_ranks(operands, reader.ranks)
+        check_ranks(operands, reader.ranks)
         values = self._read(reader, operands)
         results = values if isinstance(values, tuple) else (values,)
         named = [x for name, x in zip(node.outputs, results, strict=False) if name]
@@ -304,7 +304,7 @@ def _check(node: FileNode, reader: OnnxReader, where: str) -> None:
         raise unknown_attributes(sorted(unknown), reader, where)
 
 
-def _check_ranks(node: OnnxNode, ranks: Sequence[int]) -> None:
+def check_ranks(node: OnnxNode, ranks: Sequence[int]) -> None:
     """Check that inputs have the dimensions that a reader relies on."""
     for place, (value, least) in enumerate(zip(node.inputs, ranks, strict=False)):
         if isinstance(value, Tensor) and len(value.shape) < least:

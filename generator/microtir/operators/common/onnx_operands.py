@@ -124,6 +124,7 @@ class OnnxNode:
     outputs: int
     emitter: Emitter
     few_bits: Mapping[int, onnx_few_bits.FewBits] = field(default_factory=dict)
+    domain: str = ""
 
     # --- operands ---------------------------------------------------------------------------------
 

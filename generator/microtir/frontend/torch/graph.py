@@ -1,0 +1,183 @@
+"""The nodes of a PyTorch program into nodes of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend.onnx.emitter import GraphParts
+from microtir.frontend.onnx.file import FileValue
+from microtir.frontend.onnx.node import UnreadValueError
+from microtir.frontend.onnx.output_ports import OutputPorts
+from microtir.frontend.onnx.shapes import InputShapes
+from microtir.frontend.torch.archive import Archive
+from microtir.frontend.torch.input_sizes import file_values, symbols_of_inputs
+from microtir.frontend.torch.node import NodeReader, Scope, Unread, resolved
+from microtir.frontend.torch.output_names import output_names
+from microtir.frontend.torch.program import (
+    FileNode,
+    FileProgram,
+    InputSpec,
+    Named,
+    OutputSpec,
+    names_in,
+)
+from microtir.graph.ir import Graph, Tensor, TensorType
+from microtir.graph.names import brief
+from microtir.graph.rewriting import live_nodes
+
+
+class GraphReader:
+    """Reads nodes one by one; a problem with one does not hide the others.
+
+    Args:
+        program: what the file says.
+        archive: which holds the weights.
+        shapes: what the caller says of inputs.
+    """
+
+    def __init__(self, program: FileProgram, archive: Archive, shapes: InputShapes) -> None:
+        self._program = program
+        self._archive = archive
+        self._file = archive.file
+        self._shapes = shapes
+        self._parts = GraphParts()
+        self._ports = OutputPorts(self._parts, archive.file)
+        self._scope: Scope = {}
+        self.problems: list[MicrotirError] = []
+
+    def graph(self, name: str, sha256: str, size: int) -> Graph:
+        """Return the graph; what it leaves out or lacks is in `problems`.
+
+        Args:
+            name: of the graph.
+            sha256: of the file.
+            size: of the file in bytes.
+        """
+        self._parts.budget.allow_for_bytes(size)
+        inputs = self._user_inputs()
+        names = output_names(self._program, self._file)
+        self._ports.reserve(set(names) - {tensor.name for tensor in inputs})
+        for spec in self._program.inputs:
+            self._constant_input(spec)
+        nodes = NodeReader(self._file, self._parts, self._symbols)
+        for node in self._program.graph.nodes:
+            self._visit(nodes, node)
+        ports = self._ports.of(self._results(names), inputs)
+        self.problems += self._ports.problems
+        outputs = tuple(port.own for port in ports)
+        return Graph(
+            name=name,
+            inputs=inputs,
+            outputs=outputs,
+            nodes=tuple(live_nodes(self._parts.nodes, outputs)),
+            source_sha256=sha256,
+            source_bytes=size,
+        )
+
+    def _user_inputs(self) -> tuple[Tensor, ...]:
+        """Return the inputs that a caller gives, and settle what open sizes are."""
+        values = file_values(self._program, self._file)
+        self._shapes.check([value for value, _ in values], self._file)
+        inputs: list[Tensor] = []
+        shapes: dict[str, tuple[int, ...]] = {}
+        for value, _ in values:
+            try:
+                shapes[value.name] = self._shapes.of(value, self._file)
+            except MicrotirError as error:
+                self.problems.append(error)
+                self._scope[value.name] = Unread()
+        self._symbols = symbols_of_inputs(self._program, values, shapes, self._file)
+        for value, _ in values:
+            if value.name in shapes:
+                tensor = self._input(value, shapes[value.name])
+                self._scope[value.name] = tensor
+                inputs += (tensor,) if tensor.data is None else ()
+        return tuple(inputs)
+
+    def _input(self, value: FileValue, shape: tuple[int, ...]) -> Tensor:
+        """Return an input; without elements all that a caller could hand over is known."""
+        if 0 in shape:
+            return self._parts.constant(value.name, np.zeros(shape, value.dtype.value))
+        return Tensor(self._parts.tensor_names.take(value.name), TensorType(shape, value.dtype))
+
+    def _constant_input(self, spec: InputSpec) -> None:
+        """Give an input of the graph that no caller gives its value."""
+        if spec.kind == "user_input":
+            return
+        if spec.kind == "constant_input":
+            assert not isinstance(spec.value, Named), "a constant has no name"
+            self._scope[spec.title] = resolved(spec.value, {}, self._file)
+            return
+        assert isinstance(spec.value, Named), "an input of the graph is a name"
+        try:
+            self._scope[spec.value.name] = self._stored(spec)
+        except MicrotirError as error:
+            self.problems.append(error)
+            self._scope[spec.value.name] = Unread()
+
+    def _stored(self, spec: InputSpec) -> Tensor:
+        """Return a parameter, buffer or constant.
+
+        Raises:
+            UnsupportedModelError: it is none of these.
+        """
+        if spec.kind not in ("parameter", "buffer", "tensor_constant"):
+            raise UnsupportedModelError(
+                f"its input {brief(spec.title)!r} is of the kind {brief(spec.kind)}",
+                where=self._file,
+                legal="parameters, buffers, constant tensors, and tensors that a caller gives",
+                fix="keep objects of Python and of TorchScript out of the model",
+            )
+        is_saved = spec.kind == "parameter" or (spec.kind == "buffer" and spec.is_saved)
+        take = self._archive.weight if is_saved else self._archive.constant
+        return self._parts.constant(spec.title, take(spec.title))
+
+    def _visit(self, nodes: NodeReader, node: FileNode) -> None:
+        """Read a node; if it has a problem, note that, and give its results no values."""
+        try:
+            nodes.read(node, self._program.graph, self._scope)
+        except UnreadValueError:
+            self._forget(node)
+        except MicrotirError as error:
+            if not self._is_dead(node):
+                self.problems.append(error)
+            self._forget(node)
+
+    def _forget(self, node: FileNode) -> None:
+        self._scope.update({name: Unread() for name in names_in(node.results)})
+
+    def _is_dead(self, node: FileNode) -> bool:
+        """Return whether no output of the model depends on a node, whatever it computes."""
+        needed = {name for spec in self._program.outputs for name in names_in(spec.value)}
+        for other in reversed(self._program.graph.nodes):
+            if not needed.isdisjoint(names_in(other.results)):
+                needed.update(names_in(tuple(other.arguments.values())))
+        return needed.isdisjoint(names_in(node.results))
+
+    def _results(self, names: Sequence[str]) -> Iterator[tuple[str, Tensor]]:
+        """Yield what the outputs are; note which are not there."""
+        outputs = (spec for spec in self._program.outputs if spec.kind == "user_output")
+        for name, spec in zip(names, outputs, strict=True):
+            try:
+                value = resolved(spec.value, self._scope, f"{self._file}: output {brief(name)!r}")
+            except UnreadValueError:
+                continue
+            except MicrotirError as error:
+                self.problems.append(error)
+                continue
+            if isinstance(value, Tensor):
+                yield name, value
+            elif value is not None:
+                self.problems.append(_no_tensor(name, spec, self._file))
+
+
+def _no_tensor(name: str, spec: OutputSpec, file: str) -> ModelFileError | UnsupportedModelError:
+    return UnsupportedModelError(
+        f"the output {brief(name)!r} is {spec.value!r}",
+        where=file,
+        legal="outputs that are tensors",
+        fix="return tensors alone from forward()",
+    )

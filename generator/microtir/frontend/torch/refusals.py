@@ -1,0 +1,58 @@
+"""Words for operators and arguments of PyTorch that are not supported, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.errors import ExportProblem, UnsupportedModelError
+from microtir.frontend.support import Advice
+from microtir.graph.names import brief
+
+_FLOATS = "convert the model to float32 before it is exported: model.float()"
+
+TORCH_ADVICE = Advice(
+    scales="quantise the model again with PT2E, symmetric weights and one scale for a tensor",
+    sixteen_bits=_FLOATS,
+    unsigned_bytes=_FLOATS,
+    types=_FLOATS,
+)
+
+_RANDOM = "a compiled model gives the same result every time: call model.eval() before the export"
+_DATA = "compute it in the application: its result has as many elements as data say"
+
+_ADVICE: Mapping[str, str] = MappingProxyType(
+    {
+        "bernoulli": _RANDOM,
+        "multinomial": _RANDOM,
+        "native_dropout": _RANDOM,
+        "normal": _RANDOM,
+        "rand": _RANDOM,
+        "rand_like": _RANDOM,
+        "randint": _RANDOM,
+        "randn": _RANDOM,
+        "randn_like": _RANDOM,
+        "randperm": _RANDOM,
+        "item": _DATA,
+        "masked_select": _DATA,
+        "nonzero": _DATA,
+        "unique": _DATA,
+    }
+)
+
+
+def unknown_operator(target: str, where: str) -> UnsupportedModelError:
+    """Return the error for an operator that microtir does not read."""
+    domain, _, rest = target.partition(".")
+    name = rest.partition(".")[0].rstrip("_")
+    fix = _ADVICE.get(name, "replace the layer, or compute it in the application")
+    is_own = domain not in ("aten", "quantized_decomposed", "torchao", "higher_order")
+    if is_own:
+        fix = "write the operator with those of torch before the model is exported"
+    return UnsupportedModelError(
+        f"the operator {brief(target)} is not supported",
+        where=where,
+        legal="the operators that `microtir operators --torch` lists",
+        fix=fix,
+        export=ExportProblem.TRAINING_MODE if fix is _RANDOM else None,
+    )
