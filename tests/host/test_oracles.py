@@ -210,13 +210,13 @@ def test_states_of_litert() -> None:
 
 def test_formats() -> None:
     """Who reads the file is said, and named as the fix."""
-    check_format(Oracle.REFERENCE, "m.onnx", is_onnx=True)
-    check_format(Oracle.ONNXRUNTIME, "m.onnx", is_onnx=True)
-    check_format(Oracle.LITERT, "m.tflite", is_onnx=False)
+    check_format(Oracle.REFERENCE, "m.onnx", "ONNX")
+    check_format(Oracle.ONNXRUNTIME, "m.onnx", "ONNX")
+    check_format(Oracle.LITERT, "m.tflite", "TFLite")
     for oracle in (Oracle.TFLM, Oracle.LITERT):
         with pytest.raises(UsageError, match="is one in ONNX") as caught:
-            check_format(oracle, "m.onnx", is_onnx=True)
+            check_format(oracle, "m.onnx", "ONNX")
         assert caught.value.fix == "use --oracle onnxruntime"
     with pytest.raises(UsageError, match="runs models in ONNX") as caught:
-        check_format(Oracle.ONNXRUNTIME, "m.tflite", is_onnx=False)
+        check_format(Oracle.ONNXRUNTIME, "m.tflite", "TFLite")
     assert caught.value.legal == "reference, tflm, litert"

@@ -38,7 +38,16 @@ COMMAND = re.compile(r"`microtir [^`]*`")
 # What only a command line calls.
 ONLY_COMMANDS = ("cli/", "config/tvmc_flags.py", "config/flags.py", "host/oracle.py")
 # A function of C, of the tool that exported the model, of a model that was loaded by Python.
-NO_CALLS_OF_OURS = ("TVMGraphExecutor_Create()", "Input(batch_shape=(1, ...))", "debug=True)")
+NO_CALLS_OF_OURS = (
+    "TVMGraphExecutor_Create()",
+    "Input(batch_shape=(1, ...))",
+    "debug=True)",
+    "forward()",
+    "model.eval()",
+    "model.float()",
+    "run_decompositions()",
+    "torch.",
+)
 
 
 def _fixes(tree: ast.AST) -> Iterator[ast.expr]:

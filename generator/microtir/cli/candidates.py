@@ -16,7 +16,7 @@ from typing import Any
 from microtir.cli.help import is_shown
 from microtir.cli.model import EXAMPLE, EXAMPLES
 
-_MODEL_FILES = frozenset({".tflite", ".onnx", ".tar"})
+_MODEL_FILES = frozenset({".tflite", ".onnx", ".pt2", ".tar"})
 _WORD = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 

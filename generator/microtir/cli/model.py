@@ -48,7 +48,7 @@ Model = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help=f"A .tflite or .onnx file, FILE#NAME for one signature, or {_EXAMPLE_NAMES}.",
+        help=f"A .tflite, .onnx or .pt2 file, FILE#NAME for one signature, or {_EXAMPLE_NAMES}.",
         show_default=False,
     ),
 ]
@@ -56,7 +56,8 @@ ModelOrArchive = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help=f"A .tflite or .onnx file, an archive in Model Library Format, or {_EXAMPLE_NAMES}.",
+        help="A .tflite, .onnx or .pt2 file, an archive in Model Library Format, or"
+        f" {_EXAMPLE_NAMES}.",
         show_default=False,
     ),
 ]

@@ -289,16 +289,16 @@ def _check_can_run(oracle: Oracle, model: str) -> None:
         MicrotirError: the file cannot be read.
     """
     from microtir import frontend
-    from microtir.frontend.file_kinds import is_onnx
+    from microtir.frontend.file_kinds import ModelFormat, format_of
     from microtir.frontend.model_bytes import load
     from microtir.host.oracle import check_format
 
     path, said = model_path(model), reading_of(model)
     source = load(path)
-    is_of_onnx = is_onnx(source.data, source.file)
-    if not is_of_onnx and source.data[4:8] != b"TFL3":
+    format_ = format_of(source.data, source.file)
+    if format_ is ModelFormat.TFLITE and source.data[4:8] != b"TFL3":
         return  # no model at all: who reads it says what it is
-    check_format(oracle, path.name, is_onnx=is_of_onnx)
+    check_format(oracle, path.name, format_.value)
     # A file of one signature has one program, which every interpreter runs.
     if said.signature is not None and len(frontend.signatures(path)) > 1:
         raise UsageError(

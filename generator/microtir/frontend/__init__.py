@@ -5,6 +5,7 @@ from microtir.frontend.inspect import inspect
 from microtir.frontend.model_file import check, float_layers, read_model
 from microtir.frontend.onnx import from_onnx
 from microtir.frontend.tflite import from_tflite, signatures
+from microtir.frontend.torch import from_torch
 from microtir.rewrite.imports.float_layers import FloatLayer
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "float_layers",
     "from_onnx",
     "from_tflite",
+    "from_torch",
     "inspect",
     "read_model",
     "signatures",

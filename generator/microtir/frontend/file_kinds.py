@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from microtir.errors import ModelFileError
@@ -45,8 +46,9 @@ _KERAS = FileKind("a Keras model", _conversion(_LOAD_KERAS))
 _SAVED = FileKind("a TensorFlow SavedModel", _conversion(_LOAD_SAVED))
 _PYTORCH = FileKind(
     "a PyTorch model",
-    "export it to ONNX with torch.onnx.export, eval() and a batch of 1, as docs/from-pytorch.md"
-    " tells; or convert it to TFLite with the package litert-torch (once ai-edge-torch)",
+    "it may hold a pickle, which could run any code: load it in Python, and save the program with"
+    " torch.export.save(torch.export.export(model.eval(), inputs), 'model.pt2'), as"
+    " docs/from-pytorch.md tells",
 )
 _PICKLE = FileKind(
     "a pickled object of Python, such as a model of scikit-learn",
@@ -56,7 +58,7 @@ _ONNX = FileKind(
     "an ONNX model",
     "read it with microtir.frontend.from_onnx",
 )
-_MODELS = "a .tflite or .onnx file"
+_MODELS = "a .tflite, .onnx or .pt2 file"
 _OTHER = "pass the .tflite file that the TFLite converter wrote"
 
 _KINDS = {
@@ -111,6 +113,9 @@ _MEMBERS = (
     (b".npy", "numpy"),
 )
 
+# A member of programs of torch.export, today's and older ones; weights may lie before it.
+_PROGRAM_MEMBERS = (b"/archive_format", b"serialized_exported_program.json")
+
 _SUFFIXES = {
     ".onnx": "onnx", ".ort": "ort", ".h5": "keras", ".hdf5": "keras", ".keras": "keras",
     ".pb": "graph", ".pbtxt": "graph", ".pt": "pytorch", ".pth": "pytorch", ".pt2": "pytorch",
@@ -140,12 +145,27 @@ def refuse_other_kind(data: bytes, file: str) -> None:
     )
 
 
-def is_onnx(data: bytes, file: str) -> bool:
-    """Return whether a file is an ONNX model, by its content or, if that says nothing, its name."""
+class ModelFormat(Enum):
+    """A format of model files that is read."""
+
+    TFLITE = "TFLite"
+    ONNX = "ONNX"
+    TORCH = "PyTorch"
+
+
+def format_of(data: bytes, file: str) -> ModelFormat:
+    """Return the format of a file, by its content or, if that says nothing, its name.
+
+    What is no model counts as TFLite, whose reader says what it is.
+    """
     kind = _by_content(data[:_HEAD])
     if data[4:8] == b"TFL3":
-        return False
-    return kind == "onnx" or (not kind and Path(file).suffix.lower() == ".onnx")
+        return ModelFormat.TFLITE
+    if kind == "onnx" or (not kind and Path(file).suffix.lower() == ".onnx"):
+        return ModelFormat.ONNX
+    if data[:2] == b"PK" and any(name in data for name in _PROGRAM_MEMBERS):
+        return ModelFormat.TORCH
+    return ModelFormat.TFLITE
 
 
 def refuse_folder(path: Path) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from microtir.config import PassConfig
 from microtir.errors import Fix, MicrotirError, UsageError
 from microtir.frontend import tflite
-from microtir.frontend.file_kinds import is_onnx
+from microtir.frontend.file_kinds import ModelFormat, format_of
 from microtir.frontend.model_bytes import ModelSource, load
 from microtir.frontend.onnx import check_onnx, from_onnx, onnx_float_layers
+from microtir.frontend.torch import check_torch, from_torch
 from microtir.graph.ir import Graph
 from microtir.graph.rewriting import GraphPass
 from microtir.module.ir_module import IRModule
@@ -30,24 +31,26 @@ def read_model(
     pass_config: PassConfig | None = None,
     after: Mapping[str, Sequence[GraphFunction]] | None = None,
 ) -> IRModule:
-    """Read a TFLite or an ONNX model, as `from_tflite` and `from_onnx` do.
+    """Read a TFLite, ONNX or PyTorch model, as `from_tflite`, `from_onnx` and `from_torch` do.
 
     Args:
         source: path of the file, or its bytes.
         name: of the graph; by default the file's name without its suffix, "model" for bytes.
         signature: which program of a TFLite file is meant.
-        dims: extents of dimensions that an ONNX file gives a name.
-        input_shapes: shapes of inputs of an ONNX file, by name.
+        dims: extents of dimensions that an ONNX or PyTorch file gives a name.
+        input_shapes: shapes of inputs of such a file, by name.
         pass_config: options of the passes over the graph, such as `tir.verify_each_pass`.
         after: functions of the user, by the name of the pass behind which they run; those of
-            passes of the other format do not.
+            passes of another format do not.
 
     Raises:
         MicrotirError: the file cannot be read, is damaged or not supported, or has no signatures,
             or shapes of its own.
     """
-    if _is_onnx(source, signature, dims):
-        return from_onnx(
+    format_ = _format(source, signature, dims)
+    if format_ is not ModelFormat.TFLITE:
+        reader = from_onnx if format_ is ModelFormat.ONNX else from_torch
+        return reader(
             source, name=name, dims=dims, input_shapes=input_shapes, pass_config=pass_config,
             after=_of_passes(after, ONNX_PASSES),
         )  # fmt: skip
@@ -73,8 +76,10 @@ def check(
     Empty if there is none. The arguments are those of `read_model`.
     """
     try:
-        if _is_onnx(source, signature, dims):
-            return check_onnx(source, dims=dims, input_shapes=input_shapes)
+        format_ = _format(source, signature, dims)
+        if format_ is not ModelFormat.TFLITE:
+            checker = check_onnx if format_ is ModelFormat.ONNX else check_torch
+            return checker(source, dims=dims, input_shapes=input_shapes)
     except MicrotirError as error:
         return (error,)
     return tflite.check(source, signature=signature)
@@ -92,7 +97,7 @@ def float_layers(
     The arguments are those of `read_model`, which can read it.
     """
     model = load(source)
-    if not is_onnx(model.data, model.file):
+    if format_of(model.data, model.file) is not ModelFormat.ONNX:
         return ()
     return onnx_float_layers(source, dims=dims, input_shapes=input_shapes)
 
@@ -107,30 +112,31 @@ def _of_passes(
     return {name: functions for name, functions in (after or {}).items() if name in names}
 
 
-def _is_onnx(
+def _format(
     source: ModelSource, signature: str | None, dims: Mapping[str, int | range] | None
-) -> bool:
-    """Return whether a file is an ONNX model, and refuse what is said of another format.
+) -> ModelFormat:
+    """Return the format of a file, and refuse what is said of another one.
 
     Raises:
-        UsageError: signatures are of TFLite files, names of dimensions of ONNX files.
+        UsageError: signatures are of TFLite files, names of dimensions of others.
     """
     model = load(source)
-    if not is_onnx(model.data, model.file):
+    format_ = format_of(model.data, model.file)
+    if format_ is ModelFormat.TFLITE:
         if dims:
             raise UsageError(
                 "extents of named dimensions are given for a TFLite model, which has its own",
                 where=model.file,
                 fix=Fix("leave `dims` out", "leave --dim out"),
             )
-        return False
+        return format_
     if signature is not None:
         raise UsageError(
-            "an ONNX model has one program, and no signatures",
+            f"a model of {format_.value} has one program, and no signatures",
             where=model.file,
             fix=Fix("leave `signature` out", "leave --signature out"),
         )
-    return True
+    return format_
 
 
 def _check_shapes(graph: Graph, wanted: Mapping[str, Sequence[int | range]]) -> None:

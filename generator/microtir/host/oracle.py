@@ -124,13 +124,18 @@ def check_oracle(oracle: Oracle) -> None:
         )
 
 
-def check_format(oracle: Oracle, file: str, *, is_onnx: bool) -> None:
+def check_format(oracle: Oracle, file: str, own: str) -> None:
     """Refuse an oracle that reads files of another format.
+
+    Args:
+        oracle: that is asked for.
+        file: the name of the model.
+        own: its format, as in "ONNX".
 
     Raises:
         UsageError: says which oracles read the file.
     """
-    foreign, own = _FOREIGN.get(oracle), _ONNX if is_onnx else _TFLITE
+    foreign = _FOREIGN.get(oracle)
     if foreign is None or foreign.takes == own:
         return
     others = [other.value for other, known in _FOREIGN.items() if known.takes == own]
@@ -138,7 +143,7 @@ def check_format(oracle: Oracle, file: str, *, is_onnx: bool) -> None:
         f"the oracle '{oracle.value}' runs models in {foreign.takes}, and {file} is one in {own}",
         where="--oracle",
         legal=", ".join([Oracle.REFERENCE.value, *others]),
-        fix=f"use --oracle {others[0]}",
+        fix=f"use --oracle {others[0] if others else Oracle.REFERENCE.value}",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir.operators.activations.torch import TORCH_READERS as ACTIVATIONS
 from microtir.operators.common.torch_operands import TorchReader
+from microtir.operators.control.torch import TORCH_READERS as CONTROL
 from microtir.operators.convolution.torch import TORCH_READERS as CONVOLUTION
 from microtir.operators.dense.torch import TORCH_READERS as DENSE
 from microtir.operators.movement.torch import TORCH_READERS as MOVEMENT
@@ -17,5 +18,6 @@ TORCH_READERS: tuple[TorchReader, ...] = (
     *ACTIVATIONS,
     *NORMALIZATION,
     *MOVEMENT,
+    *CONTROL,
 )
 """Every operator of PyTorch that is read, in the order of the docs."""

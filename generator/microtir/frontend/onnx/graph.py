@@ -17,15 +17,12 @@ from microtir.graph.ir import (
     CountedResult,
     Graph,
     NamedResult,
-    Node,
-    SourceLocation,
     Tensor,
     TensorType,
 )
 from microtir.graph.names import brief
-from microtir.graph.rewriting import live_nodes, substitute
+from microtir.graph.rewriting import live_nodes
 from microtir.operators.common.onnx_values import TensorSequence, Value
-from microtir.operators.movement.definition import Reshape
 
 
 class GraphReader:

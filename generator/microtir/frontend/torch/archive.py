@@ -11,10 +11,11 @@ import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
-from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.file import MAX_RANK, MAX_TENSOR_BYTES
 from microtir.frontend.torch.records import Record, parse_record
 from microtir.frontend.torch.scalar_types import stored_type
@@ -63,7 +64,7 @@ class Archive:
 
     file: str
     members: Mapping[str, zipfile.ZipInfo]
-    order: str
+    order: Literal["<", ">"]
     container: zipfile.ZipFile
     room: _Room
     tables: dict[str, Mapping[str, Record]] = field(default_factory=dict)
@@ -140,7 +141,7 @@ class Archive:
                 f"it cannot be read: {brief(str(error))}", where=where, fix="save the model again"
             ) from None
 
-    def _not_one(self, models: list[str]) -> ModelFileError | UnsupportedModelError:
+    def _not_one(self, models: list[str]) -> MicrotirError:
         if models:
             names = ", ".join(brief(name) for name in models[:4])
             return UnsupportedModelError(
@@ -191,7 +192,7 @@ def _damaged(what: str, file: str) -> ModelFileError:
     return ModelFileError(what, where=file, legal="what torch.export.save writes", fix=_NEWER)
 
 
-def _strided(data: bytes, meta: Record, order: str, where: str, room: _Room) -> Array:
+def _strided(data: bytes, meta: Record, order: Literal["<", ">"], where: str, room: _Room) -> Array:
     """Return a tensor in the bytes of a storage; types that the graph lacks become float32.
 
     Raises:

@@ -84,11 +84,9 @@ class GraphReader:
         inputs: list[Tensor] = []
         shapes: dict[str, tuple[int, ...]] = {}
         for value, _ in values:
-            try:
-                shapes[value.name] = self._shapes.of(value, self._file)
-            except MicrotirError as error:
-                self.problems.append(error)
-                self._scope[value.name] = Unread()
+            shape = self._shape(value)
+            if shape is not None:
+                shapes[value.name] = shape
         self._symbols = symbols_of_inputs(self._program, values, shapes, self._file)
         for value, _ in values:
             if value.name in shapes:
@@ -96,6 +94,15 @@ class GraphReader:
                 self._scope[value.name] = tensor
                 inputs += (tensor,) if tensor.data is None else ()
         return tuple(inputs)
+
+    def _shape(self, value: FileValue) -> tuple[int, ...] | None:
+        """Return the shape of an input; None if it is not known, which is noted."""
+        try:
+            return self._shapes.of(value, self._file)
+        except MicrotirError as error:
+            self.problems.append(error)
+            self._scope[value.name] = Unread()
+            return None
 
     def _input(self, value: FileValue, shape: tuple[int, ...]) -> Tensor:
         """Return an input; without elements all that a caller could hand over is known."""

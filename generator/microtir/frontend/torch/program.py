@@ -35,8 +35,8 @@ class Refused:
 
 
 Argument: TypeAlias = (
-    "Named | Refused | FileGraph | DType | OtherType | bool | int | float | str | None"
-    " | tuple[Argument, ...]"
+    "Named | Refused | FileGraph | DType | OtherType | bool | int | float | str"
+    " | tuple[Argument, ...] | None"
 )
 """An argument or result of a node as the file states it."""
 
@@ -229,7 +229,9 @@ _FRAME = re.compile(r'File "([^"\n]*)", line (\d{1,7})\b')
 def _line(trace: str) -> str:
     """Return the innermost line of a trace that lies in no installed package."""
     frames = _FRAME.findall(trace)
-    own = [frame for frame in frames if not re.search(r"[/\\](site|dist)-packages[/\\]|^<", frame[0])]
+    own = [
+        frame for frame in frames if not re.search(r"[/\\](site|dist)-packages[/\\]|^<", frame[0])
+    ]
     if not own:
         return ""
     path, line = own[-1]
@@ -368,7 +370,7 @@ _TITLES: Mapping[str, str] = MappingProxyType(
         "user_input_mutation": "user_input_name",
     }
 )  # fmt: skip
-"""What names the thing in the model that an input or output of the graph stands for."""
+"""Fields that name the thing in the model which an input or output of the graph stands for."""
 
 
 def _input_spec(record: Record) -> InputSpec:

@@ -57,7 +57,7 @@ class TorchType:
 
     @property
     def is_complex(self) -> bool:
-        """Return whether it holds complex numbers: then the graph has (..., 2), real and imaginary."""
+        """Return whether it holds complex numbers: the graph has (..., 2), real and imaginary."""
         return isinstance(self.dtype, OtherType) and self.dtype.name.startswith("complex")
 
 
@@ -119,14 +119,12 @@ class TorchNode:
 
     def tensors(self, name: str) -> tuple[Tensor, ...]:
         """Return a list of tensors."""
-        return tuple(x for x in self._list(name, "a list of tensors", Tensor))
-
-    def optional_tensors(self, name: str) -> tuple[Tensor | None, ...]:
-        """Return a list of tensors, of which some may be left out."""
         value = self.arguments.get(name)
-        if not isinstance(value, tuple):
+        items = value if isinstance(value, tuple) else ()
+        tensors = tuple(item for item in items if isinstance(item, Tensor))
+        if not isinstance(value, tuple) or len(tensors) < len(items):
             raise self._wrong(name, "a list of tensors")
-        return tuple(self._tensor_or_none(name, item) for item in value)
+        return tensors
 
     def integer(self, name: str, default: int | None = None) -> int:
         """Return an integer; without a default it must be there."""
@@ -297,7 +295,7 @@ class TorchNode:
             domain: empty for ONNX's own.
             attributes: integers, floats, strings, tuples of them.
         """
-        (result,) = self.onnx_tensors(operator, *inputs, domain=domain, **attributes)
+        (result,) = self._run_onnx(operator, inputs, domain, 1, attributes)
         return result
 
     def onnx_tensors(
@@ -309,10 +307,20 @@ class TorchNode:
         **attributes: AttributeValue,
     ) -> tuple[Tensor, ...]:
         """Return the results of an operator of ONNX; those of a sequence one by one."""
+        return self._run_onnx(operator, inputs, domain, outputs, attributes)
+
+    def _run_onnx(
+        self,
+        operator: str,
+        inputs: tuple[Value | None, ...],
+        domain: str,
+        outputs: int,
+        attributes: Mapping[str, AttributeValue],
+    ) -> tuple[Tensor, ...]:
+        emitter = self.first.emitter
         node = OnnxNode(
-            self.where, operator, ONNX_VERSION, attributes, tuple(inputs), outputs,
-            self.first.emitter, domain=domain,
-        )  # fmt: skip
+            self.where, operator, ONNX_VERSION, attributes, inputs, outputs, emitter, domain=domain
+        )
         values = self.run_onnx(node)
         results = values if isinstance(values, tuple) else (values,)
         if len(results) == 1 and isinstance(results[0], TensorSequence):
@@ -349,20 +357,6 @@ class TorchNode:
         """Return the error for a node that is legal but not done here."""
         return UnsupportedModelError(what, where=self.where, legal=legal, fix=fix, export=export)
 
-    def _list(self, name: str, legal: str, kind: type[Tensor]) -> tuple[Tensor, ...]:
-        value = self.arguments.get(name)
-        if not isinstance(value, tuple):
-            raise self._wrong(name, legal)
-        items = tuple(item for item in value if isinstance(item, kind))
-        if len(items) < len(value):
-            raise self._wrong(name, legal)
-        return items
-
-    def _tensor_or_none(self, name: str, item: TorchValue) -> Tensor | None:
-        if item is not None and not isinstance(item, Tensor):
-            raise self._wrong(name, "a list of tensors")
-        return item
-
     def _wrong(self, name: str, legal: str) -> ModelFileError:
         value = self.arguments.get(name)
         what = "missing" if value is None else f"{_shown(value)}"
@@ -387,8 +381,8 @@ class TorchReader:
     """The reader that turns one operator of a PyTorch program into operators of the graph.
 
     Args:
-        name: of the operator, as in "aten.add.Tensor"; what is written in place ("aten.add_.Tensor")
-            is read by the reader of the same operator without "_", and needs none of its own.
+        name: of the operator, as in "aten.add.Tensor"; "aten.add_.Tensor", which writes in place,
+            is read by the same reader, and needs none of its own.
         read: emits the nodes; returns one value for each result.
         arguments: the names that it looks at, and those that change nothing here.
         alias: whether results share memory with the first argument, which matters where the program

@@ -22,8 +22,20 @@ def flatten(node: TorchNode) -> Tensor:
     return node.reshaped(x, (*x.shape[:first], inner, *x.shape[last + 1 :]))
 
 
+def slice_(node: TorchNode) -> Tensor:
+    """Read slice: places of one axis from a start to an end, which may lie outside of it."""
+    x = node.tensor("self")
+    axis = node.axis(node.integer("dim", 0), len(x.shape))
+    size, step = x.shape[axis], node.integer("step", 1)
+    start, end = node.optional_integer("start"), node.optional_integer("end")
+    if step < 1:
+        raise node.malformed(f"a step of {step}", "from 1 on")
+    first, last, _ = slice(start, end).indices(size)
+    ends = (node.ints(number) for number in (first, max(last, first), axis, step))
+    return node.onnx("Slice", x, *ends)
+
+
 TORCH_READERS = (
-    TorchReader(
-        "aten.flatten.using_ints", flatten, ("self", "start_dim", "end_dim"), Alias.MAYBE
-    ),
+    TorchReader("aten.slice.Tensor", slice_, ("self", "dim", "start", "end", "step"), Alias.VIEW),
+    TorchReader("aten.flatten.using_ints", flatten, ("self", "start_dim", "end_dim"), Alias.MAYBE),
 )

@@ -41,7 +41,5 @@ TORCH_READERS = (
         max_pool,
         ("self", "kernel_size", "stride", "padding", "dilation", "ceil_mode"),
     ),
-    TorchReader(
-        "aten.adaptive_avg_pool2d.default", adaptive_average_pool, ("self", "output_size")
-    ),
+    TorchReader("aten.adaptive_avg_pool2d.default", adaptive_average_pool, ("self", "output_size")),
 )
