@@ -73,7 +73,10 @@ _KINDS = {
     ),
     "pytorch": _PYTORCH,
     "pickle": _PICKLE,
-    "executorch": FileKind("an ExecuTorch program", _PYTORCH.fix),
+    "executorch": FileKind(
+        "an ExecuTorch program",
+        "save what it was lowered from: torch.export.save(exported_program, 'model.pt2')",
+    ),
     "tosa": FileKind("a TOSA graph", _OTHER),
     "numpy": FileKind("a file of numpy arrays", _OTHER),
     "c": FileKind(
