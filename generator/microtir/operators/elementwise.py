@@ -12,7 +12,14 @@ from dataclasses import replace
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common import arrays, problem, tflite_operands, tflite_schema, unlike_scales
+from microtir.operators.common import (
+    arrays,
+    problem,
+    tflite_operands,
+    tflite_schema,
+    tflite_written,
+    unlike_scales,
+)
 from microtir.operators.common import formula as common_formula
 from microtir.operators.common.quantization import UNUSED, QuantizationRule
 from microtir.operators.common.shapes import Shape, broadcast_shape, same_shape
@@ -39,6 +46,7 @@ def row(
     tflite: tflite_schema.BuiltinOperator | tuple[tflite_operands.TfliteReader, ...] = (),
     options: type[tflite_schema.Options] = tflite_schema.Options,
     read: Callable[[tflite_operands.Operands], tflite_operands.Converted] | None = None,
+    write: tflite_written.Write = tflite_written.as_it_is,
     fixed: tuple[unlike_scales.FixedResult, ...] = (),
     onnx: str = "",
 ) -> OperatorRecord:
@@ -59,6 +67,7 @@ def row(
         tflite: the operator of TFLite files that becomes this one, or readers of several.
         options: its table of options, where that has fields.
         read: makes the attributes and picks the inputs; by default there are no attributes.
+        write: the way back.
         fixed: what references do where the output has another quantisation than the results.
         onnx: the operator of ONNX files that becomes this one as it is.
     """
@@ -78,5 +87,5 @@ def row(
     if isinstance(tflite, tflite_schema.BuiltinOperator):
         read = read or tflite_operands.without_attributes(op())
         reader = tflite_operands.TfliteReader(op, tflite, read, options, definition.inputs)
-        tflite = (replace(reader, fixed=fixed),)
+        tflite = (replace(reader, fixed=fixed, write=write),)
     return OperatorRecord(definition, meaning, formula, tflite, onnx=onnx)

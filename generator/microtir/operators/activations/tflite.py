@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir.dtype import DType
+from microtir.graph.ir import Node
 from microtir.operators.activations import definition as activations
 from microtir.operators.common import attributes, tflite_schema
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands
 from microtir.operators.common.unlike_scales import FixedResult, Moved
 
@@ -63,6 +65,28 @@ def gelu(operands: Operands) -> Converted:
     return Converted(
         activations.Gelu(operands.table(GeluOptions).approximate), (operands.input(0),)
     )
+
+
+def write_relu(kind: attributes.Activation) -> written.Write:
+    """Return what writes RELU, RELU6 or RELU_N1_TO_1."""
+
+    def write(node: Node) -> written.Written | None:
+        is_of_kind = written.attributes(node, activations.Relu).kind is kind
+        return written.as_it_is(node) if is_of_kind else None
+
+    return write
+
+
+def write_leaky_relu(node: Node) -> written.Written:
+    """Write LEAKY_RELU."""
+    alpha = written.attributes(node, activations.LeakyRelu).alpha
+    return written.Written(node.inputs, LeakyReluOptions(alpha))
+
+
+def write_gelu(node: Node) -> written.Written:
+    """Write GELU."""
+    approximate = written.attributes(node, activations.Gelu).approximate
+    return written.Written(node.inputs, GeluOptions(approximate))
 
 
 RELU6 = Moved(types=frozenset({DType.INT8, DType.INT16}), litert_rescales=True, in_input_scale=True)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir.dtype import DType
+from microtir.graph.ir import Node
 from microtir.operators.arithmetic.definition import BinaryArithmetic, Mul
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands
 from microtir.operators.common.tflite_schema import FusedOptions
 
@@ -36,3 +38,13 @@ def arithmetic(op: type[BinaryArithmetic]) -> Callable[[Operands], Converted]:
         return Converted(op(activation), operands.present)
 
     return read
+
+
+def write_arithmetic(options: type[FusedOptions]) -> written.Write:
+    """Return what writes ADD, SUB or MUL."""
+
+    def write(node: Node) -> written.Written:
+        fused = written.attributes(node, BinaryArithmetic).activation
+        return written.Written(node.inputs, options(written.activation(fused)))
+
+    return write

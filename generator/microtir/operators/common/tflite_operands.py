@@ -12,7 +12,7 @@ from microtir.dtype import DType
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.graph import names, operator
 from microtir.graph.ir import Array, Tensor, TensorType
-from microtir.operators.common import attributes, unlike_scales
+from microtir.operators.common import attributes, tflite_written, unlike_scales
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
 
@@ -261,7 +261,7 @@ MANY = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class TfliteReader:
-    """The reader that turns one operator of the file format into an operator of the graph.
+    """The reader that turns an operator of the format into one of the graph, and back.
 
     Args:
         op: what it becomes.
@@ -274,6 +274,7 @@ class TfliteReader:
         moved: what references do where its scales differ and the operator has one; by default
             they refuse it, or the operator has its own.
         fixed: what they do where the output has another quantisation than its results.
+        write: the way back, from a node; None for an operator that is read and not written.
     """
 
     op: type[operator.Operator]
@@ -285,6 +286,7 @@ class TfliteReader:
     updates: bool = False
     moved: unlike_scales.Moved | None = None
     fixed: tuple[unlike_scales.FixedResult, ...] = ()
+    write: tflite_written.Write | None = None
 
 
 def without_attributes(op: operator.Operator) -> Callable[[Operands], Converted]:

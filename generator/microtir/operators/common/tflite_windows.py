@@ -1,7 +1,8 @@
-"""Resolve SAME and VALID padding of a TFLite file to rows and columns."""
+"""Resolve SAME and VALID padding of a TFLite file to rows and columns, and back."""
 
 from __future__ import annotations
 
+from microtir.graph.ir import Tensor
 from microtir.operators.common import attributes, tflite_operands, tflite_schema
 
 _MAX_WINDOW = 65_535  # keeps every index of a window within 32 bits
@@ -49,3 +50,18 @@ def same_padding(size: int, window: int, stride: int, dilation: int = 1) -> tupl
     last = (-(-size // stride) - 1) * stride
     total = max(last + (window - 1) * dilation + 1 - size, 0)
     return total // 2, total - total // 2
+
+
+def written_padding(
+    image: Tensor, window: attributes.SlidingWindow
+) -> tflite_schema.Padding | None:
+    """Return the option for a padding, None where none adds these rows and columns."""
+    if window.padding == attributes.Padding2D():
+        return tflite_schema.Padding.VALID
+    axes = zip(image.shape[1:3], window.taps, window.strides, window.dilations, strict=True)
+    (top, bottom), (left, right) = (same_padding(*axis) for axis in axes)
+    return (
+        tflite_schema.Padding.SAME
+        if window.padding == attributes.Padding2D(top, bottom, left, right)
+        else None
+    )

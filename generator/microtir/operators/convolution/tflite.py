@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node
 from microtir.operators.common import attributes, tflite_schema
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_windows import explicit_padding
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.common.tflite_windows import explicit_padding, written_padding
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, sliding_window
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +68,42 @@ def _window(
     return strides, dilations, padding
 
 
+def write_conv_2d(node: Node) -> written.Written | None:
+    """Write CONV_2D."""
+    op = written.attributes(node, Conv2D)
+    padding = written_padding(node.inputs[0], sliding_window(node))
+    if padding is None:
+        return None
+    (down, right), (high, wide), fused = op.strides, op.dilations, written.activation(op.activation)
+    return written.Written(node.inputs, Conv2DOptions(padding, right, down, fused, wide, high))
+
+
+def write_depthwise_conv_2d(node: Node) -> written.Written | None:
+    """Write DEPTHWISE_CONV_2D."""
+    op = written.attributes(node, DepthwiseConv2D)
+    padding = written_padding(node.inputs[0], sliding_window(node))
+    if padding is None:
+        return None
+    (down, right), (high, wide), fused = op.strides, op.dilations, written.activation(op.activation)
+    options = DepthwiseConv2DOptions(padding, right, down, op.depth_multiplier, fused, wide, high)
+    return written.Written(node.inputs, options)
+
+
 READERS = (
-    TfliteReader(Conv2D, tflite_schema.BuiltinOperator.CONV_2D, conv_2d, Conv2DOptions, (2, 3)),
+    TfliteReader(
+        Conv2D,
+        tflite_schema.BuiltinOperator.CONV_2D,
+        conv_2d,
+        Conv2DOptions,
+        (2, 3),
+        write=write_conv_2d,
+    ),
     TfliteReader(
         DepthwiseConv2D,
         tflite_schema.BuiltinOperator.DEPTHWISE_CONV_2D,
         depthwise_conv_2d,
         DepthwiseConv2DOptions,
         (2, 3),
+        write=write_depthwise_conv_2d,
     ),
 )

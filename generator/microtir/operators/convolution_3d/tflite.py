@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node
 from microtir.operators.common import tflite_schema, tflite_windows
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.convolution_3d.definition import Conv3D, Triple
 
@@ -44,6 +46,29 @@ def conv_3d(operands: Operands) -> Converted:
     return Converted(op, operands.with_weights())
 
 
+def write_conv_3d(node: Node) -> written.Written | None:
+    """Write CONV_3D."""
+    op, (volume, taps) = written.attributes(node, Conv3D), (t.shape for t in node.inputs[:2])
+    axes = zip(volume[1:4], taps[:3], op.strides, op.dilations, strict=True)
+    same = [tflite_windows.same_padding(*axis) for axis in axes]
+    padding = tflite_schema.Padding.SAME
+    if not any((*op.before, *op.after)):
+        padding = tflite_schema.Padding.VALID
+    elif list(zip(op.before, op.after, strict=True)) != same:
+        return None
+    (depth, down, right), (deep, high, wide) = op.strides, op.dilations
+    fused = written.activation(op.activation)
+    options = Conv3DOptions(padding, depth, right, down, fused, deep, wide, high)
+    return written.Written(node.inputs, options)
+
+
 READERS = (
-    TfliteReader(Conv3D, tflite_schema.BuiltinOperator.CONV_3D, conv_3d, Conv3DOptions, (2, 3)),
+    TfliteReader(
+        Conv3D,
+        tflite_schema.BuiltinOperator.CONV_3D,
+        conv_3d,
+        Conv3DOptions,
+        (2, 3),
+        write=write_conv_3d,
+    ),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.cumulation.definition import Cumsum
@@ -24,4 +26,13 @@ def cumsum(operands: Operands) -> Converted:
     return Converted(Cumsum(axis, options.exclusive, options.reverse), (data,))
 
 
-READERS = (TfliteReader(Cumsum, BuiltinOperator.CUMSUM, cumsum, CumsumOptions, (2, 2)),)
+def write_cumsum(node: Node) -> written.Written:
+    """Write CUMSUM."""
+    op = written.attributes(node, Cumsum)
+    axis = written.number(node, "axis", op.axis)
+    return written.Written((*node.inputs, axis), CumsumOptions(op.exclusive, op.reverse))
+
+
+READERS = (
+    TfliteReader(Cumsum, BuiltinOperator.CUMSUM, cumsum, CumsumOptions, (2, 2), write=write_cumsum),
+)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir.dtype import DType
+from microtir.graph.ir import Node
 from microtir.operators.common import tflite_operands, tflite_schema
+from microtir.operators.common import tflite_written as written
 from microtir.operators.dense.definition import FullyConnected
 
 
@@ -37,6 +39,17 @@ def fully_connected(operands: tflite_operands.Operands) -> tflite_operands.Conve
     return tflite_operands.Converted(op, inputs, free=free)
 
 
+def write_fully_connected(node: Node) -> written.Written:
+    """Write FULLY_CONNECTED, which makes rows of all dimensions but the last, or keeps them."""
+    op = written.attributes(node, FullyConnected)
+    options = FullyConnectedOptions(
+        written.activation(op.activation),
+        keep_num_dims=len(node.output.shape) != 2,
+        asymmetric_quantize_inputs=op.asymmetric,
+    )
+    return written.Written(node.inputs, options)
+
+
 READERS = (
     tflite_operands.TfliteReader(
         FullyConnected,
@@ -44,5 +57,6 @@ READERS = (
         fully_connected,
         FullyConnectedOptions,
         (2, 3),
+        write=write_fully_connected,
     ),
 )

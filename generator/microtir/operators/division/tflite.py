@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, FusedOptions
 from microtir.operators.division.definition import Div, FloorDiv, FloorMod
@@ -41,9 +43,15 @@ def _floor(op: FloorDiv | FloorMod) -> Callable[[Operands], Converted]:
     return read
 
 
-_Code = BuiltinOperator
+def write_div(node: Node) -> written.Written:
+    """Write DIV."""
+    fused = written.attributes(node, Div).activation
+    return written.Written(node.inputs, FusedOptions(written.activation(fused)))
+
+
+_Code, _AS_IT_IS = BuiltinOperator, written.as_it_is
 READERS = (
-    TfliteReader(Div, _Code.DIV, div, FusedOptions, (2, 2)),
-    TfliteReader(FloorDiv, _Code.FLOOR_DIV, _floor(FloorDiv()), inputs=(2, 2)),
-    TfliteReader(FloorMod, _Code.FLOOR_MOD, _floor(FloorMod()), inputs=(2, 2)),
+    TfliteReader(Div, _Code.DIV, div, FusedOptions, (2, 2), write=write_div),
+    TfliteReader(FloorDiv, _Code.FLOOR_DIV, _floor(FloorDiv()), inputs=(2, 2), write=_AS_IT_IS),
+    TfliteReader(FloorMod, _Code.FLOOR_MOD, _floor(FloorMod()), inputs=(2, 2), write=_AS_IT_IS),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import (
     Converted,
     Operands,
@@ -52,15 +54,50 @@ def embedding_lookup(operands: Operands) -> Converted:
     return Converted(EmbeddingLookup(), (rows, indices))
 
 
+def write_gather(node: Node) -> written.Written:
+    """Write GATHER."""
+    op = written.attributes(node, Gather)
+    return written.Written(node.inputs, GatherOptions(op.axis, op.batch_dims))
+
+
+def write_scatter_nd(node: Node) -> written.Written | None:
+    """Write SCATTER_ND, which adds up what goes to one place."""
+    updates, places = node.inputs[:2]
+    op = written.attributes(node, ScatterNd)
+    if op.keeps_last:
+        return None
+    return written.Written((places, updates, written.numbers(node, "shape", op.shape)))
+
+
+def write_embedding_lookup(node: Node) -> written.Written:
+    """Write EMBEDDING_LOOKUP."""
+    rows, indices = node.inputs
+    return written.Written((indices, rows))
+
+
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Gather, _Code.GATHER, gather, GatherOptions, (2, 2), moved=COPIED),
     TfliteReader(
-        GatherNd, _Code.GATHER_ND, without_attributes(GatherNd()), inputs=(2, 2), moved=COPIED
+        Gather, _Code.GATHER, gather, GatherOptions, (2, 2), moved=COPIED, write=write_gather
     ),
-    TfliteReader(ScatterNd, _Code.SCATTER_ND, scatter_nd, inputs=(3, 3), moved=COPIED),
     TfliteReader(
-        EmbeddingLookup, _Code.EMBEDDING_LOOKUP, embedding_lookup, inputs=(2, 2), moved=COPIED
+        GatherNd,
+        _Code.GATHER_ND,
+        without_attributes(GatherNd()),
+        inputs=(2, 2),
+        moved=COPIED,
+        write=written.as_it_is,
+    ),
+    TfliteReader(
+        ScatterNd, _Code.SCATTER_ND, scatter_nd, inputs=(3, 3), moved=COPIED, write=write_scatter_nd
+    ),
+    TfliteReader(
+        EmbeddingLookup,
+        _Code.EMBEDDING_LOOKUP,
+        embedding_lookup,
+        inputs=(2, 2),
+        moved=COPIED,
+        write=write_embedding_lookup,
     ),
     TfliteReader(
         DynamicUpdateSlice,
@@ -68,5 +105,6 @@ READERS = (
         without_attributes(DynamicUpdateSlice()),
         inputs=(3, 3),
         moved=COPIED,
+        write=written.as_it_is,
     ),
 )

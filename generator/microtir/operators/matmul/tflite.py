@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.matmul.definition import BatchMatmul
@@ -24,8 +26,19 @@ def batch_matmul(operands: Operands) -> Converted:
     return Converted(BatchMatmul(options.adj_x, options.adj_y), operands.present)
 
 
+def write_batch_matmul(node: Node) -> written.Written:
+    """Write BATCH_MATMUL."""
+    op = written.attributes(node, BatchMatmul)
+    return written.Written(node.inputs, BatchMatMulOptions(op.adj_x, op.adj_y))
+
+
 READERS = (
     TfliteReader(
-        BatchMatmul, BuiltinOperator.BATCH_MATMUL, batch_matmul, BatchMatMulOptions, (2, 2)
+        BatchMatmul,
+        BuiltinOperator.BATCH_MATMUL,
+        batch_matmul,
+        BatchMatMulOptions,
+        (2, 2),
+        write=write_batch_matmul,
     ),
 )

@@ -1,13 +1,18 @@
-"""Read TFLite's operators that move elements."""
+"""Read TFLite's operators that move elements, and write them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from microtir.dtype import DType
 from microtir.errors import UnsupportedModelError
+from microtir.graph.ir import Node, Tensor
 from microtir.graph.names import brief
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteActivation
 from microtir.operators.common.unlike_scales import COPIED, NARROW, Moved, copied_by_micro
@@ -402,6 +407,132 @@ def _converted(operands: Operands, axes: list[_Axis], shape: tuple[int, ...]) ->
     return Converted(op, (operands.input(0),), shape)
 
 
+def write_pad(node: Node) -> written.Written | None:
+    """Write PAD, which adds the real number 0."""
+    op, quant = written.attributes(node, movement.Pad), node.output.type.quantization
+    zero = 0.0 if quant is None or quant.is_per_channel else float(quant.zero_point)
+    if len(node.inputs) > 1 or op.value != zero:
+        return None
+    return written.Written((*node.inputs, _paddings(node, op)))
+
+
+def write_padv2(node: Node) -> written.Written:
+    """Write PADV2, which is told what to add."""
+    op, (data, *value) = written.attributes(node, movement.Pad), node.inputs
+    if not value:
+        type_ = replace(node.output.type, shape=())
+        number = np.array(op.value, type_.dtype.value)
+        value = [written.constant(node, "value", number, type_)]
+    return written.Written((data, _paddings(node, op), *value))
+
+
+def _paddings(node: Node, op: movement.Pad) -> Tensor:
+    return written.constant(node, "paddings", written.pairs(op.before, op.after))
+
+
+def write_concatenation(node: Node) -> written.Written:
+    """Write CONCATENATION."""
+    axis = written.attributes(node, movement.Concatenation).axis
+    return written.Written(node.inputs, ConcatenationOptions(axis))
+
+
+def write_pack(node: Node) -> written.Written:
+    """Write PACK."""
+    axis = written.attributes(node, movement.Pack).axis
+    return written.Written(node.inputs, PackOptions(len(node.inputs), axis))
+
+
+def write_unpack(node: Node) -> written.Written:
+    """Write UNPACK."""
+    axis = written.attributes(node, movement.Unpack).axis
+    return written.Written(node.inputs, UnpackOptions(len(node.outputs), axis))
+
+
+def write_split(node: Node) -> written.Written | None:
+    """Write SPLIT, whose parts are equal."""
+    op = written.attributes(node, movement.Split)
+    if op.sizes:
+        return None
+    axis = written.number(node, "axis", op.axis)
+    return written.Written((axis, *node.inputs), SplitOptions(len(node.outputs)))
+
+
+def write_split_v(node: Node) -> written.Written:
+    """Write SPLIT_V."""
+    op = written.attributes(node, movement.Split)
+    sizes, axis = written.numbers(node, "sizes", op.sizes), written.number(node, "axis", op.axis)
+    return written.Written((*node.inputs, sizes, axis), SplitOptions(len(node.outputs)))
+
+
+def write_transpose(node: Node) -> written.Written:
+    """Write TRANSPOSE."""
+    permutation = written.attributes(node, movement.Transpose).permutation
+    return written.Written((*node.inputs, written.numbers(node, "permutation", permutation)))
+
+
+def write_reshape(node: Node) -> written.Written:
+    """Write RESHAPE, for SQUEEZE and EXPAND_DIMS, too: the shape is an input and an option."""
+    shape = node.output.shape
+    return written.Written(
+        (*node.inputs, written.numbers(node, "shape", shape)), ReshapeOptions(shape)
+    )
+
+
+def write_slice(node: Node) -> written.Written | None:
+    """Write SLICE of steps of 1, which drops no axis; its begin may be computed."""
+    op, (data, *computed) = written.attributes(node, movement.StridedSlice), node.inputs
+    if set(op.strides) - {1} or op.from_end or node.output.shape != op.extent:
+        return None
+    begin = computed[0] if computed else written.numbers(node, "begin", op.begin)
+    return written.Written((data, begin, written.numbers(node, "size", op.extent)))
+
+
+def write_strided_slice(node: Node) -> written.Written | None:
+    """Write STRIDED_SLICE; an end below the first element is one that a mask leaves open.
+
+    A begin that is computed, and may count from the end, moves the end with it.
+    """
+    op, (data, *computed) = written.attributes(node, movement.StridedSlice), node.inputs
+    dropped = _dropped(op.extent, node.output.shape)
+    if dropped is None or (computed and not op.from_end):
+        return None
+    axes = list(zip(op.begin, op.strides, op.extent, strict=True))
+    ends = [begin + stride * extent for begin, stride, extent in axes]
+    open_ = [end < 0 for end in ends]
+    begin = computed[0] if computed else written.numbers(node, "begin", op.begin)
+    entries = begin.type.elements
+    if any(axis >= entries for axis in dropped):
+        return None
+    options = StridedSliceOptions(
+        end_mask=_mask(axis for axis, is_open in enumerate(open_) if is_open),
+        shrink_axis_mask=_mask(dropped),
+        offset=bool(computed),
+    )
+    end, strides = (
+        written.numbers(node, what, values[:entries])
+        for what, values in (("end", ends), ("strides", op.strides))
+    )
+    return written.Written((data, begin, end, strides), options)
+
+
+def _dropped(extents: tuple[int, ...], shape: tuple[int, ...]) -> list[int] | None:
+    """Return the axes of one element that a shape leaves out; None if it has new ones."""
+    dropped, rest = [], list(shape)
+    for axis, extent in enumerate(extents):
+        after = len(extents) - axis - 1
+        if rest and rest[0] == extent and not (extent == 1 and len(rest) <= after):
+            rest.pop(0)
+        elif extent == 1:
+            dropped.append(axis)
+        else:
+            return None
+    return None if rest else dropped
+
+
+def _mask(axes: Iterable[int]) -> int:
+    return sum(1 << axis for axis in axes)
+
+
 _Code = BuiltinOperator
 _VALUE_COMPARED = Moved(
     refused_by_micro=frozenset({DType.INT8, DType.UINT8}),
@@ -411,8 +542,10 @@ _VALUE_COMPARED = Moved(
 """Rule of PADV2: references compare only the scale of the value, tflite-micro in int8."""
 
 READERS = (
-    TfliteReader(movement.Pad, _Code.PAD, pad, inputs=(2, 2), moved=COPIED),
-    TfliteReader(movement.Pad, _Code.PADV2, pad, inputs=(3, 3), moved=_VALUE_COMPARED),
+    TfliteReader(movement.Pad, _Code.PAD, pad, inputs=(2, 2), moved=COPIED, write=write_pad),
+    TfliteReader(
+        movement.Pad, _Code.PADV2, pad, inputs=(3, 3), moved=_VALUE_COMPARED, write=write_padv2
+    ),
     TfliteReader(
         movement.Concatenation,
         _Code.CONCATENATION,
@@ -420,8 +553,17 @@ READERS = (
         ConcatenationOptions,
         (1, MANY),
         moved=Moved(types=frozenset({DType.INT16})),
+        write=write_concatenation,
     ),
-    TfliteReader(movement.Reshape, _Code.RESHAPE, reshape, ReshapeOptions, (1, 2), moved=COPIED),
+    TfliteReader(
+        movement.Reshape,
+        _Code.RESHAPE,
+        reshape,
+        ReshapeOptions,
+        (1, 2),
+        moved=COPIED,
+        write=write_reshape,
+    ),
     TfliteReader(movement.Reshape, _Code.SQUEEZE, squeeze, SqueezeOptions, moved=COPIED),
     TfliteReader(
         movement.Reshape,
@@ -430,33 +572,63 @@ READERS = (
         inputs=(2, 2),
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
-    TfliteReader(movement.Transpose, _Code.TRANSPOSE, transpose, inputs=(2, 2), moved=COPIED),
+    TfliteReader(
+        movement.Transpose,
+        _Code.TRANSPOSE,
+        transpose,
+        inputs=(2, 2),
+        moved=COPIED,
+        write=write_transpose,
+    ),
     TfliteReader(
         movement.Pack,
         _Code.PACK,
         pack,
         PackOptions,
         (1, MANY),
+        write=write_pack,
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
-    TfliteReader(movement.Split, _Code.SPLIT, split, SplitOptions, (2, 2), MANY, moved=COPIED),
-    TfliteReader(movement.Split, _Code.SPLIT_V, split_v, SplitOptions, (3, 3), MANY, moved=COPIED),
+    TfliteReader(
+        movement.Split,
+        _Code.SPLIT,
+        split,
+        SplitOptions,
+        (2, 2),
+        MANY,
+        moved=COPIED,
+        write=write_split,
+    ),
+    TfliteReader(
+        movement.Split,
+        _Code.SPLIT_V,
+        split_v,
+        SplitOptions,
+        (3, 3),
+        MANY,
+        moved=COPIED,
+        write=write_split_v,
+    ),
     TfliteReader(
         movement.Unpack,
         _Code.UNPACK,
         unpack,
         UnpackOptions,
         outputs=MANY,
+        write=write_unpack,
         moved=copied_by_micro(DType.INT8, DType.INT16),
     ),
     TfliteReader(movement.StridedSlice, _Code.REVERSE_V2, reverse, inputs=(2, 2), moved=COPIED),
-    TfliteReader(movement.StridedSlice, _Code.SLICE, slice_, inputs=(3, 3), moved=COPIED),
+    TfliteReader(
+        movement.StridedSlice, _Code.SLICE, slice_, inputs=(3, 3), moved=COPIED, write=write_slice
+    ),
     TfliteReader(
         movement.StridedSlice,
         _Code.STRIDED_SLICE,
         strided_slice,
         StridedSliceOptions,
         (4, 4),
+        write=write_strided_slice,
         moved=COPIED,
     ),
 )

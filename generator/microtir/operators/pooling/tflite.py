@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node
 from microtir.operators.common import tflite_operands, tflite_schema, unlike_scales
-from microtir.operators.common.tflite_windows import explicit_padding
-from microtir.operators.pooling.definition import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
+from microtir.operators.common import tflite_written as written
+from microtir.operators.common.tflite_windows import explicit_padding, written_padding
+from microtir.operators.pooling.definition import (
+    AveragePool2D,
+    L2Pool2D,
+    MaxPool2D,
+    Pool2D,
+    sliding_window,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +29,17 @@ class Pool2DOptions(tflite_schema.Options):
     activation: tflite_schema.TfliteActivation = tflite_schema.TfliteActivation.NONE
 
 
+def write_pool(node: Node) -> written.Written | None:
+    """Write all pooling operators."""
+    op = written.attributes(node, Pool2D)
+    padding = written_padding(node.inputs[0], sliding_window(node))
+    if padding is None:
+        return None
+    (down, right), (high, wide) = op.strides, op.window
+    fused = written.activation(op.activation)
+    return written.Written(node.inputs, Pool2DOptions(padding, right, down, wide, high, fused))
+
+
 def _pool(op: type[Pool2D], code: tflite_schema.BuiltinOperator) -> tflite_operands.TfliteReader:
     def read(operands: tflite_operands.Operands) -> tflite_operands.Converted:
         options = operands.table(Pool2DOptions)
@@ -30,7 +49,9 @@ def _pool(op: type[Pool2D], code: tflite_schema.BuiltinOperator) -> tflite_opera
         attributes = op(window, strides, padding, operands.activation(options.activation))
         return tflite_operands.Converted(attributes, (operands.input(0),))
 
-    return tflite_operands.TfliteReader(op, code, read, Pool2DOptions, moved=unlike_scales.POOLED)
+    return tflite_operands.TfliteReader(
+        op, code, read, Pool2DOptions, moved=unlike_scales.POOLED, write=write_pool
+    )
 
 
 READERS = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.common.unlike_scales import COPIED
@@ -13,6 +15,20 @@ def top_k(operands: Operands) -> Converted:
     return Converted(TopK(operands.integer(1, "the number of values")), (operands.input(0),))
 
 
+def write_top_k(node: Node) -> written.Written:
+    """Write TOPK_V2."""
+    count = written.number(node, "count", written.attributes(node, TopK).count)
+    return written.Written((*node.inputs, count))
+
+
 READERS = (
-    TfliteReader(TopK, BuiltinOperator.TOPK_V2, top_k, inputs=(2, 2), outputs=2, moved=COPIED),
+    TfliteReader(
+        TopK,
+        BuiltinOperator.TOPK_V2,
+        top_k,
+        inputs=(2, 2),
+        outputs=2,
+        moved=COPIED,
+        write=write_top_k,
+    ),
 )

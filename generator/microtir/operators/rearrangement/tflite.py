@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import COPIED, copied_by_micro
@@ -49,19 +51,51 @@ def batch_to_space(operands: Operands) -> Converted:
     return Converted(rearrangement.BatchToSpace(block, before, after), (operands.input(0),))
 
 
+def write_depth_to_space(node: Node) -> written.Written:
+    """Write DEPTH_TO_SPACE."""
+    block = written.attributes(node, rearrangement.DepthToSpace).block
+    return written.Written(node.inputs, BlockOptions(block))
+
+
+def write_space_to_depth(node: Node) -> written.Written:
+    """Write SPACE_TO_DEPTH."""
+    block = written.attributes(node, rearrangement.SpaceToDepth).block
+    return written.Written(node.inputs, BlockOptions(block))
+
+
+def write_batches(node: Node) -> written.Written:
+    """Write SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+    op = node.op
+    assert isinstance(op, rearrangement.SpaceToBatch | rearrangement.BatchToSpace)
+    block = written.numbers(node, "block", op.block)
+    paddings = written.constant(node, "paddings", written.pairs(op.before, op.after))
+    return written.Written((*node.inputs, block, paddings))
+
+
 _Code = BuiltinOperator
 READERS = (
     TfliteReader(
-        rearrangement.DepthToSpace, _Code.DEPTH_TO_SPACE, depth_to_space, BlockOptions, moved=COPIED
+        rearrangement.DepthToSpace,
+        _Code.DEPTH_TO_SPACE,
+        depth_to_space,
+        BlockOptions,
+        moved=COPIED,
+        write=write_depth_to_space,
     ),
     TfliteReader(
-        rearrangement.SpaceToDepth, _Code.SPACE_TO_DEPTH, space_to_depth, BlockOptions, moved=COPIED
+        rearrangement.SpaceToDepth,
+        _Code.SPACE_TO_DEPTH,
+        space_to_depth,
+        BlockOptions,
+        moved=COPIED,
+        write=write_space_to_depth,
     ),
     TfliteReader(
         rearrangement.SpaceToBatch,
         _Code.SPACE_TO_BATCH_ND,
         space_to_batch,
         inputs=(3, 3),
+        write=write_batches,
         moved=copied_by_micro(DType.INT8),
     ),
     TfliteReader(
@@ -69,6 +103,7 @@ READERS = (
         _Code.BATCH_TO_SPACE_ND,
         batch_to_space,
         inputs=(3, 3),
+        write=write_batches,
         moved=copied_by_micro(DType.INT8),
     ),
 )

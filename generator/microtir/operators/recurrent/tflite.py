@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node, Tensor
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteActivation
@@ -49,6 +51,7 @@ class UnidirectionalSequenceLSTMOptions(Options):
 
 
 _HIDDEN, _CELL = 18, 19
+_INPUTS = 24
 _WEIGHTS = range(1, 9)
 _BIASES = range(12, 16)
 _LEFT_OUT = {
@@ -89,8 +92,33 @@ def unidirectional_sequence_lstm(operands: Operands) -> Converted:
     return Converted(op, (operands.input(0), *states, *weights, *biases))
 
 
+def write_svdf(node: Node) -> written.Written:
+    """Write SVDF; its memory is a variable tensor."""
+    op, (x, memory, *constants) = written.attributes(node, Svdf), node.inputs
+    features, time, bias = (*constants, None)[:3]
+    options = SVDFOptions(op.rank, written.activation(op.activation), op.asymmetric)
+    return written.Written((x, features, time, bias, memory), options, variables=(4,))
+
+
+def write_unidirectional_sequence_lstm(node: Node) -> written.Written | None:
+    """Write UNIDIRECTIONAL_SEQUENCE_LSTM; its states are variable tensors."""
+    op, (x, hidden, cell, *constants) = written.attributes(node, Lstm), node.inputs
+    if op.last_only:
+        return None
+    inputs: list[Tensor | None] = [None] * _INPUTS
+    for index, tensor in zip((*_WEIGHTS, *_BIASES), constants, strict=True):
+        inputs[index] = tensor
+    inputs[0], inputs[_HIDDEN], inputs[_CELL] = x, hidden, cell
+    options = UnidirectionalSequenceLSTMOptions(
+        TfliteActivation.TANH, op.cell_clip, 0.0, op.time_major, op.asymmetric
+    )
+    return written.Written(tuple(inputs), options, variables=(_HIDDEN, _CELL))
+
+
 READERS = (
-    TfliteReader(Svdf, BuiltinOperator.SVDF, svdf, SVDFOptions, (5, 5), updates=True),
+    TfliteReader(
+        Svdf, BuiltinOperator.SVDF, svdf, SVDFOptions, (5, 5), updates=True, write=write_svdf
+    ),
     TfliteReader(
         Lstm,
         BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM,
@@ -98,5 +126,6 @@ READERS = (
         UnidirectionalSequenceLSTMOptions,
         (20, 24),
         updates=True,
+        write=write_unidirectional_sequence_lstm,
     ),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.reduction.definition import ArgExtremum, Reduction
@@ -31,7 +33,11 @@ def position(op: type[ArgExtremum], code: BuiltinOperator) -> TfliteReader:
         axis = operands.axis(operands.integer(1, "the axis"), len(data.shape))
         return Converted(op(axis), (data,))
 
-    return TfliteReader(op, code, read, PlaceOptions, (2, 2))
+    def write(node: Node) -> written.Written:
+        axis = written.number(node, "axis", written.attributes(node, op).axis)
+        return written.Written((*node.inputs, axis), PlaceOptions(written.type_of(node.output)))
+
+    return TfliteReader(op, code, read, PlaceOptions, (2, 2), write=write)
 
 
 def reduction(op: type[Reduction], code: BuiltinOperator) -> TfliteReader:
@@ -44,4 +50,9 @@ def reduction(op: type[Reduction], code: BuiltinOperator) -> TfliteReader:
         axes = tuple(sorted({operands.axis(axis, rank) for axis in named}))
         return Converted(op(axes, operands.table(ReducerOptions).keep_dims), (data,))
 
-    return TfliteReader(op, code, read, ReducerOptions, (2, 2))
+    def write(node: Node) -> written.Written:
+        attributes = written.attributes(node, op)
+        axes = written.numbers(node, "axes", attributes.axes)
+        return written.Written((*node.inputs, axes), ReducerOptions(attributes.keep_dims))
+
+    return TfliteReader(op, code, read, ReducerOptions, (2, 2), write=write)

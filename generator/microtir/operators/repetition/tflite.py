@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from microtir.dtype import DType
-from microtir.graph.ir import Tensor
+from microtir.graph.ir import Node, Tensor
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import COPIED, copied_by_micro
@@ -68,10 +69,42 @@ def mirror_pad(operands: Operands) -> Converted:
     return Converted(MirrorPad(before, after, edge), (data,))
 
 
+def write_tile(node: Node) -> written.Written | None:
+    """Write TILE, which adds no axes."""
+    multiples = written.attributes(node, Tile).multiples
+    if len(multiples) != len(node.inputs[0].shape):
+        return None
+    return written.Written((*node.inputs, written.numbers(node, "multiples", multiples)))
+
+
+def write_broadcast_to(node: Node) -> written.Written | None:
+    """Write BROADCAST_TO, which copies along axes of one element."""
+    shape = node.output.shape
+    own = aligned(node.inputs[0].shape, len(shape))
+    if any(a not in (1, b) for a, b in zip(own, shape, strict=True)):
+        return None
+    return written.Written((*node.inputs, written.numbers(node, "shape", shape)))
+
+
+def write_mirror_pad(node: Node) -> written.Written:
+    """Write MIRROR_PAD."""
+    op = written.attributes(node, MirrorPad)
+    paddings = written.constant(node, "paddings", written.pairs(op.before, op.after))
+    mode = MirrorPadMode.SYMMETRIC if op.edge else MirrorPadMode.REFLECT
+    return written.Written((*node.inputs, paddings), MirrorPadOptions(mode))
+
+
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Tile, _Code.TILE, tile, inputs=(2, 2), moved=COPIED),
-    TfliteReader(Tile, _Code.BROADCAST_TO, broadcast_to, inputs=(2, 2), moved=COPIED),
+    TfliteReader(Tile, _Code.TILE, tile, inputs=(2, 2), moved=COPIED, write=write_tile),
+    TfliteReader(
+        Tile,
+        _Code.BROADCAST_TO,
+        broadcast_to,
+        inputs=(2, 2),
+        moved=COPIED,
+        write=write_broadcast_to,
+    ),
     TfliteReader(Tile, _Code.FILL, fill, inputs=(2, 2), moved=copied_by_micro(DType.INT8)),
     TfliteReader(
         MirrorPad,
@@ -79,6 +112,7 @@ READERS = (
         mirror_pad,
         MirrorPadOptions,
         (2, 2),
+        write=write_mirror_pad,
         moved=copied_by_micro(DType.INT8),
     ),
 )

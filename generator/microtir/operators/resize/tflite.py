@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.graph.ir import Node
 from microtir.operators.common import tflite_operands, unlike_scales
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
 
@@ -52,7 +54,15 @@ def _resize(
         )
         return tflite_operands.Converted(attributes, (operands.input(0),), (batch, *size, channels))
 
-    return tflite_operands.TfliteReader(op, code, read, options, (2, 2), moved=unlike_scales.COPIED)
+    def write(node: Node) -> written.Written:
+        attributes = written.attributes(node, op)
+        size = written.numbers(node, "size", node.output.shape[1:3])
+        table = options(attributes.align_corners, attributes.half_pixel_centers)
+        return written.Written((*node.inputs, size), table)
+
+    return tflite_operands.TfliteReader(
+        op, code, read, options, (2, 2), moved=unlike_scales.COPIED, write=write
+    )
 
 
 READERS = (

@@ -1,6 +1,7 @@
 """Operators that pick elements, or name their places, by conditions."""
 
 from microtir.dtype import DType
+from microtir.operators.common import tflite_written
 from microtir.operators.common.broadcast import ROWS
 from microtir.operators.common.formula import Formula, whole
 from microtir.operators.common.quantization import UNUSED
@@ -22,9 +23,10 @@ RECORDS = (
         limits="stored values are picked, whatever their scales",
         tflite=(
             TfliteReader(selection.Select, BuiltinOperator.SELECT_V2,
-                         without_attributes(selection.Select()), inputs=(3, 3)),
+                         without_attributes(selection.Select()), inputs=(3, 3),
+                         write=tflite.write_select_v2),
             TfliteReader(selection.Select, BuiltinOperator.SELECT, tflite.select,
-                         inputs=(3, 3)),
+                         inputs=(3, 3), write=tflite_written.as_it_is),
         )),
     OperatorRecord(
         Definition(
@@ -32,6 +34,7 @@ RECORDS = (
             selection.where_shape, limits="constant condition",
         ),
         meaning.where, Formula(formula.where, whole),
-        (TfliteReader(selection.Where, BuiltinOperator.WHERE, tflite.where),),
+        (TfliteReader(selection.Where, BuiltinOperator.WHERE, tflite.where,
+                      write=tflite_written.as_it_is),),
     ),
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands
 from microtir.operators.selection.definition import Select, Where
 
@@ -27,3 +29,9 @@ def where(operands: Operands) -> Converted:
             "use a select between two tensors instead of the indices of a condition",
         )
     return Converted(Where(), operands.present)
+
+
+def write_select_v2(node: Node) -> written.Written | None:
+    """Write SELECT_V2, whose condition goes along the last axes."""
+    by_rows = written.attributes(node, Select).by_rows
+    return None if by_rows else written.as_it_is(node)

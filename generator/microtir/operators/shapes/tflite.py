@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from microtir.graph.ir import Node
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import (
     Converted,
     Operands,
@@ -40,12 +42,23 @@ def range_(operands: Operands) -> Converted:
     return Converted(Range(steps), (operands.input(0), operands.input(2)))
 
 
+def write_shape(node: Node) -> written.Written:
+    """Write SHAPE."""
+    return written.Written(node.inputs, ShapeOptions(written.type_of(node.output)))
+
+
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(ShapeOf, _Code.SHAPE, without_attributes(ShapeOf()), ShapeOptions),
-    TfliteReader(RankOf, _Code.RANK, without_attributes(RankOf())),
     TfliteReader(
-        BroadcastArgs, _Code.BROADCAST_ARGS, without_attributes(BroadcastArgs()), inputs=(2, 2)
+        ShapeOf, _Code.SHAPE, without_attributes(ShapeOf()), ShapeOptions, write=write_shape
+    ),
+    TfliteReader(RankOf, _Code.RANK, without_attributes(RankOf()), write=written.as_it_is),
+    TfliteReader(
+        BroadcastArgs,
+        _Code.BROADCAST_ARGS,
+        without_attributes(BroadcastArgs()),
+        inputs=(2, 2),
+        write=written.as_it_is,
     ),
     TfliteReader(Range, _Code.RANGE, range_, inputs=(3, 3)),
 )

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 from microtir.dtype import DType
-from microtir.graph.ir import Quantization
+from microtir.graph.ir import Node, Quantization
 from microtir.operators.common import tflite_operands
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.unlike_scales import FixedResult
 from microtir.operators.softmax.definition import SOFTMAX_OF_INT16, LogSoftmax, Softmax
@@ -28,12 +29,18 @@ def softmax(operands: tflite_operands.Operands) -> tflite_operands.Converted:
     return tflite_operands.Converted(Softmax(beta), (operands.input(0),))
 
 
+def write_softmax(node: Node) -> written.Written:
+    """Write SOFTMAX."""
+    return written.Written(node.inputs, SoftmaxOptions(written.attributes(node, Softmax).beta))
+
+
 READERS = (
     tflite_operands.TfliteReader(
         Softmax,
         BuiltinOperator.SOFTMAX,
         softmax,
         SoftmaxOptions,
+        write=write_softmax,
         fixed=(
             FixedResult(DType.UINT8, DType.UINT8, Quantization((1 / 256,), (0,))),
             FixedResult(DType.UINT8, DType.INT16, SOFTMAX_OF_INT16),
@@ -41,6 +48,9 @@ READERS = (
         ),
     ),
     tflite_operands.TfliteReader(
-        LogSoftmax, BuiltinOperator.LOG_SOFTMAX, tflite_operands.without_attributes(LogSoftmax())
+        LogSoftmax,
+        BuiltinOperator.LOG_SOFTMAX,
+        tflite_operands.without_attributes(LogSoftmax()),
+        write=written.as_it_is,
     ),
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from microtir.graph.ir import Node
 from microtir.operators.common import tflite_schema, tflite_windows
+from microtir.operators.common import tflite_written as written
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.transposed_convolution.definition import TransposeConv
 
@@ -51,6 +53,21 @@ def transpose_conv(operands: Operands) -> Converted:
     return Converted(op, (*inputs, operands.require_computable(3, "the bias")), shape)
 
 
+def write_transpose_conv(node: Node) -> written.Written | None:
+    """Write TRANSPOSE_CONV."""
+    op, (image, weights, *bias) = written.attributes(node, TransposeConv), node.inputs
+    axes = zip(node.output.shape[1:3], weights.shape[1:3], op.strides, strict=True)
+    padding = tflite_schema.Padding.SAME
+    if op.before == (0, 0):
+        padding = tflite_schema.Padding.VALID
+    elif op.before != tuple(tflite_windows.same_padding(*axis)[0] for axis in axes):
+        return None
+    down, right = op.strides
+    options = TransposeConvOptions(padding, right, down, written.activation(op.activation))
+    shape = written.numbers(node, "shape", node.output.shape)
+    return written.Written((shape, weights, image, *bias), options)
+
+
 _SAME, _VALID = 1, 2
 
 
@@ -89,6 +106,7 @@ READERS = (
         transpose_conv,
         TransposeConvOptions,
         (3, 4),
+        write=write_transpose_conv,
     ),
     TfliteReader(TransposeConv, "Convolution2DTransposeBias", transpose_conv_bias, inputs=(3, 3)),
 )

@@ -136,7 +136,7 @@ def _convolution(
     depthwise = isinstance(options, DepthwiseConv2DOptions)
     data = inputs[0]
     if data is not None and data.type is TfliteType.INT8:
-        return 3
+        return 7 if _is_int4(inputs[1]) else 3
     if data is not None and data.type is TfliteType.INT16:
         return 5 if depthwise else 4
     if _is_hybrid(inputs):
@@ -153,6 +153,8 @@ def _fully_connected(inputs: Sequence[Operand | None], options: FullyConnectedOp
         return 12
     if data is not None and data.type is TfliteType.INT16:
         return 7
+    if data is not None and data.type is TfliteType.INT8 and _is_int4(inputs[1]):
+        return 10
     if len(inputs) == 2:
         return 6
     if options.keep_num_dims:
@@ -168,6 +170,10 @@ def _is_hybrid(inputs: Sequence[Operand | None]) -> bool:
     """Float activations with int8 weights."""
     types = [operand.type for operand in inputs[:2] if operand is not None]
     return types == [TfliteType.FLOAT32, TfliteType.INT8]
+
+
+def _is_int4(operand: Operand | None) -> bool:
+    return operand is not None and operand.type is TfliteType.INT4
 
 
 def _per_channel(operand: Operand | None) -> bool:
