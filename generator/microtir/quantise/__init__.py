@@ -8,6 +8,7 @@ from microtir.quantise.options import (
     Width,
 )
 from microtir.quantise.result import LayerFigures, LeftInFloats, Quantised, TensorRange
+from microtir.quantise.road import quantise
 
 __all__ = [
     "Calibration",
@@ -19,4 +20,5 @@ __all__ = [
     "Quantised",
     "TensorRange",
     "Width",
+    "quantise",
 ]

@@ -1,5 +1,7 @@
 """Reductions over axes, a row each."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from microtir.dtype import DType
@@ -53,7 +55,7 @@ def _place(op: type[reduction.ArgExtremum], code: Tflite) -> OperatorRecord:
     definition = Definition(
         op,
         types=converting(*((source, to) for to in (_I32, _I64) for source in (_F32, _I8))),
-        quantization=quantization.UNUSED,
+        quantization=replace(quantization.UNUSED, scales=quantization.Scales.OWN),
         shapes=reduction.position_shape,
         one_image=_ONE_IMAGE,
         limits="constant axis",

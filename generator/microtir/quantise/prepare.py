@@ -1,0 +1,82 @@
+"""Rewrite a float graph so that its layers have forms in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from microtir.config import PassConfig
+from microtir.dtype import DType
+from microtir.graph.ir import Graph, Node, Tensor, TensorType
+from microtir.graph.rewriting import GraphPass, Keeps, constant, with_nodes
+from microtir.operators.arithmetic.definition import Add, AddN, Mul
+from microtir.operators.unary.definition import Neg, Square
+from microtir.rewrite.checked import rewritten
+from microtir.rewrite.imports.fold_affine import FoldAffine
+from microtir.rewrite.optimise import (
+    FoldConstants,
+    FoldPad,
+    FuseActivation,
+    FuseLstmLoops,
+    GroupsToDepthwise,
+    MatmulToDense,
+    RemoveDeadNodes,
+    RemoveIdentities,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Elementary:
+    """Writes squares, negatives and long sums as products and sums of two, which have integers.
+
+    Integers of a negative mean its real number with the zero point 0 alone, and so do those of a
+    sum of many.
+    """
+
+    name: ClassVar[str] = "elementary"
+    keeps: ClassVar[Keeps] = Keeps.SUMS
+
+    def __call__(self, graph: Graph) -> Graph:
+        return with_nodes(graph, [part for node in graph.nodes for part in _parts(node)])
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """Yield what stands for a node."""
+    is_real = node.outputs[0].dtype is DType.FLOAT32
+    if is_real and isinstance(node.op, Square):
+        yield replace(node, op=Mul(), inputs=(node.inputs[0], node.inputs[0]))
+    elif is_real and isinstance(node.op, Neg):
+        minus_one = TensorType((1,), DType.FLOAT32)
+        factor = constant(f"{node.output.name}/minus_one", minus_one, np.array([-1.0]))
+        yield replace(node, op=Mul(), inputs=(node.inputs[0], factor))
+    elif is_real and isinstance(node.op, AddN):
+        total, last = node.inputs[0], len(node.inputs) - 1
+        for number, term in enumerate(node.inputs[1:], 1):
+            name = f"{node.output.name}/sum_{number}"
+            result = node.output if number == last else Tensor(name, node.output.type)
+            yield Node(Add(), (total, term), (result,), f"{node.name}/{number}", node.source)
+            total = result
+    else:
+        yield node
+
+
+_PASSES: tuple[GraphPass, ...] = (
+    FoldConstants(),
+    RemoveIdentities(),
+    MatmulToDense(),
+    FuseLstmLoops(),
+    GroupsToDepthwise(),
+    FoldPad(),
+    Elementary(),
+    FoldAffine(),
+    FuseActivation(),
+    RemoveDeadNodes(),
+)
+
+
+def prepared(graph: Graph) -> Graph:
+    """Return a float graph whose normalisations are in weights, and activations in layers."""
+    return rewritten(graph, _PASSES, PassConfig())

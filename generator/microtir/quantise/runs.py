@@ -1,0 +1,64 @@
+"""Run a graph on samples, one after the other, and see its activations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from microtir.graph.ir import Array, Graph, Node, TensorType
+from microtir.operators.common.arrays import dequantized
+from microtir.rewrite.reference import Observer, execute
+
+
+def observed(
+    graph: Graph, runs: Iterable[Mapping[str, Array]], observe: Observer
+) -> Iterator[Mapping[str, Array]]:
+    """Yield the inputs of each run, its states among them, once its nodes were observed.
+
+    Args:
+        graph: verified.
+        runs: arguments of each run by name, of the graph's types; states go from one run to the
+            next.
+        observe: is shown each node with its outputs.
+    """
+    states: dict[str, Array] = {state.before.name: state.initial for state in graph.states}
+    for arguments in runs:
+        inputs = {**arguments, **states}
+        outputs = execute(graph, inputs, observe)
+        yield inputs
+        states = {state.before.name: outputs[state.after.name] for state in graph.states}
+
+
+def values(graph: Graph, runs: Iterable[Mapping[str, Array]]) -> Iterator[Mapping[str, Array]]:
+    """Yield the values of all inputs and activations of each run, by name; arguments as above."""
+    current: dict[str, Array] = {}
+
+    def observe(node: Node, outputs: tuple[Array, ...]) -> None:
+        current.update((t.name, value) for t, value in zip(node.outputs, outputs, strict=True))
+
+    for inputs in observed(graph, runs, observe):
+        yield {**inputs, **current}
+        current.clear()
+
+
+def as_stored(graph: Graph, runs: Iterable[Mapping[str, Array]]) -> Iterator[Mapping[str, Array]]:
+    """Yield arguments of a float graph in the types that a quantised graph takes them in."""
+    types = {tensor.name: tensor.type for tensor in graph.arguments}
+    for arguments in runs:
+        yield {name: stored(array, types[name]) for name, array in arguments.items()}
+
+
+def stored(array: Array, type_: TensorType) -> Array:
+    """Return real numbers as a type stores them, ties away from 0; others as they are."""
+    quant = type_.quantization
+    if array.dtype.kind != "f" or quant is None:
+        return array
+    quotient = (array / np.float32(quant.scale)).astype(np.float64)
+    nearest = np.trunc(quotient + np.copysign(0.5, quotient)) + quant.zero_point
+    return np.asarray(np.clip(nearest, type_.dtype.min, type_.dtype.max), type_.dtype.value)
+
+
+def real(array: Array, type_: TensorType) -> Array:
+    """Return the real numbers that stored values stand for; others as they are."""
+    return array if type_.quantization is None else dequantized(array, type_)

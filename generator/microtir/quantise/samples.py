@@ -1,0 +1,125 @@
+"""Check samples, and take some of them to measure with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir.errors import UsageError, nearest
+from microtir.graph.ir import Array, Graph, Tensor
+
+_MOST_MEASURED = 64  # samples
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Arguments of runs, by name, of the graph's own shapes and types.
+
+    Args:
+        calibrated: runs whose values decide the ranges.
+        measured: runs that measure what integers cost; those of `calibrated` where there are no
+            others.
+        warnings: of what looks wrong without being an error.
+    """
+
+    calibrated: tuple[Mapping[str, Array], ...]
+    measured: tuple[Mapping[str, Array], ...]
+    warnings: tuple[str, ...]
+
+    @staticmethod
+    def of(graph: Graph, arrays: Mapping[str, Array], holdout: float) -> Samples:
+        """Return the samples of a graph.
+
+        Args:
+            graph: whose arguments they are.
+            arrays: for each argument an array whose first axis counts samples; a leading 1 of the
+                shape may be missing behind it.
+            holdout: the share that is measured with.
+
+        Raises:
+            UsageError: an array is missing, unknown, of another shape or type, or holds a value
+                that is not finite.
+        """
+        names = [tensor.name for tensor in graph.arguments]
+        for name in arrays:
+            if name not in names:
+                raise UsageError(
+                    f"'{name}' is no input of the model",
+                    where="samples",
+                    legal=", ".join(names),
+                    fix=nearest(name, names) or None,
+                )
+        checked = {t.name: _checked(graph, t, arrays) for t in graph.arguments}
+        counts = {name: len(array) for name, array in checked.items()}
+        if len(set(counts.values())) > 1:
+            raise UsageError(
+                f"inputs have {counts} samples", where="samples", legal="as many of each input"
+            )
+        count = next(iter(counts.values()), 1)
+        runs = [{name: array[n] for name, array in checked.items()} for n in range(count)]
+        warnings = tuple(_warnings(graph, checked, count))
+        if graph.states:  # runs follow each other, so that none may be left out
+            return Samples(tuple(runs), tuple(runs), warnings)
+        period = round(1 / holdout) if holdout > 0 else count + 1
+        held = [run for n, run in enumerate(runs) if n % period == period - 1]
+        rest = [run for n, run in enumerate(runs) if n % period != period - 1]
+        measured = (held or runs)[:_MOST_MEASURED]
+        return Samples(tuple(rest or runs), tuple(measured), warnings)
+
+
+def _checked(graph: Graph, tensor: Tensor, arrays: Mapping[str, Array]) -> Array:
+    """Return the samples of an input, in its type and shape."""
+    where, shape = f"samples: '{tensor.name}'", graph.type_of_all(tensor).shape
+    if tensor.name not in arrays:
+        raise UsageError(
+            f"there are no samples of the input '{tensor.name}'",
+            where="samples",
+            legal=f"an array {_shape_text(shape)} of {tensor.dtype.value}",
+        )
+    array = np.asarray(arrays[tensor.name])
+    shapes = {shape, shape[1:]} if shape[:1] == (1,) else {shape}
+    if array.ndim == 0 or len(array) == 0 or array.shape[1:] not in shapes:
+        raise UsageError(
+            f"the samples have the shape {array.shape}", where=where, legal=_shape_text(shape)
+        )
+    kind = np.dtype(tensor.dtype.value)
+    is_real = kind.kind == "f" and array.dtype.kind == "f"
+    if array.dtype != kind and not is_real:
+        raise UsageError(
+            f"the samples are {array.dtype}",
+            where=where,
+            legal=kind.name,
+            fix="give them as the model was trained on them: scaled, and in this type",
+        )
+    values = array.reshape(len(array), *shape)
+    if kind.kind == "f":
+        finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+        if not finite.all():
+            raise UsageError(
+                f"sample {int(np.argmin(finite))} holds a value that is not finite",
+                where=where,
+                legal="numbers",
+                fix="leave the sample out, or put values where it has none",
+            )
+    return np.ascontiguousarray(values, kind)
+
+
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return f"(samples, {', '.join(map(str, shape))})" if shape else "(samples,)"
+
+
+def _warnings(graph: Graph, arrays: Mapping[str, Array], count: int) -> list[str]:
+    """Return what looks wrong: one sample, an input that never changes."""
+    warnings = []
+    if count == 1:
+        warnings.append("there is one sample: ranges are those of this one, and nothing is measured"
+                        " on others")  # fmt: skip
+    for tensor in graph.arguments:
+        array = arrays[tensor.name]
+        if tensor.dtype.is_float and array.min() == array.max():
+            warnings.append(f"all samples of '{tensor.name}' are {float(array.flat[0]):g}")
+        elif tensor.dtype.is_float and count > 1 and (array == array[0]).all():
+            warnings.append(f"all samples of '{tensor.name}' are equal")
+    return warnings

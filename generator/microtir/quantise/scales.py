@@ -1,0 +1,158 @@
+"""Give each activation a quantisation: its own, one that several share, or a fixed one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from microtir.dtype import DType
+from microtir.graph.ir import Graph, Node, Quantization, Tensor
+from microtir.operators import record_of
+from microtir.operators.common.quantization import Scales
+from microtir.quantise.forms import IntegerForm, scales_of
+from microtir.quantise.options import Calibration, QuantiseOptions
+from microtir.quantise.ranges import affine, chosen_range
+from microtir.quantise.statistics import Statistics
+
+
+class Stored(NamedTuple):
+    """An activation of the float graph, in integers of a type."""
+
+    tensor: Tensor
+    dtype: DType
+
+
+@dataclass(slots=True)
+class SharedScales:
+    """The activations in integers, in groups of one quantisation each.
+
+    `fixed` has the quantisations that operators fix, by a member that stands for its group.
+    """
+
+    parents: dict[Stored, Stored] = field(default_factory=dict)
+    fixed: dict[Stored, Quantization] = field(default_factory=dict)
+    constants: dict[Stored, list[Tensor]] = field(default_factory=dict)
+
+    def root(self, one: Stored) -> Stored:
+        """Return the member that stands for a group."""
+        while (parent := self.parents.get(one, one)) != one:
+            one = parent
+        self.parents.setdefault(one, one)
+        return one
+
+    def join(self, one: Stored, other: Stored) -> None:
+        """Make one group of two, at most one of which is fixed, or both as the same."""
+        first, second = self.root(one), self.root(other)
+        if first == second:
+            return
+        self.parents[second] = first
+        if second in self.fixed:
+            self.fixed[first] = self.fixed.pop(second)
+        self.constants.setdefault(first, []).extend(self.constants.pop(second, []))
+
+    def fixed_as(self, one: Stored) -> Quantization | None:
+        """Return the quantisation that an operator fixes for a group."""
+        return self.fixed.get(self.root(one))
+
+    def groups(self) -> Mapping[Stored, tuple[Stored, ...]]:
+        """Return the members of each group by the one that stands for it."""
+        members: dict[Stored, list[Stored]] = {}
+        for one in self.parents:
+            members.setdefault(self.root(one), []).append(one)
+        return {root: tuple(group) for root, group in members.items()}
+
+
+def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScales:
+    """Return which activations share a quantisation, as their operators ask for it.
+
+    Nodes come in their order, so that what is fixed is known where it is read: of several inputs
+    of which one is fixed, the others share theirs, and the fixed one is requantised for the node.
+    """
+    shared = SharedScales()
+    for node in graph.nodes:
+        form = forms.get(node)
+        if form is None:
+            continue
+        inputs, outputs = _data(node.inputs, form.inputs), _data(node.outputs, form.outputs)
+        for one in (*inputs, *outputs):
+            shared.root(one)
+        fixed = record_of(node.op).definition.quantization.fixed
+        for one in outputs:
+            quant = fixed.get((form.inputs[0], one.dtype))
+            if quant is not None:
+                shared.fixed[shared.root(one)] = quant
+        scales = scales_of(node)
+        if scales in (Scales.ONE, Scales.ONE_OF_INPUTS):
+            _join(shared, node, scales, inputs, outputs)
+    return shared
+
+
+def _join(
+    shared: SharedScales,
+    node: Node,
+    scales: Scales,
+    inputs: tuple[Stored, ...],
+    outputs: tuple[Stored, ...],
+) -> None:
+    """Make one group of the tensors of a node that has one scale."""
+    constants = [t for t in node.inputs if t.is_constant and t.dtype is DType.FLOAT32]
+    are_alike = len({shared.fixed_as(one) for one in inputs}) == 1 and not constants
+    free = inputs if are_alike else [o for o in inputs if shared.fixed_as(o) is None]
+    members = [*free, *(outputs if scales is Scales.ONE else ())]
+    if not members:
+        return
+    for one in members[1:]:
+        shared.join(members[0], one)
+    shared.constants.setdefault(shared.root(members[0]), []).extend(constants)
+
+
+def _data(tensors: tuple[Tensor, ...], types: tuple[DType, ...]) -> tuple[Stored, ...]:
+    pairs = zip(tensors, types, strict=True)
+    return tuple(Stored(t, d) for t, d in pairs if t.dtype is DType.FLOAT32 and not t.is_constant)
+
+
+def scale_of_inputs(shared: SharedScales, node: Node, form: IntegerForm) -> Stored | None:
+    """Return whose quantisation all inputs of a node have; None if each has its own."""
+    scales = scales_of(node)
+    outputs = _data(node.outputs, form.outputs)
+    if scales is Scales.ONE and outputs:
+        return outputs[0]
+    if scales in (Scales.ONE, Scales.ONE_OF_INPUTS):
+        inputs = _data(node.inputs, form.inputs)
+        free = [one for one in inputs if shared.fixed_as(one) is None]
+        return next(iter((*free, *inputs)), None)
+    return None
+
+
+def quantisations(
+    shared: SharedScales, statistics: Mapping[Tensor, Statistics], options: QuantiseOptions
+) -> tuple[Mapping[Stored, Quantization], Mapping[Stored, Calibration]]:
+    """Return the quantisation of each activation in integers, and the calibrations of their ranges.
+
+    Args:
+        shared: which have one.
+        statistics: of all activations.
+        options: which say how ranges are chosen.
+    """
+    quants: dict[Stored, Quantization] = {}
+    calibrations: dict[Stored, Calibration] = {}
+    for root, members in shared.groups().items():
+        quant = shared.fixed.get(root)
+        if quant is None:
+            chosen = {
+                one: chosen_range(statistics[one.tensor], one.dtype, options) for one in members
+            }
+            calibrations.update((one, r.calibration) for one, r in chosen.items())
+            ends = [*((r.low, r.high) for r in chosen.values()), *_extremes(shared.constants, root)]
+            quant = affine(min(low for low, _ in ends), max(high for _, high in ends), root.dtype)
+        quants.update(dict.fromkeys(members, quant))
+    return quants, calibrations
+
+
+def _extremes(
+    constants: Mapping[Stored, list[Tensor]], root: Stored
+) -> Iterator[tuple[float, float]]:
+    for tensor in constants.get(root, ()):
+        assert tensor.data is not None
+        yield float(tensor.data.min()), float(tensor.data.max())
