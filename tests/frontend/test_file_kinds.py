@@ -35,8 +35,8 @@ HDF5 = b"\x89HDF\r\n\x1a\n" + bytes(64)
 
 CONTENT = [
     (ONNX, "an ONNX model", "from_onnx"),
-    (HDF5, "a Keras model", "batch_size=1"),
-    (zipped("metadata.json", "config.json", "model.weights.h5"), "a Keras model", "tf.int8"),
+    (HDF5, "a Keras model", "from_keras"),
+    (zipped("metadata.json", "config.json", "model.weights.h5"), "a Keras model", "from_keras"),
     (zipped("net/data.pkl", "net/byteorder"), "a PyTorch model", "torch.export.save"),
     (zipped("x.npy"), "a file of numpy arrays", ".tflite"),
     (zipped("model.tflite"), "a zip archive", "unpack it"),
@@ -92,15 +92,15 @@ def test_a_model_by_another_name_is_a_model(tmp_path: Path) -> None:
     assert "ONNX" not in str(caught.value)
 
 
-def test_the_code_for_keras_is_complete(tmp_path: Path) -> None:
-    """The lines below the fix are a program that names the file."""
-    (tmp_path / "net.keras").write_bytes(HDF5)
+def test_the_code_for_a_saved_model_is_complete(tmp_path: Path) -> None:
+    """The lines below the fix are a program that names the folder."""
+    (tmp_path / "saved_model.pb").write_bytes(b"\x08\x01\x12")
     with pytest.raises(ModelFileError) as caught:
-        from_tflite(tmp_path / "net.keras")
+        from_tflite(tmp_path)
     _, *lines = str(caught.value.fix).splitlines()
     code = "\n".join(line.strip() for line in lines)
     compile(code, "fix", "exec")
-    assert 'load_model("net.keras")' in code
+    assert f'from_saved_model("{tmp_path}")' in code
 
 
 def test_a_saved_model_is_a_folder(tmp_path: Path) -> None:

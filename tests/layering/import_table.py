@@ -65,6 +65,7 @@ UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
 OPTIONAL_THIRD_PARTY: dict[str, str] = {
     "ai_edge_litert": "the oracle of `verify --oracle litert`",
     "distributed": "`tune` on a cluster, for --scheduler",
+    "h5py": "models of Keras",
     "google": "what the package onnx raises of bytes that are no model",
     "onnx": "ONNX models",
     "onnxruntime": "the oracle of `verify --oracle onnxruntime`",

@@ -60,7 +60,7 @@ def test_a_dropped_model_is_opened(page: Page) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [
-        ("net.h5", b"\x89HDF\r\n\x1a\n", "this is a Keras model"),
+        ("net.h5", b"\x89HDF\r\n\x1a\n", "the HDF5 file is damaged"),
         ("net.tflite", INT8.read_bytes()[:5000], "are outside the file"),
         ("net.tflite", b"", "the file is empty"),
         ("net.onnx", b"\x08\x07\x12\x00garbage", "this is not an ONNX model"),

@@ -2,6 +2,7 @@
 
 from microtir.frontend.causes import Cause, causes
 from microtir.frontend.inspect import inspect
+from microtir.frontend.keras import from_keras
 from microtir.frontend.model_file import check, float_layers, read_model
 from microtir.frontend.onnx import from_onnx
 from microtir.frontend.tflite import from_tflite, signatures
@@ -14,6 +15,7 @@ __all__ = [
     "causes",
     "check",
     "float_layers",
+    "from_keras",
     "from_onnx",
     "from_tflite",
     "from_torch",

@@ -22,11 +22,6 @@ converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
 converter.inference_input_type = converter.inference_output_type = tf.int8
 open("model.tflite", "wb").write(converter.convert())"""
 
-_LOAD_KERAS = """\
-model = tf.keras.models.load_model("{file}")
-x = tf.keras.Input(model.input_shape[1:], batch_size=1)
-converter = tf.lite.TFLiteConverter.from_keras_model(tf.keras.Model(x, model(x)))"""
-
 _LOAD_SAVED = 'converter = tf.lite.TFLiteConverter.from_saved_model("{file}")'
 
 
@@ -42,7 +37,11 @@ class FileKind:
     fix: str
 
 
-_KERAS = FileKind("a Keras model", _conversion(_LOAD_KERAS))
+_KERAS = FileKind(
+    "a Keras model",
+    "pass it to microtir as it is, or read it with microtir.frontend.from_keras"
+    " (docs/from-keras.md)",
+)
 _SAVED = FileKind("a TensorFlow SavedModel", _conversion(_LOAD_SAVED))
 _PYTORCH = FileKind(
     "a PyTorch model",
@@ -58,7 +57,7 @@ _ONNX = FileKind(
     "an ONNX model",
     "read it with microtir.frontend.from_onnx",
 )
-_MODELS = "a .tflite, .onnx or .pt2 file"
+_MODELS = "a .tflite, .onnx, .keras or .pt2 file"
 _OTHER = "pass the .tflite file that the TFLite converter wrote"
 
 _KINDS = {
@@ -153,6 +152,7 @@ class ModelFormat(Enum):
 
     TFLITE = "TFLite"
     ONNX = "ONNX"
+    KERAS = "Keras"
     TORCH = "PyTorch"
 
 
@@ -166,6 +166,8 @@ def format_of(data: bytes, file: str) -> ModelFormat:
         return ModelFormat.TFLITE
     if kind == "onnx" or (not kind and Path(file).suffix.lower() == ".onnx"):
         return ModelFormat.ONNX
+    if kind == "keras" or (kind == "zip" and Path(file).suffix.lower() == ".keras"):
+        return ModelFormat.KERAS
     if data[:2] == b"PK" and any(name in data for name in _PROGRAM_MEMBERS):
         return ModelFormat.TORCH
     return ModelFormat.TFLITE

@@ -56,7 +56,7 @@ def _read(path: Path) -> bytes:
         raise ModelFileError(
             "this is not a regular file",
             where=str(path),
-            legal="a .tflite, .onnx or .pt2 file",
+            legal="a .tflite, .onnx, .keras or .pt2 file",
             fix="pass the model file",
         )
     size = path.stat().st_size

@@ -8,6 +8,7 @@ from microtir.config import PassConfig
 from microtir.errors import Fix, MicrotirError, UsageError
 from microtir.frontend import tflite
 from microtir.frontend.file_kinds import ModelFormat, format_of
+from microtir.frontend.keras import check_keras, from_keras
 from microtir.frontend.model_bytes import ModelSource, load
 from microtir.frontend.onnx import check_onnx, from_onnx, onnx_float_layers
 from microtir.frontend.torch import check_torch, from_torch
@@ -18,6 +19,13 @@ from microtir.rewrite.extra_passes import GraphFunction, refuse_unknown_passes
 from microtir.rewrite.imports import ONNX_PASSES, READ_OPERATORS, TFLITE_PASSES
 from microtir.rewrite.imports.float_layers import FloatLayer
 from microtir.support.arguments import checked_arguments
+
+_READERS = {
+    ModelFormat.ONNX: (from_onnx, check_onnx),
+    ModelFormat.KERAS: (from_keras, check_keras),
+    ModelFormat.TORCH: (from_torch, check_torch),
+}
+"""Readers of models and of their problems, by the formats that may leave extents open."""
 
 
 @checked_arguments
@@ -31,13 +39,13 @@ def read_model(
     pass_config: PassConfig | None = None,
     after: Mapping[str, Sequence[GraphFunction]] | None = None,
 ) -> IRModule:
-    """Read a TFLite, ONNX or PyTorch model, as `from_tflite`, `from_onnx` and `from_torch` do.
+    """Read a model, as `from_tflite`, `from_onnx`, `from_keras` and `from_torch` do.
 
     Args:
         source: path of the file, or its bytes.
         name: of the graph; by default the file's name without its suffix, "model" for bytes.
         signature: which program of a TFLite file is meant.
-        dims: extents of dimensions that an ONNX or PyTorch file gives a name.
+        dims: extents of dimensions that a file in ONNX, of Keras or PyTorch leaves open.
         input_shapes: shapes of inputs of such a file, by name.
         pass_config: options of the passes over the graph, such as `tir.verify_each_pass`.
         after: functions of the user, by the name of the pass behind which they run; those of
@@ -49,8 +57,7 @@ def read_model(
     """
     format_ = _format(source, signature, dims)
     if format_ is not ModelFormat.TFLITE:
-        reader = from_onnx if format_ is ModelFormat.ONNX else from_torch
-        return reader(
+        return _READERS[format_][0](
             source, name=name, dims=dims, input_shapes=input_shapes, pass_config=pass_config,
             after=_of_passes(after, ONNX_PASSES),
         )  # fmt: skip
@@ -78,8 +85,7 @@ def check(
     try:
         format_ = _format(source, signature, dims)
         if format_ is not ModelFormat.TFLITE:
-            checker = check_onnx if format_ is ModelFormat.ONNX else check_torch
-            return checker(source, dims=dims, input_shapes=input_shapes)
+            return _READERS[format_][1](source, dims=dims, input_shapes=input_shapes)
     except MicrotirError as error:
         return (error,)
     return tflite.check(source, signature=signature)

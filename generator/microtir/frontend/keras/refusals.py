@@ -1,0 +1,65 @@
+"""Words for layers that are not read, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.errors import UnsupportedModelError
+from microtir.frontend.keras.config import LayerRecord
+from microtir.graph.names import brief
+
+_CODE = (
+    "write it with layers of Keras (Rescaling, Reshape, Permute, Activation, Add, Multiply, …) or"
+    " functions of keras.ops, or compute it in the application"
+)
+_TEXT = "look texts up in the application, and give the model their numbers"
+_OTHER = "replace the layer, or compute it in the application"
+
+_CODE_LAYERS = ("Lambda", "TFSMLayer", "JaxLayer", "FlaxLayer", "TorchModuleWrapper",
+                "TFOpLambda", "SlicingOpLambda")  # fmt: skip
+_TEXT_LAYERS = ("StringLookup", "TextVectorization", "Hashing", "HashedCrossing")
+
+REFUSED: Mapping[str, tuple[str, str]] = MappingProxyType({
+    **dict.fromkeys(_CODE_LAYERS, ("it holds code, which is never run", _CODE)),
+    **dict.fromkeys(_TEXT_LAYERS, ("it takes texts, or hashes them", _TEXT)),
+})  # fmt: skip
+"""Reasons for which layers of Keras are refused, and what to do, by their classes."""
+
+_FLOATS = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
+
+
+def unknown_layer(record: LayerRecord, where: str) -> UnsupportedModelError:
+    """Return the error for a layer that is not read."""
+    if record.is_of_user:
+        title = record.registered or record.kind
+        return UnsupportedModelError(
+            f"the class {brief(title)!r} is not one of Keras: it is code, which is never run",
+            where=where, legal="layers of Keras", fix=_CODE,
+        )  # fmt: skip
+    reason, fix = REFUSED.get(record.kind, ("it is not supported", _OTHER))
+    what = "the function" if record.is_operation else "the layer"
+    return UnsupportedModelError(
+        f"{what} {brief(record.kind)}: {reason}", where=where,
+        legal="the layers that docs/from-keras.md lists", fix=fix,
+    )  # fmt: skip
+
+
+def check_policy(record: LayerRecord, where: str) -> None:
+    """Refuse layers whose weights Keras has quantised.
+
+    Raises:
+        UnsupportedModelError: the policy of a layer is none of floats.
+    """
+    policy = record.config.get("dtype")
+    name = policy
+    if isinstance(policy, dict):
+        config = policy.get("config")
+        name = config.get("name") if isinstance(config, dict) else policy.get("class_name")
+    is_other = isinstance(name, str) and ("_from_" in name or "float8" in name)
+    if is_other or record.config.get("quantization_config") is not None:
+        raise UnsupportedModelError(
+            f"its weights are quantised by Keras (dtype policy {brief(str(name))!r})", where=where,
+            legal=", ".join(_FLOATS),
+            fix="save the model as it was before model.quantize, and quantise it with microtir",
+        )  # fmt: skip
