@@ -241,6 +241,13 @@ MUTANTS = {
         "mve", ("looked_up",), f"{_KERNELS}/common/elementwise.py",
         "return np.roll(table, dtype.min)", "return table",
     ),
+    "sigmoids end on the last line of the other function": Mutant(
+        "dsp", ("logistic_int16", "tanh_int16"), f"{_KERNELS}/common/sigmoids.py",
+        "saturates=not self.is_logistic", "saturates=self.is_logistic",
+    ),
+    "the mirror image of a tangent is one step off": Mutant(
+        "dsp", ("tanh_int16",), f"{_DSP}/sigmoid_lines.j2", "lsr #30", "lsr #31",
+    ),
     "halves of products below zero are rounded up": Mutant(
         "dsp", ("mul_int8",), f"{_DSP}/arithmetic.j2", "add r12, r12, r3, asr #31",
         "add r12, r12, #0",

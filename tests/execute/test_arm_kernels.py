@@ -47,7 +47,13 @@ from tests.support.dsp_cases import (
     transposed,
     with_wide_weights,
 )
-from tests.support.elementwise_cases import arithmetic, elementwise, of_floats, rescaled
+from tests.support.elementwise_cases import (
+    arithmetic,
+    elementwise,
+    of_floats,
+    rescaled,
+    sigmoid,
+)
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.float_edge_cases import float_edge
 from tests.support.forced import forced
@@ -64,7 +70,7 @@ from tests.support.svdf_cases import remembering
 PER_KIND, PER_WIDE, PER_FORCED, PER_IN_FLOAT, PER_MOVING, PER_REDUCED = 60, 20, 20, 12, 48, 80
 PER_ELEMENTWISE, PER_EDGE, PER_ARITHMETIC = 120, 48, 72
 PER_SOFTMAX, PER_SVDF, PER_BLOCKS, PER_LSTM = 24, 10, 40, 16  # all are run
-PER_FLOATS = 8
+PER_FLOATS, PER_SIGMOID = 8, 40
 RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "conv_s8_8x1_dsp",
         "dwconv_s8_1x4_dsp", "dwconv_s8_4x1_dsp", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows",
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
@@ -113,7 +119,7 @@ CORES = {
         "frames_conv_s8_4x2_dsp": 1,
         "reduce_s8_1x4_dsp": 16, "lanes_s8_1x4_dsp": 36, "tconv_s16_2x4_dsp": 5,
         "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
-        "lanes_f32_1x8_dsp": 30, "pool_f32_1x8_dsp": 10,
+        "lanes_f32_1x8_dsp": 30, "pool_f32_1x8_dsp": 10, "sigmoid_s16_1x2_dsp": 10,
         "arithmetic_s8_1x1_dsp": 40, "blocks_s8_1x4_dsp": 5, "lstm_s8_1x8_dsp": 10,
         "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
@@ -155,7 +161,7 @@ def layers() -> list[DspCase]:
     edges = map(float_edge, seeds(0, PER_EDGE))
     sums = [*map(arithmetic, seeds(0, PER_ARITHMETIC)), *map(rescaled, seeds(0, PER_ARITHMETIC))]
     in_blocks = map(block_dense, seeds(0, PER_BLOCKS))
-    floats = map(of_floats, seeds(0, PER_KIND))
+    floats = [*map(of_floats, seeds(0, PER_KIND)), *map(sigmoid, seeds(0, PER_SIGMOID))]
     pools = map(pool_of_floats, seeds(0, PER_FORCED))
     others = [*layers_of_floats(), *layers_of_int16(), *layers_in_float(), *wide_layers()]
     alone = thinned(

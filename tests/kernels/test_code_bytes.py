@@ -37,6 +37,7 @@ from microtir.operators.softmax.definition import SOFTMAX_OF_INT8, Softmax
 from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support.block_dense_cases import block_dense
+from tests.support.elementwise_cases import sigmoid
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 SAME = Padding2D(1, 1, 1, 1)
@@ -182,6 +183,7 @@ CASES = [
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "reduce_s8_1x4_dsp", mean()),
     ("cortex-m4", "lanes_s8_1x4_dsp", extreme()),
+    ("cortex-m4", "sigmoid_s16_1x2_dsp", sigmoid(4).graph.nodes[0]),
     ("cortex-m4", "quantize_f32_1x4_dsp", edge(Quantize())),
     ("cortex-m4", "dequantize_f32_1x4_dsp", edge(Dequantize())),
     ("cortex-m4", "softmax_s8_1x4_dsp", softmax()),

@@ -43,7 +43,8 @@ def test_every_bit_is_that_of_the_reference(kernel: str) -> None:
         if is_by_rows:
             np.testing.assert_array_equal(row_by_row(case, operator), want, err_msg=case.name)
         by_rows += is_by_rows
-    assert 10 < by_rows < 90
+    assert by_rows > 10
+    assert by_rows < 90 or kernel.startswith("sigmoid")  # which has one operand
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,17 @@ def of_floats(seed: int) -> DspCase:
     return _with_other(f"f32_{op.name.lower()}", seed, op, DType.FLOAT32, seed // 6, rng)
 
 
+def sigmoid(seed: int) -> DspCase:
+    """Draw LOGISTIC or TANH of int16, with the scales of an exact form or any other one."""
+    rng = np.random.default_rng([seed, 37])
+    op = activations.Tanh() if seed % 2 else activations.Logistic()
+    exponent = rng.choice([-12, -11, rng.uniform(-24, 0)])
+    shape = _shape(rng)
+    x = graphs.tensor("x", shape, DType.INT16, graphs.quant(float(np.float32(2.0**exponent)), 0))
+    y = graphs.tensor("y", shape, DType.INT16, graphs.quant(2**-15, 0))
+    return _case(f"{op.name.lower()}_int16_{seed}", op, (x,), y, rng)
+
+
 def elementwise(seed: int) -> DspCase:
     """Draw a layer: one half extremes, of operands that repeat or not, the other one of a byte."""
     return (_of_two if seed % 2 else _of_one)(seed // 2, np.random.default_rng([seed, 33]))

@@ -28,7 +28,7 @@ from tests.support.dsp_cases import (
     pool_of_floats,
     tiled,
 )
-from tests.support.elementwise_cases import arithmetic, elementwise, of_floats
+from tests.support.elementwise_cases import arithmetic, elementwise, of_floats, sigmoid
 from tests.support.float_edge_cases import float_edge
 from tests.support.reduced_cases import reduced, softmaxed
 from tests.support.seeds import seeds
@@ -73,7 +73,10 @@ REDUCTIONS = {
     "reduce_s8_1x4_dsp": M4, "reduce_s8_1x16_mve": M55, "softmax_s8_1x4_dsp": M4,
     "softmax_s8_1x4_mve": M55,
 }  # fmt: skip
-ELEMENTWISE = {"lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55, "lanes_f32_1x8_dsp": M4}
+ELEMENTWISE = {
+    "lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55, "lanes_f32_1x8_dsp": M4,
+    "sigmoid_s16_1x2_dsp": M4,
+}  # fmt: skip
 DENSE = {"dense_s8_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
 BLOCKS = {"blocks_s8_1x4_dsp": M4}
 FLOAT_EDGES = {
@@ -128,7 +131,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
     elif kernel in DENSE:
         make = fully_connected
     elif kernel in ELEMENTWISE:
-        make = of_floats if "f32" in kernel else elementwise
+        others = {"lanes_f32_1x8_dsp": of_floats, "sigmoid_s16_1x2_dsp": sigmoid}
+        make = others.get(kernel, elementwise)
     elif kernel in FLOAT_EDGES:
         make = float_edge
     elif kernel in BLOCKS:
@@ -145,7 +149,8 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         make = partial(convolution, depthwise=True, square=kernel == "dwconv_s8_4x1_dsp")
     of_floats_alone = "conv_f32" in kernel
     for seed in seeds(5000, 400):
-        case = in_int16(seed, make(seed)) if "_s16_" in kernel else make(seed)
+        is_made_long = "_s16_" in kernel and kernel not in ELEMENTWISE
+        case = in_int16(seed, make(seed)) if is_made_long else make(seed)
         case = in_whole_floats(seed, case) if of_floats_alone else case
         operator = planned(case, kernel)
         if operator is not None:

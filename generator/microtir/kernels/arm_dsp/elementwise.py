@@ -11,8 +11,17 @@ from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.dtype import DType
 from microtir.graph.ir import Node
-from microtir.kernels.common.elementwise import Arithmetic, Elementwise, Lane, Run, form_of, run_of
+from microtir.kernels.common.elementwise import (
+    Arithmetic,
+    Elementwise,
+    Lane,
+    Run,
+    Sigmoids,
+    form_of,
+    run_of,
+)
 from microtir.kernels.common.printed import number
+from microtir.kernels.common.sigmoids import Sigmoid
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 
@@ -124,6 +133,34 @@ class ArithmeticWords(Arithmetic):
             **form_of(run).values(run.repeats),
             "turns": str(turns) if turns else "",
             "in_turn": str(_TURN),
+            "single": str(single) if single else "",
+        }
+
+    def turns(self, run: Run) -> Mapping[str, int]:
+        return {"bne 1b": run.count // _TURN}
+
+
+class SigmoidWords(Sigmoids):
+    """Two elements of a word, one after the other."""
+
+    name = "sigmoid_s16_1x2_dsp"
+    needs = Feature.DSP
+    cycles = 150
+    template = "kernels/sigmoids_s16.j2"
+    stack_bytes = 36
+
+    def values(self, run: Run) -> Mapping[str, object]:
+        assert isinstance(run.lane, Sigmoid)
+        turns, left = divmod(run.count, _TURN)
+        pairs, single = divmod(left, 2)
+        multiplier, right = run.lane.scaling
+        return {
+            "is_logistic": run.lane.is_logistic,
+            "multiplier": str(multiplier),
+            "right": str(right) if right else "",
+            "half": str((1 << right) >> 1),
+            "turns": str(turns) if turns else "",
+            "pairs": str(pairs) if pairs else "",
             "single": str(single) if single else "",
         }
 

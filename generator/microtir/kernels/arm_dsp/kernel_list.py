@@ -15,6 +15,7 @@ from microtir.kernels.arm_dsp.elementwise import (
     ArithmeticWords,
     ElementwiseFloats,
     ElementwiseWords,
+    SigmoidWords,
 )
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.lstm import Recurrent
@@ -104,6 +105,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     ElementwiseWords(),
     ElementwiseFloats(),
     ArithmeticWords(),
+    SigmoidWords(),
     ReductionsByWords(),
     QuantizeFloats(),
     DequantizeFloats(),

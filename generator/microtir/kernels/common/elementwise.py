@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,9 +28,10 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.printed import printed
+from microtir.kernels.common.sigmoids import Sigmoid
 from microtir.kernels.common.statements import at, each, load, loop, store
 from microtir.operators import OPERATORS
-from microtir.operators.activations.definition import Relu, relu_params
+from microtir.operators.activations.definition import Logistic, Relu, Tanh, relu_params
 from microtir.operators.arithmetic.definition import (
     Add,
     BinaryArithmetic,
@@ -74,19 +76,22 @@ _SPELLED = str.maketrans("-.", "m_", "+")  # numbers, in names of C
 _ENDLESS = (-math.inf, math.inf)
 
 
+AnyLane: TypeAlias = "Lane | arithmetic.Form | Sigmoid"
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run of elements; part of the identity of a micro-kernel.
 
     Attributes:
-        lane: of each; a form has lanes of 32 bits.
+        lane: of each; a form, or a sigmoid, has lanes of 32 bits.
         dtype: of inputs and output.
         repeats: for each input, whether one element counts for all.
         count: of elements.
         ends: that results of floats are clamped to.
     """
 
-    lane: Lane | arithmetic.Form
+    lane: AnyLane
     dtype: DType
     repeats: tuple[bool, ...]
     count: int
@@ -134,13 +139,15 @@ def _only_clamps(node: Node) -> bool:
     return isinstance(node.op, Relu) and is_long and x.quantization == y.quantization
 
 
-def lane_of(node: Node) -> Lane | arithmetic.Form | None:
+def lane_of(node: Node) -> AnyLane | None:
     """Return what a node computes of an element, if it is one of the lanes."""
     if node.output.dtype.is_float:
         return Lane.CLAMP if isinstance(node.op, Relu) else _OF_TWO[type(node.op)]
     computed = _computed(node)
     if computed is not None:
         return computed.form
+    if sigmoid := Sigmoid.of(node):
+        return sigmoid
     if isinstance(node.op, Minimum | Maximum):
         return _OF_TWO[type(node.op)]
     if _only_clamps(node):
@@ -182,6 +189,8 @@ def constants_of(node: Node) -> ir.Buffer | None:
     """Return what a lane reads beside the elements: a table, words of ends, or those of a form."""
     if computed := _computed(node):
         return packing.constant("words", computed.constants)
+    if sigmoid := Sigmoid.of(node):
+        return sigmoid.lines
     if _only_clamps(node):
         assert isinstance(node.op, Relu)
         params = relu_params(node.op, node.inputs[0].type, node.output.type)
@@ -263,7 +272,7 @@ class Elementwise(Kernel):
     stack_bytes: int
     types: tuple[DType, ...]
     without_lane = Refusal.NO_TABLE
-    lanes: type[Lane | arithmetic.Form] = Lane
+    lanes: type[AnyLane] = Lane
 
     @abstractmethod
     def values(self, run: Run) -> Mapping[str, object]:
@@ -307,7 +316,7 @@ class Elementwise(Kernel):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit loops around runs, or a run for each row."""
         node, constants = layer.node, constants_of(layer.node)
-        behind = () if constants is None else (at(constants, 0),)
+        behind = () if constants is None else (at(constants, *(0,) * len(constants.shape)),)
         if layer.takes_row_range:
             return self._rows(layer, name, behind)
         run, axes = run_of(node)
@@ -350,6 +359,14 @@ class Elementwise(Kernel):
         return described(
             run, self.template, tuple(self.values(run).items()), self.stack_bytes, self.needs
         )
+
+
+class Sigmoids(Elementwise):
+    """LOGISTIC and TANH of int16 by lines of a table."""
+
+    operators = (Logistic, Tanh)
+    types = (DType.INT16,)
+    lanes = Sigmoid
 
 
 class Arithmetic(Elementwise):
@@ -415,6 +432,12 @@ def described(
 ) -> KernelDescription:
     """Describe a run; parameters: the inputs, the output, and what the lane reads beside them."""
     lane, beside = run.lane, list[ir.Buffer]()
+    about = (f"Computes {run.count} elements: {run.lane.value.replace('_', ' ')}",)
+    if isinstance(lane, Sigmoid):
+        params, body = lane.meaning(run.count)
+        return describe(
+            run.name, about, params, params[1:2], body, template, dict(values), stack, needs
+        )
     sources = lane.sources if isinstance(lane, arithmetic.Form) else (run.dtype,) * 2
     inputs = tuple(
         ir.Buffer(f"x{n}", (1 if again else run.count,), sources[n])
@@ -449,7 +472,7 @@ def described(
 
     return describe(
         run.name,
-        (f"Computes {run.count} elements: {run.lane.value.replace('_', ' ')}",),
+        about,
         (*inputs, y, *beside),
         (y,),
         loop("i", 0, run.count, element),
