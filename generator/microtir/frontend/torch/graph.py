@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.onnx.emitter import GraphParts
 from microtir.frontend.onnx.file import FileValue
@@ -14,9 +15,11 @@ from microtir.frontend.onnx.output_ports import OutputPorts
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.frontend.torch.archive import Archive
 from microtir.frontend.torch.input_sizes import file_values, symbols_of_inputs
-from microtir.frontend.torch.node import NodeReader, Scope, Unread, resolved
+from microtir.frontend.torch.memory import Unread, reader_of, written_names
+from microtir.frontend.torch.node import NodeReader, Scope, resolved
 from microtir.frontend.torch.output_names import output_names
 from microtir.frontend.torch.program import (
+    Argument,
     FileNode,
     FileProgram,
     InputSpec,
@@ -24,9 +27,11 @@ from microtir.frontend.torch.program import (
     OutputSpec,
     names_in,
 )
-from microtir.graph.ir import Graph, Tensor, TensorType
+from microtir.graph.ir import Array, Graph, Node, SourceLocation, State, Tensor, TensorType
 from microtir.graph.names import brief
 from microtir.graph.rewriting import live_nodes
+from microtir.operators.common.torch_operands import TorchValue
+from microtir.operators.state.definition import Assign
 
 
 class GraphReader:
@@ -45,7 +50,8 @@ class GraphReader:
         self._shapes = shapes
         self._parts = GraphParts()
         self._ports = OutputPorts(self._parts, archive.file)
-        self._scope: Scope = {}
+        self._scope = Scope(program.graph)
+        self._states: dict[str, tuple[Tensor, Array]] = {}  # what buffers begin with
         self.problems: list[MicrotirError] = []
 
     def graph(self, name: str, sha256: str, size: int) -> Graph:
@@ -60,21 +66,26 @@ class GraphReader:
         inputs = self._user_inputs()
         names = output_names(self._program, self._file)
         self._ports.reserve(set(names) - {tensor.name for tensor in inputs})
+        written = self._written()
         for spec in self._program.inputs:
-            self._constant_input(spec)
+            self._constant_input(spec, written)
         nodes = NodeReader(self._file, self._parts, self._symbols)
         for node in self._program.graph.nodes:
             self._visit(nodes, node)
-        ports = self._ports.of(self._results(names), inputs)
+        results = tuple(self._results(names, nodes))
+        states = self._kept(nodes)
+        befores = tuple(state.before for state in states)
+        ports = self._ports.of(results, (*inputs, *befores))
         self.problems += self._ports.problems
-        outputs = tuple(port.own for port in ports)
+        outputs = (*(port.own for port in ports), *(state.after for state in states))
         return Graph(
             name=name,
-            inputs=inputs,
+            inputs=(*inputs, *befores),
             outputs=outputs,
             nodes=tuple(live_nodes(self._parts.nodes, outputs)),
             source_sha256=sha256,
             source_bytes=size,
+            states=states,
         )
 
     def _user_inputs(self) -> tuple[Tensor, ...]:
@@ -91,7 +102,7 @@ class GraphReader:
         for value, _ in values:
             if value.name in shapes:
                 tensor = self._input(value, shapes[value.name])
-                self._scope[value.name] = tensor
+                self._scope.values[value.name] = tensor
                 inputs += (tensor,) if tensor.data is None else ()
         return tuple(inputs)
 
@@ -101,7 +112,7 @@ class GraphReader:
             return self._shapes.of(value, self._file)
         except MicrotirError as error:
             self.problems.append(error)
-            self._scope[value.name] = Unread()
+            self._scope.values[value.name] = Unread()
             return None
 
     def _input(self, value: FileValue, shape: tuple[int, ...]) -> Tensor:
@@ -110,22 +121,44 @@ class GraphReader:
             return self._parts.constant(value.name, np.zeros(shape, value.dtype.value))
         return Tensor(self._parts.tensor_names.take(value.name), TensorType(shape, value.dtype))
 
-    def _constant_input(self, spec: InputSpec) -> None:
-        """Give an input of the graph that no caller gives its value."""
+    def _written(self) -> frozenset[str]:
+        """Return the names of buffers that become states; note what else the program writes to."""
+        mutated = {s.title for s in self._program.outputs if s.kind == "buffer_mutation"}
+        titles = {s.title: s.value.name for s in self._program.inputs if isinstance(s.value, Named)}
+        written = written_names(self._program.graph) | {titles.get(t, t) for t in mutated}
+        for spec in self._program.inputs:
+            name = spec.value.name if isinstance(spec.value, Named) else ""
+            if name in written and spec.kind != "buffer":
+                self.problems.append(_is_written(spec.title or name, spec.kind, self._file))
+        for output in self._program.outputs:
+            if output.kind not in ("user_output", "buffer_mutation"):
+                self.problems.append(_is_written(output.title, output.kind, self._file))
+        return written
+
+    def _constant_input(self, spec: InputSpec, written: frozenset[str]) -> None:
+        """Give an input of the graph that no caller gives its value; what is written is a state."""
         if spec.kind == "user_input":
             return
         if spec.kind == "constant_input":
             assert not isinstance(spec.value, Named), "a constant has no name"
-            self._scope[spec.title] = resolved(spec.value, {}, self._file)
+            self._scope.values[spec.title] = resolved(spec.value, self._scope, self._file)
             return
         assert isinstance(spec.value, Named), "an input of the graph is a name"
         try:
-            self._scope[spec.value.name] = self._stored(spec)
+            stored = self._stored(spec)
+            if spec.value.name in written and spec.kind == "buffer":
+                name = self._parts.tensor_names.take(spec.title)
+                before = Tensor(name, TensorType(stored.shape, DType(stored.dtype.name)))
+                self._states[spec.title] = before, stored
+                self._scope.values[spec.value.name] = before
+            else:
+                constant = self._parts.constant(spec.title, stored)
+                self._scope.values[spec.value.name] = constant
         except MicrotirError as error:
             self.problems.append(error)
-            self._scope[spec.value.name] = Unread()
+            self._scope.values[spec.value.name] = Unread()
 
-    def _stored(self, spec: InputSpec) -> Tensor:
+    def _stored(self, spec: InputSpec) -> Array:
         """Return a parameter, buffer or constant.
 
         Raises:
@@ -140,12 +173,12 @@ class GraphReader:
             )
         is_saved = spec.kind == "parameter" or (spec.kind == "buffer" and spec.is_saved)
         take = self._archive.weight if is_saved else self._archive.constant
-        return self._parts.constant(spec.title, take(spec.title))
+        return take(spec.title)
 
     def _visit(self, nodes: NodeReader, node: FileNode) -> None:
         """Read a node; if it has a problem, note that, and give its results no values."""
         try:
-            nodes.read(node, self._program.graph, self._scope)
+            nodes.read(node, self._scope)
         except UnreadValueError:
             self._forget(node)
         except MicrotirError as error:
@@ -154,27 +187,52 @@ class GraphReader:
             self._forget(node)
 
     def _forget(self, node: FileNode) -> None:
-        self._scope.update({name: Unread() for name in names_in(node.results)})
+        self._scope.values.update({name: Unread() for name in names_in(node.results)})
 
     def _is_dead(self, node: FileNode) -> bool:
         """Return whether no output of the model depends on a node, whatever it computes."""
         needed = {name for spec in self._program.outputs for name in names_in(spec.value)}
         for other in reversed(self._program.graph.nodes):
-            if not needed.isdisjoint(names_in(other.results)):
+            _, writes = reader_of(other.target)
+            if writes or not needed.isdisjoint(names_in(other.results)):
                 needed.update(names_in(tuple(other.arguments.values())))
-        return needed.isdisjoint(names_in(node.results))
+        return not reader_of(node.target)[1] and needed.isdisjoint(names_in(node.results))
 
-    def _results(self, names: Sequence[str]) -> Iterator[tuple[str, Tensor]]:
+    def _kept(self, nodes: NodeReader) -> tuple[State, ...]:
+        """Return the states, each with the node that gives it its new value."""
+        states = []
+        changed = {s.title: s.value for s in self._program.outputs if s.kind == "buffer_mutation"}
+        for spec in self._program.inputs:
+            if spec.title not in self._states or spec.kind != "buffer":
+                continue
+            before, initial = self._states[spec.title]
+            value = self._value(changed.get(spec.title, spec.value), nodes)
+            if not isinstance(value, Tensor) or value.type != before.type:
+                continue
+            after = Tensor(self._parts.tensor_names.take(f"{before.name}_after"), before.type)
+            label = self._parts.node_names.take(f"{before.name}_keeps")
+            source = SourceLocation(self._file, -1, "STATE")
+            self._parts.nodes.append(Node(Assign(), (value,), (after,), label, source))
+            states.append(State(before, after, initial))
+        return tuple(states)
+
+    def _value(self, argument: Argument, nodes: NodeReader) -> TorchValue:
+        """Return a value behind all nodes; None if it could not be read, which is noted."""
+        try:
+            if isinstance(argument, Named):
+                return nodes.fresh(argument.name, self._scope)
+            return resolved(argument, self._scope, self._file)
+        except UnreadValueError:
+            return None
+        except MicrotirError as error:
+            self.problems.append(error)
+            return None
+
+    def _results(self, names: Sequence[str], nodes: NodeReader) -> Iterator[tuple[str, Tensor]]:
         """Yield what the outputs are; note which are not there."""
         outputs = (spec for spec in self._program.outputs if spec.kind == "user_output")
         for name, spec in zip(names, outputs, strict=True):
-            try:
-                value = resolved(spec.value, self._scope, f"{self._file}: output {brief(name)!r}")
-            except UnreadValueError:
-                continue
-            except MicrotirError as error:
-                self.problems.append(error)
-                continue
+            value = self._value(spec.value, nodes)
             if isinstance(value, Tensor):
                 yield name, value
             elif value is not None:
@@ -187,4 +245,14 @@ def _no_tensor(name: str, spec: OutputSpec, file: str) -> ModelFileError | Unsup
         where=file,
         legal="outputs that are tensors",
         fix="return tensors alone from forward()",
+    )
+
+
+def _is_written(name: str, kind: str, file: str) -> UnsupportedModelError:
+    what = "an input" if kind.startswith("user_input") else f"a {kind.partition('_')[0]}"
+    return UnsupportedModelError(
+        f"the program writes in place to {brief(name)!r}, {what}",
+        where=file,
+        legal="writes to buffers, which become states, and to what the program computes",
+        fix="call .clone() on it first, or keep the value in a buffer (register_buffer)",
     )

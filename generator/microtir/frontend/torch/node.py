@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from microtir.dtype import DType
 from microtir.errors import ModelFileError, UnsupportedModelError
@@ -13,6 +14,16 @@ from microtir.frontend.onnx.loops import repeated
 from microtir.frontend.onnx.named_values import read_named
 from microtir.frontend.onnx.node import CANNOT_COMPUTE, UnreadValueError, check_ranks
 from microtir.frontend.onnx.readers import READERS as ONNX_READERS
+from microtir.frontend.torch.memory import (
+    Memory,
+    Unread,
+    View,
+    first_name,
+    places_of,
+    reader_of,
+    with_part,
+    written_names,
+)
 from microtir.frontend.torch.program import (
     Argument,
     FileGraph,
@@ -20,8 +31,8 @@ from microtir.frontend.torch.program import (
     FileTensor,
     Named,
     Refused,
+    names_in,
 )
-from microtir.frontend.torch.readers import READERS
 from microtir.frontend.torch.refusals import TORCH_ADVICE, unknown_operator
 from microtir.frontend.torch.symbols import value_of
 from microtir.graph.ir import SourceLocation, Tensor
@@ -31,6 +42,7 @@ from microtir.operators.common.onnx_operands import OnnxNode
 from microtir.operators.common.onnx_values import Value
 from microtir.operators.common.torch_operands import (
     ONNX_VERSION,
+    Alias,
     OtherType,
     Subgraph,
     TorchNode,
@@ -41,15 +53,12 @@ from microtir.operators.common.torch_operands import (
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
-    """The value of a name that could not be read, which is a problem of another node."""
+class Scope:
+    """The values of a graph's names, and what they share."""
 
-
-Scope: TypeAlias = "MutableMapping[str, TorchValue | Unread]"
-"""Values by the names of the graph."""
-
-Body: TypeAlias = Callable[[Sequence[Value]], tuple[Value, ...]]
-"""A graph inside of a node, as readers of ONNX run it: values in, values out."""
+    graph: FileGraph
+    values: dict[str, TorchValue | Unread] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class NodeReader:
     symbols: Mapping[str, int]
     outer: tuple[SourceLocation, str, str] | None = None
 
-    def read(self, node: FileNode, graph: FileGraph, scope: Scope) -> None:
+    def read(self, node: FileNode, scope: Scope) -> None:
         """Read a node; its results are added to the scope.
 
         Raises:
@@ -77,28 +86,113 @@ class NodeReader:
             UnreadValueError: it, or something inside of it, follows from what could not be read.
         """
         source, label, where = self._place(node)
-        reader = READERS.get(node.target)
+        reader, writes = reader_of(node.target)
         if reader is None:
             raise unknown_operator(node.target, where)
         _check(node, reader, where)
+        emitter = NodeEmitter(self.parts, label, source, where, _Inside(where), TORCH_ADVICE)
+        for name in names_in(tuple(node.arguments.values())):
+            self._refresh(name, scope, emitter)
+        operands = self._operands(node, scope, emitter)
+        value = self._read(reader, operands)
+        if writes and reader.alias is not Alias.VIEW:
+            self._write(node, value, operands, scope)
+        else:
+            _bind(node, value, operands, scope)
+        scope.memory.note(node, reader, writes=writes)
+
+    def fresh(self, name: str, scope: Scope) -> TorchValue:
+        """Return the value that a name has behind all nodes.
+
+        Raises:
+            UnreadValueError: it could not be read.
+            MicrotirError: it is not there, or nobody knows whether it was written to.
+        """
+        where = f"{self.file}: {brief(name)!r}"
+        source = SourceLocation(self.file, -1, "VIEW")
+        self._refresh(
+            name, scope, NodeEmitter(self.parts, brief(name), source, where, _Inside(where))
+        )
+        return resolved(Named(name), scope, where)
+
+    def _operands(self, node: FileNode, scope: Scope, emitter: NodeEmitter) -> TorchNode:
+        """Return a node as its reader is handed it."""
+        where = emitter.where
         arguments = {
             name: resolved(argument, scope, where) for name, argument in node.arguments.items()
         }
-        within = replace(self, outer=(source, label, where))
-        inside = _Inside(where)
-        emitter = NodeEmitter(self.parts, label, source, where, inside, TORCH_ADVICE)
         first = OnnxNode(where, node.target, ONNX_VERSION, {}, (), 1, emitter)
-        results = tuple(self._type_of(result, graph, where) for result in _flat(node.results))
         types = {
             name: type_
             for name, argument in node.arguments.items()
-            if (type_ := self._type_of(argument, graph, where)) is not None
+            if (type_ := self._type_of(argument, scope.graph, where)) is not None
         }
-        operands = TorchNode(
+        results = tuple(self._type_of(result, scope.graph, where) for result in _flat(node.results))
+        within = replace(self, outer=(emitter.source, emitter.label, where))
+        return TorchNode(
             where, node.target, arguments, first, _run_onnx, within.run, types, results
         )
-        value = self._read(reader, operands)
-        self._bind(node, value, operands, scope)
+
+    def _refresh(self, name: str, scope: Scope, emitter: NodeEmitter) -> None:
+        """Read a view again if its memory was written to since.
+
+        Raises:
+            UnsupportedModelError: nobody knows whether it was.
+        """
+        memory = scope.memory
+        memory.check(name, emitter.where)
+        if not memory.is_stale(name):
+            return
+        view = memory.views[name]
+        self._refresh(view.parent, scope, emitter)
+        if view.node is None:
+            scope.values[name] = scope.values[view.parent]
+        else:
+            reader, _ = reader_of(view.node.target)
+            assert reader is not None, "a view was read before"
+            operands = self._operands(view.node, scope, emitter)
+            _bind(view.node, self._read(reader, operands), operands, scope)
+        memory.seen[name] = memory.writes[memory.owner(name)]
+
+    def _write(self, node: FileNode, value: TorchValue, operands: TorchNode, scope: Scope) -> None:
+        """Give the memory of the first argument of a node a new value."""
+        name = first_name(node)
+        old = None if name is None else scope.values.get(name)
+        if name is None or not isinstance(value, Tensor) or not isinstance(old, Tensor):
+            raise operands.malformed("it writes to what is no tensor")
+        new = operands.cast(value, old.dtype)
+        if new.shape != old.shape:
+            raise operands.malformed(f"it writes {new.shape} to a tensor of {old.shape}")
+        written = new
+        for link in scope.memory.chain(name):
+            scope.values[link] = new
+            view = scope.memory.views.get(link)
+            if view is not None and view.node is not None:
+                new = self._with_part(view, new, operands, scope)
+        scope.memory.write(name)
+        _bind(node, written, operands, scope)
+
+    def _with_part(self, view: View, part: Tensor, writer: TorchNode, scope: Scope) -> Tensor:
+        """Return the parent of a view with a part replaced."""
+        assert view.node is not None, "a view has a node"
+        whole = scope.values[view.parent]
+        assert isinstance(whole, Tensor), "a view is part of a tensor"
+        reader, _ = reader_of(view.node.target)
+        assert reader is not None, "a view was read before"
+        counted = np.arange(whole.type.elements, dtype=np.int64).reshape(whole.shape)
+        first = next(iter(view.node.arguments))
+        arguments = {
+            name: resolved(argument, scope, writer.where)
+            for name, argument in view.node.arguments.items()
+        }
+        counting = replace(
+            writer,
+            target=view.node.target,
+            arguments={**arguments, first: writer.constant(counted)},
+            results=(),
+        )
+        places = places_of(self._read(reader, counting), view, writer)
+        return with_part(writer, whole, places, part)
 
     def run(self, graph: Subgraph, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return the results of a graph that a node holds."""
@@ -113,9 +207,17 @@ class NodeReader:
                 where=where,
                 fix="export the model again",
             )
-        scope: Scope = dict(zip(names, inputs, strict=True))
+        written = written_names(body).intersection(names)
+        if written:
+            raise UnsupportedModelError(
+                f"a graph in it writes in place to {brief(min(written))!r}, which it is given",
+                where=where,
+                legal="graphs that compute new tensors",
+                fix="compute a new tensor in the functions of torch.cond and while_loop",
+            )
+        scope = Scope(body, dict(zip(names, inputs, strict=True)))
         for node in body.nodes:
-            self.read(node, body, scope)
+            self.read(node, scope)
         results = tuple(resolved(argument, scope, where) for argument in body.outputs)
         tensors = tuple(value for value in results if isinstance(value, Tensor))
         if len(tensors) < len(results):
@@ -139,19 +241,6 @@ class NodeReader:
         except (ArithmeticError, MemoryError, ValueError) as error:
             reason = f": {brief(str(error))}" if str(error) else ""
             raise operands.malformed(f"{CANNOT_COMPUTE}{reason}") from error
-
-    def _bind(self, node: FileNode, value: TorchValue, operands: TorchNode, scope: Scope) -> None:
-        """Give the names of results their values."""
-        names = _flat(node.results)
-        values = value if isinstance(value, tuple) else (value,)
-        if len(values) < len(names):
-            raise operands.malformed(f"it has {len(names)} results", f"{len(values)}")
-        for name, result, type_ in zip(names, values, operands.results, strict=False):
-            if not isinstance(name, Named):
-                continue
-            if isinstance(result, Tensor) and type_ is not None:
-                _check_result(result, type_, operands)
-            scope[name.name] = result
 
     def _type_of(self, argument: Argument, graph: FileGraph, where: str) -> TorchType | None:
         """Return what the file says of a value; None if it is no tensor."""
@@ -185,6 +274,20 @@ def _run_onnx(node: OnnxNode) -> Value | tuple[Value, ...]:
     return read_named(node, reader)
 
 
+def _bind(node: FileNode, value: TorchValue, operands: TorchNode, scope: Scope) -> None:
+    """Give the names of results their values."""
+    names = _flat(node.results)
+    values = value if isinstance(value, tuple) else (value,)
+    if len(values) < len(names):
+        raise operands.malformed(f"it has {len(names)} results", f"{len(values)}")
+    for name, result, type_ in zip(names, values, operands.results, strict=False):
+        if not isinstance(name, Named):
+            continue
+        if isinstance(result, Tensor) and type_ is not None:
+            _check_result(result, type_, operands)
+        scope.values[name.name] = result
+
+
 def resolved(argument: Argument, scope: Scope, where: str) -> TorchValue:
     """Return the value of an argument.
 
@@ -194,13 +297,13 @@ def resolved(argument: Argument, scope: Scope, where: str) -> TorchValue:
         UnsupportedModelError: it is of a kind that no reader takes.
     """
     if isinstance(argument, Named):
-        if argument.name not in scope:
+        if argument.name not in scope.values:
             raise ModelFileError(
                 f"its input {brief(argument.name)!r} is computed nowhere before it",
                 where=where,
                 fix="export the model again",
             )
-        value = scope[argument.name]
+        value = scope.values[argument.name]
         if isinstance(value, Unread):
             raise UnreadValueError("it follows from what could not be read", where=where)
         return value

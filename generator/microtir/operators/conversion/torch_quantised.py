@@ -1,0 +1,126 @@
+"""Read the conversions of PT2E, PyTorch's quantisation of exported programs, as ONNX's.
+
+`torch.ops.quantized_decomposed` and torchao state the scale, the zero point and the range of the
+stored integers at each conversion.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Tensor
+from microtir.operators.common import onnx_quantized
+from microtir.operators.common.onnx_quantized import Scaling
+from microtir.operators.common.torch_operands import TorchNode, TorchReader
+
+_RANGE = ("quant_min", "quant_max")
+
+
+def quantize(node: TorchNode) -> Tensor:
+    """Read quantize_per_tensor and quantize_per_channel."""
+    x, dtype = node.cast(node.tensor("input"), DType.FLOAT32), _dtype(node)
+    scaling = _scaling(node, dtype)
+    limits = _limits(node, dtype)
+    if limits != (dtype.min, dtype.max):
+        x = _clamped(node, x, scaling, limits)
+    return onnx_quantized.quantise(node.first, x, scaling, dtype)
+
+
+def dequantize(node: TorchNode) -> Tensor:
+    """Read dequantize_per_tensor and dequantize_per_channel."""
+    x, dtype = node.tensor("input"), _dtype(node)
+    if x.dtype is not dtype:
+        raise node.malformed(f"it has integers of {x.dtype.value}", dtype.value)
+    _limits(node, dtype)
+    return onnx_quantized.dequantise(node.first, x, _scaling(node, dtype))
+
+
+def _dtype(node: TorchNode) -> DType:
+    """Return the type of the stored integers."""
+    dtype = node.dtype("dtype")
+    if dtype is None or not dtype.is_int:
+        raise node.malformed("its integers have no type that is one")
+    return dtype
+
+
+def _limits(node: TorchNode, dtype: DType) -> tuple[int, int]:
+    """Return the least and the greatest integer that are stored."""
+    low, high = (int(_known(node, name).reshape(())) for name in _RANGE)
+    if not dtype.min <= low < high <= dtype.max:
+        raise node.malformed(f"its range is {low} to {high}", f"within {dtype.min} to {dtype.max}")
+    return low, high
+
+
+def _scaling(node: TorchNode, dtype: DType) -> Scaling:
+    """Return the scale and zero point, of the tensor or of each index of an axis.
+
+    Raises:
+        ModelFileError: a scale is not finite and above 0, or a zero point is none of the type.
+    """
+    is_per_channel = node.has("scales")
+    names = ("scales", "zero_points") if is_per_channel else ("scale", "zero_point")
+    scale = _known(node, names[0]).astype(np.float32)
+    zero = np.zeros(scale.shape, np.int64)
+    if node.has(names[1]):
+        zero = _known(node, names[1])
+    if not (np.isfinite(scale) & (scale > 0)).all() or not scale.size:
+        raise node.malformed("it has a scale that is no finite number above 0")
+    if zero.dtype.kind not in "iu" or not ((zero >= dtype.min) & (zero <= dtype.max)).all():
+        raise node.malformed("it has a zero point that its type does not hold", dtype.value)
+    if is_per_channel and (scale.ndim != 1 or zero.shape != scale.shape):
+        raise node.malformed(f"scales of shape {scale.shape} and zero points of {zero.shape}")
+    axis = node.axis(node.integer("axis"), len(node.tensor("input").shape)) if is_per_channel else 0
+    if not is_per_channel and (scale.size, zero.size) != (1, 1):
+        raise node.malformed(f"{scale.size} scales and {zero.size} zero points", "one of each")
+    shape = scale.shape if is_per_channel else ()
+    constants = (
+        node.constant(scale.reshape(shape)),
+        node.constant(zero.reshape(shape).astype(dtype.value)),
+    )
+    return Scaling(*constants, axis=axis)
+
+
+def _known(node: TorchNode, name: str) -> Array:
+    """Return numbers that must be known: of a constant tensor, or one that the program states.
+
+    Raises:
+        UnsupportedModelError: the model computes them from its inputs.
+    """
+    value = node.arguments.get(name)
+    if not isinstance(value, Tensor):
+        number = node.number(name)
+        return np.array(number, np.int64 if isinstance(number, int) else np.float64)
+    if value.data is None:
+        raise node.unsupported(
+            f"the model computes its '{name}' from its inputs",
+            "scales and zero points that calibration has settled",
+            "quantise the model statically: prepare_pt2e and convert_pt2e, not is_dynamic=True",
+        )
+    return value.data
+
+
+def _clamped(node: TorchNode, x: Tensor, scaling: Scaling, limits: tuple[int, int]) -> Tensor:
+    """Return reals between those that a range of integers stands for."""
+    scale, zero = scaling.scale.data, scaling.zero_point
+    assert scale is not None and zero is not None and zero.data is not None, "both are known"
+    shape = (-1, *(1,) * (len(x.shape) - scaling.axis - 1)) if scale.ndim else ()
+    for operator, end in zip(("Max", "Min"), limits, strict=True):
+        bound = (end - zero.data.astype(np.float32)) * scale
+        x = node.onnx(operator, x, node.constant(bound.astype(np.float32).reshape(shape)))
+    return x
+
+
+_PER_TENSOR = ("input", "scale", "zero_point", *_RANGE, "dtype", "out_dtype")
+_PER_CHANNEL = ("input", "scales", "zero_points", "axis", *_RANGE, "dtype", "out_dtype")
+
+TORCH_READERS = tuple(
+    TorchReader(f"quantized_decomposed.{name}_per_{what}.{overload}", read, arguments)
+    for name, read in (("quantize", quantize), ("dequantize", dequantize))
+    for what, overload, arguments in (
+        ("tensor", "default", _PER_TENSOR),
+        ("tensor", "tensor", _PER_TENSOR),
+        ("tensor", "tensor2", _PER_TENSOR),
+        ("channel", "default", _PER_CHANNEL),
+    )
+)
