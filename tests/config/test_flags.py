@@ -77,7 +77,9 @@ def test_flags_describe_themselves() -> None:
     assert interface.metavar == "c|packed"
     assert interface.choices == ("c", "packed")
     assert "Legal: c, packed. Default: c." in interface.help
-    assert by_name["--numerics"].metavar == "model|tflm|tflite_ref|onnxruntime"  # others: not built
+    assert (
+        by_name["--numerics"].metavar == "model|tflm|tflite_ref|onnxruntime|pt2e"
+    )  # others: not built
     assert by_name["--target"].repeatable and by_name["--pass-config"].repeatable
     assert not by_name["--module-name"].repeatable
     assert by_name["--workspace-pools-size-hint-bytes"].metavar == "POOL:INT"

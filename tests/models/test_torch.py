@@ -12,7 +12,7 @@ from tests.models.test_models import compile_model
 
 TORCH = "torch"
 
-NAMES = ("cnn", "cnn_batch")
+NAMES = ("cnn", "cnn_batch", "cnn_pt2e_int8", "cnn_pt2e_tensor", "cnn_pt2e_uint8")
 
 
 EACH = [pytest.param(name, marks=pytest.mark.model(f"{TORCH}/{name}")) for name in NAMES]

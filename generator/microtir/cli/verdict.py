@@ -93,7 +93,12 @@ def _reference_error(comparison: Comparison, tolerance: Tolerance, numerics: Num
     if isinstance(tolerance, RelativeTolerance) or share <= tolerance.plausible / 16:
         return ""
     text = f"the reference itself is up to {share:.2g} of the largest output from the exact values"
-    if tolerance.is_hybrid:
+    if tolerance.is_pt2e:
+        text += (
+            ":\nthe model is quantised with PT2E, and PyTorch computes its layers in floats: near the "
+            "middle of two\nintegers either of them comes out, and layers behind take it in"
+        )
+    elif tolerance.is_hybrid:
         text += (
             ":\nthe model is hybrid (float activations, int8 weights), and TFLite's kernels round "
             "the activations of such\nlayers to 8 bits. Two of its own kernels differ by as much"

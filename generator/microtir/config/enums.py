@@ -49,11 +49,12 @@ class Compatibility(Spelled):
 class Numerics(Spelled):
     """The reference whose results the generated code reproduces."""
 
-    MODEL = "model"  # what the model was made for: tflite-micro or onnxruntime
+    MODEL = "model"  # what the model was made for: tflite-micro, onnxruntime or PT2E
     TFLM = "tflm"
     TFLITE_REF = "tflite_ref"
     TFLITE_OPT = "tflite_opt"
     ONNXRUNTIME = "onnxruntime"
+    PT2E = "pt2e"
     FLOAT = "float"
 
 

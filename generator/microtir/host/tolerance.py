@@ -21,12 +21,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from microtir.config import Numerics
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node
 from microtir.operators.block_dense.definition import rounds_rows
 from microtir.operators.hybrid.definition import Hybrid
 from microtir.rewrite import reference
 from microtir.rewrite.facts.macs import macs, terms
+from microtir.rewrite.requests.numerics import made_for
 
 Values: TypeAlias = Mapping[str, Array]
 """Arrays of one sample by the name of the input or output."""
@@ -58,11 +60,13 @@ class Rounding:
         terms: n, the length of the longest sum.
         exact: gives the exact outputs of a run by its number; asked only where it matters.
         is_hybrid: whether a layer has float activations and int8 weights.
+        is_pt2e: whether the reference computes in floats what is stored in 8 bits between layers.
     """
 
     terms: int
     exact: Callable[[int], Values]
     is_hybrid: bool = False
+    is_pt2e: bool = False
 
     @property
     def share(self) -> float:
@@ -72,7 +76,7 @@ class Rounding:
     @property
     def plausible(self) -> float:
         """Return the share of the largest value that two computations never differ by."""
-        return HYBRID_PLAUSIBLE if self.is_hybrid else PLAUSIBLE
+        return HYBRID_PLAUSIBLE if self.is_hybrid or self.is_pt2e else PLAUSIBLE
 
     def for_node(self, node: Node, inputs: Sequence[Array]) -> Rounding:
         """Return the tolerance of one layer that reads `inputs`."""
@@ -96,8 +100,9 @@ def rounding_of(graph: Graph, inputs: Sequence[Values], steps: int | None = None
         steps: how many of them, one after another, are a sequence.  The rounding errors of each go
             into the state, and so into all that follow: a sum goes on over them.
     """
+    is_pt2e = made_for(graph) is Numerics.PT2E
     longest = max(map(terms, graph.nodes), default=1) * (steps or 1)
-    return Rounding(longest, ExactRuns(graph, inputs, steps or 1), is_hybrid(graph))
+    return Rounding(longest, ExactRuns(graph, inputs, steps or 1), is_hybrid(graph), is_pt2e)
 
 
 def tolerance_of(

@@ -35,7 +35,7 @@ class View:
 
 @dataclass(slots=True)
 class Memory:
-    """What names of a graph share."""
+    """The memory that names of a graph share."""
 
     views: dict[str, View] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)  # that may be views, and of what

@@ -200,12 +200,17 @@ class QuantizeFloats(FloatEdge):
     template = "kernels/quantize.j2"
     stack_bytes = 24
 
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it; it divides."""
+        assert isinstance(node.op, Quantize)
+        return Refusal.TYPES if node.op.by_reciprocal else super().reject(node)
+
     def types_of(self, node: Node) -> tuple[TensorType, TensorType]:
         return node.inputs[0].type, node.output.type
 
     def element(self, run: Conversion, x: te.Expr, put: Put) -> ir.Stmt:
         if not run.to_even:
-            return put(quantised(x, run.type, ties_to_even=False))
+            return put(quantised(x, run.type, Quantize()))
         clamped = clamped_quotient(x, run.type)
         return let("clamped", clamped, lambda value: put(nearest_even(value, run.type)))
 

@@ -56,17 +56,27 @@ def quantise(
     scaling: Scaling,
     dtype: DType,
     limits: tuple[int, int] | None = None,
+    *,
+    by_reciprocal: bool = False,
 ) -> Tensor:
-    """Emit QuantizeLinear to integers of a type, or between limits that are closer."""
+    """Emit QuantizeLinear to integers of a type, or between limits that are closer.
+
+    With `by_reciprocal` a value is multiplied by the reciprocal of the scale, as PT2E does it.
+    """
     if dtype.is_float or dtype is DType.BOOL:
         raise node.malformed(f"it quantises to {dtype.value}", "integers")
     _check_scale(node, scaling)
     known = _quantization(scaling)
     if known is not None and dtype in _ONE_OPERATOR and limits is None:
         type_ = TensorType(x.shape, dtype, known)
-        return node.emitter.emit(Quantize(ties_to_even=True), (x,), (type_,))[0]
+        op = Quantize(ties_to_even=True, by_reciprocal=by_reciprocal)
+        return node.emitter.emit(op, (x,), (type_,))[0]
     scale, zero_point = _spread(node, x, scaling)
-    value = node.emit(Round(), onnx_arithmetic.div(node, x, scale))
+    if by_reciprocal:
+        inverse = onnx_arithmetic.div(node, 1.0, scale)
+        value = node.emit(Round(), onnx_arithmetic.mul(node, x, inverse))
+    else:
+        value = node.emit(Round(), onnx_arithmetic.div(node, x, scale))
     if zero_point is not None:
         value = onnx_arithmetic.add(node, value, onnx_types.cast(node, zero_point, DType.FLOAT32))
     low, high = limits or (dtype.min, dtype.max)

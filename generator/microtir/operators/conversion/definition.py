@@ -26,9 +26,11 @@ class Quantize(attributes.RescaledOperator):
 
     Of two nearest integers a float becomes the one away from zero, as TFLite's does, or the even
     one, as ONNX's.  Integers that are rescaled in float32 become reals and these integers again.
+    TFLite and ONNX divide by the scale; PT2E multiplies by its reciprocal, a float32.
     """
 
     ties_to_even: bool = False
+    by_reciprocal: bool = field(default=False, kw_only=True)
     rescaling: attributes.Rescaling = field(default=attributes.Rescaling.FIXED_POINT, kw_only=True)
 
 
@@ -56,12 +58,19 @@ class Tabulated(Operator):
 
 @dataclass(frozen=True, slots=True)
 class QuantizeParams:
-    """y = clamp(round(x / scale) + zero_point) for a float x; the quotient is a float32."""
+    """y = clamp(round(x / scale) + zero_point) for a float x; the quotient is a float32.
+
+    `reciprocal` is that of the scale as a float32, by which PT2E multiplies.
+    """
 
     scale: float
     zero_point: int
     minimum: int
     maximum: int
+
+    @property
+    def reciprocal(self) -> float:
+        return float(np.float32(1.0 / self.scale))
 
 
 def quantize_params(output: TensorType) -> QuantizeParams:

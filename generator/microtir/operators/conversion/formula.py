@@ -19,14 +19,12 @@ def quantize(layer: FormulaContext) -> None:
     node, x = layer.node, layer.image(0)
     source, target = node.inputs[0].type, node.output.type
     assert isinstance(node.op, conversion.Quantize)
-    ties_to_even = node.op.ties_to_even
+    op = node.op
     if source.dtype is DType.FLOAT32:
-        layer.rows(lambda *at: quantised(x.at(*at), target, ties_to_even=ties_to_even))
+        layer.rows(lambda *at: quantised(x.at(*at), target, op))
         return
     if node.op.rescaling is attributes.Rescaling.FLOAT32:
-        layer.rows(
-            lambda *at: quantised(real(x.at(*at), source.quant), target, ties_to_even=ties_to_even)
-        )
+        layer.rows(lambda *at: quantised(real(x.at(*at), source.quant), target, op))
         return
     params = conversion.requantize_params(source, target)
     low, high = params.minimum, params.maximum
@@ -46,11 +44,18 @@ def quantize(layer: FormulaContext) -> None:
     layer.rows(from_integer)
 
 
-def quantised(value: te.Expr, target: TensorType, *, ties_to_even: bool) -> te.Expr:
+def quantised(value: te.Expr, target: TensorType, op: conversion.Quantize) -> te.Expr:
     """Return a float as a stored integer."""
-    if ties_to_even:
-        return nearest_even(te.bind("clamped", clamped_quotient(value, target)), target)
-    return _placed(te.clamp(te.round(value / target.quant.scale), *_ends(target)), target)
+    quotient = _quotient(value, target, op)
+    if op.ties_to_even:
+        return nearest_even(te.bind("clamped", te.clamp(quotient, *_ends(target))), target)
+    return _placed(te.clamp(te.round(quotient), *_ends(target)), target)
+
+
+def _quotient(value: te.Expr, target: TensorType, op: conversion.Quantize) -> te.Expr:
+    if op.by_reciprocal:
+        return value * conversion.quantize_params(target).reciprocal
+    return value / target.quant.scale
 
 
 def nearest_even(clamped: te.Expr, target: TensorType) -> te.Expr:

@@ -24,7 +24,10 @@ def quantize(op: conversion.Quantize, node: Node, x: Array) -> Array:
     elif not source.dtype.is_float:
         return as_output(quantized_requantize(op, stored(x), source, output), output)
     params = conversion.quantize_params(output)
-    quotient = (x / np.float32(params.scale)).astype(np.float64)
+    if op.by_reciprocal:
+        quotient = (x * np.float32(params.reciprocal)).astype(np.float64)
+    else:
+        quotient = (x / np.float32(params.scale)).astype(np.float64)
     if op.ties_to_even:
         rounded = np.rint(quotient)
     else:

@@ -24,7 +24,7 @@ def quantize(node: TorchNode) -> Tensor:
     limits = _limits(node, dtype)
     if limits != (dtype.min, dtype.max):
         x = _clamped(node, x, scaling, limits)
-    return onnx_quantized.quantise(node.first, x, scaling, dtype)
+    return onnx_quantized.quantise(node.first, x, scaling, dtype, by_reciprocal=True)
 
 
 def dequantize(node: TorchNode) -> Tensor:

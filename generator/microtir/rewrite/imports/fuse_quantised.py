@@ -73,7 +73,8 @@ def _has_types(node: Node) -> bool:
 
 def _requantised(last: Node, stored: Tensor, result: Tensor) -> Node:
     """Return what gives integers another scale, as the steps of a model do it."""
-    op = Quantize(ties_to_even=True, rescaling=Rescaling.FLOAT32)
+    by_reciprocal = isinstance(last.op, Quantize) and last.op.by_reciprocal
+    op = Quantize(ties_to_even=True, rescaling=Rescaling.FLOAT32, by_reciprocal=by_reciprocal)
     return replace(last, op=op, inputs=(stored,), outputs=(result,))
 
 
@@ -206,7 +207,11 @@ class _Fusion:
             return ()
         inputs = [stored, weights]
         if len(layer.inputs) > 2:
-            bias = stored_bias(layer.inputs[2], stored, weights, last.output.type)
+            assert isinstance(last.op, Quantize)
+            # PT2E leaves biases as floats, which are stored at the scale of the sums.
+            bias = stored_bias(
+                layer.inputs[2], stored, weights, last.output.type, rounds=last.op.by_reciprocal
+            )
             if bias is None:
                 return ()
             inputs.append(bias)

@@ -47,10 +47,13 @@ def stored_weights(weights: Tensor) -> Tensor | None:
     return constant(weights.name, TensorType(weights.shape, DType.INT8, quant), values)
 
 
-def stored_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) -> Tensor | None:
+def stored_bias(
+    bias: Tensor, data: Tensor, weights: Tensor, output: TensorType, *, rounds: bool = False
+) -> Tensor | None:
     """Return a bias as int32 with the product of the scales; None if it is no multiple of that.
 
-    That of a layer whose outputs are int16 has 64 bits.
+    That of a layer whose outputs are int16 has 64 bits.  With `rounds` a bias that is no multiple
+    becomes the nearest one.
 
     A larger bias than a float32 holds is legal where it makes one result of all sums, whichever
     integers it may have been: so do channels that nothing reaches, whose scales are tiny.  It is
@@ -59,7 +62,7 @@ def stored_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType)
     if bias.data is None:
         return None
     if output.dtype is DType.INT16:
-        return _long_bias(bias, data, weights, output)
+        return _long_bias(bias, data, weights, output, rounds=rounds)
     factors = np.float32(data.type.quant.scale) * np.array(weights.type.quant.scales, np.float32)
     values = np.rint(bias.data.reshape(-1) / factors)
     is_large = np.abs(values) > _LARGEST_BIAS
@@ -67,7 +70,8 @@ def stored_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType)
     is_undecided = is_large & ((lost > _ROUNDED) | (np.abs(values) > _LARGEST_ROUNDED_BIAS))
     if is_undecided.any() and not _is_constant(values, weights, data, output)[is_undecided].all():
         return None
-    if not np.array_equal(values.astype(np.float32) * factors, bias.data.reshape(-1)):
+    is_multiple = np.array_equal(values.astype(np.float32) * factors, bias.data.reshape(-1))
+    if not (rounds or is_multiple):
         return None
     quant = Quantization(tuple(factors.tolist()), (0,) * len(factors))
     if len(factors) > 1:
@@ -75,7 +79,9 @@ def stored_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType)
     return constant(bias.name, TensorType(values.shape, DType.INT32, quant), values)
 
 
-def _long_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) -> Tensor | None:
+def _long_bias(
+    bias: Tensor, data: Tensor, weights: Tensor, output: TensorType, *, rounds: bool
+) -> Tensor | None:
     """Return a bias for outputs of int16 as int64; None if it is no multiple of the scales.
 
     Steps of int16 are so small that a bias has more bits than a float32: its integer is one of
@@ -88,7 +94,7 @@ def _long_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) 
     values = np.rint(real / factors)
     errors = np.abs(values * factors.astype(np.float64) - real)
     lost = np.abs(real) * _LOST
-    if (errors > lost).any() or (lost > _LOST_OF_INT16 * output.quant.scale).any():
+    if (not rounds and (errors > lost).any()) or (lost > _LOST_OF_INT16 * output.quant.scale).any():
         return None
     return constant(bias.name, TensorType(values.shape, DType.INT64), values)
 

@@ -63,8 +63,8 @@ class ChooseNumerics:
     def __call__(self, graph: Graph) -> Graph:
         if self.numerics is Numerics.MODEL:
             return graph
-        if self.numerics is Numerics.ONNXRUNTIME:
-            _check_float_rescaling(graph)
+        if self.numerics in (Numerics.ONNXRUNTIME, Numerics.PT2E):
+            _check_float_rescaling(graph, self.numerics)
             return graph
         if self.numerics in _REFUSED_BY:
             _check_scales(graph, self.numerics)
@@ -81,6 +81,13 @@ class ChooseNumerics:
 def rescales_as_onnx(graph: Graph) -> bool:
     """Return whether an operator of a graph rescales integers as ONNX's do."""
     return any(rescaling_of(node) is Rescaling.FLOAT32 for node in graph.nodes)
+
+
+def made_for(graph: Graph) -> Numerics:
+    """Return the reference that a model was made for."""
+    if any(isinstance(node.op, Quantize) and node.op.by_reciprocal for node in graph.nodes):
+        return Numerics.PT2E
+    return Numerics.ONNXRUNTIME if rescales_as_onnx(graph) else Numerics.TFLM
 
 
 def _in_fixed_point(node: Node) -> tuple[Node, ...]:
@@ -121,7 +128,7 @@ def _has_fixed_point(node: Node) -> bool:
     return not any(problem for rule in rules if rule is not None for problem in rule(node))
 
 
-def _check_float_rescaling(graph: Graph) -> None:
+def _check_float_rescaling(graph: Graph, numerics: Numerics) -> None:
     if rescales_as_onnx(graph):
         return
     for node in graph.nodes:
@@ -132,7 +139,7 @@ def _check_float_rescaling(graph: Graph) -> None:
                 "it rescales integers in fixed point, as TFLite's operators do and those of ONNX"
                 " do not",
                 where=str(node.source),
-                legal="numerics 'onnxruntime' for models in ONNX",
+                legal=f"numerics '{numerics.value}' for models that are made for it",
                 fix="compile with numerics 'model' or 'tflm'",
             )
 

@@ -26,7 +26,7 @@ from microtir.rewrite.optimise import (
 from microtir.rewrite.requests.block_activations import ChooseActivations
 from microtir.rewrite.requests.bound_states import BindStates
 from microtir.rewrite.requests.more_outputs import AddOutputs
-from microtir.rewrite.requests.numerics import ChooseNumerics, rescales_as_onnx
+from microtir.rewrite.requests.numerics import ChooseNumerics, made_for
 from microtir.rewrite.requests.processing import Append, Prepend
 from microtir.rewrite.requests.stepwise import OneStep
 from microtir.rewrite.requests.streaming import CheckPush, Push, check_push
@@ -45,8 +45,7 @@ def completed(config: CompilationConfig, graph: Graph | None) -> CompilationConf
         graph: of the model; None for functions.
     """
     if config.numerics is Numerics.MODEL:
-        is_onnx = graph is not None and rescales_as_onnx(graph)
-        config = config.with_(numerics=Numerics.ONNXRUNTIME if is_onnx else Numerics.TFLM)
+        config = config.with_(numerics=Numerics.TFLM if graph is None else made_for(graph))
     if config.measure is Measure.MODEL:
         config = config.with_(measure=_measure_of(graph, config.primary_target()))
     if config.module_name:
