@@ -9,12 +9,13 @@ from pathlib import Path
 from microtir.config import PassConfig
 from microtir.errors import MicrotirError
 from microtir.frontend.model_bytes import ModelSource, load, summary
-from microtir.frontend.onnx.counted_extent import check_counted_extent
+from microtir.frontend.onnx.counted_extent import ReadWith, check_counted_extent
 from microtir.frontend.onnx.exporters import with_exporters_option
 from microtir.frontend.onnx.file import OnnxFile, parse
 from microtir.frontend.onnx.graph import GraphReader
 from microtir.frontend.onnx.open_extents import with_example
 from microtir.frontend.onnx.shapes import InputShapes
+from microtir.graph.ir import Graph
 from microtir.module.ir_module import IRModule
 from microtir.rewrite.checked import rewritten
 from microtir.rewrite.extra_passes import GraphFunction
@@ -67,7 +68,7 @@ def from_onnx(
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
         raise summary(model, _explained(reader, file, shapes, source))
-    check_counted_extent(graph, file, shapes)
+    check_counted_extent(graph, shapes, _read_with(file, graph.name))
     return IRModule(graph=read(graph, ONNX_PASSES, pass_config, after))
 
 
@@ -90,7 +91,7 @@ def check_onnx(
         reader = GraphReader(file, shapes)
         graph = reader.graph("")
         if not reader.problems:
-            check_counted_extent(graph, file, shapes)
+            check_counted_extent(graph, shapes, _read_with(file, ""))
     except MicrotirError as error:
         return (error,)
     return tuple(_explained(reader, file, shapes, source))
@@ -101,8 +102,20 @@ def _explained(
 ) -> list[MicrotirError]:
     """Return the problems of a model, with examples of open extents and options of exporters."""
     path = str(source) if isinstance(source, str | Path) else "MODEL"
-    problems = with_example(reader.problems, file, shapes, path)
+    inputs, read_again = file.graph.inputs, _read_with(file, "")
+    problems = with_example(reader.problems, inputs, shapes, read_again, model=path)
     return [with_exporters_option(problem, file.producer) for problem in problems]
+
+
+def _read_with(file: OnnxFile, name: str) -> ReadWith:
+    """Return what reads a file once more, with other shapes."""
+
+    def read_again(shapes: InputShapes) -> tuple[Graph, Sequence[MicrotirError]]:
+        reader = GraphReader(file, shapes)
+        graph = reader.graph(name)
+        return graph, reader.problems
+
+    return read_again
 
 
 def onnx_float_layers(

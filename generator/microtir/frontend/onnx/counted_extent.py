@@ -7,23 +7,26 @@ second time for this, with another extent. Then shapes may differ, and nothing e
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from itertools import zip_longest
+from typing import TypeAlias
 
-from microtir.errors import Fix, UnsupportedModelError
-from microtir.frontend.onnx.file import OnnxFile
-from microtir.frontend.onnx.graph import GraphReader
+from microtir.errors import Fix, MicrotirError, UnsupportedModelError
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.graph.ir import Graph, Node, Tensor
 
+ReadWith: TypeAlias = Callable[[InputShapes], tuple[Graph, Sequence[MicrotirError]]]
+"""Reads a model with what a caller says of its inputs: its graph and its problems."""
 
-def check_counted_extent(graph: Graph, file: OnnxFile, shapes: InputShapes) -> None:
+
+def check_counted_extent(graph: Graph, shapes: InputShapes, read: ReadWith) -> None:
     """Check that nothing but shapes follows from the extent that has a range, if one has.
 
     Args:
         graph: the model with the most of the range.
-        file: it was read from.
         shapes: what the caller says of its inputs.
+        read: reads the model with others.
 
     Raises:
         UnsupportedModelError: names the first operator that takes the extent as a value.
@@ -32,10 +35,9 @@ def check_counted_extent(graph: Graph, file: OnnxFile, shapes: InputShapes) -> N
     if most is None:
         return
     other = 2 * most + 1  # what is made of halves and differences of the most is no part of it
-    reader = GraphReader(file, shapes.with_most(other))
-    wider = reader.graph(graph.name)
-    if reader.problems:
-        problem = reader.problems[0]
+    wider, problems = read(shapes.with_most(other))
+    if problems:
+        problem = problems[0]
         raise _refused(f"of {other} entries there would be {problem.what}", problem.where)
     for node, same in zip_longest(graph.nodes, wider.nodes):
         if node is None or same is None or not _is_same(node, same, most, other):

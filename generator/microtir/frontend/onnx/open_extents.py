@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.errors import ExportProblem, Fix, MicrotirError, UnsupportedModelError
-from microtir.frontend.onnx.file import FileValue, OnnxFile
-from microtir.frontend.onnx.graph import GraphReader
+from microtir.frontend.onnx.counted_extent import ReadWith
+from microtir.frontend.onnx.file import FileValue
 from microtir.frontend.onnx.shapes import InputShapes
 
 _TRIED = (16, 32, 64, 128, 224, 8, 2, 1)
@@ -20,22 +20,30 @@ _SAME_ANSWERS = 2  # after so many other extents that change nothing, something 
 
 
 def with_example(
-    problems: Sequence[MicrotirError], file: OnnxFile, shapes: InputShapes, model: str
+    problems: Sequence[MicrotirError],
+    inputs: Sequence[FileValue],
+    shapes: InputShapes,
+    read: ReadWith,
+    *,
+    model: str,
+    reader: str = "from_onnx",
 ) -> list[MicrotirError]:
     """Return problems, where those of open extents say with which ones the model can be read.
 
     Args:
         problems: of the model.
-        file: what the file says.
-        shapes: what the caller says of its inputs.
+        inputs: what the file says of them.
+        shapes: what the caller says of them.
+        read: reads the model with other shapes.
         model: its path, as the caller has it.
+        reader: the function that reads such models.
     """
     if not any(map(_is_open, problems)):
         return list(problems)
-    extents = _extents_that_work(file, shapes)
+    extents = _extents_that_work(inputs, shapes, read)
     if extents is None:
         return list(problems)
-    fix = extents.fix(model)
+    fix = extents.fix(model, reader)
     return [_with_fix(problem, fix) if _is_open(problem) else problem for problem in problems]
 
 
@@ -58,7 +66,7 @@ class _Extents:
     dims: Mapping[str, int]
     shapes: Mapping[str, tuple[int, ...]]
 
-    def fix(self, model: str) -> Fix:
+    def fix(self, model: str, reader: str) -> Fix:
         """Return what to do, in Python and on the command line."""
         flags = [f"--dim {shlex.quote(f'{name}={extent}')}" for name, extent in self.dims.items()]
         python = [f"dims={dict(self.dims)!r}"] if self.dims else []
@@ -69,28 +77,29 @@ class _Extents:
             flags.append(f"--input-shapes {shlex.quote(text)}")
             python.append(f"input_shapes={dict(self.shapes)!r}")
         return Fix(
-            f"give them, for example: from_onnx(..., {', '.join(python)})",
+            f"give them, for example: {reader}(..., {', '.join(python)})",
             f"give them, for example: microtir check {shlex.quote(model)} {' '.join(flags)}",
         )
 
 
-def _extents_that_work(file: OnnxFile, shapes: InputShapes) -> _Extents | None:
+def _extents_that_work(
+    inputs: Sequence[FileValue], shapes: InputShapes, read: ReadWith
+) -> _Extents | None:
     """Return extents with which a model can be read; None if none of those tried are such.
 
     Where all give the same problems besides, those of other causes, the first ones do.
     """
     seen: list[tuple[set[str], _Extents]] = []
     for extent in _TRIED:
-        extents = _all_of(extent, file.graph.inputs, shapes)
+        extents = _all_of(extent, inputs, shapes)
         if extents is None:
             return None
-        reader = GraphReader(
-            file, InputShapes({**shapes.dims, **extents.dims}, {**shapes.shapes, **extents.shapes})
+        _, problems = read(
+            InputShapes({**shapes.dims, **extents.dims}, {**shapes.shapes, **extents.shapes})
         )
-        reader.graph("")
-        if not reader.problems:
+        if not problems:
             return extents
-        seen.append(({str(problem) for problem in reader.problems}, extents))
+        seen.append(({str(problem) for problem in problems}, extents))
         if len(seen) > _SAME_ANSWERS and all(said == seen[0][0] for said, _ in seen):
             return seen[0][1]
     return None

@@ -11,9 +11,12 @@ from pathlib import Path
 from microtir.config import PassConfig
 from microtir.errors import MicrotirError, UsageError
 from microtir.frontend.model_bytes import ModelBytes, load, summary
+from microtir.frontend.onnx.counted_extent import check_counted_extent
+from microtir.frontend.onnx.open_extents import with_example
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.frontend.torch.archive import open_archive
 from microtir.frontend.torch.graph import GraphReader
+from microtir.frontend.torch.input_sizes import file_values
 from microtir.frontend.torch.program import read_program
 from microtir.graph.ir import Graph
 from microtir.module.ir_module import IRModule
@@ -56,7 +59,8 @@ def from_torch(
         UsageError: a shape contradicts the file, or the source is nothing that can be read.
     """
     model = _load(source)
-    graph, problems = _read(model, InputShapes(dims or {}, input_shapes or {}), name)
+    shapes = InputShapes(dims or {}, input_shapes or {})
+    graph, problems = _read(model, shapes, name, _path(source))
     if problems:
         raise summary(model, problems)
     return IRModule(graph=read(graph, ONNX_PASSES, pass_config, after))
@@ -74,21 +78,38 @@ def check_torch(
     Empty if there is none.
     """
     try:
-        _, problems = _read(_load(source), InputShapes(dims or {}, input_shapes or {}), None)
+        shapes = InputShapes(dims or {}, input_shapes or {})
+        _, problems = _read(_load(source), shapes, None, _path(source))
     except MicrotirError as error:
         return (error,)
     return tuple(problems)
 
 
 def _read(
-    model: ModelBytes, shapes: InputShapes, name: str | None
+    model: ModelBytes, shapes: InputShapes, name: str | None, path: str
 ) -> tuple[Graph, list[MicrotirError]]:
     """Return the graph of a model as its readers make it, and its problems."""
     archive = open_archive(model.data, model.file)
-    reader = GraphReader(read_program(archive.program()), archive, shapes)
+    program = read_program(archive.program())
     sha256 = hashlib.sha256(model.data).hexdigest()
-    graph = reader.graph(model.stem if name is None else name, sha256, len(model.data))
-    return graph, reader.problems
+    title = model.stem if name is None else name
+
+    def read_with(shapes: InputShapes) -> tuple[Graph, list[MicrotirError]]:
+        reader = GraphReader(program, archive.anew(), shapes)
+        return reader.graph(title, sha256, len(model.data)), reader.problems
+
+    graph, problems = read_with(shapes)
+    if problems:
+        inputs = [value for value, _ in file_values(program, model.file)]
+        return graph, with_example(
+            problems, inputs, shapes, read_with, model=path, reader="from_torch"
+        )
+    check_counted_extent(graph, shapes, read_with)
+    return graph, problems
+
+
+def _path(source: object) -> str:
+    return str(source) if isinstance(source, str | Path) else "MODEL"
 
 
 def _load(source: object) -> ModelBytes:

@@ -10,7 +10,7 @@ import io
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -60,14 +60,23 @@ class Archive:
         file: its name, for errors.
         members: the names of what it holds, without the folder that all lie in.
         order: of bytes, "<" or ">".
+        container: all members.
+        size: of the archive in bytes.
+        room: for tensors that are taken out.
+        tables: of tensors, by the folders that have been looked at.
     """
 
     file: str
     members: Mapping[str, zipfile.ZipInfo]
     order: Literal["<", ">"]
     container: zipfile.ZipFile
+    size: int
     room: _Room
     tables: dict[str, Mapping[str, Record]] = field(default_factory=dict)
+
+    def anew(self) -> Archive:
+        """Return the same archive, of which nothing has been taken yet."""
+        return replace(self, room=_Room(_BYTES_EACH * self.size))
 
     def program(self) -> Record:
         """Return the program as JSON.
@@ -181,11 +190,11 @@ def open_archive(data: bytes, file: str) -> Archive:
         entries
     ):
         raise _damaged("its members do not lie in one folder, each once", file)
-    archive = Archive(file, members, "<", container, _Room(_BYTES_EACH * len(data)))
+    archive = Archive(file, members, "<", container, len(data), _Room(_BYTES_EACH * len(data)))
     order = archive._read("byteorder", 16) if "byteorder" in members else b"little"
     if order not in (b"little", b"big"):
         raise _damaged(f"its byte order is {order[:16]!r}", file)
-    return Archive(file, members, "<" if order == b"little" else ">", container, archive.room)
+    return replace(archive, order="<" if order == b"little" else ">")
 
 
 def _damaged(what: str, file: str) -> ModelFileError:
