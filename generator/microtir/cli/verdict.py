@@ -95,8 +95,8 @@ def _reference_error(comparison: Comparison, tolerance: Tolerance, numerics: Num
     text = f"the reference itself is up to {share:.2g} of the largest output from the exact values"
     if tolerance.is_pt2e:
         text += (
-            ":\nthe model is quantised with PT2E, and PyTorch computes its layers in floats: near the "
-            "middle of two\nintegers either of them comes out, and layers behind take it in"
+            ":\nthe model is quantised with PT2E, and PyTorch computes its layers in floats: near "
+            "the middle of two\nintegers either of them comes out, and layers behind take it in"
         )
     elif tolerance.is_hybrid:
         text += (
