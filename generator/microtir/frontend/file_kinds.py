@@ -166,10 +166,11 @@ def format_of(data: bytes, file: str) -> ModelFormat:
         return ModelFormat.TFLITE
     if kind == "onnx" or (not kind and Path(file).suffix.lower() == ".onnx"):
         return ModelFormat.ONNX
-    if kind == "keras" or (kind == "zip" and Path(file).suffix.lower() == ".keras"):
-        return ModelFormat.KERAS
+    # Tables of an archive of PyTorch are called ..._config.json, too.
     if data[:2] == b"PK" and any(name in data for name in _PROGRAM_MEMBERS):
         return ModelFormat.TORCH
+    if kind == "keras" or (kind == "zip" and Path(file).suffix.lower() == ".keras"):
+        return ModelFormat.KERAS
     return ModelFormat.TFLITE
 
 

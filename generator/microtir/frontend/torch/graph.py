@@ -74,13 +74,13 @@ class GraphReader:
             self._visit(nodes, node)
         results = tuple(self._results(names, nodes))
         states = self._kept(nodes)
-        befores = tuple(state.before for state in states)
-        ports = self._ports.of(results, (*inputs, *befores))
+        begun = tuple(state.before for state in states)
+        ports = self._ports.of(results, (*inputs, *begun))
         self.problems += self._ports.problems
         outputs = (*(port.own for port in ports), *(state.after for state in states))
         return Graph(
             name=name,
-            inputs=(*inputs, *befores),
+            inputs=(*inputs, *begun),
             outputs=outputs,
             nodes=tuple(live_nodes(self._parts.nodes, outputs)),
             source_sha256=sha256,
