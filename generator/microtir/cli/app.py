@@ -25,6 +25,7 @@ from microtir.cli.output import write
 from microtir.cli.package import package
 from microtir.cli.pareto import pareto
 from microtir.cli.profile import profile
+from microtir.cli.quantise import quantise
 from microtir.cli.report import report
 from microtir.cli.run import run
 from microtir.cli.studio import studio
@@ -82,6 +83,7 @@ APP.command("pareto", cls=Command)(with_config(pareto))
 APP.command("tune", cls=Command)(with_config(tune))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
+APP.command("quantise", cls=Command)(quantise)
 APP.command("fit", cls=Command)(with_config(fit))
 APP.command("report", cls=Command)(with_config(report))
 APP.command("studio", cls=Command)(studio)

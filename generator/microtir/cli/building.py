@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microtir.cli.board_options import board_compiler
 from microtir.cli.model import read_model
+from microtir.cli.output import write_error
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.errors import LimitError
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.cli.graph_log import GraphLog
     from microtir.graph.ir import Graph
-    from microtir.module.ir_module import ModelInfo
+    from microtir.module.ir_module import IRModule, ModelInfo
     from microtir.module.program import Program
     from microtir.profiling import BoardCompiler
 
@@ -55,10 +57,11 @@ def build_model(
     progress: Progress,
     board: str | None = None,
     log: GraphLog | None = None,
+    samples: Path | None = None,
 ) -> Built:
     """Read and compile a model; with a board, its compiler decides on a budget of flash.
 
-    A log is told of the graph behind each pass.
+    A log is told of the graph behind each pass. By samples a float model becomes int8 first.
 
     Raises:
         LimitError: the program is too large; says what would help.
@@ -71,6 +74,8 @@ def build_model(
     progress.show("reading the model")
     stages = pipeline(config)
     module = read_model(model, config, log.behind([reading()]) if log else None)
+    if samples is not None:
+        module = _quantised(module, samples, progress)
     passes = (
         ExtraPasses(after=log.behind(stage for stage in stages if stage.name in _OF_GRAPHS))
         if log
@@ -92,3 +97,17 @@ def build_model(
         progress.show("trying what would help")
         raise with_suggestions(error, module, board, compiler) from None
     return Built(artifact, compiler)
+
+
+def _quantised(module: IRModule, samples: Path, progress: Progress) -> IRModule:
+    """Return a float model as one of int8."""
+    from microtir.cli.quantise import quantised_graph
+    from microtir.quantise import QuantiseOptions
+
+    assert module.graph is not None  # a frontend gave it
+    result, data, _ = quantised_graph(
+        module.graph, samples, QuantiseOptions(), None, progress, is_measured=False
+    )
+    for warning in (*result.warnings, *data.doubts):
+        write_error(f"note: {warning}")
+    return replace(module, graph=result.graph)

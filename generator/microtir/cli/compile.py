@@ -74,6 +74,14 @@ def compile_model(
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,
     dump_code: DumpCode = None,
+    samples: Annotated[
+        Path | None,
+        typer.Option(
+            "--quantise",
+            metavar="FILE.npz",
+            help="Makes a float model int8 by these samples first; `microtir quantise` has more.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
     """Compiles a model to C. Needs no C compiler."""
@@ -85,6 +93,12 @@ def compile_model(
         )
     target = _target_of(output, output_format)
     dumped = dump_formats(dump_code)
+    if samples is not None and output_format == PROJECT:
+        raise UsageError(
+            "--quantise is of no use with --output-format project",
+            where="microtir compile",
+            fix="write a file with `microtir quantise`, and make the project of it",
+        )
     if output_format == PROJECT:
         if dumped:
             raise UsageError(
@@ -98,7 +112,7 @@ def compile_model(
         )
     with Progress() as progress:
         log = log_of(dumped)
-        built = build_model(model, config, progress, board, log)
+        built = build_model(model, config, progress, board, log, samples)
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
         write_dumps(dumped, built, log, target)

@@ -62,11 +62,17 @@ class Samples:
         warnings = tuple(_warnings(graph, checked, count))
         if graph.states:  # runs follow each other, so that none may be left out
             return Samples(tuple(runs), tuple(runs), warnings)
-        period = round(1 / holdout) if holdout > 0 else count + 1
-        held = [run for n, run in enumerate(runs) if n % period == period - 1]
-        rest = [run for n, run in enumerate(runs) if n % period != period - 1]
+        numbers = frozenset(held_out(count, holdout))
+        held = [run for n, run in enumerate(runs) if n in numbers]
+        rest = [run for n, run in enumerate(runs) if n not in numbers]
         measured = (held or runs)[:_MOST_MEASURED]
         return Samples(tuple(rest or runs), tuple(measured), warnings)
+
+
+def held_out(count: int, share: float) -> tuple[int, ...]:
+    """Return the numbers of samples that measure and do not calibrate: one in so many."""
+    period = round(1 / share) if share > 0 else count + 1
+    return tuple(range(period - 1, count, period))
 
 
 def _checked(graph: Graph, tensor: Tensor, arrays: Mapping[str, Array]) -> Array:

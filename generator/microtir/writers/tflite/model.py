@@ -19,6 +19,7 @@ from microtir.operators.common.tflite_operands import TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.common.tflite_written import Written
 from microtir.operators.definition import Trait
+from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.state.definition import Assign
 from microtir.support.arguments import checked_arguments
 from microtir.support.files import replace_file
@@ -39,7 +40,7 @@ def write_tflite(graph: Graph, path: str | Path, *, int4: Collection[str] = ()) 
     Args:
         graph: as a reader or the quantiser gives it, before the driver has changed anything.
         path: of the file; one that is there is replaced.
-        int4: names of constants that are stored in 4 bits.
+        int4: names of constants that are stored in 4 bits, but for those of `int8_instead`.
 
     Raises:
         UnsupportedModelError: with a problem for each node that the format cannot say.
@@ -55,7 +56,18 @@ def tflite_bytes(graph: Graph, *, int4: Collection[str] = ()) -> bytes:
     Raises:
         UnsupportedModelError: with a problem for each node that the format cannot say.
     """
-    return _Model(ExplicitPadding()(graph), frozenset(int4)).bytes()
+    narrow = frozenset(int4) - frozenset(int8_instead(graph, int4))
+    return _Model(ExplicitPadding()(graph), narrow).bytes()
+
+
+def int8_instead(graph: Graph, int4: Collection[str]) -> tuple[str, ...]:
+    """Return names of constants of 4 bits that the file stores in 8.
+
+    tflite-micro has no kernel of FULLY_CONNECTED for them with a scale for each channel.
+    """
+    weights = (n.inputs[1] for n in graph.nodes if isinstance(n.op, FullyConnected))
+    names = (w.name for w in weights if w.type.quantization and w.type.quant.is_per_channel)
+    return tuple(dict.fromkeys(name for name in names if name in int4))
 
 
 @dataclass(slots=True)

@@ -1,0 +1,141 @@
+"""Read samples for the inputs of a float model, and their classes or wanted numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from microtir.errors import DataFileError, UsageError
+from microtir.graph.ir import Array, Graph, Tensor
+from microtir.host.samples import read_arrays
+
+_LABELS = ("labels", "y", "targets", "classes")
+_BYTE = 255
+_CHANNELS = 4  # at most, in pictures
+
+
+@dataclass(frozen=True, slots=True)
+class FloatSamples:
+    """Samples of a model's inputs.
+
+    Args:
+        inputs: of each input an array, whose first axis counts samples.
+        labels: of each sample its class, or the numbers that the first output should be; None
+            where the file says nothing of it.
+        doubts: sentences about samples that do not look like those that a model is trained on.
+    """
+
+    inputs: Mapping[str, Array]
+    labels: Array | None
+    doubts: tuple[str, ...]
+
+
+def read_float_samples(path: Path, graph: Graph, labels: str | None = None) -> FloatSamples:
+    """Read an `.npz` file with an array for each input, or an `.npy` file for the only one.
+
+    Keys are the names of the inputs, or `inputs.NAME`; the only input may have any name, such as
+    `inputs`, `x`, or none at all.
+
+    Args:
+        path: of the file.
+        graph: of the model.
+        labels: the name of the array that says what is right; by default `labels` or `y`.
+
+    Raises:
+        DataFileError: the file is missing, damaged or too large, or lacks an array.
+        UsageError: samples have the axes of another layout.
+    """
+    arrays = read_arrays(path)
+    named = _label_key(path, arrays, graph.arguments, labels)
+    others = {name: array for name, array in arrays.items() if name != named}
+    inputs = {
+        tensor.name: _input(path, others, tensor, graph.arguments) for tensor in graph.arguments
+    }
+    for tensor in graph.arguments:
+        _check_layout(path, tensor, inputs[tensor.name])
+    known = None if named is None else arrays[named]
+    counts = sorted({len(array) for array in inputs.values() if array.ndim})
+    if known is not None and known.shape[:1] not in [(count,) for count in counts]:
+        raise DataFileError(
+            f"its array '{named}' has the shape {known.shape}, for {counts} samples",
+            where=str(path),
+            legal="a class or a row of numbers for each sample",
+        )
+    doubts = [text for t in graph.arguments for text in _doubts(graph, t, inputs[t.name])]
+    return FloatSamples(inputs, known, tuple(doubts))
+
+
+def _label_key(
+    path: Path, arrays: Mapping[str, Array], inputs: Sequence[Tensor], named: str | None
+) -> str | None:
+    """Return the name of the array that says what is right."""
+    if named is not None:
+        if named not in arrays:
+            raise DataFileError(
+                f"it has no array '{named}'; it has: {', '.join(arrays) or 'nothing'}",
+                where=str(path),
+            )
+        return named
+    names = {tensor.name for tensor in inputs}
+    return next((key for key in _LABELS if key in arrays and key not in names), None)
+
+
+def _input(
+    path: Path, arrays: Mapping[str, Array], tensor: Tensor, inputs: Sequence[Tensor]
+) -> Array:
+    keys = [tensor.name, f"inputs.{tensor.name}"]
+    for key in keys:
+        if key in arrays:
+            return arrays[key]
+    if len(inputs) == 1:
+        if "inputs" in arrays:
+            return arrays["inputs"]
+        if len(arrays) == 1:
+            return next(iter(arrays.values()))
+        keys.append("inputs")
+    raise DataFileError(
+        f"it has no array for the input '{tensor.name}'; it has: {', '.join(arrays) or 'nothing'}",
+        where=str(path),
+        legal=" or ".join(f"'{key}'" for key in keys),
+    )
+
+
+def _check_layout(path: Path, tensor: Tensor, array: Array) -> None:
+    """Refuse pictures whose channels stand at the other end, with what turns them."""
+    shape = tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape
+    sample = array.shape[1:]
+    if len(sample) == len(shape) + 1 and sample[:1] == (1,):
+        sample = sample[1:]
+    if len(shape) != 3 or sample == shape:
+        return
+    lead = array.ndim - 3
+    for order in ((1, 2, 0), (2, 0, 1)):
+        if tuple(sample[axis] for axis in order if len(sample) == 3) == shape:
+            axes = (*range(lead), *(axis + lead for axis in order))
+            where_of = "first" if order == (1, 2, 0) else "last"
+            raise UsageError(
+                f"the samples of '{tensor.name}' have their channels {where_of}: {array.shape}",
+                where=str(path),
+                legal=f"(samples, {', '.join(map(str, shape))})",
+                fix=f"store numpy.transpose(samples, {axes})",
+            )
+
+
+def _doubts(graph: Graph, tensor: Tensor, array: Array) -> list[str]:
+    """Return what is odd about the scale of samples; integers in floats are pixels, most likely.
+
+    A model that begins with arithmetic, as a layer of Rescaling is, may want them as they are.
+    """
+    if not tensor.dtype.is_float or array.dtype.kind != "f" or not array.size:
+        return []
+    begins = {node.op.name for node in graph.nodes if tensor in node.inputs}
+    scales_itself = not begins.isdisjoint({"mul", "sub", "add", "div"})
+    is_byte = array.min() >= 0 and _CHANNELS < array.max() <= _BYTE
+    if scales_itself or not is_byte or not np.array_equal(array, np.rint(array)):
+        return []
+    what = f"all samples of '{tensor.name}' are whole numbers from {array.min():g} to"
+    advice = f"if the model was trained on pixels of 0 to 1, divide them by {_BYTE}"
+    return [f"{what} {array.max():g}: {advice}"]
