@@ -15,6 +15,7 @@ from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.projects import ProjectTypeName, create_project, print_project
+from microtir.cli.quantise_options import SamplesFirst
 from microtir.cli.stored_as_is import changed_values, write_changed_values
 from microtir.cli.tvmc import TFLITE, ModelFormat
 from microtir.config import CompilationConfig
@@ -74,14 +75,7 @@ def compile_model(
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,
     dump_code: DumpCode = None,
-    samples: Annotated[
-        Path | None,
-        typer.Option(
-            "--quantise",
-            metavar="FILE.npz",
-            help="Makes a float model int8 by these samples first; `microtir quantise` has more.",
-        ),
-    ] = None,
+    samples: SamplesFirst = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
     """Compiles a model to C. Needs no C compiler."""
@@ -93,16 +87,10 @@ def compile_model(
         )
     target = _target_of(output, output_format)
     dumped = dump_formats(dump_code)
-    if samples is not None and output_format == PROJECT:
-        raise UsageError(
-            "--quantise is of no use with --output-format project",
-            where="microtir compile",
-            fix="write a file with `microtir quantise`, and make the project of it",
-        )
     if output_format == PROJECT:
-        if dumped:
+        for flag in ["--dump-code"] * bool(dumped) + ["--quantise"] * (samples is not None):
             raise UsageError(
-                "--dump-code is of no use with --output-format project", where="microtir compile"
+                f"{flag} is of no use with --output-format project", where="microtir compile"
             )
         return _project(model, config, target, board, project_type, force=force)
     if project_type is not None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from microtir.cli.choice import check_choice
+from microtir.cli import quantise_options
 from microtir.cli.model import Model, model_path, unconfigured
 from microtir.cli.output import write_json
 from microtir.cli.progress import Progress
@@ -22,101 +18,24 @@ if TYPE_CHECKING:
     from microtir.quantise import Quantised, QuantiseOptions
     from microtir.quantise.cost import Cost
 
-_WHERE = "microtir quantise"
-_WIDTHS: Mapping[str, str] = MappingProxyType(
-    {"int8": "INT8", "16x8": "INT16", "int4": "WEIGHTS4", "float": "FLOAT"}
-)
-_CALIBRATIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "auto": "AUTO",
-        "min-max": "MINMAX",
-        "moving-average": "AVERAGE",
-        "percentile": "PERCENTILE",
-        "mse": "MSE",
-        "entropy": "ENTROPY",
-    }
-)
-_PORTS: Mapping[str, str] = MappingProxyType(
-    {"layer": "LAYER", "float": "FLOAT", "int8": "INT8", "uint8": "UINT8"}
-)
 _SUFFIX = ".tflite"
 
 
 def quantise(
     model: Model,
-    data: Annotated[
-        Path,
-        typer.Option(
-            "--data",
-            metavar="FILE.npz",
-            help="Samples: an array for each input by its name, whose first axis counts them. Of "
-            "the only input any name will do, or an .npy file. One in five measures and does not "
-            "calibrate.",
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.tflite", help="The file to write.")
-    ],
-    int8: Annotated[
-        bool, typer.Option("--int8", help="Activations and weights of 8 bits: the default.")
-    ] = False,
-    int16: Annotated[
-        bool, typer.Option("--16x8", help="Activations of 16 bits, weights of 8.")
-    ] = False,
-    weights: Annotated[
-        int,
-        typer.Option("--weights", metavar="4|8", help="Bits of weights, where a kernel has them."),
-    ] = 8,
-    layer: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--layer",
-            metavar="PATTERN=int8|16x8|int4|float",
-            help="The width of layers whose names fit; of several that fit the last one counts.",
-        ),
-    ] = None,
-    calibration: Annotated[
-        str,
-        typer.Option(
-            "--calibration",
-            metavar="|".join(_CALIBRATIONS),
-            help="From the values of samples to ranges; auto takes the one of least error.",
-        ),
-    ] = "auto",
-    percentile: Annotated[
-        float,
-        typer.Option("--percentile", metavar="P", help="Of the values that a range holds."),
-    ] = 99.99,
-    inputs: Annotated[
-        str,
-        typer.Option("--inputs", metavar="|".join(_PORTS), help="The type of real inputs."),
-    ] = "layer",
-    outputs: Annotated[
-        str,
-        typer.Option("--outputs", metavar="|".join(_PORTS), help="The type of real outputs."),
-    ] = "layer",
-    adaround: Annotated[
-        float,
-        typer.Option(
-            "--adaround",
-            metavar="SECONDS",
-            help="Time for rounding weights so that outputs are nearer.",
-        ),
-    ] = 0.0,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            metavar="NAME",
-            help="The array of the file that says what is right: classes, or numbers of the "
-            "output.",
-            show_default="labels or y, if there is one",
-        ),
-    ] = None,
-    json: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
-    ] = None,
+    data: quantise_options.Data,
+    output: quantise_options.Output,
+    int8: quantise_options.Int8 = False,
+    int16: quantise_options.Int16 = False,
+    weights: quantise_options.WeightBits = 8,
+    layer: quantise_options.LayerWidths = None,
+    calibration: quantise_options.CalibrationName = "auto",
+    percentile: quantise_options.Percentile = 99.99,
+    inputs: quantise_options.InputType = "layer",
+    outputs: quantise_options.OutputType = "layer",
+    adaround: quantise_options.Seconds = 0.0,
+    labels: quantise_options.Labels = None,
+    json: quantise_options.Json = None,
 ) -> ExitCode:
     """Makes a float model one of integers: a TFLite file with the same bits in tflite-micro.
 
@@ -124,14 +43,20 @@ def quantise(
     """
     if output.suffix != _SUFFIX:
         raise UsageError(
-            f"the name of the file is {output.name}", where=f"{_WHERE} -o", legal=f"NAME{_SUFFIX}"
+            f"the name of the file is {output.name}",
+            where=f"{quantise_options.WHERE} -o",
+            legal=f"NAME{_SUFFIX}",
         )
     if output.resolve() == model_path(model).resolve():
-        raise UsageError("it is the model itself", where=f"{_WHERE} -o", fix="choose another name")
-    options = _options(
-        _width(int8=int8, int16=int16, weights=weights), layer or [], calibration, percentile,
-        (inputs, outputs), adaround,
-    )  # fmt: skip
+        raise UsageError(
+            "it is the model itself",
+            where=f"{quantise_options.WHERE} -o",
+            fix="choose another name",
+        )
+    width = quantise_options.width_of(int8=int8, int16=int16, weights=weights)
+    options = quantise_options.options_of(
+        width, layer or [], calibration, percentile, (inputs, outputs), adaround
+    )
     with Progress() as progress:
         progress.show("reading the model")
         module = unconfigured(model)
@@ -185,51 +110,3 @@ def _write(result: Quantised, output: Path) -> tuple[str, ...]:
 
     write_tflite(result.graph, output, int4=result.weights4)
     return int8_instead(result.graph, result.weights4)
-
-
-def _width(*, int8: bool, int16: bool, weights: int) -> str:
-    if weights not in (4, 8):
-        raise UsageError(f"weights of {weights} bits", where=f"{_WHERE} --weights", legal="4 or 8")
-    chosen = [name for name, is_asked in (("--int8", int8), ("--16x8", int16)) if is_asked]
-    if len(chosen) > 1 or (int16 and weights == 4):
-        other = "--int8" if len(chosen) > 1 else "--weights 4"
-        raise UsageError(
-            f"--16x8 and {other} are two widths",
-            where=_WHERE,
-            fix="give one of them, and --layer for the others",
-        )
-    return "16x8" if int16 else "int4" if weights == 4 else "int8"
-
-
-def _options(
-    width: str,
-    layers: list[str],
-    calibration: str,
-    percentile: float,
-    ports: tuple[str, str],
-    adaround: float,
-) -> QuantiseOptions:
-    from microtir.quantise import Calibration, LayerWidth, PortType, QuantiseOptions, Width
-
-    check_choice("calibration", calibration, _CALIBRATIONS, f"{_WHERE} --calibration")
-    for flag, port in zip(("--inputs", "--outputs"), ports, strict=True):
-        check_choice("type", port, _PORTS, f"{_WHERE} {flag}")
-    widths = []
-    for text in layers:
-        pattern, sign, name = text.rpartition("=")
-        if not sign or not pattern:
-            raise UsageError(
-                f"cannot read {text!r}", where=f"{_WHERE} --layer", legal="PATTERN=int8"
-            )
-        check_choice("width", name, _WIDTHS, f"{_WHERE} --layer")
-        widths.append(LayerWidth(pattern, Width[_WIDTHS[name]]))
-    inputs, outputs = (PortType[_PORTS[port]] for port in ports)
-    return QuantiseOptions(
-        width=Width[_WIDTHS[width]],
-        layers=tuple(widths),
-        calibration=Calibration[_CALIBRATIONS[calibration]],
-        percentile=percentile,
-        inputs=inputs,
-        outputs=outputs,
-        rounding_seconds=adaround,
-    )

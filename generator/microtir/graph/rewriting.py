@@ -111,6 +111,6 @@ def live_nodes(nodes: Iterable[Node], outputs: Iterable[Tensor]) -> list[Node]:
 
 def constant(name: str, type_: TensorType, values: Array) -> Tensor:
     """Return a constant of a type, whose values nobody changes."""
-    data = np.ascontiguousarray(values, type_.dtype.value)
+    data = np.array(values, type_.dtype.value, order="C")  # a scalar stays one
     data.flags.writeable = False
     return Tensor(name, type_, data)

@@ -120,7 +120,7 @@ def _check_layout(path: Path, tensor: Tensor, array: Array) -> None:
                 f"the samples of '{tensor.name}' have their channels {where_of}: {array.shape}",
                 where=str(path),
                 legal=f"(samples, {', '.join(map(str, shape))})",
-                fix=f"store numpy.transpose(samples, {axes})",
+                fix=f"store them with their axes in the order {axes}",
             )
 
 

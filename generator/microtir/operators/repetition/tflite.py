@@ -70,9 +70,9 @@ def mirror_pad(operands: Operands) -> Converted:
 
 
 def write_tile(node: Node) -> written.Written | None:
-    """Write TILE, which adds no axes."""
+    """Write TILE, which adds no axes, where BROADCAST_TO does not do: tflite-micro lacks TILE."""
     multiples = written.attributes(node, Tile).multiples
-    if len(multiples) != len(node.inputs[0].shape):
+    if len(multiples) != len(node.inputs[0].shape) or write_broadcast_to(node):
         return None
     return written.Written((*node.inputs, written.numbers(node, "multiples", multiples)))
 

@@ -137,7 +137,9 @@ class _Model:
                 ):
                     self.variables.add(state.before)
                 else:
-                    self._refuse(node, "it shares what it keeps, or does not begin with zeros")
+                    self._refuse(
+                        node, "what it keeps is not its own from run to run, from zeros on"
+                    )
 
     def _read(self, states: Collection[State]) -> None:
         """Read the other states at the beginning of a run; a subgraph gives them first values."""

@@ -1,0 +1,212 @@
+"""`microtir quantise`, and `compile --quantise`: files, figures, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from microtir.frontend import from_tflite
+from microtir.graph.ir import Array
+from microtir.operators.arithmetic.tflite import AddOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.writers import TfliteBuilder
+from tests.support.command import FLOAT, INT8, TEST_SET, Command
+from tests.support.tflm import run_tflm
+
+pytestmark = pytest.mark.tools
+
+SCALE = np.float32(0.00392157)  # of the example's input
+
+
+@pytest.fixture
+def samples() -> dict[str, Array]:
+    """Return 100 samples of the example as it was trained on them, with their classes."""
+    with np.load(TEST_SET) as arrays:
+        inputs, labels = arrays["inputs"][:100], arrays["labels"][:100]
+    return {"inputs": (inputs.astype(np.float32) + 128) * SCALE, "labels": labels}
+
+
+def stored(folder: Path, **arrays: Array) -> Path:
+    """Write samples."""
+    path = folder / "samples.npz"
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+def figures(microtir: Command, *arguments: object) -> dict[str, Any]:
+    """Return the figures that the verb gives as JSON."""
+    result = json.loads(microtir("quantise", *arguments, "--json", "-").out)
+    assert isinstance(result, dict)
+    return result
+
+
+def test_a_float_model_becomes_a_file(
+    microtir: Command, tmp_path: Path, samples: dict[str, Array]
+) -> None:
+    """The screen says what was chosen and what it costs; the file is as good as the floats."""
+    path, output = stored(tmp_path, **samples), tmp_path / "model.tflite"
+    result = microtir("quantise", FLOAT, "--data", path, "-o", output)
+    assert (result.status, result.err) == (0, "")
+    size = output.stat().st_size
+    assert result.out.startswith(f"{FLOAT.name} -> {output}, {size:,} bytes of ")
+    assert "20 of 100 samples, that did not calibrate" in result.out
+    assert "\nlayers       11 int8\n" in result.out and result.out.count("worst") == 1
+    facts = figures(microtir, FLOAT, "--data", path, "-o", output)
+    assert facts["bytes"] == {"before": FLOAT.stat().st_size, "after": size}
+    assert facts["samples"] == {"all": 100, "measured": 20, "measured_are_new": True}
+    assert facts["score"]["kind"] == "accuracy"
+    assert facts["score"]["after"] >= facts["score"]["before"] - 0.05
+    assert [layer["sqnr_db"] > 20 for layer in facts["layers"]] == [True] * 11
+    assert facts["floats"] == facts["warnings"] == []
+    graph = from_tflite(output).graph
+    assert graph is not None
+    assert {t.dtype.value for t in (*graph.inputs, *graph.outputs)} == {"int8"}
+    compared = microtir("verify", output, "--oracle", "tflm", "--samples", "5")
+    assert compared.out.startswith("equal: 5 samples")
+
+
+@pytest.mark.parametrize(
+    ("options", "dtype"),
+    [(("--16x8",), "int16"), (("--weights", "4", "--inputs", "uint8"), "uint8"),
+     (("--layer", "dense*=float", "--inputs", "float"), "float32"),
+     (("--calibration", "min-max", "--int8"), "int8")],
+)  # fmt: skip
+def test_widths_and_ports(
+    microtir: Command,
+    tmp_path: Path,
+    samples: dict[str, Array],
+    options: tuple[str, ...],
+    dtype: str,
+) -> None:
+    """Options name widths, calibration and the types of ports; tflite-micro runs the file."""
+    path, output = stored(tmp_path, **samples), tmp_path / "model.tflite"
+    facts = figures(microtir, FLOAT, "--data", path, "-o", output, *options)
+    model = output.read_bytes()
+    graph = from_tflite(model).graph
+    assert graph is not None and graph.inputs[0].dtype.value == dtype
+    run_tflm(model, np.zeros(graph.inputs[0].shape, dtype))
+    names = [layer["name"] for layer in facts["floats"]]
+    assert names == (["dense1"] if "--layer" in options else [])
+    assert bool(facts["stored_in_8_bits"]) == ("4" in options)
+
+
+def test_compile_quantises_in_one_step(
+    microtir: Command, tmp_path: Path, samples: dict[str, Array]
+) -> None:
+    """The program takes what that of the written file takes."""
+    path, output = stored(tmp_path, **samples), tmp_path / "digits_float.tflite"
+    assert microtir("quantise", FLOAT, "--data", path, "-o", output).status == 0
+    taken = []
+    for number, arguments in enumerate(((FLOAT, "--quantise", path), (output,))):
+        folder = tmp_path / f"c{number}"
+        facts = json.loads(microtir("compile", *arguments, "-o", folder, "--json").out)
+        taken.append((facts["weights_bytes"], facts["memory"], facts["ports"]))
+    assert taken[0] == taken[1]
+    project = microtir("compile", FLOAT, "--quantise", path, "-f", "project", "-o", tmp_path / "p")
+    assert "--quantise is of no use with --output-format project" in project.diagnostic
+
+
+def _two_inputs(folder: Path) -> Path:
+    """Return a model that adds two rows of three."""
+    builder = TfliteBuilder()
+    a, b, y = (builder.tensor(name, (1, 3), np.float32) for name in "aby")
+    builder.operator(BuiltinOperator.ADD, [a, b], [y], AddOptions())
+    path = folder / "sum.tflite"
+    path.write_bytes(builder.build([a, b], [y]))
+    return path
+
+
+def test_several_inputs_and_wanted_numbers(microtir: Command, tmp_path: Path) -> None:
+    """Arrays go by the names of inputs; float labels are compared by their squared errors."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.normal(0, 1, (20, 3)).astype(np.float32) for _ in range(2))
+    path = stored(tmp_path, a=a, **{"inputs.b": b, "wanted": a + b})
+    output = tmp_path / "int8.tflite"
+    facts = figures(
+        microtir, _two_inputs(tmp_path), "--data", path, "-o", output, "--labels", "wanted"
+    )
+    assert facts["score"]["kind"] == "mean squared error"
+    assert facts["score"]["before"] == 0 < facts["score"]["after"] < 1e-3
+    result = microtir("quantise", _two_inputs(tmp_path), "--data", path, "-o", output,
+                      "--labels", "nowhere")  # fmt: skip
+    assert "it has no array 'nowhere'; it has: a, inputs.b, wanted" in result.diagnostic
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((5, 1, 8, 8), np.float32), "have their channels first"),
+        (np.zeros((5, 7, 8, 1), np.float32), "the shape (5, 7, 8, 1)"),
+        (np.zeros((5, 8, 8, 1), np.uint8), "the samples are uint8"),
+        (np.full((5, 8, 8, 1), np.nan, np.float32), "not finite"),
+    ],
+)
+def test_samples_that_do_not_fit(
+    microtir: Command, tmp_path: Path, array: Array, words: str
+) -> None:
+    """Layout, shape, type and NaN are named, and no file is written."""
+    output = tmp_path / "model.tflite"
+    result = microtir("quantise", FLOAT, "--data", stored(tmp_path, x=array), "-o", output)
+    assert result.status == 2 and words in result.diagnostic
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.full((5, 8, 8, 1), 0.5, np.float32), "all samples of 'image' are 0.5"),
+        (np.arange(64, dtype=np.float32).reshape(1, 8, 8, 1) / 64, "there is one sample"),
+        (np.arange(320, dtype=np.float32).reshape(5, 8, 8, 1) % 250, "whole numbers from 0 to 249"),
+    ],
+)
+def test_samples_that_look_wrong(
+    microtir: Command, tmp_path: Path, array: Array, words: str
+) -> None:
+    """Constants, a single sample and pixels are noted beside the result."""
+    output = tmp_path / "model.tflite"
+    path = tmp_path / "x.npy"
+    np.save(path, array)
+    result = microtir("quantise", FLOAT, "--data", path, "-o", output)
+    assert result.status == 0 and words in result.out and output.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--int8", "--16x8"), "--16x8 and --int8 are two widths"),
+        (("--weights", "5"), "weights of 5 bits"),
+        (("--layer", "conv"), "cannot read 'conv'"),
+        (("--layer", "conv=int9"), "there is no width 'int9'"),
+        (("--calibration", "minmax"), "there is no calibration 'minmax'"),
+        (("--outputs", "int32"), "there is no type 'int32'"),
+        (("--percentile", "20"), "'percentile' is 20"),
+    ],
+)
+def test_options_that_make_no_sense(
+    microtir: Command,
+    tmp_path: Path,
+    samples: dict[str, Array],
+    options: tuple[str, ...],
+    words: str,
+) -> None:
+    """Each is refused with what is legal, before a sample is read."""
+    path, output = stored(tmp_path, **samples), tmp_path / "model.tflite"
+    result = microtir("quantise", FLOAT, "--data", path, "-o", output, *options)
+    assert result.status == 2 and words in result.diagnostic
+
+
+def test_files_that_do_not_fit(
+    microtir: Command, tmp_path: Path, samples: dict[str, Array]
+) -> None:
+    """A quantised model, a folder, another suffix, labels of other samples."""
+    path, output = stored(tmp_path, **samples), tmp_path / "model.tflite"
+    for model, data, target in ((INT8, path, output), (FLOAT, path, tmp_path / "model.c"),
+                                (FLOAT, tmp_path, output), (FLOAT, path, FLOAT)):  # fmt: skip
+        assert microtir("quantise", model, "--data", data, "-o", target).diagnostic
+    short = stored(tmp_path, inputs=samples["inputs"], labels=samples["labels"][:3])
+    result = microtir("quantise", FLOAT, "--data", short, "-o", output)
+    assert "'labels' has the shape (3,)" in result.diagnostic and not output.exists()
