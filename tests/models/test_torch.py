@@ -12,7 +12,22 @@ from tests.models.test_models import compile_model
 
 TORCH = "torch"
 
-NAMES = ("cnn", "cnn_batch", "cnn_pt2e_int8", "cnn_pt2e_tensor", "cnn_pt2e_uint8")
+PLAIN = (
+    "activations", "attention_block", "attention_block_decomposed", "causal_tokens", "cnn_batch",
+    "cnn_decomposed", "control_cond", "conv3d", "counter_buffer", "gather",
+    "gru", "gru_bidirectional", "gru_decomposed", "lstm", "lstm_decomposed",
+    "lstm_two_bidirectional", "maths", "norms", "norms_decomposed", "padding",
+    "rnn_relu", "shapes", "spectral", "streaming_buffer", "super_resolution",
+)  # fmt: skip
+
+QUANTISED_TOO = (
+    "autoencoder", "cnn", "conv1d_stack", "encoder_layer", "inverted_residual", "squeeze_excite",
+    "tcn", "unet",
+)  # fmt: skip
+
+FORMS = ("", "_pt2e_int8", "_pt2e_tensor", "_pt2e_uint8")
+
+NAMES = (*PLAIN, *(f"{name}{form}" for name in QUANTISED_TOO for form in FORMS))
 
 
 EACH = [pytest.param(name, marks=pytest.mark.model(f"{TORCH}/{name}")) for name in NAMES]

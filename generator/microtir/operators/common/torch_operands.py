@@ -284,43 +284,36 @@ class TorchNode:
         with np.errstate(over="ignore"):
             return self.constant(np.array(value, dtype.value))
 
-    def onnx(
-        self, operator: str, *inputs: Value | None, domain: str = "", **attributes: AttributeValue
-    ) -> Tensor:
+    def onnx(self, operator: str, *inputs: Value | None, **attributes: AttributeValue) -> Tensor:
         """Return the only result of an operator of ONNX, read as in an ONNX file.
 
         Args:
             operator: its name.
             inputs: tensors; None of what is left out.
-            domain: empty for ONNX's own.
             attributes: integers, floats, strings, tuples of them.
         """
-        (result,) = self._run_onnx(operator, inputs, domain, 1, attributes)
+        (result,) = self._run_onnx(operator, inputs, 1, attributes)
         return result
 
     def onnx_tensors(
         self,
         operator: str,
         *inputs: Value | None,
-        domain: str = "",
         outputs: int = 1,
         **attributes: AttributeValue,
     ) -> tuple[Tensor, ...]:
         """Return the results of an operator of ONNX; those of a sequence one by one."""
-        return self._run_onnx(operator, inputs, domain, outputs, attributes)
+        return self._run_onnx(operator, inputs, outputs, attributes)
 
     def _run_onnx(
         self,
         operator: str,
         inputs: tuple[Value | None, ...],
-        domain: str,
         outputs: int,
         attributes: Mapping[str, AttributeValue],
     ) -> tuple[Tensor, ...]:
         emitter = self.first.emitter
-        node = OnnxNode(
-            self.where, operator, ONNX_VERSION, attributes, inputs, outputs, emitter, domain=domain
-        )
+        node = OnnxNode(self.where, operator, ONNX_VERSION, attributes, inputs, outputs, emitter)
         values = self.run_onnx(node)
         results = values if isinstance(values, tuple) else (values,)
         if len(results) == 1 and isinstance(results[0], TensorSequence):

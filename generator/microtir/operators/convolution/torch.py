@@ -1,25 +1,44 @@
-"""Read PyTorch's convolutions."""
+"""Read PyTorch's convolutions, and transposed ones."""
 
 from __future__ import annotations
 
 from microtir.graph.ir import Tensor
+from microtir.operators.common.onnx_operands import AttributeValue
 from microtir.operators.common.torch_operands import TorchNode, TorchReader
-
-_ARGUMENTS = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
+from microtir.operators.common.torch_rows import readers
 
 
 def conv(node: TorchNode) -> Tensor:
     """Read conv1d, conv2d or conv3d: image (N, C, ...) or (C, ...), weights (O, C / group, ...)."""
+    return _on_batch(node, "Conv", pads=_pads(node, len(node.tensor("weight").shape) - 2))
+
+
+def conv_transpose(node: TorchNode) -> Tensor:
+    """Read conv_transpose1d, 2d or 3d: weights (C, O / group, ...)."""
+    axes = len(node.tensor("weight").shape) - 2
+    return _on_batch(
+        node, "ConvTranspose", pads=node.integers("padding", (0,) * axes, axes) * 2,
+        output_padding=node.integers("output_padding", (0,) * axes, axes),
+    )  # fmt: skip
+
+
+def convolution(node: TorchNode) -> Tensor:
+    """Read convolution, which says whether it is transposed."""
+    return conv_transpose(node) if node.flag("transposed") else conv(node)
+
+
+def _on_batch(node: TorchNode, operator: str, **attributes: AttributeValue) -> Tensor:
+    """Return the convolution of a batch, or of a single image as that of a batch of one."""
     image, weights = node.tensor("input"), node.tensor("weight")
     axes = len(weights.shape) - 2
     is_single = len(image.shape) == axes + 1
     if is_single:
         image = node.reshaped(image, (1, *image.shape))
-    dilations = node.integers("dilation", (1,) * axes, axes)
     result = node.onnx(
-        "Conv", image, weights, node.optional_tensor("bias"),
-        strides=node.integers("stride", (1,) * axes, axes), dilations=dilations,
-        group=node.integer("groups", 1), pads=_pads(node, axes),
+        operator, image, weights, node.optional_tensor("bias"),
+        strides=node.integers("stride", (1,) * axes, axes),
+        dilations=node.integers("dilation", (1,) * axes, axes),
+        group=node.integer("groups", 1), **attributes,
     )  # fmt: skip
     return node.reshaped(result, result.shape[1:]) if is_single else result
 
@@ -37,8 +56,16 @@ def _pads(node: TorchNode, axes: int) -> tuple[int, ...]:
     return (*before, *(total - first for total, first in zip(totals, before, strict=True)))
 
 
-TORCH_READERS = tuple(
-    TorchReader(f"aten.conv{axes}d.{overload}", conv, _ARGUMENTS)
-    for axes in (1, 2, 3)
-    for overload in ("default", "padding")
-)
+_ARGUMENTS = "input weight bias stride padding dilation groups"
+
+TORCH_READERS: tuple[TorchReader, ...] = (
+    *readers(
+        conv, _ARGUMENTS,
+        *(f"conv{axes}d.{form}" for axes in (1, 2, 3) for form in ("default", "padding")),
+    ),
+    *readers(
+        conv_transpose, f"{_ARGUMENTS} output_padding",
+        "conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input",
+    ),
+    *readers(convolution, f"{_ARGUMENTS} transposed output_padding", "convolution"),
+)  # fmt: skip
