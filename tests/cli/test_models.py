@@ -63,7 +63,21 @@ def test_check_as_json(microtir: Command, unsupported: Path) -> None:
         "float_layers": [],
         "changed_values": [],
         "named_outputs": [],
+        "as_int8": None,
     }  # fmt: skip
+
+
+@pytest.mark.tools
+def test_check_says_what_int8_would_make_of_floats(microtir: Command) -> None:
+    """The workspace is that of the same model as another quantiser wrote it."""
+    facts = json.loads(microtir("check", FLOAT, "--json").out)["as_int8"]
+    assert facts["layers_in_floats"] == 0
+    shown = microtir("check", INT8).out
+    assert f"{facts['int8']['workspace']:,} bytes of workspace" in shown
+    assert facts["int8"]["flash"] < facts["floats"]["flash"]
+    assert facts["int8"]["instructions"] < facts["floats"]["instructions"]
+    command = f"microtir quantise {FLOAT.name} --data samples.npz -o int8.tflite"
+    assert command in microtir("check", FLOAT).out
 
 
 @pytest.mark.tools

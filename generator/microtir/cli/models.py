@@ -10,6 +10,7 @@ import typer
 
 from microtir.cli.board_options import LimitingBoard
 from microtir.cli.float_layers import float_parts, write_float_parts, write_rounded_rows
+from microtir.cli.int8_forecast import forecast, write_forecast
 from microtir.cli.model import Model, model_path, model_problems, read_model, unconfigured
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
@@ -38,9 +39,9 @@ def check(
     A model that can be read is planned, too: an exceeded budget is a problem, and a memory of the
     board that is too small. Of a quantised model in ONNX it says which layers between integers stay
     floats, and why; of any model which operators take stored integers of one scale for those of
-    another, and which outputs are strings, of which the C has the place in a list. Exit status 1
-    means that there are problems, 3 that the file is damaged or
-    cannot be read.
+    another, and which outputs are strings, of which the C has the place in a list; of a float model
+    what int8 would make of it. Exit status 1 means that there are problems, 3 that the file is
+    damaged or cannot be read.
     """
     from microtir import frontend
 
@@ -53,6 +54,7 @@ def check(
     parts = () if lowered is None else float_parts(model, lowered)
     changed = () if lowered is None else changed_values(lowered)
     named = () if lowered is None else named_outputs(lowered)
+    int8 = None if lowered is None else forecast(lowered)
     processors = for_processors(config.targets)
     if as_json:
         write_json({
@@ -64,6 +66,7 @@ def check(
             "float_layers": [asdict(part) for part in parts],
             "changed_values": [asdict(one) for one in changed],
             "named_outputs": [asdict(one) for one in named],
+            "as_int8": None if int8 is None else asdict(int8),
         })  # fmt: skip
     elif problems:
         _write_causes(path.name, processors, causes)
@@ -81,6 +84,7 @@ def check(
         write_float_parts(path.name, parts)
         write_changed_values(path.name, changed)
         write_named_outputs(named)
+        write_forecast(path.name, int8)
     return max((problem.exit_code for problem in problems), default=ExitCode.DONE)
 
 
