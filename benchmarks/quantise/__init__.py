@@ -1,0 +1,1 @@
+"""Loss, size and speed of quantised networks beside those of other quantisers."""

@@ -1,0 +1,122 @@
+"""`python -m benchmarks.quantise WEIGHTS [NETWORK ...] [--record]`: losses beside other quantisers.
+
+WEIGHTS is the folder that `benchmarks.quantise.training` wrote.  Each network is quantised once for
+each seed by each quantiser that is installed; all answer the same test samples.  Files are compiled
+for an emulated Cortex-M4, once each.  `--record` writes `benchmarks/quantise.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.quantise.networks import NETWORKS, Network
+from benchmarks.quantise.own import OWN
+from benchmarks.quantise.price import Price, price_of
+from benchmarks.quantise.rivals import RIVALS, Answer, answers_in_floats
+from benchmarks.quantise.tasks import Array, Split
+from benchmarks.quantise.training import SEEDS, weights_file
+
+RECORDED = Path(__file__).parents[1] / "quantise.json"
+_PACKAGES = ("onnxruntime", "ai-edge-quantizer", "bakenn", "torch", "scikit-learn")
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a quantiser costs a network, as means over the seeds.
+
+    Args:
+        score: percent of the test samples that are classified right, or mean squared error.
+        loss: points of percent below the float network, or percent of error above it.
+        deviation: of the loss over the seeds.
+        price: of the network of the first seed on a Cortex-M4.
+    """
+
+    score: float
+    loss: float
+    deviation: float
+    price: Price
+
+
+def score(network: Network, outputs: Array, split: Split) -> float:
+    """Return the percent of test samples that are classified right, or the mean squared error."""
+    if network.task.classes:
+        return float(np.mean(outputs.argmax(1) == split.test_y) * 100)
+    return float(np.mean((outputs[:, 0] - split.test_y) ** 2))
+
+
+def loss(network: Network, floats: Array, quantised: Array) -> Array:
+    """Return the loss of each seed; see `Loss`."""
+    return floats - quantised if network.task.classes else (quantised / floats - 1) * 100
+
+
+def measured(network: Network, folder: Path, seeds: Iterable[int]) -> dict[str, Loss]:
+    """Quantise a network with everything, and return the figures by the quantiser's name."""
+    scores: dict[str, list[float]] = {}
+    prices: dict[str, Price] = {}
+    for seed in seeds:
+        with np.load(weights_file(folder, network.name, seed)) as file:
+            weights = [file[name] for name in file.files]
+        split = network.task.split(seed)
+        floats = answers_in_floats(network, weights, split.test_x)
+        scores.setdefault("float", []).append(score(network, floats, split))
+        for name, quantiser in (*OWN.items(), *RIVALS.items()):
+            answer: Answer = quantiser(network, weights, split)
+            scores.setdefault(name, []).append(score(network, answer.outputs, split))
+            if name not in prices:
+                prices[name] = price_of(answer)
+    return {
+        name: _loss(network, np.array(scores["float"]), np.array(own), prices.get(name, Price()))
+        for name, own in scores.items()
+    }
+
+
+def _loss(network: Network, floats: Array, own: Array, price: Price) -> Loss:
+    losses = loss(network, floats, own)
+    deviation = losses.std(ddof=1) if len(losses) > 1 else 0.0
+    mean, lost, spread = (round(float(n), 4) for n in (own.mean(), losses.mean(), deviation))
+    return Loss(mean, lost, spread, price)
+
+
+def shown(network: str, losses: Mapping[str, Loss]) -> str:
+    """Return the figures of a network as lines of text."""
+    lines = [f"{network:<34}{'score':>9}{'loss':>9}{'+-':>7}{'instructions':>14}{'flash':>9}"]
+    for name, one in losses.items():
+        figures = f"{one.score:9.3f}{one.loss:9.3f}{one.deviation:7.3f}"
+        lines.append(f"  {name:<32}{figures}{one.price.instructions:14,}{one.price.flash:9,}")
+    return "\n".join(lines)
+
+
+def _record(losses: Mapping[str, Mapping[str, Loss]]) -> None:
+    networks = json.loads(RECORDED.read_text("utf-8"))["networks"] if RECORDED.exists() else {}
+    for network, own in losses.items():
+        networks[network] = {name: asdict(one) for name, one in own.items()}
+    versions = {name: metadata.version(name) for name in _PACKAGES}
+    content = {"seeds": SEEDS, "versions": versions, "networks": networks}
+    RECORDED.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure networks, and print or record the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quantise")
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("networks", nargs="*", default=list(NETWORKS))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args(arguments)
+    losses = {}
+    for name in options.networks:
+        losses[name] = measured(NETWORKS[name], options.weights, range(options.seeds))
+        print(shown(name, losses[name]), flush=True)
+    if options.record:
+        _record(losses)
+
+
+if __name__ == "__main__":
+    main()
