@@ -19,7 +19,7 @@ from microtir.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from microtir.frontend.operator_table import OnnxRow
+    from microtir.frontend.operator_table import OnnxRow, TorchRow
     from microtir.lowering.stages import Stage
 
 PIPELINE = "pipeline"
@@ -49,10 +49,13 @@ def options(as_json: AsJson = False) -> ExitCode:
 def operators(
     as_json: AsJson = False,
     onnx: Annotated[bool, typer.Option("--onnx", help="Those of ONNX, not of TFLite.")] = False,
+    torch: Annotated[bool, typer.Option("--torch", help="Those of PyTorch.")] = False,
 ) -> ExitCode:
     """Lists the operators that can be compiled."""
-    from microtir.frontend.operator_table import onnx_rows, operator_rows
+    from microtir.frontend.operator_table import onnx_rows, operator_rows, torch_rows
 
+    if torch:
+        return _torch_operators(torch_rows(), as_json)
     if onnx:
         return _onnx_operators(onnx_rows(), as_json)
     rows = operator_rows()
@@ -74,6 +77,14 @@ def _onnx_operators(rows: Sequence[OnnxRow], as_json: bool) -> ExitCode:
         ("domain", "operator", "inputs", "attributes"),
         [(row.domain, row.name, row.inputs, ", ".join(row.attributes)) for row in rows],
     )
+    return ExitCode.DONE
+
+
+def _torch_operators(rows: Sequence[TorchRow], as_json: bool) -> ExitCode:
+    if as_json:
+        write_json([asdict(row) for row in rows])
+        return ExitCode.DONE
+    write_table(("operator", "arguments"), [(row.name, ", ".join(row.arguments)) for row in rows])
     return ExitCode.DONE
 
 

@@ -14,6 +14,7 @@ from microtir.operators.common.onnx_operands import MANY, OnnxReader
 from microtir.operators.common.tflite_operands import TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.onnx_readers import ONNX_READERS
+from microtir.operators.torch_readers import TORCH_READERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,22 @@ class OnnxRow:
     name: str
     inputs: str
     attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TorchRow:
+    """One operator of PyTorch, with the arguments that are read."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+def torch_rows() -> tuple[TorchRow, ...]:
+    """Return one row per operator of PyTorch, in the order of the families.
+
+    What writes in place is read as the operator without "_" is.
+    """
+    return tuple(TorchRow(reader.name, reader.arguments) for reader in TORCH_READERS)
 
 
 def onnx_rows() -> tuple[OnnxRow, ...]:

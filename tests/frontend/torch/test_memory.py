@@ -148,9 +148,10 @@ def test_inputs_are_not_written_to() -> None:
 
 
 def test_memory_that_strides_decide_about_is_refused() -> None:
-    """A flattened tensor may be a view: nobody knows what a write to it changes."""
+    """Flattened columns may be a view: nobody knows what a write to them changes."""
     program = TorchProgram({"x": ((2, 2), "float32")})
     program.add("aten.clamp.default", "a", (2, 2), self="x", min=0.0)
+    program.values["a"]["strides"].reverse()
     program.add("aten.flatten.using_ints", "flat", (4,), self="a")
     program.add("aten.relu_.default", "b", (4,), self="flat")
     program.outputs = [program.add("aten.relu.default", "c", (2, 2), self="a")]
@@ -158,6 +159,17 @@ def test_memory_that_strides_decide_about_is_refused() -> None:
     program.nodes.pop()
     program.outputs = ["b"]
     assert not check(program.archive())
+
+
+def test_flattened_rows_are_a_view() -> None:
+    """Strides say that both are one memory."""
+    program = TorchProgram({"x": ((2, 2), "float32")})
+    program.add("aten.clamp.default", "a", (2, 2), self="x", min=-9.0)
+    program.add("aten.flatten.using_ints", "flat", (4,), self="a")
+    program.add("aten.relu_.default", "b", (4,), self="flat")
+    program.outputs = [program.add("aten.clamp.default", "c", (2, 2), self="a", max=9.0)]
+    x = np.array([[-1, 2], [3, -4]], np.float32)
+    assert run(read(program), {"x": x})["output_0"].tolist() == [[0, 2], [3, 0]]
 
 
 def test_writes_that_no_output_depends_on_are_read() -> None:

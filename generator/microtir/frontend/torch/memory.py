@@ -54,16 +54,17 @@ class Memory:
         """Return the name whose memory another one is part of."""
         return list(self.chain(name))[-1]
 
-    def note(self, node: FileNode, reader: TorchReader, *, writes: bool) -> None:
+    def note(self, node: FileNode, reader: TorchReader, graph: FileGraph, *, writes: bool) -> None:
         """Note what the results of a node share with its first argument."""
         source = first_name(node)
         if source is None:
             return
         results = [name for result in node.results for name in names_in(result)]
-        if reader.alias is Alias.MAYBE and not writes:
+        alias = reader.alias if writes else _settled(reader.alias, source, results, graph)
+        if alias is Alias.MAYBE and not writes:
             self.copies.update(dict.fromkeys(results, source))
-        elif writes or reader.alias is Alias.VIEW:
-            is_same = writes and reader.alias is not Alias.VIEW
+        elif writes or alias is Alias.VIEW:
+            is_same = writes and alias is not Alias.VIEW
             for position, name in enumerate(results):
                 self.views[name] = View(source, None if is_same else node, position)
                 self.seen[name] = self.writes.get(self.owner(name), 0)
@@ -99,6 +100,16 @@ class Memory:
             )
 
 
+def _settled(alias: Alias, source: str, results: Sequence[str], graph: FileGraph) -> Alias:
+    """Return what a result shares with its source, where types and strides say it."""
+    pair = [graph.tensors.get(name) for name in (source, *results[:1])]
+    if alias is not Alias.MAYBE or len(pair) < 2 or pair[0] is None or pair[1] is None:
+        return alias
+    if pair[0].dtype != pair[1].dtype:
+        return Alias.NONE
+    return Alias.VIEW if pair[0].is_dense else Alias.MAYBE
+
+
 def first_name(node: FileNode) -> str | None:
     """Return the name of the first argument, which is what a node writes to or takes a view of."""
     first = next(iter(node.arguments.values()), None)
@@ -128,7 +139,7 @@ def written_names(graph: FileGraph) -> frozenset[str]:
             continue
         if writes and reader.alias is not Alias.VIEW:
             written.add(memory.owner(source))
-        memory.note(node, reader, writes=writes)
+        memory.note(node, reader, graph, writes=writes)
     return frozenset(written)
 
 

@@ -99,7 +99,7 @@ class NodeReader:
             self._write(node, value, operands, scope)
         else:
             _bind(node, value, operands, scope)
-        scope.memory.note(node, reader, writes=writes)
+        scope.memory.note(node, reader, scope.graph, writes=writes)
 
     def fresh(self, name: str, scope: Scope) -> TorchValue:
         """Return the value that a name has behind all nodes.

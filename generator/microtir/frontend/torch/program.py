@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
@@ -43,10 +43,14 @@ Argument: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class FileTensor:
-    """The type of a tensor: what is open in its shape is an expression."""
+    """The type of a tensor: what is open in its shape is an expression.
+
+    `is_dense` says that its elements lie one after the other, in rows.
+    """
 
     dtype: DType | OtherType
     sizes: tuple[Expression, ...]
+    is_dense: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,18 @@ def _tensor(record: Record) -> FileTensor:
     sizes = tuple(_size(item) for item in record.records("sizes"))
     if len(sizes) > _MOST_RANK:
         raise record.malformed(f"it has {len(sizes)} dimensions", f"at most {_MOST_RANK}")
-    return FileTensor(scalar_type(record.integer("dtype")), sizes)
+    strides = tuple(item.only()[1] for item in record.records("strides"))
+    return FileTensor(scalar_type(record.integer("dtype")), sizes, _is_dense(sizes, strides))
+
+
+def _is_dense(sizes: Sequence[Expression], strides: Sequence[object]) -> bool:
+    """Return whether strides are those of rows; open ones are none that anybody knows."""
+    step = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=False):
+        if not isinstance(size, int) or (stride != step and size != 1):
+            return False
+        step *= size
+    return len(sizes) == len(strides)
 
 
 def _size(record: Record) -> Expression:
