@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -27,6 +28,7 @@ _NPY = _SIGNATURES[-1]
 _HEADERS = MappingProxyType({
     (1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0,
 })  # fmt: skip
+_NUMBER = re.compile(r"_\d+$")  # behind a name that was taken
 MAX_BYTES = 2 * 2**30  # of the arrays of a file, unpacked
 MAX_ARRAYS = 10_000
 MAX_RANK = 32  # of numpy's arrays
@@ -112,7 +114,8 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
     """Return inputs and expected outputs from an `.npz` file.
 
     Its keys are `inputs` and `outputs`, or `inputs.NAME` and `outputs.NAME` for a model with
-    several; NAME is the model's name of the tensor or its name in C.  The first axis counts
+    several; NAME is the model's name of the tensor or its name in C; an output whose name an input
+    has, too, which has a number behind it here, goes by that name.  The first axis counts
     samples; of a model with a state a second one may count the steps of each, which is a sequence
     then; a leading 1 of the model's shape may be missing behind them.  Other keys are not read.
 
@@ -121,7 +124,8 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
         RunError: a shape or type does not fit the model.
     """
     arrays, has_state = read_arrays(path), bool(model.states)
-    outputs = _stacks(path, arrays, model.outputs, has_state)
+    names = frozenset(port.name for port in model.inputs)
+    outputs = _stacks(path, arrays, model.outputs, has_state, inputs=names)
     if not model.inputs:
         return replace(outputs, values=tuple({} for _ in outputs.values)), outputs
     inputs = _stacks(path, arrays, model.inputs, has_state)
@@ -261,9 +265,13 @@ def _stacks(
     ports: Sequence[Port],
     has_state: bool,
     bare: bool = False,
+    inputs: Collection[str] = (),
 ) -> SampleBatch:
     """Cut arrays whose first axis counts samples, and perhaps the second one steps, into runs."""
-    stacks = {port.name: _port_array(path, arrays, port, ports, bare) for port in ports}
+    stacks = {
+        port.name: _port_array(path, arrays, port, ports, bare=bare, inputs=inputs)
+        for port in ports
+    }
     steps = {port.name: _steps(path, port, stacks[port.name], has_state) for port in ports}
     counts = {name: len(array) for name, array in stacks.items()}
     for what, numbers in (
@@ -307,11 +315,29 @@ def _steps(path: Path, port: Port, array: Array, has_state: bool) -> int | None:
 
 
 def _port_array(
-    path: Path, arrays: Mapping[str, Array], port: Port, ports: Sequence[Port], bare: bool
+    path: Path,
+    arrays: Mapping[str, Array],
+    port: Port,
+    ports: Sequence[Port],
+    *,
+    bare: bool,
+    inputs: Collection[str] = (),
 ) -> Array:
-    """Return the array of a port, under the first of its keys that the file has."""
+    """Return the array of a port, under the first of its keys that the file has.
+
+    Args:
+        path: of the file, for errors.
+        arrays: of the file.
+        port: an input or output.
+        ports: all of its kind.
+        bare: whether names without "inputs." are keys, too.
+        inputs: names that inputs have, where the port is an output.
+    """
     section = "inputs" if port.kind is PortKind.INPUT else "outputs"
     names = dict.fromkeys((port.name, port.c_name))
+    original = _NUMBER.sub("", port.name)
+    if original in inputs:  # which has the name of this output
+        names[original] = None
     keys = [*(f"{section}.{name}" for name in names), *(names if bare else ())]
     if len(ports) == 1:
         keys.insert(0, section)
