@@ -16,7 +16,7 @@ from microtir.frontend.onnx.open_extents import with_example
 from microtir.frontend.onnx.shapes import InputShapes
 from microtir.frontend.torch.archive import open_archive
 from microtir.frontend.torch.graph import GraphReader
-from microtir.frontend.torch.input_sizes import file_values
+from microtir.frontend.torch.input_sizes import check_ranges, file_values
 from microtir.frontend.torch.program import read_program
 from microtir.graph.ir import Graph
 from microtir.module.ir_module import IRModule
@@ -98,7 +98,9 @@ def _read(
         reader = GraphReader(program, archive.anew(), shapes)
         return reader.graph(title, sha256, len(model.data)), reader.problems
 
-    graph, problems = read_with(shapes)
+    reader = GraphReader(program, archive, shapes)
+    graph, problems = reader.graph(title, sha256, len(model.data)), reader.problems
+    check_ranges(program, reader.symbols, model.file)
     if problems:
         inputs = [value for value, _ in file_values(program, model.file)]
         return graph, with_example(

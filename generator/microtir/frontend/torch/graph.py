@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class GraphReader:
         self._ports = OutputPorts(self._parts, archive.file)
         self._scope = Scope(program.graph)
         self._states: dict[str, tuple[Tensor, Array]] = {}  # what buffers begin with
+        self.symbols: Mapping[str, int] = {}  # what open sizes are
         self.problems: list[MicrotirError] = []
 
     def graph(self, name: str, sha256: str, size: int) -> Graph:
@@ -69,7 +70,7 @@ class GraphReader:
         written = self._written()
         for spec in self._program.inputs:
             self._constant_input(spec, written)
-        nodes = NodeReader(self._file, self._parts, self._symbols)
+        nodes = NodeReader(self._file, self._parts, self.symbols)
         for node in self._program.graph.nodes:
             self._visit(nodes, node)
         results = tuple(self._results(names, nodes))
@@ -98,7 +99,7 @@ class GraphReader:
             shape = self._shape(value)
             if shape is not None:
                 shapes[value.name] = shape
-        self._symbols = symbols_of_inputs(self._program, values, shapes, self._file)
+        self.symbols = symbols_of_inputs(values, shapes, self._file)
         for value, _ in values:
             if value.name in shapes:
                 tensor = self._input(value, shapes[value.name])

@@ -35,7 +35,6 @@ def file_values(program: FileProgram, file: str) -> tuple[tuple[FileValue, FileT
 
 
 def symbols_of_inputs(
-    program: FileProgram,
     values: Sequence[tuple[FileValue, FileTensor]],
     shapes: Mapping[str, tuple[int, ...]],
     file: str,
@@ -43,8 +42,7 @@ def symbols_of_inputs(
     """Return what each symbol is in inputs of known shapes.
 
     Raises:
-        UsageError: an extent is outside of the range that the program states, or contradicts
-            another one.
+        UsageError: an extent contradicts another one.
     """
     known: dict[str, int] = {}
     sizes: list[tuple[str, Expression, int]] = []
@@ -57,11 +55,19 @@ def symbols_of_inputs(
     for name, size, extent in sizes:
         if symbols_of(size) <= known.keys() and value_of(size, known, file) != extent:
             raise _contradiction(name, extent, value_of(size, known, file), file)
-    for name, extent in known.items():
+    return known
+
+
+def check_ranges(program: FileProgram, symbols: Mapping[str, int], file: str) -> None:
+    """Refuse sizes that the program was not exported for.
+
+    Raises:
+        UsageError: one is outside of the range that the program states.
+    """
+    for name, extent in symbols.items():
         least, most = program.ranges.get(name, (1, None))
         if extent < least or (most is not None and extent > most):
-            raise _out_of_range(name, extent, (least, most), file)
-    return known
+            raise _out_of_range(name, extent, (max(least, 1), most), file)
 
 
 def _open_extent(size: Expression) -> int | str:
