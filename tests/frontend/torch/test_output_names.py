@@ -44,6 +44,7 @@ PAIR = tree("builtins.tuple", None, LEAF, LEAF)
         (None, ["output_0"]),
         (LEAF, ["output_0"]),
         (PAIR, ["output_0", "output_1"]),
+        (tree("builtins.tuple", None, LEAF, PAIR), ["output_0", "output_1", "output_2"]),
         (tree("builtins.dict", ["y", "h"], LEAF, LEAF), ["y", "h"]),
         (tree("builtins.dict", ["a", "b"], PAIR, LEAF), ["a_0", "a_1", "b"]),
         (tree("builtins.list", None, LEAF, tree("builtins.dict", ["k"], LEAF)),

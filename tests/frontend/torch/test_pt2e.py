@@ -64,6 +64,35 @@ def test_conversions(dtype: str, low: int, high: int, zero: int) -> None:
     assert np.array_equal(result, wanted)
 
 
+@pytest.mark.parametrize(
+    ("blocks", "scales"),
+    [([3, 4], (1,)), ([1, 4], (3, 1)), ([3, 1], (1, 4)), ([1, 2], (3, 2))],
+)
+def test_conversions_of_torchao(blocks: list[int], scales: tuple[int, ...]) -> None:
+    """A scale for each block: the tensor, a row, a column, or a part of a row."""
+    generator = np.random.default_rng(1)
+    scale = generator.uniform(0.05, 0.2, scales).astype(np.float32)
+    zero = generator.integers(-3, 4, scales)
+    x = generator.uniform(-9, 9, (3, 4)).astype(np.float32)
+    program = TorchProgram({"x": (x.shape, "float32")}, {"scale": scale, "zero": zero})
+    kind = {"block_size": blocks, "scale": "b_scale", "zero_point": "b_zero"}
+    int8 = {"as_scalar_type": NUMBERS["int8"]}
+    program.add("torchao.quantize_affine.default", "q", x.shape, "int8",
+                input="x", output_dtype=int8, **kind)  # fmt: skip
+    program.outputs = [program.add("torchao.dequantize_affine.default", "y", x.shape,
+                                   input="q", input_dtype=int8, **kind)]  # fmt: skip
+    (result,) = reference.execute(graph_of(program), {"x": x}).values()
+    of_each, zeros = (
+        np.broadcast_to(values.reshape(scales if len(scales) > 1 else (1, 1)).repeat(
+            blocks[1] if len(scales) > 1 else 1, axis=1
+        )[:, :4], x.shape)
+        for values in (scale, zero)
+    )  # fmt: skip
+    inverse = np.float32(1) / of_each
+    stored = np.clip(np.rint(x * inverse).astype(np.int64) + zeros, -128, 127)
+    assert np.array_equal(result, (stored - zeros).astype(np.float32) * of_each)
+
+
 def layer(per_channel: bool, bias: Array) -> TorchProgram:
     """Return a dense layer between conversions, with a float bias as PT2E leaves it."""
     generator = np.random.default_rng(3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from microtir.errors import ModelFileError
 from microtir.frontend.torch.program import FileProgram
@@ -16,7 +16,8 @@ _MOST_DEPTH = 16
 def output_names(program: FileProgram, file: str) -> tuple[str, ...]:
     """Return a name for each output that a caller takes, in order.
 
-    Keys of dictionaries and fields of named tuples are names; a place in a tuple is "output_0".
+    Keys of dictionaries and fields of named tuples are names; what lies in tuples and lists alone
+    is "output_0", "output_1", counted through all outputs.
 
     Raises:
         ModelFileError: the file nests outputs in another way than it has them.
@@ -27,7 +28,8 @@ def output_names(program: FileProgram, file: str) -> tuple[str, ...]:
         text = f'{{"spec": {program.output_tree}}}'.encode()
         tree = parse_record(text, file, "out_spec").items("spec")
         record = Record({"": tree[-1]}, file, "out_spec").record("")
-        names = ["_".join(path) for path in _paths(record, (), program.named_tuples, 0)]
+        paths = _paths(record, (), program.named_tuples, 0)
+        names = [_name(place, path) for place, path in enumerate(paths)]
     if len(names) != count:
         raise ModelFileError(
             f"it has {count} outputs, and {len(names)} by the form of what forward() returns",
@@ -38,20 +40,29 @@ def output_names(program: FileProgram, file: str) -> tuple[str, ...]:
     return tuple(take(name) for name in names)
 
 
+def _name(place: int, path: Sequence[str | int]) -> str:
+    """Return the name of an output with a path of keys and of places in tuples."""
+    if all(isinstance(step, int) for step in path):
+        return f"output_{place}"
+    return "_".join(("output", *map(str, path)) if isinstance(path[0], int) else map(str, path))
+
+
 def _paths(
-    spec: Record, path: tuple[str, ...], named_tuples: Mapping[str, tuple[str, ...]], depth: int
-) -> Iterator[tuple[str, ...]]:
+    spec: Record,
+    path: tuple[str | int, ...],
+    named_tuples: Mapping[str, tuple[str, ...]],
+    depth: int,
+) -> Iterator[tuple[str | int, ...]]:
     """Yield the path to each leaf."""
     if depth > _MOST_DEPTH:
         raise spec.malformed(f"it is nested more than {_MOST_DEPTH} deep")
     children = spec.records("children_spec")
     if spec.fields.get("type") is None:
-        yield path or ("output_0",)
+        yield path
         return
-    keys = _keys(spec, named_tuples)
+    keys: Sequence[str | int] = _keys(spec, named_tuples)
     if len(keys) != len(children):
-        keys = tuple(str(number) for number in range(len(children)))
-        keys = keys if path else tuple(f"output_{key}" for key in keys)
+        keys = range(len(children))
     for key, child in zip(keys, children, strict=True):
         yield from _paths(child, (*path, key), named_tuples, depth + 1)
 

@@ -21,6 +21,8 @@ TORCH_ADVICE = Advice(
 _RANDOM = "a compiled model gives the same result every time: call model.eval() before the export"
 _DATA = "compute it in the application: its result has as many elements as data say"
 
+_STATIC = "quantise the model statically: is_dynamic=False in the quantiser's configuration"
+
 _ADVICE: Mapping[str, str] = MappingProxyType(
     {
         "bernoulli": _RANDOM,
@@ -33,6 +35,11 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "randn": _RANDOM,
         "randn_like": _RANDOM,
         "randperm": _RANDOM,
+        "choose_qparams": _STATIC,
+        "choose_qparams_affine": _STATIC,
+        "choose_qparams_per_token": _STATIC,
+        "choose_qparams_per_token_asymmetric": _STATIC,
+        "choose_qparams_symmetric": _STATIC,
         "item": _DATA,
         "masked_select": _DATA,
         "nonzero": _DATA,

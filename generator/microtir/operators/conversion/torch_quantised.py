@@ -6,6 +6,8 @@ stored integers at each conversion.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from microtir.dtype import DType
@@ -18,8 +20,8 @@ _RANGE = ("quant_min", "quant_max")
 
 
 def quantize(node: TorchNode) -> Tensor:
-    """Read quantize_per_tensor and quantize_per_channel."""
-    x, dtype = node.cast(node.tensor("input"), DType.FLOAT32), _dtype(node)
+    """Read quantize_per_tensor, quantize_per_channel and quantize_affine."""
+    x, dtype = node.cast(node.tensor("input"), DType.FLOAT32), _dtype(node, "output_dtype")
     scaling = _scaling(node, dtype)
     limits = _limits(node, dtype)
     if limits != (dtype.min, dtype.max):
@@ -28,17 +30,17 @@ def quantize(node: TorchNode) -> Tensor:
 
 
 def dequantize(node: TorchNode) -> Tensor:
-    """Read dequantize_per_tensor and dequantize_per_channel."""
-    x, dtype = node.tensor("input"), _dtype(node)
+    """Read dequantize_per_tensor, dequantize_per_channel and dequantize_affine."""
+    x, dtype = node.tensor("input"), _dtype(node, "input_dtype")
     if x.dtype is not dtype:
         raise node.malformed(f"it has integers of {x.dtype.value}", dtype.value)
     _limits(node, dtype)
     return onnx_quantized.dequantise(node.first, x, _scaling(node, dtype))
 
 
-def _dtype(node: TorchNode) -> DType:
-    """Return the type of the stored integers."""
-    dtype = node.dtype("dtype")
+def _dtype(node: TorchNode, of_torchao: str) -> DType:
+    """Return the type of the stored integers, which torchao has under another name."""
+    dtype = node.dtype("dtype") or node.dtype(of_torchao)
     if dtype is None or not dtype.is_int:
         raise node.malformed("its integers have no type that is one")
     return dtype
@@ -46,7 +48,10 @@ def _dtype(node: TorchNode) -> DType:
 
 def _limits(node: TorchNode, dtype: DType) -> tuple[int, int]:
     """Return the least and the greatest integer that are stored."""
-    low, high = (int(_known(node, name).reshape(())) for name in _RANGE)
+    ends = zip(_RANGE, (dtype.min, dtype.max), strict=True)
+    low, high = (
+        int(_known(node, name).reshape(())) if node.has(name) else end for name, end in ends
+    )
     if not dtype.min <= low < high <= dtype.max:
         raise node.malformed(f"its range is {low} to {high}", f"within {dtype.min} to {dtype.max}")
     return low, high
@@ -58,27 +63,68 @@ def _scaling(node: TorchNode, dtype: DType) -> Scaling:
     Raises:
         ModelFileError: a scale is not finite and above 0, or a zero point is none of the type.
     """
+    if node.has("block_size"):
+        return _scaling_of_blocks(node, dtype)
     is_per_channel = node.has("scales")
     names = ("scales", "zero_points") if is_per_channel else ("scale", "zero_point")
-    scale = _known(node, names[0]).astype(np.float32)
-    zero = np.zeros(scale.shape, np.int64)
-    if node.has(names[1]):
-        zero = _known(node, names[1])
-    if not (np.isfinite(scale) & (scale > 0)).all() or not scale.size:
-        raise node.malformed("it has a scale that is no finite number above 0")
-    if zero.dtype.kind not in "iu" or not ((zero >= dtype.min) & (zero <= dtype.max)).all():
-        raise node.malformed("it has a zero point that its type does not hold", dtype.value)
+    scale, zero = _checked(node, dtype, *names)
     if is_per_channel and (scale.ndim != 1 or zero.shape != scale.shape):
         raise node.malformed(f"scales of shape {scale.shape} and zero points of {zero.shape}")
     axis = node.axis(node.integer("axis"), len(node.tensor("input").shape)) if is_per_channel else 0
     if not is_per_channel and (scale.size, zero.size) != (1, 1):
         raise node.malformed(f"{scale.size} scales and {zero.size} zero points", "one of each")
     shape = scale.shape if is_per_channel else ()
-    constants = (
-        node.constant(scale.reshape(shape)),
-        node.constant(zero.reshape(shape).astype(dtype.value)),
+    return Scaling(*_constants(node, dtype, scale, zero, shape), axis=axis)
+
+
+def _scaling_of_blocks(node: TorchNode, dtype: DType) -> Scaling:
+    """Return the scales of torchao, which has one for each block of a tensor.
+
+    Raises:
+        UnsupportedModelError: blocks are neither all of the tensor, nor all at a place of an axis,
+            nor runs along one axis.
+    """
+    shape, blocks = node.tensor("input").shape, node.integers("block_size")
+    scale, zero = _checked(node, dtype, "scale", "zero_point")
+    fits = len(blocks) == len(shape) and all(
+        block > 0 and size % block == 0 for size, block in zip(shape, blocks, strict=True)
     )
-    return Scaling(*constants, axis=axis)
+    counts = tuple(n // block for n, block in zip(shape, blocks, strict=True)) if fits else ()
+    if not fits or scale.size != math.prod(counts) or zero.size != scale.size:
+        raise node.malformed(f"{scale.size} scales of blocks {blocks} of a tensor of {shape}")
+    cut = [axis for axis, count in enumerate(counts) if count > 1]
+    if not cut:
+        return Scaling(*_constants(node, dtype, scale, zero, ()))
+    if len(cut) == 1 and blocks[cut[0]] == 1:
+        return Scaling(*_constants(node, dtype, scale, zero, (scale.size,)), axis=cut[0])
+    wide = [axis for axis, block in enumerate(blocks) if block > 1]
+    if len(wide) != 1:
+        raise node.unsupported(
+            f"it has scales of blocks {blocks} of a tensor of shape {shape}",
+            "one scale, one for each place of an axis, or for runs along one axis",
+            "quantise per tensor or per channel",
+        )
+    parts = _constants(node, dtype, scale, zero, counts)
+    return Scaling(*parts, axis=wide[0], block=blocks[wide[0]])
+
+
+def _checked(node: TorchNode, dtype: DType, scales: str, zeros: str) -> tuple[Array, Array]:
+    """Return scales and zero points that are numbers with which integers can be stored."""
+    scale = _known(node, scales).astype(np.float32)
+    zero = _known(node, zeros) if node.has(zeros) else np.zeros(scale.shape, np.int64)
+    if not (np.isfinite(scale) & (scale > 0)).all() or not scale.size:
+        raise node.malformed("it has a scale that is no finite number above 0")
+    if zero.dtype.kind not in "iu" or not ((zero >= dtype.min) & (zero <= dtype.max)).all():
+        raise node.malformed("it has a zero point that its type does not hold", dtype.value)
+    return scale, zero
+
+
+def _constants(
+    node: TorchNode, dtype: DType, scale: Array, zero: Array, shape: tuple[int, ...]
+) -> tuple[Tensor, Tensor]:
+    """Return scales and zero points as constants."""
+    zeros = zero.reshape(shape).astype(dtype.value)
+    return node.constant(scale.reshape(shape)), node.constant(zeros)
 
 
 def _known(node: TorchNode, name: str) -> Array:
@@ -104,6 +150,12 @@ def _clamped(node: TorchNode, x: Tensor, scaling: Scaling, limits: tuple[int, in
     """Return reals between those that a range of integers stands for."""
     scale, zero = scaling.scale.data, scaling.zero_point
     assert scale is not None and zero is not None and zero.data is not None, "both are known"
+    if scaling.block:
+        raise node.unsupported(
+            "it quantises to a part of a type, with scales of runs along an axis",
+            "the whole range, or one scale for each place of an axis",
+            "quantise per channel",
+        )
     shape = (-1, *(1,) * (len(x.shape) - scaling.axis - 1)) if scale.ndim else ()
     for operator, end in zip(("Max", "Min"), limits, strict=True):
         bound = (end - zero.data.astype(np.float32)) * scale
@@ -114,7 +166,14 @@ def _clamped(node: TorchNode, x: Tensor, scaling: Scaling, limits: tuple[int, in
 _PER_TENSOR = ("input", "scale", "zero_point", *_RANGE, "dtype", "out_dtype")
 _PER_CHANNEL = ("input", "scales", "zero_points", "axis", *_RANGE, "dtype", "out_dtype")
 
-TORCH_READERS = tuple(
+_AFFINE = ("input", "block_size", "scale", "zero_point", *_RANGE, "input_dtype", "output_dtype")
+
+_OF_TORCHAO = (
+    TorchReader("torchao.quantize_affine.default", quantize, _AFFINE),
+    TorchReader("torchao.dequantize_affine.default", dequantize, _AFFINE),
+)
+
+_OF_PYTORCH = tuple(
     TorchReader(f"quantized_decomposed.{name}_per_{what}.{overload}", read, arguments)
     for name, read in (("quantize", quantize), ("dequantize", dequantize))
     for what, overload, arguments in (
@@ -124,3 +183,5 @@ TORCH_READERS = tuple(
         ("channel", "default", _PER_CHANNEL),
     )
 )
+
+TORCH_READERS = (*_OF_PYTORCH, *_OF_TORCHAO)
