@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from microtir import frontend
 from microtir.host.tolerance import rounding_of
 from microtir.host.verify import verify
+from microtir.rewrite import reference
 from tests.models.test_models import compile_model
 
 TORCH = "torch"
@@ -15,8 +18,8 @@ TORCH = "torch"
 PLAIN = (
     "activations", "attention_block", "attention_block_decomposed", "causal_tokens", "cnn_batch",
     "cnn_decomposed", "control_cond", "conv3d", "counter_buffer", "gather",
-    "gru", "gru_bidirectional", "gru_decomposed", "lstm", "lstm_decomposed",
-    "lstm_two_bidirectional", "maths", "norms", "norms_decomposed", "padding",
+    "gru", "gru_bidirectional", "gru_decomposed", "lstm", "lstm_cell_step", "lstm_decomposed",
+    "lstm_projected", "lstm_two_bidirectional", "maths", "norms", "norms_decomposed", "padding",
     "rnn_relu", "shapes", "spectral", "streaming_buffer", "super_resolution",
 )  # fmt: skip
 
@@ -40,3 +43,16 @@ def test_golden_outputs(models_dir: Path, name: str) -> None:
     tolerance = rounding_of(model.graph, model.inputs.values)
     verdict = verify(model.artifact, model.planned, model.inputs, model.expected, tolerance)
     assert verdict.equal, verdict.to_dict()
+
+
+@pytest.mark.model(f"{TORCH}/cnn_dynamic_batch")
+def test_an_open_batch(models_dir: Path) -> None:
+    """A batch whose size the program leaves open is the one that is given."""
+    path = models_dir / TORCH / "cnn_dynamic_batch"
+    graph = frontend.from_torch(path.with_suffix(".pt2"), dims={"s77": 2}).graph
+    assert graph is not None
+    with np.load(path.with_suffix(".golden.npz")) as golden:
+        pairs = zip(golden["inputs"], golden["outputs"], strict=True)
+        for given, wanted in pairs:
+            (made,) = reference.execute(graph, {"x": given}).values()
+            assert np.allclose(made, wanted, atol=1e-6)
