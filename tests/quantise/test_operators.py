@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tests.support.operator_cases import OPERATORS, generate
 from tests.support.sketch import Case
 
 SEEDS = (0, 1, 2)
+PLAIN = QuantiseOptions(calibration=Calibration.MINMAX, correct_bias=False, rounding_seconds=0.0)
 _COUNT = 6  # samples
 
 # What has no integers that mean real numbers, or none at all.
@@ -49,8 +52,7 @@ def test_integers_stand_for_real_numbers(name: str, seed: int) -> None:
     """Stored values are near the real ones, on samples that decided the ranges."""
     case = generate(name, seed, "float32")
     graph = case.graph()
-    options = QuantiseOptions(calibration=Calibration.MINMAX)
-    result = quantise(graph, _samples(case, graph, seed), options)
+    result = quantise(graph, _samples(case, graph, seed), PLAIN)
     verify(result.graph)
     assert not result.floats
     assert min(layer.sqnr for layer in result.layers) >= LEAST_INT8.get(name, 19.0)
@@ -72,13 +74,9 @@ def test_16_bits_stand_for_them_closer(name: str) -> None:
     case = generate(name, 1, "float32")
     graph = case.graph()
     samples = _samples(case, graph, 1)
-    options = [
-        QuantiseOptions(width, calibration=Calibration.MINMAX)
-        for width in (Width.INT8, Width.INT16)
-    ]
-    narrow = quantise(graph, samples, options[0])
+    narrow = quantise(graph, samples, PLAIN)
     try:
-        wide = quantise(graph, samples, options[1])
+        wide = quantise(graph, samples, replace(PLAIN, width=Width.INT16))
     except UsageError as error:
         assert "of 16 bits" in str(error)  # noqa: PT017  # either is right
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,7 +32,6 @@ class Plan:
         quants: the quantisation of each activation in integers.
         calibrations: those that chose the ranges of activations, but for fixed ones.
         options: which say what ports are.
-        rounded: weights that are stored as these integers, by node, instead of the nearest.
     """
 
     graph: Graph
@@ -41,7 +40,6 @@ class Plan:
     quants: Mapping[Stored, Quantization]
     calibrations: Mapping[Stored, Calibration]
     options: QuantiseOptions
-    rounded: Mapping[Node, Tensor] = field(default_factory=dict)
 
     def integer_type(self, one: Stored) -> TensorType:
         """Return the type of an activation in integers."""
@@ -229,8 +227,7 @@ class _Builder:
         bias = constants.real_values(rest[0]) if rest else None
         values = constants.real_values(weights)
         scales = constants.weight_scales(values, axis, bits, bias, quant.scale)
-        rounded = self._plan.rounded.get(node)
-        yield rounded or constants.quantised_weights(weights, axis, bits, scales)
+        yield constants.quantised_weights(weights, axis, bits, scales)
         for tensor in rest:
             yield constants.quantised_bias(tensor, form.inputs[2], quant.scale, scales)
 

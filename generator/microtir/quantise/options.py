@@ -72,7 +72,7 @@ class QuantiseOptions:
     outputs: PortType = PortType.LAYER
     equalise: bool = True
     correct_bias: bool = True
-    rounding_seconds: float = 0.0
+    rounding_seconds: float = 30.0
     holdout: float = 0.2
 
     def __post_init__(self) -> None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from microtir.dtype import DType
-from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.ir import Graph, Node
 from microtir.operators.control.definition import has_control
 from microtir.quantise.build import Built, Plan, built
 from microtir.quantise.forms import IntegerForm, integer_form, problems_of
 from microtir.quantise.options import QuantiseOptions, Width
+from microtir.quantise.ranges import Range
 from microtir.quantise.result import LeftInFloats
-from microtir.quantise.scales import quantisations, shared_scales
-from microtir.quantise.statistics import Statistics
+from microtir.quantise.scales import Stored, quantisations, shared_scales
 
 _NO_FORM = "it has no form in integers"
 _IN_CONTROL = "the graph has loops or branches, whose values have one memory"
 
 
 def planned(
-    graph: Graph, statistics: Mapping[Tensor, Statistics], options: QuantiseOptions
+    graph: Graph, range_of: Callable[[Stored], Range], options: QuantiseOptions
 ) -> tuple[Plan, Built, tuple[LeftInFloats, ...]]:
     """Return the plan of a float graph, what is built by it, and what is left in floats.
 
@@ -28,13 +28,13 @@ def planned(
 
     Args:
         graph: of floats, prepared.
-        statistics: of its activations.
-        options: which width layers have, and how ranges are chosen.
+        range_of: gives the range of an activation by itself.
+        options: which width layers have, and what ports are.
     """
     forms, reasons = _forms(graph, options)
     while True:
         shared = shared_scales(graph, forms)
-        quants, calibrations = quantisations(shared, statistics, options)
+        quants, calibrations = quantisations(shared, range_of)
         plan = Plan(graph, forms, shared, quants, calibrations, options)
         result = built(plan)
         broken = _broken(forms, result)

@@ -12,6 +12,7 @@ from microtir.config import PassConfig
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.rewriting import GraphPass, Keeps, constant, with_nodes
+from microtir.operators import record_of
 from microtir.operators.arithmetic.definition import Add, AddN, Mul
 from microtir.operators.unary.definition import Neg, Square
 from microtir.rewrite.checked import rewritten
@@ -63,6 +64,26 @@ def _parts(node: Node) -> Iterator[Node]:
         yield node
 
 
+@dataclass(frozen=True, slots=True)
+class WithBiases:
+    """Gives layers of constant weights a bias, so that there is one to correct."""
+
+    name: ClassVar[str] = "with_biases"
+
+    def __call__(self, graph: Graph) -> Graph:
+        return with_nodes(graph, [_with_bias(node) for node in graph.nodes])
+
+
+def _with_bias(node: Node) -> Node:
+    axis = record_of(node.op).definition.quantization.weight_axis
+    if axis is None or len(node.inputs) != 2 or node.output.dtype is not DType.FLOAT32:
+        return node
+    channels = node.output.type.channels
+    type_ = TensorType((channels,), DType.FLOAT32)
+    bias = constant(f"{node.output.name}/bias", type_, np.zeros(channels))
+    return replace(node, inputs=(*node.inputs, bias))
+
+
 _PASSES: tuple[GraphPass, ...] = (
     FoldConstants(),
     RemoveIdentities(),
@@ -77,6 +98,12 @@ _PASSES: tuple[GraphPass, ...] = (
 )
 
 
-def prepared(graph: Graph) -> Graph:
-    """Return a float graph whose normalisations are in weights, and activations in layers."""
-    return rewritten(graph, _PASSES, PassConfig())
+def prepared(graph: Graph, *, with_biases: bool) -> Graph:
+    """Return a float graph whose normalisations are in weights, and activations in layers.
+
+    Args:
+        graph: as it was read.
+        with_biases: whether each layer of weights gets a bias.
+    """
+    passes = (*_PASSES, WithBiases()) if with_biases else _PASSES
+    return rewritten(graph, passes, PassConfig())

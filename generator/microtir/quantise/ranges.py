@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -77,16 +77,11 @@ def clipped_share(statistics: Statistics, quant: Quantization, dtype: DType) -> 
     return float(statistics.counts[outside].sum() / max(int(statistics.counts.sum()), 1))
 
 
-def chosen_range(statistics: Statistics, dtype: DType, options: QuantiseOptions) -> Range:
-    """Return the range of an activation by the calibration that options name.
-
-    AUTO takes the range of the least measured error; of equal ones the first in the order of
-    `Calibration`.
-    """
-    asked = options.calibration
-    names = tuple(_RANGES) if asked is Calibration.AUTO else (asked,)
-    ranges = [Range(*_RANGES[name](statistics, dtype, options), name) for name in names]
-    return min(ranges, key=lambda r: error_of(statistics, affine(r.low, r.high, dtype), dtype))
+def range_by(
+    calibration: Calibration, statistics: Statistics, dtype: DType, options: QuantiseOptions
+) -> Range:
+    """Return the range of an activation by a calibration, which is not AUTO."""
+    return Range(*_RANGES[calibration](statistics, dtype, options), calibration)
 
 
 def _extremes(
@@ -117,16 +112,11 @@ def _percentile(
 def _least_error(
     statistics: Statistics, dtype: DType, _options: QuantiseOptions
 ) -> tuple[float, float]:
-    """Return the range of least error, one end after the other."""
-    low, high = statistics.low, statistics.high
-
-    def error(ends: tuple[float, float]) -> float:
-        return error_of(statistics, affine(ends[0], ends[1], dtype), dtype)
-
+    """Return the range of least error."""
+    best = statistics.low, statistics.high
     for _ in range(2):
-        low = min(((statistics.low * s, high) for s in _SHARES), key=error)[0]
-        high = min(((low, statistics.high * s) for s in _SHARES), key=error)[1]
-    return low, high
+        best = _searched(statistics, dtype, best, _SHARES, error_of)
+    return best
 
 
 def _least_divergence(
@@ -134,17 +124,30 @@ def _least_divergence(
 ) -> tuple[float, float]:
     """Return the range whose integers have the distribution that is nearest to that of the values.
 
-    Nearest by the divergence of Kullback and Leibler; both ends move by one factor.
+    Nearest by the divergence of Kullback and Leibler.
     """
+    whole = statistics.low, statistics.high
     if dtype is not DType.INT8:
-        return statistics.low, statistics.high
-    low, high = statistics.low, statistics.high
+        return whole
+    return _searched(statistics, dtype, whole, _SHARES[::2], _divergence)
 
-    def divergence(share: float) -> float:
-        return _divergence(statistics, affine(low * share, high * share, dtype), dtype)
 
-    share = min(_SHARES, key=divergence)
-    return low * share, high * share
+def _searched(
+    statistics: Statistics,
+    dtype: DType,
+    ends: tuple[float, float],
+    shares: Sequence[float],
+    cost: Callable[[Statistics, Quantization, DType], float],
+) -> tuple[float, float]:
+    """Return the ends of a range of least cost, one after the other, among shares of extremes."""
+
+    def cost_of(low: float, high: float) -> float:
+        return cost(statistics, affine(low, high, dtype), dtype)
+
+    low, high = ends
+    low = min((statistics.low * s for s in shares), key=lambda end: cost_of(end, high))
+    high = min((statistics.high * s for s in shares), key=lambda end: cost_of(low, end))
+    return low, high
 
 
 def _divergence(statistics: Statistics, quant: Quantization, dtype: DType) -> float:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Graph
+from microtir.quantise.bias_correction import with_corrected_bias
+from microtir.quantise.choice import Ranges
+from microtir.quantise.layerwise import Improvement, improved
 from microtir.quantise.measure import differences, layer_figures, tensor_ranges
 from microtir.quantise.options import QuantiseOptions, Width
 from microtir.quantise.planning import planned
 from microtir.quantise.prepare import prepared
 from microtir.quantise.result import Quantised
+from microtir.quantise.rounding import AdaptiveRounding
+from microtir.quantise.runs import recorded
 from microtir.quantise.samples import Samples
 from microtir.quantise.statistics import collected
 from microtir.rewrite.verify import verify
 from microtir.support.arguments import checked_arguments
+
+_MOST_RECORDED = 32  # runs whose values are held
 
 
 @checked_arguments
@@ -32,16 +40,19 @@ def quantise(
         UsageError: samples do not fit, or no layer has a form in integers.
     """
     options = options or QuantiseOptions()
-    floats = prepared(graph)
+    floats = prepared(graph, with_biases=options.correct_bias)
     data = Samples.of(floats, samples, options.holdout)
     statistics = collected(floats, data.calibrated)
-    plan, result, left = planned(floats, statistics, options)
+    held = recorded(floats, data.calibrated, _MOST_RECORDED)
+    ranges = Ranges(floats, statistics, held, options)
+    plan, result, left = planned(floats, ranges.of, options)
     if not plan.forms:
         raise UsageError(
             "no layer of the model has a form in integers",
             where=graph.name,
             legal="; ".join(f"'{one.name}': {one.why}" for one in left[:3]) or "layers of float32",
         )
+    result = improved(plan, result, held, _improvements(options))
     verify(result.graph)
     measured = differences(plan, result, data.measured)
     return Quantised(
@@ -57,3 +68,13 @@ def quantise(
         ),
         data.warnings,
     )
+
+
+def _improvements(options: QuantiseOptions) -> list[Improvement]:
+    """Return what is done to the constants of each layer, in order."""
+    improvements: list[Improvement] = []
+    if options.rounding_seconds > 0:
+        improvements.append(AdaptiveRounding(time.monotonic() + options.rounding_seconds))
+    if options.correct_bias:
+        improvements.append(with_corrected_bias)
+    return improvements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -62,3 +62,20 @@ def stored(array: Array, type_: TensorType) -> Array:
 def real(array: Array, type_: TensorType) -> Array:
     """Return the real numbers that stored values stand for; others as they are."""
     return array if type_.quantization is None else dequantized(array, type_)
+
+
+_RECORDED_BYTES = 1 << 28
+
+
+def recorded(
+    graph: Graph, runs: Sequence[Mapping[str, Array]], most: int
+) -> tuple[Mapping[str, Array], ...]:
+    """Return the values of all inputs and activations of some runs, by name.
+
+    They are spread over all runs, `most` at most, and fewer where they would take much memory; of
+    a graph with states they are the first ones.
+    """
+    size = sum(t.type.bytes for t in graph.tensors() if not t.is_constant) * graph.images
+    count = max(1, min(most, len(runs), _RECORDED_BYTES // max(size, 1)))
+    step = 1 if graph.states else len(runs) // count
+    return tuple(values(graph, runs[: count * step : step]))

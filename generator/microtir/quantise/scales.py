@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,9 +11,8 @@ from microtir.graph.ir import Graph, Node, Quantization, Tensor
 from microtir.operators import record_of
 from microtir.operators.common.quantization import Scales
 from microtir.quantise.forms import IntegerForm, scales_of
-from microtir.quantise.options import Calibration, QuantiseOptions
-from microtir.quantise.ranges import affine, chosen_range
-from microtir.quantise.statistics import Statistics
+from microtir.quantise.options import Calibration
+from microtir.quantise.ranges import Range, affine
 
 
 class Stored(NamedTuple):
@@ -126,23 +125,20 @@ def scale_of_inputs(shared: SharedScales, node: Node, form: IntegerForm) -> Stor
 
 
 def quantisations(
-    shared: SharedScales, statistics: Mapping[Tensor, Statistics], options: QuantiseOptions
+    shared: SharedScales, range_of: Callable[[Stored], Range]
 ) -> tuple[Mapping[Stored, Quantization], Mapping[Stored, Calibration]]:
     """Return the quantisation of each activation in integers, and the calibrations of their ranges.
 
     Args:
         shared: which have one.
-        statistics: of all activations.
-        options: which say how ranges are chosen.
+        range_of: gives the range of an activation by itself.
     """
     quants: dict[Stored, Quantization] = {}
     calibrations: dict[Stored, Calibration] = {}
     for root, members in shared.groups().items():
         quant = shared.fixed.get(root)
         if quant is None:
-            chosen = {
-                one: chosen_range(statistics[one.tensor], one.dtype, options) for one in members
-            }
+            chosen = {one: range_of(one) for one in members}
             calibrations.update((one, r.calibration) for one, r in chosen.items())
             ends = [*((r.low, r.high) for r in chosen.values()), *_extremes(shared.constants, root)]
             quant = affine(min(low for low, _ in ends), max(high for _, high in ends), root.dtype)

@@ -1,0 +1,95 @@
+"""Choose the range of each activation, by what it does to the layers that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
+from microtir.quantise.options import Calibration, QuantiseOptions
+from microtir.quantise.ranges import Range, affine, range_by
+from microtir.quantise.runs import real, stored
+from microtir.quantise.scales import Stored
+from microtir.quantise.statistics import Statistics
+from microtir.rewrite.reference import evaluate
+
+_MOST_RUNS = 8
+
+
+class Ranges:
+    """The ranges of activations, each chosen once.
+
+    AUTO takes the one with which the results of the layers that read the activation are nearest to
+    those of floats: what is clipped adds up in their sums, and what is rounded does not. Of 16
+    bits nothing is worth clipping.
+
+    Args:
+        graph: of floats.
+        statistics: of all activations.
+        recorded: the values of some runs, by name.
+        options: which name the calibration.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        statistics: Mapping[Tensor, Statistics],
+        recorded: Sequence[Mapping[str, Array]],
+        options: QuantiseOptions,
+    ) -> None:
+        self._graph = graph
+        self._statistics = statistics
+        self._recorded = recorded[:: -(-len(recorded) // _MOST_RUNS)]
+        self._options = options
+        self._chosen: dict[Stored, Range] = {}
+
+    def of(self, one: Stored) -> Range:
+        """Return the range of an activation."""
+        if one not in self._chosen:
+            self._chosen[one] = self._choose(one)
+        return self._chosen[one]
+
+    def _choose(self, one: Stored) -> Range:
+        statistics, asked = self._statistics[one.tensor], self._options.calibration
+        if asked is Calibration.AUTO and one.dtype is DType.INT16:
+            asked = Calibration.MINMAX
+        if asked is not Calibration.AUTO:
+            return range_by(asked, statistics, one.dtype, self._options)
+        names = [name for name in Calibration if name is not Calibration.AUTO]
+        ranges = [range_by(name, statistics, one.dtype, self._options) for name in names]
+        return min(ranges, key=lambda r: self._effect(one, r))
+
+    def _effect(self, one: Stored, chosen: Range) -> float:
+        """Return the error that a range causes, as a share of the power of what is computed."""
+        quant = affine(chosen.low, chosen.high, one.dtype)
+        type_ = TensorType(one.tensor.shape, one.dtype, quant)
+        signal, noise = 0.0, 0.0
+        for values in self._recorded:
+            approximate = real(stored(values[one.tensor.name], type_), type_)
+            for expected, actual in self._results(one.tensor, values, approximate):
+                signal += float(np.square(expected, dtype=np.float64).sum())
+                noise += float(np.square(actual.astype(np.float64) - expected).sum())
+        return noise / signal if signal > 0 else noise
+
+    def _results(
+        self, tensor: Tensor, values: Mapping[str, Array], approximate: Array
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield results of floats, and those of the approximate values of a tensor."""
+        readers = self._readers.get(tensor, ())
+        if not readers or tensor in self._graph.outputs:
+            yield values[tensor.name], approximate
+        for node in readers:
+            inputs = [
+                approximate if t is tensor else values[t.name] if t.data is None else t.data
+                for t in node.inputs
+            ]
+            for output, actual in zip(node.outputs, evaluate(node, inputs), strict=True):
+                if output.dtype is DType.FLOAT32:
+                    yield values[output.name], actual
+
+    @cached_property
+    def _readers(self) -> Mapping[Tensor, tuple[Node, ...]]:
+        return self._graph.consumers()
