@@ -14,6 +14,7 @@ from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.quantise import Calibration, Quantised, QuantiseOptions, Width, quantise
+from microtir.rewrite.reference import execute
 from tests.support.float_networks import floats, image_samples, residual
 from tests.support.graphs import constant, graph, node, tensor
 
@@ -117,3 +118,31 @@ def test_networks_gain_from_both() -> None:
     )
     gain = [b.sqnr - a.sqnr for a, b in zip(nearest.layers, improved.layers, strict=True)]
     assert np.mean(gain) > 3.0
+
+
+def test_channels_of_unlike_size_are_equalised() -> None:
+    """A channel of a hundredth of the others is stored in as many steps, and results are real.
+
+    The layer before a depthwise one takes the factors, and has another output than in the file.
+    """
+    x, hidden, y = (tensor(name, (1, 6, 6, 4)) for name in ("x", "hidden", "y"))
+    sizes = np.array([1.0, 0.01, 0.3, 0.02], np.float32)
+    weights = constant("w", floats(1, 4, 1, 1, 4) * sizes[:, None, None, None])
+    depthwise = constant("d", floats(2, 1, 3, 3, 4) / sizes)
+    model = graph(
+        [
+            node(Conv2D(activation=Activation.RELU), (x, weights), hidden),
+            node(DepthwiseConv2D(padding=Padding2D(1, 1, 1, 1)), (hidden, depthwise), y),
+        ],
+        [x],
+        [y],
+    )
+    options = replace(NEAREST, width=Width.INT8, equalise=False)
+    samples = {"x": floats(3, 20, 1, 6, 6, 4)}
+    before, after = (
+        quantise(model, samples, replace(options, equalise=equalise)) for equalise in (False, True)
+    )
+    assert after.layers[1].sqnr > before.layers[1].sqnr + 10.0
+    one = {"x": samples["x"][0]}
+    expected, actual = (execute(g, one)["y"] for g in (model, after.floats_graph))
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)

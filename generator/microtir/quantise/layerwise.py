@@ -134,9 +134,9 @@ def _has_weights(node: Node) -> bool:
 
 
 def _layer(
-    node: Node, one: Node, given: Runs, recorded: Sequence[Mapping[str, Array]]
+    node: Node, one: Node, features: Runs, recorded: Sequence[Mapping[str, Array]]
 ) -> WeightedLayer:
-    inputs = [real(x, one.inputs[0].type) for x in given]
+    inputs = [real(x, one.inputs[0].type) for x in features]
     constants = [stored_values(tensor) for tensor in node.inputs[1:]]
     expected = [
         evaluate(linear(node), [run[node.inputs[0].name], *constants])[0] for run in recorded

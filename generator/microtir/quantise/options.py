@@ -57,8 +57,8 @@ class QuantiseOptions:
         percentile: of the values that such a range holds, in percent, above 50 and at most 100.
         inputs: the type of inputs of real numbers.
         outputs: the type of outputs of real numbers.
-        equalise: whether factors move between layers that follow each other, so that their channels
-            have ranges of one size.
+        equalise: whether factors of channels move from activations into the weights of a depthwise
+            layer behind them.
         correct_bias: whether biases take up the mean error that is measured.
         rounding_seconds: the time that adaptive rounding of weights may take; 0 for none.
         holdout: the share of the samples that measures and is not calibrated on, from 0 to 0.9.

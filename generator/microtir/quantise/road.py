@@ -9,6 +9,7 @@ from microtir.errors import UsageError
 from microtir.graph.ir import Array, Graph
 from microtir.quantise.bias_correction import with_corrected_bias
 from microtir.quantise.choice import Ranges
+from microtir.quantise.equalise import equalised
 from microtir.quantise.layerwise import Improvement, improved
 from microtir.quantise.measure import differences, layer_figures, tensor_ranges
 from microtir.quantise.options import QuantiseOptions, Width
@@ -22,6 +23,7 @@ from microtir.quantise.statistics import collected
 from microtir.rewrite.verify import verify
 from microtir.support.arguments import checked_arguments
 
+_MOST_EQUALISED = 8  # runs that decide on factors
 _MOST_RECORDED = 32  # runs whose values are held
 
 
@@ -42,6 +44,8 @@ def quantise(
     options = options or QuantiseOptions()
     floats = prepared(graph, with_biases=options.correct_bias)
     data = Samples.of(floats, samples, options.holdout)
+    if options.equalise:
+        floats = equalised(floats, recorded(floats, data.calibrated, _MOST_EQUALISED), options)
     statistics = collected(floats, data.calibrated)
     held = recorded(floats, data.calibrated, _MOST_RECORDED)
     ranges = Ranges(floats, statistics, held, options)
