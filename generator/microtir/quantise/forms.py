@@ -81,7 +81,7 @@ def scales_of(node: Node) -> Scales:
 def _computes_on_scales(node: Node) -> bool:
     """Return whether a node has real numbers, and integers of it mean some."""
     record = record_of(node.op)
-    if record.has(Trait.CONTROL) or record.has(Trait.OPAQUE) or isinstance(node.op, _NOT_REAL):
+    if record.has(Trait.OPAQUE) or isinstance(node.op, _NOT_REAL):
         return False
     has_reals = any(_is_real(tensor) for tensor in (*node.inputs, *node.outputs))
     return has_reals and scales_of(node) is not Scales.UNUSED

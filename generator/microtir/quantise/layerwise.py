@@ -6,7 +6,7 @@ have, so that it may make up for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -100,6 +100,7 @@ def improved(
         for tensor in built.graph.inputs
     }
     last = {t: number for number, n in enumerate(built.graph.nodes) for t in n.inputs}
+    shared = {t for t, readers in built.graph.consumers().items() if len(readers) > 1}
     nodes: list[Node] = []
     changed: dict[Node, Node] = {}
     for number, one in enumerate(built.graph.nodes):
@@ -108,7 +109,7 @@ def improved(
             layer = _layer(node, one, values[one.inputs[0]], recorded)
             for improvement in improvements:
                 layer = improvement(layer)
-            changed[node] = layer.stored
+            changed[node] = _with_own_constants(one, layer.stored, shared)
         nodes.append(one if node is None else changed.get(node, one))
         results = [
             evaluate(nodes[-1], [_of_run(tensor, values, run) for tensor in nodes[-1].inputs])
@@ -121,6 +122,15 @@ def improved(
                 values.pop(tensor, None)
     graph = replace(built.graph, nodes=tuple(nodes))
     return replace(built, graph=graph, nodes={**built.nodes, **changed})
+
+
+def _with_own_constants(before: Node, after: Node, shared: Container[Tensor]) -> Node:
+    """Return a changed node whose new constants have names of their own, where others read them."""
+    inputs = [
+        replace(new, name=f"{new.name}/{after.name}") if new is not old and old in shared else new
+        for old, new in zip(before.inputs, after.inputs, strict=True)
+    ]
+    return replace(after, inputs=tuple(inputs))
 
 
 def _of_run(tensor: Tensor, values: Mapping[Tensor, Runs], run: int) -> Array:

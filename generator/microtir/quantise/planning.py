@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node
 from microtir.operators.control.definition import has_control
+from microtir.operators.state.definition import Assign
 from microtir.quantise.build import Built, Plan, built
 from microtir.quantise.forms import IntegerForm, integer_form, problems_of
 from microtir.quantise.options import QuantiseOptions, Width
@@ -37,7 +38,7 @@ def planned(
         quants, calibrations = quantisations(shared, range_of)
         plan = Plan(graph, forms, shared, quants, calibrations, options)
         result = built(plan)
-        broken = _broken(forms, result)
+        broken = {**_broken(forms, result), **_assigned_floats(graph, forms)}
         if not broken:
             break
         reasons.update(broken)
@@ -68,6 +69,18 @@ def _forms(
             is_wide = width is Width.INT16 and integer_form(node, Width.INT8) is not None
             reasons[node] = f"{_NO_FORM} of 16 bits" if is_wide else _NO_FORM
     return forms, reasons
+
+
+def _assigned_floats(graph: Graph, forms: Mapping[Node, IntegerForm]) -> dict[Node, str]:
+    """Return the nodes that would store in integers what a layer of floats remembers."""
+    producers = graph.producers()
+    assigns = [node for node in forms if isinstance(node.op, Assign)]
+    sources = {node: producers.get(node.inputs[0]) for node in assigns}
+    return {
+        node: "the layer that computes its value is one of floats"
+        for node, source in sources.items()
+        if source is not None and source not in forms
+    }
 
 
 def _broken(forms: Mapping[Node, IntegerForm], result: Built) -> dict[Node, str]:

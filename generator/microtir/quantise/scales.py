@@ -84,6 +84,12 @@ def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScal
         scales = scales_of(node)
         if scales in (Scales.ONE, Scales.ONE_OF_INPUTS):
             _join(shared, node, scales, inputs, outputs)
+    for state in graph.states:
+        for dtype in (DType.INT8, DType.INT16):
+            before, after = Stored(state.before, dtype), Stored(state.after, dtype)
+            both = {before, after} <= shared.parents.keys()
+            if both and shared.fixed_as(before) is shared.fixed_as(after) is None:
+                shared.join(before, after)
     return shared
 
 
