@@ -12,10 +12,11 @@ from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, State, 
 from microtir.operators import record_of
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.movement.definition import Pad
-from microtir.quantise import constants
+from microtir.operators.recurrent.definition import Lstm
+from microtir.quantise import constants, recurrent
 from microtir.quantise.forms import IntegerForm
 from microtir.quantise.options import Calibration, PortType, QuantiseOptions, Width
-from microtir.quantise.scales import SharedScales, Stored, scale_of_inputs
+from microtir.quantise.scales import SharedScales, Stored, memories_of, scale_of_inputs
 
 _UNSIGNED_OFFSET = 128  # from a zero point of int8 to the same of uint8
 _WEIGHT_BITS = {Width.INT8: 8, Width.INT16: 8, Width.WEIGHTS4: 4}
@@ -210,6 +211,9 @@ class _Builder:
         axis = record_of(node.op).definition.quantization.weight_axis
         if axis is not None and node.inputs[1].is_constant:
             return [inputs[0], *self._weights_and_bias(node, form, axis, inputs[0].type.quant)]
+        if isinstance(node.op, Lstm):
+            hidden, cell = (self._plan.quants[one] for one in memories_of(node, form))
+            return recurrent.stored_inputs(node, inputs, form.inputs, hidden, cell)
         one_scale = scale_of_inputs(self._plan.shared, node, form)
         shared = None if one_scale is None else self._plan.quants[one_scale]
         return [

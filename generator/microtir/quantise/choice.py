@@ -9,8 +9,10 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
+from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise.options import Calibration, QuantiseOptions
 from microtir.quantise.ranges import Range, affine, range_by
+from microtir.quantise.recurrent import CELL, cell_range
 from microtir.quantise.runs import real, stored
 from microtir.quantise.scales import Stored
 from microtir.quantise.statistics import Statistics
@@ -53,6 +55,10 @@ class Ranges:
         return self._chosen[one]
 
     def _choose(self, one: Stored) -> Range:
+        readers = self._readers.get(one.tensor, ())
+        lstm = next((n for n in readers if _holds_cells(n, one.tensor)), None)
+        if lstm is not None:
+            return Range(*cell_range(lstm, self._recorded), Calibration.MINMAX)
         statistics, asked = self._statistics[one.tensor], self._options.calibration
         if asked is Calibration.AUTO and one.dtype is DType.INT16:
             asked = Calibration.MINMAX
@@ -93,3 +99,7 @@ class Ranges:
     @cached_property
     def _readers(self) -> Mapping[Tensor, tuple[Node, ...]]:
         return self._graph.consumers()
+
+
+def _holds_cells(node: Node, tensor: Tensor) -> bool:
+    return isinstance(node.op, Lstm) and node.inputs[CELL] is tensor

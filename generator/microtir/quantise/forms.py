@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from microtir.dtype import DType
@@ -16,6 +16,7 @@ from microtir.operators.cumulation.definition import Cumsum
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.indexing.definition import ScatterNd
+from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise.options import Width
 from microtir.rewrite.facts import rules
 
@@ -52,7 +53,9 @@ def integer_form(node: Node, width: Width) -> IntegerForm | None:
         inputs = tuple(_inputs(node, definition.types, signature))
         outputs = tuple(_outputs(node, signature))
         pairs = [*zip(node.inputs, inputs, strict=True), *zip(node.outputs, outputs, strict=True)]
-        if all(_fits(tensor, dtype, activation) for tensor, dtype in pairs):
+        activations = {activation, DType.INT16} if isinstance(node.op, Lstm) else {activation}
+        is_first = inputs[0] is activation or node.inputs[0].dtype is not DType.FLOAT32
+        if is_first and all(_fits(tensor, dtype, activations) for tensor, dtype in pairs):
             has_few_bits = width is Width.WEIGHTS4 and isinstance(node.op, _WEIGHTS4)
             of_8_bits = Width.INT16 if width is Width.INT16 else Width.INT8
             return IntegerForm(Width.WEIGHTS4 if has_few_bits else of_8_bits, inputs, outputs)
@@ -104,7 +107,7 @@ def _outputs(node: Node, signature: TypeSignature) -> Iterator[DType]:
         yield results[min(number, len(results) - 1)]
 
 
-def _fits(tensor: Tensor, dtype: DType, activation: DType) -> bool:
+def _fits(tensor: Tensor, dtype: DType, activations: Container[DType]) -> bool:
     if not _is_real(tensor):
         return tensor.dtype is dtype
-    return dtype.is_int if tensor.is_constant else dtype is activation
+    return dtype.is_int if tensor.is_constant else dtype in activations

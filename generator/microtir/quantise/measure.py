@@ -103,7 +103,8 @@ def _channels(node: Node, stored: Node) -> tuple[tuple[int, ...], float]:
 def tensor_ranges(plan: Plan, statistics: Mapping[Tensor, Statistics]) -> Iterator[TensorRange]:
     """Yield the ranges of activations in integers, in the order of the float graph."""
     order = {tensor: number for number, tensor in enumerate(plan.graph.tensors())}
-    for one in sorted(plan.quants, key=lambda one: order[one.tensor]):
+    activations = (one for one in plan.quants if one.tensor in statistics)
+    for one in sorted(activations, key=lambda one: order[one.tensor]):
         quant, seen = plan.quants[one], statistics[one.tensor]
         yield TensorRange(
             one.tensor.name,

@@ -53,11 +53,13 @@ def _forms(
     """Return the forms of nodes in integers, and why others with real numbers have none."""
     forms: dict[Node, IntegerForm] = {}
     reasons: dict[Node, str] = {}
-    in_control = has_control(graph.nodes)
+    in_control, producers = has_control(graph.nodes), graph.producers()
     for node in graph.nodes:
         if not any(t.dtype is DType.FLOAT32 for t in (*node.inputs, *node.outputs)):
             continue
         width = options.width_of(node.name)
+        if isinstance(node.op, Assign):
+            width = _width_of_source(producers.get(node.inputs[0]), node, forms, width)
         form = None if in_control else integer_form(node, width)
         if form is not None:
             forms[node] = form
@@ -69,6 +71,17 @@ def _forms(
             is_wide = width is Width.INT16 and integer_form(node, Width.INT8) is not None
             reasons[node] = f"{_NO_FORM} of 16 bits" if is_wide else _NO_FORM
     return forms, reasons
+
+
+def _width_of_source(
+    source: Node | None, node: Node, forms: Mapping[Node, IntegerForm], width: Width
+) -> Width:
+    """Return the width of the value that a node stores, which its layer may give several of."""
+    form = None if source is None else forms.get(source)
+    if source is None or form is None:
+        return width
+    dtype = form.outputs[source.outputs.index(node.inputs[0])]
+    return Width.INT16 if dtype is DType.INT16 else Width.INT8
 
 
 def _assigned_floats(graph: Graph, forms: Mapping[Node, IntegerForm]) -> dict[Node, str]:

@@ -98,7 +98,7 @@ _PASSES: tuple[GraphPass, ...] = (
 )
 
 
-def prepared(graph: Graph, *, with_biases: bool) -> Graph:
+def prepared(graph: Graph, *, with_biases: bool = False) -> Graph:
     """Return a float graph whose normalisations are in weights, and activations in layers.
 
     Args:

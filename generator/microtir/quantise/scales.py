@@ -10,6 +10,8 @@ from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, Tensor
 from microtir.operators import record_of
 from microtir.operators.common.quantization import Scales
+from microtir.operators.recurrent.definition import Lstm
+from microtir.quantise import recurrent
 from microtir.quantise.forms import IntegerForm, scales_of
 from microtir.quantise.options import Calibration
 from microtir.quantise.ranges import Range, affine
@@ -26,12 +28,15 @@ class Stored(NamedTuple):
 class SharedScales:
     """The activations in integers, in groups of one quantisation each.
 
-    `fixed` has the quantisations that operators fix, by a member that stands for its group.
+    `fixed` has the quantisations that operators fix, by a member that stands for its group.  A
+    group with a member in `symmetric` has the zero point 0, one in `powers_of_two` such a scale.
     """
 
     parents: dict[Stored, Stored] = field(default_factory=dict)
     fixed: dict[Stored, Quantization] = field(default_factory=dict)
     constants: dict[Stored, list[Tensor]] = field(default_factory=dict)
+    symmetric: set[Stored] = field(default_factory=set)
+    powers_of_two: set[Stored] = field(default_factory=set)
 
     def root(self, one: Stored) -> Stored:
         """Return the member that stands for a group."""
@@ -84,6 +89,8 @@ def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScal
         scales = scales_of(node)
         if scales in (Scales.ONE, Scales.ONE_OF_INPUTS):
             _join(shared, node, scales, inputs, outputs)
+        if isinstance(node.op, Lstm):
+            _join_memories(shared, node, form)
     for state in graph.states:
         for dtype in (DType.INT8, DType.INT16):
             before, after = Stored(state.before, dtype), Stored(state.after, dtype)
@@ -110,6 +117,24 @@ def _join(
     for one in members[1:]:
         shared.join(members[0], one)
     shared.constants.setdefault(shared.root(members[0]), []).extend(constants)
+
+
+def _join_memories(shared: SharedScales, node: Node, form: IntegerForm) -> None:
+    """Give the hidden states of an LSTM one quantisation, and its cells another."""
+    hidden, cell = memories_of(node, form)
+    for tensor, dtype in zip(node.outputs[1:], form.outputs[1:], strict=True):
+        shared.join(hidden if tensor is node.outputs[1] else cell, Stored(tensor, dtype))
+    shared.powers_of_two.add(shared.root(cell))
+    if node.inputs[recurrent.HIDDEN].is_constant:
+        shared.symmetric.add(shared.root(hidden))
+    else:
+        shared.join(hidden, Stored(node.inputs[recurrent.HIDDEN], hidden.dtype))
+
+
+def memories_of(node: Node, form: IntegerForm) -> tuple[Stored, Stored]:
+    """Return whose quantisations the hidden state of an LSTM and its cells have."""
+    cell = Stored(node.inputs[recurrent.CELL], form.inputs[recurrent.CELL])
+    return Stored(node.outputs[0], form.outputs[0]), cell
 
 
 def _data(tensors: tuple[Tensor, ...], types: tuple[DType, ...]) -> tuple[Stored, ...]:
@@ -147,7 +172,12 @@ def quantisations(
             chosen = {one: range_of(one) for one in members}
             calibrations.update((one, r.calibration) for one, r in chosen.items())
             ends = [*((r.low, r.high) for r in chosen.values()), *_extremes(shared.constants, root)]
-            quant = affine(min(low for low, _ in ends), max(high for _, high in ends), root.dtype)
+            low, high = min(low for low, _ in ends), max(high for _, high in ends)
+            if shared.symmetric.intersection(members):
+                low, high = min(low, -high), max(high, -low)
+            quant = affine(low, high, root.dtype)
+            if shared.powers_of_two.intersection(members):
+                quant = recurrent.power_of_two(quant)
         quants.update(dict.fromkeys(members, quant))
     return quants, calibrations
 
