@@ -10,6 +10,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
 from microtir.operators.recurrent.definition import Lstm
+from microtir.operators.softmax.definition import Softmax
 from microtir.quantise.options import Calibration, QuantiseOptions
 from microtir.quantise.ranges import Range, affine, range_by
 from microtir.quantise.recurrent import CELL, cell_range
@@ -83,8 +84,11 @@ class Ranges:
     def _results(
         self, tensor: Tensor, values: Mapping[str, Array], approximate: Array
     ) -> Iterator[tuple[Array, Array]]:
-        """Yield results of floats, and those of the approximate values of a tensor."""
-        readers = self._readers.get(tensor, ())
+        """Yield results of floats, and those of the approximate values of a tensor.
+
+        What a softmax reads counts itself: shares say little of scores that are far from the top.
+        """
+        readers = [n for n in self._readers.get(tensor, ()) if not isinstance(n.op, Softmax)]
         if not readers or tensor in self._graph.outputs:
             yield values[tensor.name], approximate
         for node in readers:
