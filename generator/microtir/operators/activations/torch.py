@@ -70,6 +70,11 @@ def rrelu(node: TorchNode) -> Tensor:
     return node.onnx("LeakyRelu", node.tensor("self"), alpha=slope)
 
 
+def noisy_relu(node: TorchNode) -> tuple[Tensor, Tensor]:
+    """Read rrelu_with_noise at inference, which leaves the noise as it is."""
+    return rrelu(node), node.tensor("noise")
+
+
 def elu(node: TorchNode) -> Tensor:
     """Read elu: scale times x, or alpha (exp(input_scale x) - 1) below 0."""
     x, alpha = node.tensor("self"), float(node.number("alpha", 1.0))
@@ -158,6 +163,12 @@ TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(clamp, "self min", "clamp_min", "clamp_min.Tensor"),
     *readers(clamp, "self max", "clamp_max", "clamp_max.Tensor"),
     *readers(leaky_relu, "self negative_slope", "leaky_relu"),
+    *readers(
+        noisy_relu,
+        "self noise lower upper training generator",
+        "rrelu_with_noise",
+        "rrelu_with_noise_functional",
+    ),
     *readers(rrelu, "self lower upper training generator", "rrelu"),
     *readers(elu, "self alpha scale input_scale", "elu"),
     *readers(celu, "self alpha", "celu"),

@@ -76,6 +76,18 @@ def bilinear(node: TorchNode) -> Tensor:
     return result if bias is None else node.onnx("Add", result, bias)
 
 
+def trilinear(node: TorchNode) -> Tensor:
+    """Read _trilinear: a product of three tensors with new axes, summed along some."""
+    total: Tensor | None = None
+    for name, axes in (("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3")):
+        x = node.tensor(name)
+        for axis in node.integers(axes, ()):
+            x = node.reshaped(x, (*x.shape[:axis], 1, *x.shape[axis:]))
+        total = x if total is None else node.onnx("Mul", total, x)
+    assert total is not None
+    return node.onnx("ReduceSum", total, node.ints(*node.integers("sumdim")), keepdims=0)
+
+
 TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(linear, "input weight bias", "linear"),
     *readers(addmm, "self mat1 mat2 beta alpha", "addmm"),
@@ -85,5 +97,6 @@ TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(added_product, "self batch1 batch2 mat vec beta alpha", "baddbmm", "addmv"),
     *readers(outer, "self vec2", "outer", "ger"),
     *readers(einsum, "equation tensors path", "einsum"),
+    *readers(trilinear, "i1 i2 i3 expand1 expand2 expand3 sumdim unroll_dim", "_trilinear"),
     *readers(bilinear, "input1 input2 weight bias", "bilinear"),
 )

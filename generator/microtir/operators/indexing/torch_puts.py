@@ -8,7 +8,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Tensor
-from microtir.operators.common.shapes import broadcast_of
+from microtir.operators.common.shapes import Shape, broadcast_of
 from microtir.operators.common.torch_operands import TorchNode, TorchReader
 from microtir.operators.common.torch_rows import readers
 from microtir.operators.common.torch_types import as_type, operand
@@ -56,29 +56,43 @@ def _reduction(node: TorchNode) -> str:
 
 
 def index_put(node: TorchNode) -> Tensor:
-    """Read index_put: values at places along some axes, added where `accumulate` says so."""
+    """Read index_put: values at places along some axes, added where `accumulate` says so.
+
+    The axes are moved to the front, values put there, and the axes moved back.
+    """
     x, values = node.tensor("self"), node.cast(node.tensor("values"), node.tensor("self").dtype)
     stated = node.arguments.get("indices")
     if isinstance(stated, tuple) and len(stated) == 1 and _is_mask(stated[0]):
         return _masked(node, x, values)
     places = named_places(node, len(x.shape))
-    depth = max(axis for axis, place in enumerate(places) if place is not None) + 1
-    if any(place is None for place in places[:depth]):
-        return _between(node, x, places, values)
-    tensors = [node.cast(place, DType.INT64) for place in places[:depth] if place is not None]
-    shape: tuple[int, ...] = ()
+    axes = [axis for axis, place in enumerate(places) if place is not None]
+    tensors = [node.cast(place, DType.INT64) for place in places if place is not None]
+    common: Shape = ()
     for place in tensors:
-        shape = broadcast_of(shape, place.shape)
-    wide = [
-        node.reshaped(
-            node.onnx("Expand", place, node.ints(*shape)) if shape else place, (*shape, 1)
-        )
-        for place in tensors
-    ]
-    spread = _expanded(node, values, (*shape, *x.shape[depth:]))
-    at = wide[0] if depth == 1 else node.onnx("Concat", *wide, axis=-1)
-    kind = "add" if node.flag("accumulate", False) else "none"
-    return node.onnx("ScatterND", x, at, spread, reduction=kind)
+        common = broadcast_of(common, place.shape)
+    at = [node.reshaped(_expanded(node, place, common), (*common, 1)) for place in tensors]
+    order = (*axes, *(axis for axis in range(len(x.shape)) if axis not in axes))
+    moved = node.onnx("Transpose", x, perm=order)
+    spread = _in_front(node, values, x, axes, common)
+    result = node.onnx(
+        "ScatterND", moved, node.onnx("Concat", *at, axis=-1), spread,
+        reduction="add" if node.flag("accumulate", False) else "none",
+    )  # fmt: skip
+    return node.onnx("Transpose", result, perm=tuple(np.argsort(order).tolist()))
+
+
+def _in_front(node: TorchNode, values: Tensor, x: Tensor, axes: list[int], common: Shape) -> Tensor:
+    """Return values as they broadcast, with the axes of the places first.
+
+    These stand where the first axis that is indexed is, if no other lies between those.
+    """
+    rest = [extent for axis, extent in enumerate(x.shape) if axis not in axes]
+    is_block = axes == list(range(axes[0], axes[-1] + 1))
+    lead = axes[0] if is_block else 0
+    spread = _expanded(node, values, (*rest[:lead], *common, *rest[lead:]))
+    depth, rank = len(common), len(rest) + len(common)
+    order = (*range(lead, lead + depth), *range(lead), *range(lead + depth, rank))
+    return node.onnx("Transpose", spread, perm=order) if rank else spread
 
 
 def _is_mask(value: object) -> bool:
@@ -98,30 +112,8 @@ def _masked(node: TorchNode, x: Tensor, values: Tensor) -> Tensor:
     return node.onnx("Where", wide, node.reshaped(values, ()), x)
 
 
-def _expanded(node: TorchNode, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _expanded(node: TorchNode, x: Tensor, shape: Shape) -> Tensor:
     return node.onnx("Expand", x, node.ints(*shape)) if shape else node.reshaped(x, ())
-
-
-def _between(
-    node: TorchNode, x: Tensor, places: tuple[Tensor | None, ...], values: Tensor
-) -> Tensor:
-    """Return values put along one axis with whole ones before it."""
-    axes = [axis for axis, place in enumerate(places) if place is not None]
-    place = places[axes[0]]
-    if len(axes) > 1 or place is None or len(place.shape) > 1:
-        raise node.unsupported(
-            f"it puts values along the axes {tuple(axes)}", "the first axes, or one by a vector",
-            "permute the tensor, so that the axes that are indexed come first",
-        )  # fmt: skip
-    axis = axes[0]
-    count = place.type.elements
-    shape = (*x.shape[:axis], *place.shape, *x.shape[axis + 1 :])
-    whole = (*x.shape[:axis], count, *x.shape[axis + 1 :])
-    spread = node.reshaped(_expanded(node, values, shape), whole)
-    line = tuple(count if n == axis else 1 for n in range(len(x.shape)))
-    at = node.onnx("Expand", node.reshaped(node.cast(place, DType.INT64), line), node.ints(*whole))
-    kind = "add" if node.flag("accumulate", False) else "none"
-    return node.onnx("ScatterElements", x, at, spread, axis=axis, reduction=kind)
 
 
 def _along(node: TorchNode) -> Tensor:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_parts import along
 from microtir.operators.common.torch_operands import TorchNode, TorchReader
@@ -71,11 +75,44 @@ def kth_value(node: TorchNode) -> tuple[Tensor, Tensor]:
     return _at_rank(node, x, axis, node.integer("k") - 1)
 
 
+def quantile(node: TorchNode) -> Tensor:
+    """Read quantile of one number: between two ranks, by how near it is to either."""
+    x, part, mode = (
+        node.tensor("self"),
+        float(node.number("q")),
+        node.text("interpolation", "linear"),
+    )
+    if not 0.0 <= part <= 1.0 or mode not in _ROUNDINGS:
+        raise node.malformed(f"the quantile {part}, {mode!r}", f"0 to 1, {', '.join(_ROUNDINGS)}")
+    stated = node.optional_integer("dim")
+    line = node.reshaped(x, (x.type.elements,)) if stated is None else x
+    axis = node.axis(0 if stated is None else stated, len(line.shape))
+    at = part * (line.shape[axis] - 1)
+    place = _ROUNDINGS[mode](at)
+    first = math.floor(place)
+    low = _at_rank(node, line, axis, first)[0]
+    if place != first:
+        high = _at_rank(node, line, axis, first + 1)[0]
+        way = node.onnx("Mul", node.onnx("Sub", high, low), node.scalar(place - first))
+        low = node.onnx("Add", low, way)
+    is_whole = stated is None and node.flag("keepdim", False)
+    return node.reshaped(low, (1,) * len(x.shape)) if is_whole else low
+
+
+_ROUNDINGS: Mapping[str, Callable[[float], float]] = MappingProxyType(
+    {
+        "linear": float, "lower": math.floor, "higher": math.ceil, "nearest": round,
+        "midpoint": lambda at: (math.floor(at) + math.ceil(at)) / 2,
+    }
+)  # fmt: skip
+"""The place between two ranks that is taken, by the argument interpolation."""
+
 TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(top_k, "self k dim largest sorted", "topk"),
     *readers(sort, "self dim descending stable", "sort", "sort.stable"),
     *readers(order, "self dim descending stable", "argsort", "argsort.stable"),
     *readers(median, "self dim keepdim", "median.dim"),
     *readers(median_of_all, "self", "median"),
+    *readers(quantile, "self q dim keepdim interpolation", "quantile.scalar"),
     *readers(kth_value, "self k dim keepdim", "kthvalue"),
 )

@@ -10,6 +10,7 @@ from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_parts import along
 from microtir.operators.common.torch_operands import TorchNode, TorchReader
 from microtir.operators.common.torch_rows import readers
+from microtir.operators.unary.torch import of_integers
 
 
 def _transformed(
@@ -163,7 +164,7 @@ def size_of(node: TorchNode) -> Tensor:
     """Read abs: of complex numbers their distance from 0."""
     x = node.tensor("self")
     if not node.is_complex("self"):
-        return node.onnx("Abs", x)
+        return node.onnx("Abs", x) if x.dtype.is_float else of_integers(node, "Abs", x)
     return node.onnx("ReduceL2", x, node.ints(-1), keepdims=0)
 
 

@@ -41,7 +41,24 @@ def _function(operator: str) -> Callable[[TorchNode], Tensor]:
 
 
 def _same_type(operator: str) -> Callable[[TorchNode], Tensor]:
-    return lambda node: node.onnx(operator, node.tensor("self"))
+    """Return what reads a function in the type of its operand; integers are counts."""
+
+    def read(node: TorchNode) -> Tensor:
+        x = node.tensor("self")
+        return node.onnx(operator, x) if x.dtype.is_float else of_integers(node, operator, x)
+
+    return read
+
+
+def of_integers(node: TorchNode, operator: str, x: Tensor) -> Tensor:
+    """Return a function of integers of any width, from their differences to 0."""
+    zero = node.scalar(0, x.dtype)
+    if operator == "Sign":
+        one, below = node.scalar(1, x.dtype), node.scalar(-1, x.dtype)
+        sign = node.onnx("Where", node.onnx("Less", x, zero), below, zero)
+        return node.onnx("Where", node.onnx("Greater", x, zero), one, sign)
+    turned = node.onnx("Sub", zero, x)
+    return turned if operator == "Neg" else node.onnx("Max", x, turned)
 
 
 def _of_floats(x: Tensor, read: Callable[[Tensor], Tensor]) -> Tensor:
