@@ -514,7 +514,7 @@ _SHAPES: Mapping[str, Draw] = MappingProxyType(
         "unfold": _on(lambda d: d.y.unfold(d.axis, 2, d.count)),
         "softmax": _on(lambda d: d.torch.softmax(d.y, d.axis)),
         "masked_fill": _on(lambda d: d.y.masked_fill(d.y > 0.2, -7)),
-        "index_select": _on(lambda d: d.torch.index_select(d.y, d.axis, d.torch.tensor([1, 0, 1]))),
+        "index_select": _on(lambda d: d.torch.index_select(d.y, d.axis, d.torch.arange(2))),
         "pad": _on(lambda d: d.torch.nn.functional.pad(d.y, (d.count - 2, 1), value=1.5)),
         "std": _on(lambda d: d.torch.std(d.y, d.axis)),
         "var_mean": _on(lambda d: d.torch.var_mean(d.y, d.axis, correction=0, keepdim=True)),

@@ -2,17 +2,24 @@
 
     python -m tests.journeys.torch_modules --seeds 20
     python -m tests.journeys.torch_modules --only LSTM GRU --seeds 100
+    python -m tests.journeys.torch_modules --record
 
-It runs where PyTorch is installed. Each is exported as it is, and as Core ATen.
+It runs where PyTorch is installed. Each is exported as it is, and as Core ATen. The last form
+writes what the tests without PyTorch compare: one program of each kind, with what PyTorch computes.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
+import json
 import sys
+import tarfile
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +33,8 @@ from tests.journeys.torch_layers import LAYERS
 
 NEAR = 3e-5
 """Largest difference to PyTorch, which adds in float32, as a part of the largest output."""
+
+RECORDED = Path(__file__).parents[1] / "frontend" / "torch" / "recorded.tar.xz"
 
 CASES = {**LAYERS, **FUNCTIONS}
 
@@ -73,15 +82,19 @@ def programs(torch: Any, module: Any, inputs: tuple[Any, ...]) -> Iterator[Any]:
     yield exported.run_decompositions()
 
 
+def drawn(torch: Any, name: str, seed: int) -> tuple[Any, tuple[Any, ...], list[Array]]:
+    """Return a module or function, inputs, and what PyTorch computes of them."""
+    torch.manual_seed(seed)
+    module, inputs = CASES[name](torch, np.random.default_rng([seed, *name.encode()]))
+    if isinstance(module, torch.nn.Module):
+        module.eval()
+    return module, inputs, arrays(torch, module(*inputs))
+
+
 def outcome(torch: Any, name: str, seed: int) -> Iterator[tuple[str, str]]:
     """Yield for each form of a drawn case "equal", "wrong" or "refused", and why."""
-    rng = np.random.default_rng([seed, *name.encode()])
-    torch.manual_seed(seed)
     with torch.no_grad():
-        module, inputs = CASES[name](torch, rng)
-        if isinstance(module, torch.nn.Module):
-            module.eval()
-        expected = arrays(torch, module(*inputs))
+        module, inputs, expected = drawn(torch, name, seed)
         for program in programs(torch, module, inputs):
             try:
                 graph = from_torch(program).graph
@@ -94,16 +107,59 @@ def outcome(torch: Any, name: str, seed: int) -> Iterator[tuple[str, str]]:
             yield ("wrong", problem) if problem else ("equal", "")
 
 
+def bare_archive(torch: Any, program: Any) -> bytes:
+    """Return an archive without sample inputs, and without where in the sources nodes come from."""
+    saved, bare = io.BytesIO(), io.BytesIO()
+    torch.export.save(program, saved)
+    with zipfile.ZipFile(saved) as source, zipfile.ZipFile(bare, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            if "/sample_inputs/" in name or name.endswith(".data/serialization_id"):
+                continue
+            if name.endswith("models/model.json"):
+                model = json.loads(data)
+                for node in model["graph_module"]["graph"]["nodes"]:
+                    node["metadata"] = {}
+                data = json.dumps(model, separators=(",", ":")).encode()
+            target.writestr(zipfile.ZipInfo(name), data)
+    return bare.getvalue()
+
+
+def record(torch: Any) -> None:
+    """Write one program of each kind, in one of both forms, with inputs and outputs."""
+    with tarfile.open(RECORDED, "w:xz", preset=9) as archive, torch.no_grad():
+        for number, name in enumerate(CASES):
+            module, inputs, expected = drawn(torch, name, 0)
+            program = list(programs(torch, module, inputs))[number % 2]
+            values = io.BytesIO()
+            sides = {"inputs": arrays(torch, inputs), "outputs": expected}
+            stored: dict[str, Any] = {
+                f"{side}.{at}": x for side, xs in sides.items() for at, x in enumerate(xs)
+            }
+            np.savez(values, **stored)
+            for suffix, data in (
+                (".pt2", bare_archive(torch, program)),
+                (".npz", values.getvalue()),
+            ):
+                member = tarfile.TarInfo(f"{name}{suffix}")
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare cases, print what differs, and return 1 if anything does."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=list(CASES))
     options = parser.parse_args(arguments)
     import torch  # type: ignore[import-not-found,unused-ignore]
 
     warnings.simplefilter("ignore")
+    if options.record:
+        record(torch)
+        return 0
     counts: Counter[str] = Counter()
     for name in options.only:
         for seed in range(options.first, options.first + options.seeds):

@@ -236,6 +236,12 @@ class NodeReader:
             ModelFileError: numbers of the file lead its arithmetic out of all bounds.
         """
         self.parts.budget.allow_for_node()
+        if not reader.takes_complex and any(x.is_complex for x in operands.types.values()):
+            raise operands.unsupported(
+                "it takes complex numbers",
+                "abs, real, imag, view_as_real, and transforms of these",
+                "split complex numbers into their parts with torch.view_as_real",
+            )
         try:
             return reader.read(operands)
         except (ArithmeticError, MemoryError, ValueError) as error:

@@ -380,9 +380,11 @@ class TorchReader:
         arguments: the names that it looks at, and those that change nothing here.
         alias: whether results share memory with the first argument, which matters where the program
             writes to either.
+        takes_complex: whether it is made for complex numbers, whose two parts are a last axis.
     """
 
     name: str
     read: Callable[[TorchNode], TorchValue]
     arguments: tuple[str, ...]
     alias: Alias = Alias.NONE
+    takes_complex: bool = False

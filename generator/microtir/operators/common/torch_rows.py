@@ -11,7 +11,11 @@ NO_MEANING = "dtype layout device pin_memory memory_format"
 
 
 def readers(
-    read: Callable[[TorchNode], TorchValue], arguments: str, *names: str, alias: Alias = Alias.NONE
+    read: Callable[[TorchNode], TorchValue],
+    arguments: str,
+    *names: str,
+    alias: Alias = Alias.NONE,
+    takes_complex: bool = False,
 ) -> tuple[TorchReader, ...]:
     """Return the readers of several operators that one function reads.
 
@@ -20,7 +24,8 @@ def readers(
         arguments: of all of them, with spaces between them.
         names: of the operators, without "aten."; a name without an overload has "default".
         alias: the memory of the results.
+        takes_complex: whether it is made for complex numbers.
     """
     stated = tuple(arguments.split())
     full = (name if "." in name else f"{name}.default" for name in names)
-    return tuple(TorchReader(f"aten.{name}", read, stated, alias) for name in full)
+    return tuple(TorchReader(f"aten.{name}", read, stated, alias, takes_complex) for name in full)

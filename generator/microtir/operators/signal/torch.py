@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -174,20 +175,22 @@ def complex_of(node: TorchNode) -> Tensor:
     return node.onnx("Concat", *(node.reshaped(x, (*x.shape, 1)) for x in both), axis=-1)
 
 
+_readers = partial(readers, takes_complex=True)
+
 TORCH_READERS: tuple[TorchReader, ...] = (
-    *readers(_transform, "self n dim norm", "fft_fft", "fft_ifft", "fft_rfft"),
-    *readers(real_inverse, "self n dim norm", "fft_irfft"),
-    *readers(core_transform, "self dim normalization onesided forward", "_fft_r2c", "_fft_c2c"),
-    *readers(core_inverse, "self dim normalization last_dim_size", "_fft_c2r"),
-    *readers(
+    *_readers(_transform, "self n dim norm", "fft_fft", "fft_ifft", "fft_rfft"),
+    *_readers(real_inverse, "self n dim norm", "fft_irfft"),
+    *_readers(core_transform, "self dim normalization onesided forward", "_fft_r2c", "_fft_c2c"),
+    *_readers(core_inverse, "self dim normalization last_dim_size", "_fft_c2r"),
+    *_readers(
         short_time,
         "self n_fft hop_length win_length window center pad_mode normalized onesided return_complex"
         " align_to_window",
         "stft", "stft.center",
     ),
-    *readers(real_part, "self", "real"),
-    *readers(imaginary_part, "self", "imag"),
-    *readers(parts, "self", "view_as_real", "view_as_complex", "view_as_real_copy"),
-    *readers(size_of, "self", "abs"),
-    *readers(complex_of, "real imag", "complex"),
+    *_readers(real_part, "self", "real"),
+    *_readers(imaginary_part, "self", "imag"),
+    *_readers(parts, "self", "view_as_real", "view_as_complex", "view_as_real_copy"),
+    *_readers(size_of, "self", "abs"),
+    *_readers(complex_of, "real imag", "complex"),
 )  # fmt: skip
