@@ -19,7 +19,7 @@ from microtir.quantise.scales import Stored
 from microtir.quantise.statistics import Statistics
 from microtir.rewrite.reference import evaluate
 
-_MOST_RUNS = 8
+_MOST_RUNS = 32
 
 
 class Ranges:
