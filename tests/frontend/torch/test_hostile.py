@@ -222,6 +222,16 @@ def test_errors_name_the_operator_and_the_users_line() -> None:
     assert "somewhere" not in str(error)
 
 
+def test_views_of_themselves_are_refused() -> None:
+    """Names that are parts of each other have no memory that is theirs."""
+    program = TorchProgram({"x": ((2, 2), "float32")})
+    for name, source in (("a", "x"), ("b", "a"), ("a", "b"), ("b", "b")):
+        program.add("aten.slice.Tensor", name, (2, 2), self=source, dim=0)
+    program.add("aten.relu_.default", "c", (2, 2), self="b")
+    program.outputs = ["c"]
+    assert "computed twice" in str(refusal(program.archive()))
+
+
 def test_problems_come_all_at_once() -> None:
     """Those of nodes that depend on each other, too, but for what follows from them."""
     program = layer()

@@ -59,7 +59,8 @@ class Memory:
         source = first_name(node)
         if source is None:
             return
-        results = [name for result in node.results for name in names_in(result)]
+        names = [name for result in node.results for name in names_in(result)]
+        results = [name for name in names if name not in self.views and name != self.owner(source)]
         alias = reader.alias if writes else _settled(reader.alias, source, results, graph)
         if alias is Alias.MAYBE and not writes:
             self.copies.update(dict.fromkeys(results, source))

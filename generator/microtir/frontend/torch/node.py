@@ -87,8 +87,15 @@ class NodeReader:
         """
         source, label, where = self._place(node)
         reader, writes = reader_of(node.target)
+        if reader is None and not node.results:
+            return  # an assertion
         if reader is None:
             raise unknown_operator(node.target, where)
+        for name in names_in(node.results):
+            if name in scope.values:
+                raise ModelFileError(
+                    f"{brief(name)!r} is computed twice", where=where, fix="export the model again"
+                )
         _check(node, reader, where)
         emitter = NodeEmitter(self.parts, label, source, where, _Inside(where), TORCH_ADVICE)
         for name in names_in(tuple(node.arguments.values())):

@@ -63,8 +63,9 @@ def split(node: TorchNode) -> tuple[Tensor, ...]:
     """Read split and split_with_sizes: parts of one size, of which the last may be smaller."""
     x = node.tensor("self")
     axis = node.axis(node.integer("dim", 0), len(x.shape))
-    name = next(n for n in ("split_size", "split_sizes", "sizes") if n in node.arguments)
-    if not isinstance(node.arguments[name], int):
+    names = ("split_size", "split_sizes", "sizes")
+    name = next((n for n in names if n in node.arguments), names[0])
+    if not isinstance(node.arguments.get(name), int):
         return _split(node, x, axis, list(node.integers(name)))
     return _split(node, x, axis, _even(node, x.shape[axis], node.integer(name)))
 
