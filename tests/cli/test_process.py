@@ -25,6 +25,7 @@ VERBS = (
     "tune",
     "check",
     "inspect",
+    "quantise",
     "fit",
     "report",
     "studio",

@@ -69,6 +69,24 @@ def test_a_float_model_becomes_a_file(
     assert compared.out.startswith("equal: 5 samples")
 
 
+def test_the_suffix_chooses_qdq(
+    microtir: Command, tmp_path: Path, samples: dict[str, Array]
+) -> None:
+    """An .onnx file is run by onnxruntime, and knows most classes."""
+    import onnxruntime
+
+    path, output = stored(tmp_path, **samples), tmp_path / "model.onnx"
+    facts = figures(microtir, FLOAT, "--data", path, "-o", output, "--inputs", "float",
+                    "--weights", "4", "--layer", "*=int8")  # fmt: skip
+    assert facts["bytes"]["after"] == output.stat().st_size
+    session = onnxruntime.InferenceSession(output.read_bytes(), providers=["CPUExecutionProvider"])
+    decided = [
+        session.run(None, {"image": image.reshape(1, 8, 8, 1)})[0].argmax()
+        for image in samples["inputs"]
+    ]
+    assert np.mean(np.array(decided) == samples["labels"]) > 0.9
+
+
 @pytest.mark.parametrize(
     ("options", "dtype"),
     [(("--16x8",), "int16"), (("--weights", "4", "--inputs", "uint8"), "uint8"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from microtir.quantise import Quantised, QuantiseOptions
     from microtir.quantise.cost import Cost
 
-_SUFFIX = ".tflite"
+_SUFFIXES = (".tflite", ".onnx")
 
 
 def quantise(
@@ -37,15 +37,15 @@ def quantise(
     labels: quantise_options.Labels = None,
     json: quantise_options.Json = None,
 ) -> ExitCode:
-    """Makes a float model one of integers: a TFLite file with the same bits in tflite-micro.
+    """Makes a float model one of integers: a TFLite file or an ONNX one (QDQ).
 
     Error and accuracy are measured on samples that were not used for calibration.
     """
-    if output.suffix != _SUFFIX:
+    if output.suffix not in _SUFFIXES:
         raise UsageError(
             f"the name of the file is {output.name}",
             where=f"{quantise_options.WHERE} -o",
-            legal=f"NAME{_SUFFIX}",
+            legal=" or ".join(f"NAME{suffix}" for suffix in _SUFFIXES),
         )
     if output.resolve() == model_path(model).resolve():
         raise UsageError(
@@ -106,7 +106,11 @@ def quantised_graph(
 
 def _write(result: Quantised, output: Path) -> tuple[str, ...]:
     """Write the file; return the weights of 4 bits that it has in 8."""
+    from microtir.writers.onnx import write_onnx
     from microtir.writers.tflite import int8_instead, write_tflite
 
+    if output.suffix == ".onnx":
+        write_onnx(result.graph, output)
+        return tuple(sorted(result.weights4))
     write_tflite(result.graph, output, int4=result.weights4)
     return int8_instead(result.graph, result.weights4)

@@ -45,7 +45,7 @@ Data = Annotated[
     ),
 ]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE.tflite", help="The file to write.")
+    Path, typer.Option("--output", "-o", metavar="FILE.tflite|FILE.onnx", help="The file to write.")
 ]
 Int8 = Annotated[
     bool, typer.Option("--int8", help="Activations and weights of 8 bits: the default.")

@@ -180,7 +180,7 @@ def _print_notes(result: Quantised, figures: Mapping[str, Any]) -> None:
     if wider:
         write(
             f"\n{len(wider)} weights of 4 bits take 8 in the file: tflite-micro has no dense layer"
-            " for them with a scale for each channel"
+            " for them with a scale for each channel, and QDQ is of 8"
         )
     for warning in figures["warnings"]:
         write(f"\nnote: {warning}")

@@ -1,0 +1,242 @@
+"""Write operators of the graph as operators of ONNX, on real numbers or on what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from microtir.dtype import DType
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators import record_of
+from microtir.operators.activations.definition import LeakyRelu, Relu
+from microtir.operators.arithmetic.definition import Add, BinaryArithmetic, Mul, Sub
+from microtir.operators.common.arrays import dequantized
+from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.conversion.definition import Dequantize, Quantize
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.definition import Trait
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import (
+    Concatenation,
+    Pad,
+    Reshape,
+    Split,
+    StridedSlice,
+    Transpose,
+    Unpack,
+)
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.reduction.definition import Mean, ReduceMax, ReduceMin, Reduction, Sum
+from microtir.operators.softmax.definition import Softmax
+from microtir.writers.onnx.qdq import CHANNELS_FIRST, CHANNELS_LAST, QdqGraph
+
+WriteNode: TypeAlias = Callable[[QdqGraph, Node], None]
+
+_ARITHMETIC: Mapping[type[Operator], str] = MappingProxyType({Add: "Add", Sub: "Sub", Mul: "Mul"})
+_REDUCTIONS: Mapping[type[Operator], str] = MappingProxyType(
+    {Mean: "ReduceMean", Sum: "ReduceSum", ReduceMax: "ReduceMax", ReduceMin: "ReduceMin"}
+)
+_BEFORE_ALL = -(1 << 31)
+_OUTPUT_FIRST = (3, 0, 1, 2)  # of weights (1, KH, KW, channels)
+
+
+def _clamped(graph: QdqGraph, real: str, activation: Activation) -> str:
+    """Return real numbers behind a fused activation."""
+    if activation is Activation.NONE:
+        return real
+    if activation is Activation.RELU:
+        return graph.node("Relu", [real])
+    bounds = (graph.constant("bound", np.array(b, np.float32)) for b in activation.real_range)
+    return graph.node("Clip", [real, *bounds])
+
+
+def _pads(padding: Padding2D) -> list[int]:
+    return [padding.top, padding.left, padding.bottom, padding.right]
+
+
+def _convolution(graph: QdqGraph, node: Node) -> None:
+    op, (image, weights) = node.op, node.inputs[:2]
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    is_depthwise = isinstance(op, DepthwiseConv2D)
+    channels = image.shape[3]
+    group = channels if is_depthwise else channels // weights.shape[3]
+    order = _OUTPUT_FIRST if is_depthwise else CHANNELS_FIRST
+    inputs = [graph.real(image, CHANNELS_FIRST), graph.real(weights, order)]
+    inputs += [graph.real(bias) for bias in node.inputs[2:]]
+    real = graph.node(
+        "Conv", inputs, group=group, strides=list(op.strides), dilations=list(op.dilations),
+        pads=_pads(op.padding), kernel_shape=list(weights.shape[1:3]),
+    )  # fmt: skip
+    graph.result(_clamped(graph, real, op.activation), node.output, CHANNELS_LAST)
+
+
+def _pool(graph: QdqGraph, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, AveragePool2D | MaxPool2D)
+    name = "AveragePool" if isinstance(op, AveragePool2D) else "MaxPool"
+    real = graph.node(
+        name, [graph.real(node.inputs[0], CHANNELS_FIRST)], kernel_shape=list(op.window),
+        strides=list(op.strides), pads=_pads(op.padding),
+    )  # fmt: skip
+    graph.result(_clamped(graph, real, op.activation), node.output, CHANNELS_LAST)
+
+
+def _dense(graph: QdqGraph, node: Node) -> None:
+    op, (data, weights) = node.op, node.inputs[:2]
+    assert isinstance(op, FullyConnected)
+    real = graph.real(data)
+    rows = (-1, weights.shape[1])
+    if len(data.shape) != 2 or data.shape[1] != rows[1]:
+        real = graph.node("Reshape", [real, graph.constant("shape", np.array(rows, np.int64))])
+    inputs = [real, graph.real(weights), *(graph.real(bias) for bias in node.inputs[2:])]
+    real = _clamped(graph, graph.node("Gemm", inputs, transB=1), op.activation)
+    if len(node.output.shape) != 2:
+        shape = graph.constant("shape", np.array(node.output.shape, np.int64))
+        real = graph.node("Reshape", [real, shape])
+    graph.result(real, node.output)
+
+
+def _arithmetic(graph: QdqGraph, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, BinaryArithmetic)
+    real = graph.node(_ARITHMETIC[type(op)], [graph.real(tensor) for tensor in node.inputs])
+    graph.result(_clamped(graph, real, op.activation), node.output)
+
+
+def _relu(graph: QdqGraph, node: Node) -> None:
+    assert isinstance(node.op, Relu)
+    graph.result(_clamped(graph, graph.real(node.inputs[0]), node.op.kind), node.output)
+
+
+def _leaky_relu(graph: QdqGraph, node: Node) -> None:
+    assert isinstance(node.op, LeakyRelu)
+    real = graph.node("LeakyRelu", [graph.real(node.inputs[0])], alpha=node.op.alpha)
+    graph.result(real, node.output)
+
+
+def _function(graph: QdqGraph, node: Node) -> None:
+    """Write an operator that ONNX has as it is, of real numbers."""
+    real = graph.node(record_of(node.op).onnx, [graph.real(tensor) for tensor in node.inputs])
+    graph.result(real, node.output)
+
+
+def _softmax(graph: QdqGraph, node: Node) -> None:
+    assert isinstance(node.op, Softmax)
+    real = graph.real(node.inputs[0])
+    if node.op.beta != 1.0:
+        real = graph.node("Mul", [real, graph.constant("beta", np.array(node.op.beta, np.float32))])
+    graph.result(graph.node("Softmax", [real], axis=-1), node.output)
+
+
+def _reduction(graph: QdqGraph, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, Reduction)
+    axes = graph.constant("axes", np.array(op.axes, np.int64))
+    inputs = [graph.real(node.inputs[0]), axes]
+    graph.result(graph.node(_REDUCTIONS[type(op)], inputs, keepdims=int(op.keep_dims)), node.output)
+
+
+def _converted(graph: QdqGraph, node: Node) -> None:
+    graph.result(graph.real(node.inputs[0]), node.output)
+
+
+def _concatenation(graph: QdqGraph, node: Node) -> None:
+    assert isinstance(node.op, Concatenation)
+    inputs = [graph.value(tensor) for tensor in node.inputs]
+    graph.node("Concat", inputs, graph.value(node.output), axis=node.op.axis)
+
+
+def _reshape(graph: QdqGraph, node: Node) -> None:
+    shape = graph.constant("shape", np.array(node.output.shape, np.int64))
+    graph.node("Reshape", [graph.value(node.inputs[0]), shape], graph.value(node.output))
+
+
+def _transpose(graph: QdqGraph, node: Node) -> None:
+    assert isinstance(node.op, Transpose)
+    inputs, output = [graph.value(node.inputs[0])], graph.value(node.output)
+    graph.node("Transpose", inputs, output, perm=list(node.op.permutation))
+
+
+def _pad(graph: QdqGraph, node: Node) -> None:
+    op, dtype = node.op, node.output.dtype
+    assert isinstance(op, Pad)
+    extents = graph.constant("pads", np.array([*op.before, *op.after], np.int64))
+    if dtype is DType.INT16:  # which onnxruntime pads as real numbers alone
+        real = np.asarray(dequantized(np.array(op.value, dtype.value), node.output.type))
+        inputs = [graph.real(node.inputs[0]), extents, graph.constant("value", real)]
+        graph.result(graph.node("Pad", inputs), node.output)
+        return
+    value = graph.constant("value", np.array(op.value, dtype.value))
+    graph.node("Pad", [graph.value(node.inputs[0]), extents, value], graph.value(node.output))
+
+
+def _slice(graph: QdqGraph, node: Node) -> None:
+    op = node.op
+    assert isinstance(op, StridedSlice)
+    axes = list(zip(op.begin, op.strides, op.extent, strict=True))
+    ends = [begin + stride * extent for begin, stride, extent in axes]
+    # What ends before the first element ends at the least number.
+    bounds = [
+        op.begin,
+        [end if end >= 0 else _BEFORE_ALL for end in ends],
+        range(len(axes)),
+        op.strides,
+    ]
+    inputs = [graph.constant("slice", np.array([*numbers], np.int64)) for numbers in bounds]
+    part = graph.node("Slice", [graph.value(node.inputs[0]), *inputs])
+    shape = graph.constant("shape", np.array(node.output.shape, np.int64))
+    graph.node("Reshape", [part, shape], graph.value(node.output))
+
+
+def _split(graph: QdqGraph, node: Node) -> None:
+    """Write Split and Unpack as slices of their input."""
+    op, data = node.op, node.inputs[0]
+    assert isinstance(op, Split | Unpack)
+    count = len(node.outputs)
+    sizes = (isinstance(op, Split) and op.sizes) or (data.shape[op.axis] // count,) * count
+    begin = 0
+    for size, output in zip(sizes, node.outputs, strict=True):
+        bounds = (begin,), (begin + size,), (op.axis,)
+        inputs = [graph.constant("slice", np.array(numbers, np.int64)) for numbers in bounds]
+        part = graph.node("Slice", [graph.value(data), *inputs])
+        shape = graph.constant("shape", np.array(output.shape, np.int64))
+        graph.node("Reshape", [part, shape], graph.value(output))
+        begin += size
+
+
+_WRITERS: Mapping[type[Operator], WriteNode] = MappingProxyType(
+    {
+        **dict.fromkeys((Conv2D, DepthwiseConv2D), _convolution),
+        **dict.fromkeys((AveragePool2D, MaxPool2D), _pool),
+        **dict.fromkeys(_ARITHMETIC, _arithmetic),
+        **dict.fromkeys((Quantize, Dequantize), _converted),
+        **dict.fromkeys((Split, Unpack), _split),
+        **dict.fromkeys(_REDUCTIONS, _reduction),
+        FullyConnected: _dense,
+        Relu: _relu,
+        LeakyRelu: _leaky_relu,
+        Softmax: _softmax,
+        Concatenation: _concatenation,
+        Reshape: _reshape,
+        Transpose: _transpose,
+        Pad: _pad,
+        StridedSlice: _slice,
+    }
+)
+
+
+def writer_of(node: Node) -> WriteNode | None:
+    """Return what writes a node; None if nothing does.
+
+    Integers of an operator that takes them as they are stored are no real numbers to ONNX.
+    """
+    record = record_of(node.op)
+    is_computed = isinstance(node.op, Pad | StridedSlice) and len(node.inputs) > 1
+    if type(node.op) in _WRITERS:
+        return None if is_computed else _WRITERS[type(node.op)]
+    is_real = node.inputs[0].dtype.is_float or not record.has(Trait.STORED)
+    return _function if record.onnx and is_real else None
