@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_operands import AttributeValue
+from microtir.operators.common.onnx_parts import along
 from microtir.operators.common.torch_operands import TorchNode, TorchReader
 from microtir.operators.common.torch_rows import readers
 
@@ -34,13 +35,33 @@ def _on_batch(node: TorchNode, operator: str, **attributes: AttributeValue) -> T
     is_single = len(image.shape) == axes + 1
     if is_single:
         image = node.reshaped(image, (1, *image.shape))
-    result = node.onnx(
-        operator, image, weights, node.optional_tensor("bias"),
-        strides=node.integers("stride", (1,) * axes, axes),
-        dilations=node.integers("dilation", (1,) * axes, axes),
-        group=node.integer("groups", 1), **attributes,
-    )  # fmt: skip
+    groups = node.integer("groups", 1)
+    # Convolutions over a volume have no groups: each is one by itself.
+    parts = groups if axes == _VOLUME and operator == "Conv" and groups > 1 else 1
+    bias = node.optional_tensor("bias")
+    results = [
+        node.onnx(
+            operator, _part(node, image, 1, number, parts), _part(node, weights, 0, number, parts),
+            None if bias is None else _part(node, bias, 0, number, parts),
+            strides=node.integers("stride", (1,) * axes, axes),
+            dilations=node.integers("dilation", (1,) * axes, axes),
+            group=groups // parts, **attributes,
+        )
+        for number in range(parts)
+    ]  # fmt: skip
+    result = results[0] if parts == 1 else node.onnx("Concat", *results, axis=1)
     return node.reshaped(result, result.shape[1:]) if is_single else result
+
+
+_VOLUME = 3  # axes
+
+
+def _part(node: TorchNode, x: Tensor, axis: int, number: int, parts: int) -> Tensor:
+    """Return one of several equal parts of an axis."""
+    size, rest = divmod(x.shape[axis], parts)
+    if rest or not size:
+        raise node.malformed(f"{parts} groups of {x.shape[axis]} channels", "a divisor of them")
+    return along(node.first, x, axis, number * size, size)
 
 
 def _pads(node: TorchNode, axes: int) -> tuple[int, ...]:

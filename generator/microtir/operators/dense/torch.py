@@ -32,8 +32,8 @@ def addmm(node: TorchNode) -> Tensor:
 
 
 def product(node: TorchNode) -> Tensor:
-    """Read mm, bmm, mv, dot and matmul."""
-    names = ("mat2", "vec", "vec2", "tensor", "other")
+    """Read mm, bmm, mv, dot, vdot and matmul."""
+    names = ("mat2", "vec", "tensor", "other")
     second = next((name for name in names if node.has(name)), "other")
     return node.onnx("MatMul", node.tensor("self"), node.tensor(second))
 
@@ -91,9 +91,7 @@ def trilinear(node: TorchNode) -> Tensor:
 TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(linear, "input weight bias", "linear"),
     *readers(addmm, "self mat1 mat2 beta alpha", "addmm"),
-    *readers(
-        product, "self mat2 vec tensor other", "mm", "bmm", "mv", "dot", "matmul", "linalg_matmul"
-    ),
+    *readers(product, "self mat2 vec tensor other", "mm", "bmm", "mv", "dot", "vdot", "matmul"),
     *readers(added_product, "self batch1 batch2 mat vec beta alpha", "baddbmm", "addmv"),
     *readers(outer, "self vec2", "outer", "ger"),
     *readers(einsum, "equation tensors path", "einsum"),
