@@ -295,6 +295,114 @@ def _einsum(rng: Rng) -> Drawn:
     return drawn
 
 
+def _recurrent(rng: Rng) -> Drawn:
+    arguments = {
+        "units": number(rng, 1, 5),
+        "activation": pick(rng, "tanh", "relu", "sigmoid"),
+        "use_bias": flag(rng),
+        "return_sequences": flag(rng),
+        "return_state": flag(rng),
+        "go_backwards": flag(rng),
+        "unroll": flag(rng),
+    }
+    return Drawn(((number(rng, 1, 8), number(rng, 1, 4)),), arguments)
+
+
+def _gated(rng: Rng) -> Drawn:
+    drawn = _recurrent(rng)
+    more = {
+        "activation": pick(rng, "tanh", "tanh", "softsign"),
+        "recurrent_activation": pick(rng, "sigmoid", "hard_sigmoid"),
+    }
+    return Drawn(drawn.shapes, {**drawn.arguments, **more})
+
+
+def _gru(rng: Rng) -> Drawn:
+    drawn = _gated(rng)
+    return Drawn(drawn.shapes, {**drawn.arguments, "reset_after": flag(rng)})
+
+
+def _conv_lstm(rank: int) -> Draw:
+    def draw(rng: Rng) -> Drawn:
+        shape, data_format = _spatial(rng, rank, low=3)
+        arguments = {
+            "filters": number(rng, 1, 3),
+            "kernel_size": extents(rng, rank, 1, 3),
+            "padding": pick(rng, "valid", "same"),
+            "strides": number(rng, 1, 2),
+            "data_format": data_format,
+            "return_sequences": flag(rng),
+            "return_state": flag(rng),
+            "go_backwards": flag(rng),
+        }
+        return Drawn(((number(rng, 1, 6), *shape),), arguments)
+
+    return draw
+
+
+def _attention(rng: Rng) -> Drawn:
+    size, keys = number(rng, 1, 5), number(rng, 1, 5)
+    shapes = ((number(rng, 1, 5), size), *((keys, size),) * number(rng, 1, 2))
+    mode = pick(rng, "dot", "concat")
+    return Drawn(shapes, {"use_scale": flag(rng), "score_mode": mode})
+
+
+def _additive(rng: Rng) -> Drawn:
+    return Drawn(_attention(rng).shapes, {"use_scale": flag(rng)})
+
+
+def _up_sampled(rank: int) -> Draw:
+    def draw(rng: Rng) -> Drawn:
+        shape, data_format = _spatial(rng, rank, low=2)
+        factors = extents(rng, rank, 1, 3)
+        if rank == 1:
+            return Drawn(((number(rng, 2, 6), 2),), {"size": factors[0]})
+        arguments = {"size": factors, "data_format": data_format}
+        if rank == 2:
+            arguments["interpolation"] = pick(rng, "nearest", "bilinear", "bicubic")
+        return Drawn((shape,), arguments)
+
+    return draw
+
+
+def _resized(rng: Rng) -> Drawn:
+    shape, data_format = _spatial(rng, 2, low=3)
+    return Drawn((shape,), {
+        "height": number(rng, 2, 12), "width": number(rng, 2, 12), "data_format": data_format,
+        "interpolation": pick(rng, "nearest", "bilinear", "bicubic"),
+    })  # fmt: skip
+
+
+def _cropped(rng: Rng) -> Drawn:
+    shape, data_format = _spatial(rng, 2)
+    height, width = extents(rng, 2, 1, 5)
+    return Drawn((shape,), {"height": height, "width": width, "data_format": data_format})
+
+
+def _prepared(rng: Rng) -> Drawn:
+    shape = any_shape(rng)
+    size = shape[-1]
+    mean = [float(x) for x in np.round(rng.normal(size=size), 3)]
+    variance = [float(x) for x in np.round(rng.uniform(0.2, 2.0, size), 3)]
+    return Drawn((shape,), {"mean": mean, "variance": variance, "invert": flag(rng)})
+
+
+def _encoded(rng: Rng) -> Drawn:
+    most = number(rng, 2, 9)
+    mode = pick(rng, "one_hot", "multi_hot", "count")
+    shape = (1,) if mode == "one_hot" else (number(rng, 1, 5),)
+    return Drawn((shape,), {"num_tokens": most, "output_mode": mode}, most)
+
+
+def _discrete(rng: Rng) -> Drawn:
+    boundaries = sorted(float(x) for x in np.round(rng.normal(size=number(rng, 1, 5)), 3))
+    return Drawn((any_shape(rng),), {"bin_boundaries": boundaries})
+
+
+def _image(rng: Rng) -> Drawn:
+    return Drawn(((*extents(rng, 2, 3, 8), 3),))
+
+
 def _spatial_dropout(rank: int) -> Draw:
     return lambda rng: Drawn((extents(rng, rank + 1, 1, 4),), {"rate": 0.3})
 
@@ -309,6 +417,19 @@ CASES: Mapping[str, Draw] = MappingProxyType({
     "Activation": _with(activation=lambda rng: pick(rng, *ACTIVATIONS)),
     "ActivityRegularization": _plain,
     "Add": _merged,
+    "AdditiveAttention": _additive,
+    "Attention": _attention,
+    "CategoryEncoding": _encoded,
+    "CenterCrop": _cropped,
+    "Discretization": _discrete,
+    "GRU": _gru,
+    "LSTM": _gated,
+    "Normalization": _prepared,
+    "RandomFlip": _image,
+    "RandomGrayscale": _image,
+    "Rescaling": _with(scale=_real, offset=_real),
+    "Resizing": _resized,
+    "SimpleRNN": _recurrent,
     "AlphaDropout": _with(rate=lambda _: 0.3),
     "Average": _merged,
     "BatchNormalization": _normalised,
@@ -348,6 +469,8 @@ CASES: Mapping[str, Draw] = MappingProxyType({
     **_ranked("GlobalAveragePooling{}D", _global, *_EVERY),
     **_ranked("AdaptiveMaxPooling{}D", _adaptive, *_EVERY),
     **_ranked("AdaptiveAveragePooling{}D", _adaptive, *_EVERY),
+    **_ranked("ConvLSTM{}D", _conv_lstm, *_EVERY),
+    **_ranked("UpSampling{}D", _up_sampled, *_EVERY),
     **_ranked("SpatialDropout{}D", _spatial_dropout, *_EVERY),
     **_ranked("ZeroPadding{}D", lambda rank: _sides("padding", rank), *_EVERY),
     **_ranked("Cropping{}D", lambda rank: _sides("cropping", rank), *_EVERY),

@@ -29,6 +29,8 @@ from tests.journeys.keras_networks import NETWORKS
 
 RECORDED = Path(__file__).parents[1] / "frontend" / "keras" / "recorded.zip"
 
+CLASSES = RECORDED.with_name("classes.txt")
+
 NEAR = 3e-5
 """Largest difference to Keras, which adds in float32, as a part of the largest output."""
 
@@ -133,6 +135,9 @@ def record(keras: Any) -> None:
                 (f"{name}.npz", arrays.getvalue()),
             ):
                 archive.writestr(zipfile.ZipInfo(title), data, zipfile.ZIP_DEFLATED)
+    layers = vars(keras.layers).values()
+    names = sorted({layer.__name__ for layer in layers if isinstance(layer, type)})
+    CLASSES.write_text("\n".join((f"# Keras {keras.__version__}", *names, "")), encoding="utf-8")
     _say(f"{RECORDED.name}: {RECORDED.stat().st_size} bytes, Keras {keras.__version__}")
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TypeAlias
 
 from microtir.errors import ModelFileError
 from microtir.frontend.keras.hdf5 import SAVE_AGAIN, Hdf5File, open_hdf5
+from microtir.support.reading import WrongDataError, parse_json
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A value of a configuration."""
@@ -112,10 +112,10 @@ def _member(archive: zipfile.ZipFile, name: str, most: int, file: str) -> bytes:
 def _parsed(text: str, file: str) -> Json:
     """Return what a text says as JSON, nested no deeper than anything that walks over it."""
     try:
-        config: Json = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        config: Json = parse_json(text)
+    except WrongDataError as error:
         raise ModelFileError(
-            f"its configuration is no JSON: {str(error)[:200]}", where=file, fix=SAVE_AGAIN
+            f"its configuration: {error.what}", where=file, fix=SAVE_AGAIN
         ) from None
     level, depth = [config], 0
     while level:

@@ -20,6 +20,7 @@ SEQUENTIAL = "Sequential"
 INPUT = "InputLayer"
 
 _MOST_LAYERS = 1 << 14
+_OTHER_NAMES = {"GroupQueryAttention": "GroupedQueryAttention"}  # of the class, and its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,18 @@ class LayerRecord:
     inner: ModelRecord | None = None
 
     @property
-    def is_operation(self) -> bool:
-        """Return whether it is a function of keras.ops, which has no weights."""
+    def is_stated_operation(self) -> bool:
+        """Return whether the file says that it is a function of keras.ops."""
         return self.module.startswith(("keras.src.ops", "keras.ops"))
+
+    @property
+    def is_operation(self) -> bool:
+        """Return whether it is a function of keras.ops, which has no weights, as far as is known.
+
+        One HDF5 file does not say; layers can be trained, or could be.
+        """
+        is_unsaid = not self.module and "trainable" not in self.config
+        return is_unsaid or self.is_stated_operation
 
     @property
     def is_of_user(self) -> bool:
@@ -126,7 +136,7 @@ def parse_layer(config: Json, where: str) -> LayerRecord:
     place = f"{where}: {kind} {brief(name)!r}"
     build = entry.get("build_config")
     return LayerRecord(
-        kind=kind,
+        kind=_OTHER_NAMES.get(kind, kind),
         name=name,
         config=settings,
         module=module if isinstance(module, str) else "",

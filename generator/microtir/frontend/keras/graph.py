@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.keras.archive import KerasArchive
 from microtir.frontend.keras.config import (
@@ -18,27 +19,27 @@ from microtir.frontend.keras.config import (
 from microtir.frontend.keras.hdf5 import SAVE_AGAIN
 from microtir.frontend.keras.inputs import input_values
 from microtir.frontend.keras.layer import VERSION, KerasLayer, Operand, tensors_of
+from microtir.frontend.keras.layers.operations import KERAS_OPERATIONS
 from microtir.frontend.keras.readers import KERAS_READERS
 from microtir.frontend.keras.refusals import check_policy, unknown_layer
 from microtir.frontend.keras.weights import Weights, weights_of
 from microtir.frontend.onnx.emitter import GraphParts, NodeEmitter
 from microtir.frontend.onnx.file import FileValue
 from microtir.frontend.onnx.loops import repeated
+from microtir.frontend.onnx.node import UnreadValueError
+from microtir.frontend.onnx.output_ports import OutputPorts
 from microtir.frontend.onnx.shapes import InputShapes
-from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
+from microtir.graph.ir import Array, Graph, Node, SourceLocation, State, Tensor, TensorType
 from microtir.graph.names import brief
-from microtir.graph.rewriting import live_nodes, substitute
+from microtir.graph.rewriting import live_nodes
 from microtir.operators.common.onnx_loops import Loop, Repeated
 from microtir.operators.common.onnx_operands import OnnxNode
 from microtir.operators.common.onnx_values import Value
 from microtir.operators.movement.definition import Reshape
+from microtir.support.unique_names import UniqueNames
 
 _MOST_DEPTH = 16  # of models in models
 _MOST_CALLS = 1 << 14
-
-
-class UnreadValueError(ModelFileError):
-    """A layer needs a value that could not be read, which is a problem of another layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class KerasGraph:
     problems: list[MicrotirError] = field(default_factory=list)
     _parts: GraphParts = field(default_factory=GraphParts)
     _masks: dict[Tensor, Tensor] = field(default_factory=dict)
+    _states: dict[Tensor, tuple[Array, Tensor]] = field(default_factory=dict)
     _place: tuple[str, ...] = ()  # names of the models around what is read
     _index: int = 0
     _calls: int = 0
@@ -88,24 +90,39 @@ class KerasGraph:
         values = tuple(input_values(model, record.config, self.archive.file))
         self.shapes.check(values, self.archive.file)
         inputs = tuple(map(self._input, values))
-        titles = _port_names(model)
-        reserved = {
-            title for title in {*titles} - {x.name for x in inputs}
-            if self._parts.tensor_names.take(title) == title
-        }  # fmt: skip
+        take = UniqueNames().take
+        titles = tuple(map(take, _port_names(model)))
+        ports = OutputPorts(self._parts, self.archive.file)
+        ports.reserve({*titles} - {tensor.name for tensor in inputs})
         try:
             results = self._model(model, weights_of(self.archive), inputs)
         except UnreadValueError:
             results = ()
-        outputs = self._outputs(titles, results, inputs, reserved)
+        own = ports.of(zip(titles, results, strict=False), inputs)
+        self.problems += ports.problems
+        states = self._lasting_states({port.computed: port.own for port in own})
+        outputs = (*(port.own for port in own), *(state.after for state in states))
         return Graph(
             name=name,
-            inputs=inputs,
+            inputs=(*inputs, *(state.before for state in states)),
             outputs=outputs,
             nodes=tuple(live_nodes(self._parts.nodes, outputs)),
             source_sha256=self.archive.sha256,
             source_bytes=self.archive.size,
+            states=states,
         )
+
+    def _lasting_states(self, renamed: Mapping[Tensor, Tensor]) -> tuple[State, ...]:
+        """Return the states; what a run leaves of one is a tensor of its own."""
+        states = []
+        for before, (initial, computed) in self._states.items():
+            after = Tensor(self._parts.tensor_names.take(f"{before.name}_after"), before.type)
+            source = SourceLocation(self.archive.file, -1, "STATE")
+            label = self._parts.node_names.take(before.name)
+            value = renamed.get(computed, computed)
+            self._parts.nodes.append(Node(Reshape(), (value,), (after,), label, source))
+            states.append(State(before, after, initial))
+        return tuple(states)
 
     # --- ports ------------------------------------------------------------------------------------
 
@@ -113,29 +130,6 @@ class KerasGraph:
         shape = self.shapes.of(value, self.archive.file)
         name = self._parts.tensor_names.take(value.name)
         return Tensor(name, TensorType(shape, value.dtype))
-
-    def _outputs(
-        self, titles: Sequence[str], results: Sequence[Tensor], inputs: Sequence[Tensor],
-        reserved: set[str],
-    ) -> tuple[Tensor, ...]:  # fmt: skip
-        """Return the outputs by their own names, each with memory of its own."""
-        renamed: dict[Tensor, Tensor] = {}
-        outputs = []
-        produced = {tensor for node in self._parts.nodes for tensor in node.outputs}
-        for title, tensor in zip(titles, results, strict=False):
-            name = title if title in reserved else self._parts.tensor_names.take(title)
-            reserved.discard(title)
-            own = Tensor(name, tensor.type)
-            if tensor in produced and tensor not in renamed:
-                renamed[tensor] = own
-            else:
-                source = SourceLocation(self.archive.file, -1, "COPY")
-                label = self._parts.node_names.take(name)
-                copied = renamed.get(tensor, tensor)
-                self._parts.nodes.append(Node(Reshape(), (copied,), (own,), label, source))
-            outputs.append(own)
-        self._parts.nodes = [substitute(node, renamed) for node in self._parts.nodes]
-        return tuple(outputs)
 
     # --- models -----------------------------------------------------------------------------------
 
@@ -220,8 +214,10 @@ class KerasGraph:
                 return self._model(record.inner, weights, tensors_of(tuple(positional[:1])))
             finally:
                 self._place = outer
-        reader = KERAS_READERS.get(record.kind)
-        if reader is None or record.is_of_user or record.is_operation:
+        reader = KERAS_OPERATIONS.get(record.kind) if record.is_operation else None
+        if reader is None and not record.is_stated_operation:
+            reader = KERAS_READERS.get(record.kind)
+        if reader is None or record.is_of_user:
             raise unknown_layer(record, where)
         check_policy(record, where)
         layer = self._layer(record, weights, positional, named, where)
@@ -251,7 +247,7 @@ class KerasGraph:
         title = "/".join((*self._place, name))
         return f"{self.archive.file}: {f'{brief(kind)} ' if kind else ''}{brief(title)!r}"
 
-    # --- masks ------------------------------------------------------------------------------------
+    # --- masks and states -------------------------------------------------------------------------
 
     def _pass_mask(self, layer: KerasLayer, result: Tensor) -> None:
         masks = [self._masks.get(x) for x in layer.inputs]
@@ -265,6 +261,17 @@ class KerasGraph:
     def set_mask(self, x: Tensor, mask: Tensor) -> None:
         """Say which steps of a tensor count."""
         self._masks[x] = mask
+
+    def state(self, name: str, initial: Array) -> Tensor:
+        """Return a value that lives from run to run, as a run finds it."""
+        type_ = TensorType(initial.shape, DType(initial.dtype.name))
+        before = Tensor(self._parts.tensor_names.take(name), type_)
+        self._states[before] = initial, before
+        return before
+
+    def set_state(self, before: Tensor, after: Tensor) -> None:
+        """Say what a run leaves of a value that lives from run to run."""
+        self._states[before] = self._states[before][0], after
 
 
 def _one(results: Sequence[Tensor]) -> Operand:

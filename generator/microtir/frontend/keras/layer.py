@@ -7,7 +7,7 @@ such an operator emit them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -36,7 +36,7 @@ _MOST_EXTENT = 1 << 24
 
 
 class Inner(Protocol):
-    """Reads layers that stand inside of one, and knows masks."""
+    """Reads layers that stand inside of one, and knows masks and states."""
 
     def call(
         self, record: LayerRecord, weights: Weights, positional: Sequence[Operand],
@@ -51,6 +51,14 @@ class Inner(Protocol):
 
     def set_mask(self, x: Tensor, mask: Tensor) -> None:
         """Say which steps of a tensor count."""
+        ...
+
+    def state(self, name: str, initial: Array) -> Tensor:
+        """Return a value that lives from run to run, as a run finds it."""
+        ...
+
+    def set_state(self, before: Tensor, after: Tensor) -> None:
+        """Say what a run leaves of a value that lives from run to run."""
         ...
 
 
@@ -95,7 +103,22 @@ class KerasLayer:
             return items[0]
         if isinstance(value, bool | int | float):
             return self.node.constant(np.array(value, np.float32))
+        if isinstance(value, Mapping) and value.get("class_name") in ("__numpy__", "__tensor__"):
+            return self._stored(value.get("config"))
         raise self.malformed(f"an argument is {brief(str(type(value).__name__))}", "a tensor")
+
+    def _stored(self, config: Operand) -> Tensor:
+        """Return an array that the configuration holds; integers are int32."""
+        value = config.get("value") if isinstance(config, Mapping) else None
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            array = np.zeros(0, np.object_)
+        if array.dtype.kind not in "fiub":
+            raise self.malformed("an argument is no array of numbers")
+        return self.node.constant(array.astype(np.int32 if array.dtype.kind in "iu" else
+                                               np.bool_ if array.dtype.kind == "b" else
+                                               np.float32))  # fmt: skip
 
     @property
     def x(self) -> Tensor:
@@ -108,8 +131,12 @@ class KerasLayer:
     @property
     def mask(self) -> Tensor | None:
         """Return which steps of the first argument count: an argument, or what a layer has said."""
+        return self.mask_of(self.x)
+
+    def mask_of(self, x: Tensor) -> Tensor | None:
+        """Return which steps of a tensor count: an argument, or what a layer has said so."""
         mask = self.as_tensor(self.named.get("mask"))
-        return self.inner.mask(self.x) if mask is None else mask
+        return self.inner.mask(x) if mask is None else mask
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -263,4 +290,3 @@ class KerasReader:
     read: Callable[[KerasLayer], Tensor | tuple[Tensor, ...]]
     fields: tuple[str, ...] = ()
     keeps_mask: bool = False
-    ranks: tuple[int, int] = field(default=(0, 8))  # of the first input

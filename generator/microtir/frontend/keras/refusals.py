@@ -14,15 +14,27 @@ _CODE = (
     " functions of keras.ops, or compute it in the application"
 )
 _TEXT = "look texts up in the application, and give the model their numbers"
+_IMAGE = "adjust images in the application"
+_SIGNAL = "compute the spectrum in the application, and give the model its frames"
+_CROP = "use CenterCrop"
+_REVERSIBLE = "use Embedding, and Dense for the way back"
 _OTHER = "replace the layer, or compute it in the application"
 
 _CODE_LAYERS = ("Lambda", "TFSMLayer", "JaxLayer", "FlaxLayer", "TorchModuleWrapper",
                 "TFOpLambda", "SlicingOpLambda")  # fmt: skip
-_TEXT_LAYERS = ("StringLookup", "TextVectorization", "Hashing", "HashedCrossing")
+_TEXT_LAYERS = ("StringLookup", "TextVectorization", "Hashing", "HashedCrossing", "IntegerLookup")
+_IMAGE_LAYERS = ("AutoContrast", "ContrastLimitedAdaptiveHistogramEqualization", "Equalization",
+                 "Solarization")  # fmt: skip
+_SIGNAL_LAYERS = ("MelSpectrogram", "STFTSpectrogram")
 
 REFUSED: Mapping[str, tuple[str, str]] = MappingProxyType({
     **dict.fromkeys(_CODE_LAYERS, ("it holds code, which is never run", _CODE)),
-    **dict.fromkeys(_TEXT_LAYERS, ("it takes texts, or hashes them", _TEXT)),
+    **dict.fromkeys(_TEXT_LAYERS, ("it looks values up in a table, or hashes them", _TEXT)),
+    **dict.fromkeys(_IMAGE_LAYERS, ("it depends on the whole range of each image", _IMAGE)),
+    **dict.fromkeys(_SIGNAL_LAYERS, ("it computes a spectrum", _SIGNAL)),
+    "RandomCrop": ("it changes the size of images while training, and not at inference", _CROP),
+    "MaxNumBoundingBoxes": ("it works on boxes, which are no tensors of a model", _OTHER),
+    "ReversibleEmbedding": ("it is two layers, by how it is called", _REVERSIBLE),
 })  # fmt: skip
 """Reasons for which layers of Keras are refused, and what to do, by their classes."""
 

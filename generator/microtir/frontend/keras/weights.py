@@ -23,6 +23,12 @@ _LISTS = ("layers", "_layer_checkpoint_dependencies", "layer_checkpoint_dependen
 """Names that versions of Keras have for the layers of a model."""
 
 
+WRAPPED = "layer"
+"""Attribute of a wrapper that holds its only layer."""
+
+_STATE = "rnn_state"  # name of what a stateful layer has after its cell
+
+
 class Weights(Protocol):
     """The variables of a layer, and those of layers inside of it."""
 
@@ -139,14 +145,17 @@ class NamedWeights:
         return tuple(self.file.array(path) for _, path in self.entries)
 
     def child(self, attribute: str, name: str) -> Weights:
-        """Return the entries in whose names a layer stands; the only layer has all."""
-        if not name:
-            return self
+        """Return the entries in whose names a layer stands; without a name all but states.
+
+        Keras 2 leaves the name of the only layer of a wrapper out.
+        """
         own = [
             (parts[parts.index(name) + 1 :], path)
             for parts, path in self.entries
             if name in parts[:-1]
         ]
+        if not name or (attribute == WRAPPED and not own):
+            own = [entry for entry in self.entries if not entry[0][-1].startswith(_STATE)]
         return NamedWeights(self.file, tuple(own))
 
     def of_layers(self, model: ModelRecord) -> Mapping[str, Weights]:

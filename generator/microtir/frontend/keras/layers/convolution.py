@@ -40,11 +40,11 @@ def from_channels_last(layer: KerasLayer, y: Tensor) -> Tensor:
 
 
 def window_of(
-    layer: KerasLayer, x: Tensor, taps: tuple[int, ...], strides: tuple[int, ...],
+    layer: KerasLayer, sizes: tuple[int, ...], taps: tuple[int, ...], strides: tuple[int, ...],
     dilations: tuple[int, ...],
 ) -> OnnxWindow:  # fmt: skip
-    """Return a window over the spatial axes of a tensor with channels last, with its padding."""
-    rank, sizes = len(taps), x.shape[1:-1]
+    """Return a window over spatial axes of some sizes, with the padding of a layer."""
+    rank = len(taps)
     padding = layer.word("padding", "valid", "same", "causal", default="valid")
     pairs = [(0, 0)] * rank
     if padding == "same":
@@ -127,7 +127,11 @@ def _depthwise(
 def _windowed(layer: KerasLayer, x: Tensor, taps: tuple[int, ...]) -> OnnxWindow:
     rank = len(taps)
     return window_of(
-        layer, x, taps, layer.extents("strides", rank), layer.extents("dilation_rate", rank)
+        layer,
+        x.shape[1:-1],
+        taps,
+        layer.extents("strides", rank),
+        layer.extents("dilation_rate", rank),
     )
 
 

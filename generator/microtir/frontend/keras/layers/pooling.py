@@ -27,7 +27,7 @@ def _pool(rank: int, *, is_mean: bool) -> KerasReader:
         taps = layer.extents("pool_size", rank)
         has_strides = layer.setting("strides") is not None
         strides = layer.extents("strides", rank) if has_strides else taps
-        window = window_of(layer, x, taps, strides, ones)
+        window = window_of(layer, x.shape[1:-1], taps, strides, ones)
         if rank == 3:
             planes = transposed(layer.node, x, (0, 4, 1, 2, 3))
             y = layer.onnx(
