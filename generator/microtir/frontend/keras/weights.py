@@ -72,9 +72,9 @@ class NumberedWeights:
         """Return the arrays 0, 1, … of the group `vars`."""
         place = _join(self.path, "vars")
         count = 0
-        while _join(place, str(count)) in self.file.datasets:
+        while _join(place, str(count)) in self.file.arrays:
             count += 1
-        return tuple(self.file.array(_join(place, str(number))) for number in range(count))
+        return tuple(self.file.arrays[_join(place, str(number))] for number in range(count))
 
     def child(self, attribute: str, name: str) -> Weights:
         """Return what lies below an attribute."""
@@ -86,7 +86,7 @@ class NumberedWeights:
             (place for name in _LISTS if (place := _join(self.path, name)) in self.file.groups),
             _join(self.path, _LISTS[0]),
         )
-        layers = [layer for layer in model.layers if not layer.is_operation]
+        layers = [layer for layer in model.layers if not layer.is_stated_operation]
         places: dict[str, Weights] = {
             layer.name: NumberedWeights(self.file, self.path) for layer in model.layers
         }
@@ -137,12 +137,12 @@ class NamedWeights:
     def variables(self) -> tuple[Array, ...]:
         """Return all, in the order of the file."""
         for _, path in self.entries:
-            if path not in self.file.datasets:
+            if path not in self.file.arrays:
                 raise ModelFileError(
                     "a layer lists it, and the file does not have it",
                     where=f"{self.file.file}: {path!r}", fix=SAVE_AGAIN,
                 )  # fmt: skip
-        return tuple(self.file.array(path) for _, path in self.entries)
+        return tuple(self.file.arrays[path] for _, path in self.entries)
 
     def child(self, attribute: str, name: str) -> Weights:
         """Return the entries in whose names a layer stands; without a name all but states.
