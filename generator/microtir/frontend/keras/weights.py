@@ -77,8 +77,11 @@ class NumberedWeights:
         return tuple(self.file.arrays[_join(place, str(number))] for number in range(count))
 
     def child(self, attribute: str, name: str) -> Weights:
-        """Return what lies below an attribute."""
-        return NumberedWeights(self.file, _join(self.path, attribute))
+        """Return what lies below an attribute, which some layers and versions have as private."""
+        names = (attribute, f"_{attribute}")
+        places = [_join(self.path, place) for place in names]
+        place = next((place for place in places if place in self.file.groups), places[0])
+        return NumberedWeights(self.file, place)
 
     def of_layers(self, model: ModelRecord) -> Mapping[str, Weights]:
         """Return what lies below the classes of layers, counted in their order."""

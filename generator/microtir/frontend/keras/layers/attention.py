@@ -152,7 +152,7 @@ def _flattened(layer: KerasLayer, x: Tensor) -> Tensor:
     return reshaped(layer.node, x, x.shape[0], math.prod(x.shape[1:-1]), x.shape[-1])
 
 
-def _heads(layer: KerasLayer, prefix: str) -> Tensor | tuple[Tensor, ...]:
+def _heads(layer: KerasLayer) -> Tensor | tuple[Tensor, ...]:
     """Read MultiHeadAttention, or with fewer heads of keys GroupedQueryAttention."""
     query, value = layer.tensor(0, "query"), layer.tensor(1, "value")
     if query is None or value is None:
@@ -165,14 +165,14 @@ def _heads(layer: KerasLayer, prefix: str) -> Tensor | tuple[Tensor, ...]:
     mask = _mask_of_heads(layer, query, value, key)
     shape = query.shape
     q, k, v = (
-        _projected(layer, _flattened(layer, x), f"{prefix}{name}_dense", name)
+        _projected(layer, _flattened(layer, x), f"{name}_dense", name)
         for x, name in ((query, "query"), (key, "key"), (value, "value"))
     )
     k, v = (_repeated(layer, x, q.shape[1]) for x in (k, v))
     scaled = arithmetic.mul(layer.node, q, 1.0 / math.sqrt(q.shape[-1]))
     scores = layer.emit(BatchMatmul(adj_y=True), scaled, k)
     y, weights = _weighted(layer, scores, v, mask)
-    kernel, *bias = _inner_arrays(layer, f"{prefix}output_dense", "attention_output")
+    kernel, *bias = _inner_arrays(layer, "output_dense", "attention_output")
     node, n, steps = layer.node, q.shape[0], q.shape[2]
     rows = reshaped(node, transposed(node, y, (0, 2, 1, 3)), n, steps, q.shape[1] * v.shape[-1])
     if len(kernel.shape) < 3 or kernel.shape[:2] != (q.shape[1], v.shape[-1]):
@@ -233,11 +233,11 @@ KERAS_READERS = (
     KerasReader("Attention", _attention, ("use_scale", "score_mode")),
     KerasReader("AdditiveAttention", _attention, ("use_scale",)),
     KerasReader(
-        "MultiHeadAttention", lambda layer: _heads(layer, ""),
+        "MultiHeadAttention", _heads,
         ("num_heads", "key_dim", "value_dim", "attention_axes", *_FIELDS),
     ),
     KerasReader(
-        "GroupedQueryAttention", lambda layer: _heads(layer, "_"),
+        "GroupedQueryAttention", _heads,
         ("head_dim", "num_query_heads", "num_key_value_heads", *_FIELDS),
     ),
 )  # fmt: skip
