@@ -120,14 +120,12 @@ _CONFIG = (
         Choice(enums.Numerics),
         "model",
         "Names the reference whose results the code reproduces: tflm is bit-exact with the "
-        "reference kernels of tflite-micro for int8, and onnxruntime with the definition of "
-        "ONNX's quantised operators; pt2e multiplies by the float32 reciprocal of a scale and "
-        "rounds to the nearest integer, of two the even one, as PyTorch's quantised programs do, "
-        "with biases at the scale of the sums; model takes the one of the file's format, and "
-        "tflm for an ONNX file rescales layers of int8 in fixed point, at most one step of the "
-        "output's scale from onnxruntime; tflite_ref quantises the inputs of hybrid layers, "
-        "which tflite-micro does not have, as LiteRT's reference kernels do, and rescales fully "
-        "connected layers of integers once, in double.",
+        "reference kernels of tflite-micro for int8, onnxruntime with the definition of ONNX's "
+        "quantised operators, pt2e with the formula of PyTorch's quantised programs; model takes "
+        "the one of the file's format; tflm for an ONNX file rescales layers of int8 in fixed "
+        "point, at most one step of the output's scale from onnxruntime; tflite_ref quantises the "
+        "inputs of hybrid layers as LiteRT's reference kernels do, and rescales dense layers of "
+        "integers once, in double.",
         pending=pending("use numerics 'tflm'", "tflite_opt", "float"),
     ),
     Option(
