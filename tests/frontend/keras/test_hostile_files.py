@@ -60,6 +60,15 @@ def with_layer(entry: Mapping[str, Any]) -> bytes:
     ]}})  # fmt: skip
 
 
+def test_a_field_that_no_reader_looks_at_is_refused() -> None:
+    """A later Keras may give a layer a field that changes what it computes."""
+    entry: Any = {"class_name": "Dense", "config": {"name": "d", "units": 2, "is_twisted": True}}
+    with pytest.raises(UnsupportedModelError, match="its field 'is_twisted' is True"):
+        from_keras(with_layer(entry))
+    entry["config"]["is_twisted"] = False
+    assert from_keras(with_layer(entry)).graph is not None
+
+
 def test_the_base_of_these_tests_is_read() -> None:
     """What is changed below is a model."""
     graph = from_keras(archive()).graph

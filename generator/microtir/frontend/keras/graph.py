@@ -21,7 +21,7 @@ from microtir.frontend.keras.inputs import input_values
 from microtir.frontend.keras.layer import VERSION, KerasLayer, Operand, tensors_of
 from microtir.frontend.keras.layers.operations import KERAS_OPERATIONS
 from microtir.frontend.keras.readers import KERAS_READERS
-from microtir.frontend.keras.refusals import check_policy, unknown_layer
+from microtir.frontend.keras.refusals import check_fields, check_policy, unknown_layer
 from microtir.frontend.keras.weights import Weights, weights_of
 from microtir.frontend.onnx.emitter import GraphParts, NodeEmitter
 from microtir.frontend.onnx.file import FileValue
@@ -220,6 +220,8 @@ class KerasGraph:
         if reader is None or record.is_of_user:
             raise unknown_layer(record, where)
         check_policy(record, where)
+        if reader is KERAS_READERS.get(record.kind):
+            check_fields(record, reader.fields, where)
         layer = self._layer(record, weights, positional, named, where)
         self._parts.budget.allow_for_node()
         try:

@@ -282,11 +282,11 @@ class KerasReader:
     Args:
         name: of the class.
         read: emits the nodes.
-        fields: of the configuration that change what is computed.
+        fields: of the configuration that change what is computed; None if no field does.
         keeps_mask: whether its result has the mask of its input.
     """
 
     name: str
     read: Callable[[KerasLayer], Tensor | tuple[Tensor, ...]]
-    fields: tuple[str, ...] = ()
+    fields: tuple[str, ...] | None = ()
     keeps_mask: bool = False

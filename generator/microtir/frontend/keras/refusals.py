@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from microtir.errors import UnsupportedModelError
@@ -55,6 +55,47 @@ def unknown_layer(record: LayerRecord, where: str) -> UnsupportedModelError:
         f"{what} {brief(record.kind)}: {reason}", where=where,
         legal="the layers that docs/from-keras.md lists", fix=fix,
     )  # fmt: skip
+
+
+_AT_TRAINING = ("dropout", "recurrent_dropout", "momentum", "renorm", "renorm_clipping",
+                "renorm_momentum", "synchronized", "l1", "l2", "seed", "trainable",
+                "unit_forget_bias")  # fmt: skip
+_OF_SHAPES = ("batch_input_shape", "batch_shape", "input_dim", "input_length", "output_dim",
+              "output_shape", "query_shape", "key_shape", "value_shape", "num_bins")  # fmt: skip
+_OF_FORM = ("name", "dtype", "unroll", "implementation", "epsilon", "fill_mode", "fill_value",
+            "softmax_robust_masking", "quantization_config")  # fmt: skip
+_WITHOUT_EFFECT = frozenset({*_AT_TRAINING, *_OF_SHAPES, *_OF_FORM})
+"""Fields that change nothing at inference, follow from others, or are checked elsewhere."""
+
+_OF_WEIGHTS = ("_initializer", "_regularizer", "_constraint")
+
+
+def check_fields(record: LayerRecord, fields: Sequence[str] | None, where: str) -> None:
+    """Refuse a configuration that asks for what no reader looks at.
+
+    Args:
+        record: of the layer.
+        fields: that its reader looks at; None if it computes the same whatever they are.
+        where: the layer in words.
+
+    Raises:
+        UnsupportedModelError: a field that nothing is known of is set.
+    """
+    if fields is None:
+        return
+    known = _WITHOUT_EFFECT.union(fields)
+    unknown = [
+        name
+        for name, value in record.config.items()
+        if name not in known and not name.endswith(_OF_WEIGHTS) and value not in (None, False)
+    ]
+    for name in unknown[:1]:
+        raise UnsupportedModelError(
+            f"its field {brief(repr(name))} is {brief(repr(record.config[name]))}",
+            where=where,
+            legal=f"{record.kind} with {', '.join(fields) or 'no fields'}",
+            fix="build the layer without it, or replace the layer",
+        )
 
 
 def check_policy(record: LayerRecord, where: str) -> None:

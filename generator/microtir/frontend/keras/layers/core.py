@@ -179,8 +179,8 @@ _AT_TRAINING = (
 """Layers that do something while a model is trained, and nothing at inference."""
 
 KERAS_READERS = (
-    KerasReader("Identity", _identity, keeps_mask=True),
-    *(KerasReader(name, _identity, keeps_mask=True) for name in _AT_TRAINING),
+    KerasReader("Identity", _identity, None, keeps_mask=True),
+    *(KerasReader(name, _identity, None, keeps_mask=True) for name in _AT_TRAINING),
     KerasReader("Dense", _dense, ("units", "use_bias", "activation"), keeps_mask=True),
     KerasReader("EinsumDense", _einsum_dense, ("equation", "bias_axes", "activation")),
     KerasReader("Embedding", _embedding, ("mask_zero",)),

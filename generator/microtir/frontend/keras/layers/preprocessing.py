@@ -131,5 +131,8 @@ KERAS_READERS = (
     KerasReader("CategoryEncoding", _category_encoding, ("num_tokens", "output_mode")),
     KerasReader("Discretization", _discretization, ("bin_boundaries", "output_mode")),
     KerasReader("Pipeline", _pipeline, ("layers",)),
-    *(KerasReader(name, lambda layer: _as_floats(layer, layer.x)) for name in _WHILE_TRAINING),
+    *(
+        KerasReader(name, lambda layer: _as_floats(layer, layer.x), None)
+        for name in _WHILE_TRAINING
+    ),
 )
