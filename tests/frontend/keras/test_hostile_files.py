@@ -60,6 +60,13 @@ def with_layer(entry: Mapping[str, Any]) -> bytes:
     ]}})  # fmt: skip
 
 
+def test_a_batch_may_be_a_range() -> None:
+    """The model is read with the most entries, and nothing else follows from their number."""
+    graph = from_keras(archive(), dims={"batch": range(1, 5)}).graph
+    assert graph is not None
+    assert [port.shape for port in (*graph.arguments, *graph.results)] == [(4, 3), (4, 2)]
+
+
 def test_a_field_that_no_reader_looks_at_is_refused() -> None:
     """A later Keras may give a layer a field that changes what it computes."""
     entry: Any = {"class_name": "Dense", "config": {"name": "d", "units": 2, "is_twisted": True}}

@@ -8,8 +8,10 @@ from microtir.config import PassConfig
 from microtir.errors import MicrotirError
 from microtir.frontend.keras.archive import open_archive
 from microtir.frontend.keras.graph import KerasGraph
-from microtir.frontend.model_bytes import ModelSource, load, summary
+from microtir.frontend.model_bytes import ModelBytes, ModelSource, load, summary
+from microtir.frontend.onnx.counted_extent import check_counted_extent
 from microtir.frontend.onnx.shapes import InputShapes
+from microtir.graph.ir import Graph
 from microtir.module.ir_module import IRModule
 from microtir.rewrite.extra_passes import GraphFunction
 from microtir.rewrite.imports import ONNX_PASSES, read
@@ -50,12 +52,10 @@ def from_keras(
         UsageError: a shape contradicts the file.
     """
     model = load(source)
-    reader = KerasGraph(
-        open_archive(model.data, model.file), InputShapes(dims or {}, input_shapes or {})
-    )
-    graph = reader.graph(model.stem if name is None else name)
-    if reader.problems:
-        raise summary(model, reader.problems)
+    shapes = InputShapes(dims or {}, input_shapes or {})
+    graph, problems = _read(model, shapes, model.stem if name is None else name)
+    if problems:
+        raise summary(model, problems)
     return IRModule(graph=read(graph, ONNX_PASSES, pass_config, after))
 
 
@@ -71,10 +71,23 @@ def check_keras(
     Empty if there is none.
     """
     try:
-        model = load(source)
-        archive = open_archive(model.data, model.file)
-        reader = KerasGraph(archive, InputShapes(dims or {}, input_shapes or {}))
-        reader.graph("")
+        _, problems = _read(load(source), InputShapes(dims or {}, input_shapes or {}), "")
     except MicrotirError as error:
         return (error,)
-    return tuple(reader.problems)
+    return tuple(problems)
+
+
+def _read(
+    model: ModelBytes, shapes: InputShapes, name: str
+) -> tuple[Graph, Sequence[MicrotirError]]:
+    """Return the graph of a model as its readers make it, and its problems."""
+    archive = open_archive(model.data, model.file)
+
+    def read_with(extents: InputShapes) -> tuple[Graph, Sequence[MicrotirError]]:
+        reader = KerasGraph(archive, extents)
+        return reader.graph(name), reader.problems
+
+    graph, problems = read_with(shapes)
+    if not problems:
+        check_counted_extent(graph, shapes, read_with)
+    return graph, problems
