@@ -180,7 +180,7 @@ def downloads(page: Browser, folder: Path) -> None:
 def refuses_bad_files(page: Browser, folder: Path) -> None:
     """Check that what is wrong is said beside the file, with the fix; what was open stays."""
     bad = {
-        "net.h5": (b"\x89HDF\r\n\x1a\n", "this is a Keras model"),
+        "net.h5": (b"\x89HDF\r\n\x1a\n", "the HDF5 file is damaged"),
         "cut.tflite": (_DIGITS[:5000], "outside the file's 5000 bytes"),
         "empty.tflite": (b"", "the file is empty"),
         "<img src=x>.onnx": (b"\x08\x07\x12\x00!", "this is not an ONNX model"),
