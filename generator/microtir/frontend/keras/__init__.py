@@ -79,11 +79,11 @@ def check_keras(
 
 def _read(
     model: ModelBytes, shapes: InputShapes, name: str
-) -> tuple[Graph, Sequence[MicrotirError]]:
+) -> tuple[Graph, list[MicrotirError]]:
     """Return the graph of a model as its readers make it, and its problems."""
     archive = open_archive(model.data, model.file)
 
-    def read_with(extents: InputShapes) -> tuple[Graph, Sequence[MicrotirError]]:
+    def read_with(extents: InputShapes) -> tuple[Graph, list[MicrotirError]]:
         reader = KerasGraph(archive, extents)
         return reader.graph(name), reader.problems
 
