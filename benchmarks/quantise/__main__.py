@@ -1,8 +1,9 @@
 """`python -m benchmarks.quantise WEIGHTS [NETWORK ...] [--record]`: losses beside other quantisers.
 
 WEIGHTS is the folder that `benchmarks.quantise.training` wrote.  Each network is quantised once for
-each seed by each quantiser that is installed; all answer the same test samples.  Files are compiled
-for an emulated Cortex-M4, once each.  `--record` writes `benchmarks/quantise.json`.
+each seed by each quantiser, or those that `--quantisers` names; all answer the same test samples.
+Files are compiled for an emulated Cortex-M4, once each.  `--record` writes the figures to
+`benchmarks/quantise.json`, beside those of other networks, and to `docs/quantise.md`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.quantise import page
 from benchmarks.quantise.networks import NETWORKS, Network
 from benchmarks.quantise.own import OWN
 from benchmarks.quantise.price import Price, price_of
-from benchmarks.quantise.rivals import RIVALS, Answer, answers_in_floats
+from benchmarks.quantise.rivals import RIVALS, Answer, Rival, answers_in_floats
 from benchmarks.quantise.tasks import Array, Split
 from benchmarks.quantise.training import SEEDS, weights_file
 
-RECORDED = Path(__file__).parents[1] / "quantise.json"
 _PACKAGES = ("onnxruntime", "ai-edge-quantizer", "bakenn", "torch", "scikit-learn")
 
 
@@ -56,8 +57,10 @@ def loss(network: Network, floats: Array, quantised: Array) -> Array:
     return floats - quantised if network.task.classes else (quantised / floats - 1) * 100
 
 
-def measured(network: Network, folder: Path, seeds: Iterable[int]) -> dict[str, Loss]:
-    """Quantise a network with everything, and return the figures by the quantiser's name."""
+def measured(
+    network: Network, folder: Path, seeds: Iterable[int], quantisers: Mapping[str, Rival]
+) -> dict[str, Loss]:
+    """Quantise a network with each quantiser, and return the figures by the quantiser's name."""
     scores: dict[str, list[float]] = {}
     prices: dict[str, Price] = {}
     for seed in seeds:
@@ -66,7 +69,7 @@ def measured(network: Network, folder: Path, seeds: Iterable[int]) -> dict[str, 
         split = network.task.split(seed)
         floats = answers_in_floats(network, weights, split.test_x)
         scores.setdefault("float", []).append(score(network, floats, split))
-        for name, quantiser in (*OWN.items(), *RIVALS.items()):
+        for name, quantiser in quantisers.items():
             answer: Answer = quantiser(network, weights, split)
             scores.setdefault(name, []).append(score(network, answer.outputs, split))
             if name not in prices:
@@ -94,12 +97,13 @@ def shown(network: str, losses: Mapping[str, Loss]) -> str:
 
 
 def _record(losses: Mapping[str, Mapping[str, Loss]]) -> None:
-    networks = json.loads(RECORDED.read_text("utf-8"))["networks"] if RECORDED.exists() else {}
+    networks = dict(page.read_recorded()["networks"]) if page.RECORDED.exists() else {}
     for network, own in losses.items():
-        networks[network] = {name: asdict(one) for name, one in own.items()}
+        networks.setdefault(network, {}).update({n: asdict(one) for n, one in own.items()})
     versions = {name: metadata.version(name) for name in _PACKAGES}
     content = {"seeds": SEEDS, "versions": versions, "networks": networks}
-    RECORDED.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    page.RECORDED.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    page.write()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -108,14 +112,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("weights", type=Path)
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--quantisers", nargs="+", default=[*OWN, *RIVALS], metavar="NAME")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args(arguments)
-    losses = {}
+    losses, seeds = {}, range(options.seeds)
+    chosen = {name: {**OWN, **RIVALS}[name] for name in options.quantisers}
     for name in options.networks:
-        losses[name] = measured(NETWORKS[name], options.weights, range(options.seeds))
+        losses[name] = measured(NETWORKS[name], options.weights, seeds, chosen)
         print(shown(name, losses[name]), flush=True)
-    if options.record:
-        _record(losses)
+        if options.record:
+            _record(losses)
 
 
 if __name__ == "__main__":

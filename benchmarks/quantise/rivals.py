@@ -109,7 +109,10 @@ def _ai_edge(network: Network, weights: Sequence[Array], split: Split) -> Answer
     file = bytes(
         tool.quantize(tool.calibrate({signature: list(samples(split.calibration))})).quantized_model
     )
-    runner = litert.Interpreter(model_content=file).get_signature_runner(signature)
+    # XNNPACK, which LiteRT would use, refuses some of these files.
+    plain = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    reader = litert.Interpreter(model_content=file, experimental_op_resolver_type=plain)
+    runner = reader.get_signature_runner(signature)
     ((_, before),) = runner.get_input_details().items()
     ((result, after),) = runner.get_output_details().items()
     outputs = []

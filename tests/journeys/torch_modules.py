@@ -79,7 +79,11 @@ def programs(torch: Any, module: Any, inputs: tuple[Any, ...]) -> Iterator[Any]:
     whole = module if isinstance(module, torch.nn.Module) else Call().eval()
     exported = torch.export.export(whole, inputs)
     yield exported
-    yield exported.run_decompositions()
+    try:
+        core = exported.run_decompositions()
+    except AssertionError:  # PyTorch itself fails where a function makes constants
+        return
+    yield core
 
 
 def drawn(torch: Any, name: str, seed: int) -> tuple[Any, tuple[Any, ...], list[Array]]:
@@ -130,7 +134,8 @@ def record(torch: Any) -> None:
     with tarfile.open(RECORDED, "w:xz", preset=9) as archive, torch.no_grad():
         for number, name in enumerate(CASES):
             module, inputs, expected = drawn(torch, name, 0)
-            program = list(programs(torch, module, inputs))[number % 2]
+            forms = list(programs(torch, module, inputs))
+            program = forms[number % len(forms)]
             values = io.BytesIO()
             sides = {"inputs": arrays(torch, inputs), "outputs": expected}
             stored: dict[str, Any] = {
