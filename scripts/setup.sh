@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Prepares this checkout on Debian or Ubuntu. Usage: scripts/setup.sh run|dev|unit|product
+# Prepares this checkout on Debian or Ubuntu. Usage: scripts/setup.sh run|dev|unit|product|journeys
 #   run   .venv with microtir and what it needs
 #   dev   the same, what tests and checks need, and the C compilers that the tests use
 #   unit  what those tests need that use no tools: no C compiler is looked for
 #   product  what builds the site, the wheel and packages of models, and a browser for the studio
+#   journeys  PyTorch and Keras, whose models are compared with what is read of them
 # Variables: PYTHON, the interpreter, for which a .venv of another one is made anew;
 #            VENV, another folder than .venv.
 # Does nothing where a finished run with the same pyproject.toml is recorded in .venv.
@@ -18,8 +19,9 @@ case "$mode" in
   unit) target='.[unit]' wheels="25 MB to load, 170 MB on disk" ;;
   product) target='.[product]' wheels="80 MB to load, 430 MB on disk" ;;
   dev) target='.[dev]' wheels="150 MB to load, 680 MB on disk" ;;
+  journeys) target='.[journeys]' wheels="2 GB to load and more, 5 GB on disk" ;;
   *)
-    echo "usage: scripts/setup.sh run|dev|unit|product" >&2
+    echo "usage: scripts/setup.sh run|dev|unit|product|journeys" >&2
     exit 2
     ;;
 esac
