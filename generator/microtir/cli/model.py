@@ -48,7 +48,8 @@ Model = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help=f"A .tflite, .onnx or .pt2 file, FILE#NAME for one signature, or {_EXAMPLE_NAMES}.",
+        help="A .tflite, .onnx, .keras or .pt2 file, FILE#NAME for one signature, or"
+        f" {_EXAMPLE_NAMES}.",
         show_default=False,
     ),
 ]
@@ -56,7 +57,7 @@ ModelOrArchive = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A .tflite, .onnx or .pt2 file, an archive in Model Library Format, or"
+        help="A .tflite, .onnx, .keras or .pt2 file, an archive in Model Library Format, or"
         f" {_EXAMPLE_NAMES}.",
         show_default=False,
     ),

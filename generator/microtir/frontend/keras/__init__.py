@@ -77,9 +77,7 @@ def check_keras(
     return tuple(problems)
 
 
-def _read(
-    model: ModelBytes, shapes: InputShapes, name: str
-) -> tuple[Graph, list[MicrotirError]]:
+def _read(model: ModelBytes, shapes: InputShapes, name: str) -> tuple[Graph, list[MicrotirError]]:
     """Return the graph of a model as its readers make it, and its problems."""
     archive = open_archive(model.data, model.file)
 
