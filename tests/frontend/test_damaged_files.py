@@ -77,7 +77,9 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_folder(tmp_path: Path) -> None:
     """A folder is not a model."""
-    assert "this is a folder\n  legal: a .tflite, .onnx, .keras or .pt2 file" in refuse_path(tmp_path)
+    assert "this is a folder\n  legal: a .tflite, .onnx, .keras or .pt2 file" in refuse_path(
+        tmp_path
+    )
 
 
 def test_pipe_is_not_opened(tmp_path: Path) -> None:

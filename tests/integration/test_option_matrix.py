@@ -51,8 +51,9 @@ OF_SEVERAL = (
 # can have: tests/rewrite/test_stepwise.py, tests/executor/test_batch_count.py and
 # tests/frontend/onnx/test_bound_states.py and test_block_dense.py try it.
 OF_OTHER_MODELS = ("stateful", "batch-count", "states", "graph.block_activations")
-# What only a model in ONNX can have: tests/frontend/onnx/test_quantised.py tries it.
-OF_ONNX = "onnxruntime"
+# What only models of other formats can have: tests/frontend/onnx/test_quantised.py and
+# tests/frontend/torch/test_pt2e.py try it.
+OF_OTHER_FORMATS = ("onnxruntime", "pt2e")
 
 
 OPTION_OF = {option.path: option for option in OPTIONS}
@@ -69,7 +70,7 @@ def samples() -> list[Sample]:
         for sample in all_values()
         if (sample.accepted or sample.companion)
         and "debug" not in (sample.value, *(sample.companion or ()))
-        and str(sample.value) != OF_ONNX
+        and str(sample.value) not in OF_OTHER_FORMATS
         and sample.option.name not in (*OF_SEVERAL, *OF_OTHER_MODELS)
         and sample.option.section is not Section.CONSTANT_POOL
     ]
