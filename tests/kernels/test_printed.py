@@ -27,7 +27,8 @@ from tests.support.svdf_cases import remembering
 COMPILER = ("arm-none-eabi-gcc", "-c", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard")
 # What other templates take in.
 PARTS = {
-    "depthwise_tap", "finish_s16", "gemm_outputs", "requantise", "mve/move", "mve/requantise",
+    "depthwise_tap", "finish_s16", "gemm_outputs", "requantise", "sigmoid_lines", "mve/move",
+    "mve/requantise",
 }  # fmt: skip
 _WHOLE = (
     kernel_cases.WHOLE_POOLS
