@@ -33,6 +33,8 @@ from microtir.errors import UsageError
 from microtir.graph.ir import TensorType
 from microtir.support.arguments import ArgumentRule, checked_arguments, resolved
 from microtir.tir.ir import Intrinsic
+from tests.frontend.keras.test_hostile_files import archive as keras_archive
+from tests.frontend.torch.test_hostile import layer as torch_layer
 from tests.support.onnx_models import model_of, typed
 from tests.support.small_models import module_of, quantised_graph
 
@@ -86,6 +88,8 @@ def of_programs(folder: Path) -> dict[str, Case]:
         "IRModule.require_config": (module.require_config, {"stage": "x"}),
         "from_tflite": (microtir.frontend.from_tflite, {"source": DIGITS}),
         "from_onnx": (microtir.frontend.from_onnx, {"source": ONNX}),
+        "from_torch": (microtir.frontend.from_torch, {"source": torch_layer().archive()}),
+        "from_keras": (microtir.frontend.from_keras, {"source": keras_archive()}),
         "read_model": (microtir.frontend.read_model, {"source": DIGITS}),
         "frontend.check": (microtir.frontend.check, {"source": DIGITS}),
         "float_layers": (microtir.frontend.float_layers, {"source": ONNX}),
