@@ -42,7 +42,11 @@ def _read(model: bytes) -> Graph:
 @pytest.mark.parametrize("width", [Width.INT8, Width.INT16])
 @pytest.mark.parametrize("name", [p for p in EACH if p.values[0] in MODELS])
 def test_onnxruntime_gives_what_is_read_again(models_dir: Path, name: str, width: Width) -> None:
-    """With optimisations off every value is equal; int8 is a step from TFLite's arithmetic."""
+    """With optimisations off int8 is equal, and a step from TFLite's arithmetic.
+
+    Sums of products with int16 do not fit the 24 bits of the floats that onnxruntime adds: they
+    are a step off at most.
+    """
     import onnxruntime
 
     result, samples = _quantised(models_dir / "exported" / f"{name}.tflite", width)
@@ -56,7 +60,8 @@ def test_onnxruntime_gives_what_is_read_again(models_dir: Path, name: str, width
         arguments = {t.name: stored(samples[t.name][run], t.type) for t in result.graph.arguments}
         wanted, own = execute(again, arguments), execute(result.graph, arguments)
         for output, values in zip(names, session.run(names, arguments), strict=True):
-            np.testing.assert_array_equal(values, wanted[output])
+            steps = 0 if width is Width.INT8 else 1
+            np.testing.assert_allclose(values.astype(int), wanted[output].astype(int), 0, steps)
             if width is Width.INT8:
                 apart = np.abs(values.astype(int) - own[output].astype(int))
                 assert np.mean(apart > 1) <= 0.05
