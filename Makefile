@@ -50,7 +50,7 @@ test-other: ## run the tests that need no tools with the interpreter OTHER_PYTHO
 	@PYTHON=$(OTHER_PYTHON) VENV=build/other-python scripts/setup.sh unit
 	build/other-python/bin/python -m pytest -n auto --without-tools $(ARGS)
 
-# A virtual environment of its own, with PyTorch, Keras and jax: gigabytes, where wheels for GPUs are served.
+# A virtual environment of its own, with PyTorch, Keras and jax.
 journeys: ## compare models that PyTorch and Keras make anew with what is read of them; ARGS=--record
 	@VENV=build/journeys scripts/setup.sh journeys
 	build/journeys/bin/python -m tests.journeys $(ARGS)

@@ -19,7 +19,7 @@ case "$mode" in
   unit) target='.[unit]' wheels="25 MB to load, 170 MB on disk" ;;
   product) target='.[product]' wheels="80 MB to load, 430 MB on disk" ;;
   dev) target='.[dev]' wheels="150 MB to load, 680 MB on disk" ;;
-  journeys) target='.[journeys]' wheels="2 GB to load and more, 5 GB on disk" ;;
+  journeys) target='.[journeys]' wheels="1.6 GB on disk with a PyTorch for CPUs alone" ;;
   *)
     echo "usage: scripts/setup.sh run|dev|unit|product|journeys" >&2
     exit 2

@@ -1,9 +1,9 @@
 """`python -m benchmarks.quantise WEIGHTS [NETWORK ...] [--record]`: losses beside other quantisers.
 
 WEIGHTS is the folder that `benchmarks.quantise.training` wrote.  Each network is quantised once for
-each seed by each quantiser, or those that `--quantisers` names; all answer the same test samples.
-Files are compiled for an emulated Cortex-M4, once each.  `--record` writes the figures to
-`benchmarks/quantise.json`, beside those of other networks, and to `docs/quantise.md`.
+each seed by each quantiser that is installed, or those that `--quantisers` names; all answer the
+same test samples.  Files are compiled for an emulated Cortex-M4, once each.  `--record` writes the
+figures to `benchmarks/quantise.json`, beside those of other networks, and to `docs/quantise.md`.
 """
 
 from __future__ import annotations
@@ -100,10 +100,21 @@ def _record(losses: Mapping[str, Mapping[str, Loss]]) -> None:
     networks = dict(page.read_recorded()["networks"]) if page.RECORDED.exists() else {}
     for network, own in losses.items():
         networks.setdefault(network, {}).update({n: asdict(one) for n, one in own.items()})
-    versions = {name: metadata.version(name) for name in _PACKAGES}
+    versions = {name: metadata.version(name) for name in _PACKAGES if name in _installed()}
     content = {"seeds": SEEDS, "versions": versions, "networks": networks}
     page.RECORDED.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
     page.write()
+
+
+def _installed() -> frozenset[str]:
+    """Return the names of the distributions that are there."""
+    return frozenset(one.name.lower() for one in metadata.distributions())
+
+
+def _available() -> list[str]:
+    """Return the quantisers whose packages are installed."""
+    missing = {name.lower() for name in RIVALS} & (set(_PACKAGES) - _installed())
+    return [name for name in (*OWN, *RIVALS) if name.lower() not in missing]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -112,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("weights", type=Path)
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--quantisers", nargs="+", default=[*OWN, *RIVALS], metavar="NAME")
+    parser.add_argument("--quantisers", nargs="+", default=_available(), metavar="NAME")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args(arguments)
     losses, seeds = {}, range(options.seeds)
