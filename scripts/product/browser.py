@@ -68,7 +68,10 @@ class Browser:
             time.sleep(pause)
             # Each look takes the time of four processes from what is waited for.
             pause = min(pause * 1.4, 0.3)
-        raise AssertionError(f"in {_PATIENCE:g} seconds it was not so that {what}")
+        raise AssertionError(
+            f"in {_PATIENCE:g} seconds it was not so that {what}; the page shows:\n"
+            f"{self.text('body')}\nand its console: {self.complaints()}"
+        )
 
     def click(self, selector: str) -> None:
         """Click on what is there; what is replaced or moved right now is waited for.

@@ -18,8 +18,10 @@ from microtir.studio.events import Job
 from microtir.studio.limits import WorkerLimits
 from microtir.studio.models import ModelStore
 from microtir.studio.worker import Worker, load_compiler
-from tests.support.odd_jobs import Defective, Dying, Endless, Greedy, Littering
+from tests.support.odd_jobs import Defective, Dying, Endless, Greedy, Littering, Quick
 from tests.support.studio_server import served
+
+LIMITS = WorkerLimits(60)
 
 
 def told(job: Job, limits: WorkerLimits) -> list[dict[str, Any]]:
@@ -49,6 +51,19 @@ def test_what_starts_workers_listens_where_its_owner_alone_comes() -> None:
     load_compiler()
     assert not util.abstract_sockets_supported
     assert stat.S_IMODE(Path(util.get_temp_dir()).stat().st_mode) == 0o700
+
+
+def test_jobs_that_end_at_the_same_time_all_have_their_results() -> None:
+    """To start a worker looks for those that have ended, as whoever waits for one does."""
+
+    async def in_turn() -> list[bytes]:
+        return [event for _ in range(20) async for event in Worker(Quick(), LIMITS).events()]
+
+    async def side_by_side() -> list[list[bytes]]:
+        return await asyncio.gather(*(in_turn() for _ in range(4)))
+
+    load_compiler()
+    assert asyncio.run(side_by_side()) == [[b'{"event": "done"}'] * 20] * 4
 
 
 def test_a_job_that_is_killed_is_told() -> None:

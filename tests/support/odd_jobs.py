@@ -70,3 +70,11 @@ class Chatty:
     def run(self, emit: Emit) -> None:
         for _ in range(64):
             emit({"event": "chatter", "text": "x" * (1 << 18)})
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """A job that has its result at once."""
+
+    def run(self, emit: Emit) -> None:
+        emit({"event": "done"})

@@ -32,6 +32,9 @@ _LOADED = (
 )
 _CONTEXT = multiprocessing.get_context("forkserver")
 _Tell = Callable[["bytes | None"], None]
+# To start a process reads the ends of all others. An end can be read once: whoever reads it at the
+# same time takes the process for one that failed.
+_READS_ENDS = threading.Lock()
 _IN_A_TERMINAL = "`microtir report MODEL` in a terminal has no such limit"
 
 
@@ -94,8 +97,9 @@ class Worker:
         with self._lock:
             self._is_ended = True
             number = self._process.pid
-            if number is None or self._process.exitcode == 0:
-                return
+            with _READS_ENDS:
+                if number is None or self._process.exitcode == 0:
+                    return
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(number, signal.SIGKILL)
             self._process.kill()
@@ -105,7 +109,8 @@ class Worker:
         with self._lock:
             if self._is_ended:
                 return
-            self._process.start()
+            with _READS_ENDS:
+                self._process.start()
             self._sender.close()
         # What it started may hold its end of the pipe still: that it has ended counts, too.
         ends: list[Connection | int] = [self._receiver, self._process.sentinel]
@@ -113,7 +118,9 @@ class Worker:
             while self._receiver in wait(ends):
                 tell(self._receiver.recv_bytes())
         self._receiver.close()
-        self._process.join()
+        wait([self._process.sentinel])
+        with _READS_ENDS:
+            self._process.join()
         tell(None)
 
     def _death(self) -> MicrotirError:
