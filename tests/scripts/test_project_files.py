@@ -37,3 +37,10 @@ def test_pre_commit_has_the_versions_of_the_project() -> None:
     revisions = dict(re.findall(r"repo: \S+/(\S+)\n +rev: v(\S+)", hooks))
     for repository, package in (("ruff-pre-commit", "ruff"), ("codespell", "codespell")):
         assert f'"{package}=={revisions[repository]}"' in project
+
+
+def test_no_file_has_both_sides_of_a_conflict() -> None:
+    """What a merge or a rebase left open is in no file, whatever its language."""
+    command = ["git", "grep", "-lE", "^(<{7}|>{7}) "]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
