@@ -61,9 +61,8 @@ def _key(module: object, options: dict[str, Any]) -> str | None:
     if not 0 < graph.source_bytes < _LARGEST or config.tuning_records or config.external:
         return None
     source = graph.nodes[0].source.file if graph.nodes else ""
-    # A file that was quantised on the way has other types.
-    types = [repr(tensor.type) for tensor in graph.tensors() if not tensor.is_constant]
     facts = [
-        graph.source_sha256, graph.name, source, config.to_dict(), "best_effort" in options, types,
+        graph.source_sha256, graph.quantised_sha256, graph.name, source, config.to_dict(),
+        "best_effort" in options,
     ]  # fmt: skip
     return json.dumps(facts, sort_keys=True)

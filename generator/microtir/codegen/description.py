@@ -105,6 +105,7 @@ def _model(model: ModelInfo) -> metadata.ModelData:
         file=model.source_file,
         sha256=model.source_sha256,
         bytes=model.source_bytes,
+        quantised_sha256=model.quantised_sha256 or None,
     )
 
 

@@ -282,12 +282,16 @@ class StackData:
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
-    """The model file that a program was compiled from."""
+    """The model file that a program was compiled from, and the integers that were made of it.
+
+    The text does not name the digest of integers where a file is compiled as it is.
+    """
 
     name: typed.Text
     file: typed.Text
     sha256: typed.Hexadecimal
     bytes: typed.Natural
+    quantised_sha256: typed.Hexadecimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +369,8 @@ class Metadata:
         """Return the facts as values of JSON, for a file that holds them among others."""
         facts = plain(self)
         assert isinstance(facts, dict)
+        if self.model is not None and self.model.quantised_sha256 is None:
+            del facts["model"]["quantised_sha256"]
         if self.state is None:
             del facts["state"]
         if self.images == 1:

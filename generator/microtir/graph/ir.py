@@ -302,6 +302,7 @@ class Graph:
     nodes: tuple[Node, ...]
     source_sha256: str = ""  # of the model file, hex; empty for graphs made in Python
     source_bytes: int = 0
+    quantised_sha256: str = ""  # of the integers that were made of the file; hex
     input_ranges: tuple[tuple[Tensor, tuple[int, int]], ...] = ()
     states: tuple[State, ...] = ()
     images: int = 1

@@ -32,6 +32,7 @@ def module_with(module: IRModule, program: Program) -> IRModule:
         source_file=original.nodes[0].source.file if original.nodes else "",
         source_sha256=original.source_sha256,
         source_bytes=original.source_bytes,
+        quantised_sha256=original.quantised_sha256,
         memory=program.placement,
         decisions=program.decisions,
         states=states_of(program.graph, program.main),

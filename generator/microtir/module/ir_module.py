@@ -116,6 +116,7 @@ class ModelInfo:
     decisions: Mapping[str, Decision] = field(default_factory=lambda: MappingProxyType({}))
     states: tuple[StatePort, ...] = ()
     stream: StreamInfo | None = None
+    quantised_sha256: str = ""  # of the integers that were made of a file of floats
 
     @property
     def inputs(self) -> tuple[Port, ...]:

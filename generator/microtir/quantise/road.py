@@ -9,6 +9,7 @@ from microtir.errors import UsageError
 from microtir.graph.ir import Array, Graph
 from microtir.quantise.bias_correction import with_corrected_bias
 from microtir.quantise.choice import Ranges
+from microtir.quantise.digest import with_digest
 from microtir.quantise.equalise import equalised
 from microtir.quantise.layerwise import Improvement, improved
 from microtir.quantise.measure import differences, layer_figures, tensor_ranges
@@ -60,7 +61,7 @@ def quantise(
     verify(result.graph)
     measured = differences(plan, result, data.measured)
     return Quantised(
-        result.graph,
+        with_digest(result.graph),
         floats,
         tuple(tensor_ranges(plan, statistics)),
         tuple(layer_figures(plan, result, measured)),

@@ -156,6 +156,7 @@ def _model(
         source_file=model.file,
         source_sha256=model.sha256,
         source_bytes=model.bytes,
+        quantised_sha256=model.quantised_sha256 or "",
         memory=_memory(memory, state.size if state else 0),
         states=tuple(map(_state, state.members)) if state else (),
     )

@@ -76,6 +76,8 @@ def file_comment(program: CProgram, title: str, *, with_options: bool = False) -
     if model and model.source_file:
         lines.append(f"Model    {model.source_file}, {model.source_bytes} bytes")
         lines.append(f"SHA-256  {model.source_sha256}")
+        if model.quantised_sha256:
+            lines.append(f"Integers {model.quantised_sha256}")
     if with_options:
         options = [(key, json.dumps(value)) for key, value in program.config.recorded().items()]
         lines += ["", "Options:"]

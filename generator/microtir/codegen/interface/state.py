@@ -66,12 +66,13 @@ def _members(program: CProgram) -> list[Member]:
 def identity(program: CProgram) -> str:
     """Return a number that differs between models: what was saved of one fits no other.
 
-    It is that of the model file and its states, and not of the code: what was saved outlives an
-    update that changes nothing but how the model is compiled.
+    It is that of the model file, of the integers that were made of it, and of its states, and not
+    of the code: what was saved outlives an update that changes nothing but how the model is
+    compiled.
     """
     model = program.model
     assert model is not None, "functions keep no state"
-    digest = hashlib.sha256(model.source_sha256.encode())
+    digest = hashlib.sha256(f"{model.source_sha256}{model.quantised_sha256}".encode())
     for port in program.states:
         digest.update(f"{port.name} {port.type}".encode())
         assert port.initial is not None, "only what was lowered is printed"
