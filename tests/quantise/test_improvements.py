@@ -19,7 +19,7 @@ from tests.support.float_networks import floats, image_samples, residual
 from tests.support.graphs import constant, graph, node, tensor
 
 NEAREST = QuantiseOptions(
-    Width.WEIGHTS4, calibration=Calibration.MINMAX, correct_bias=False, rounding_seconds=0.0
+    Width.WEIGHTS4, calibration=Calibration.MINMAX, correct_bias=False, rounding_work=0.0
 )
 KINDS = ("dense", "convolution", "groups", "depthwise", "two of a channel")
 
@@ -65,7 +65,7 @@ def _quantised(layer: Node, samples: dict[str, Array], **changes: object) -> Qua
 def test_rounding_goes_one_way_or_the_other(kind: str, seed: int, act: Activation) -> None:
     """Each weight is one of the two integers beside the real one, which need not be the nearest."""
     layer, samples = _layer(kind, seed, act)
-    result = _quantised(layer, samples, rounding_seconds=30.0)
+    result = _quantised(layer, samples, rounding_work=90.0)
     real, stored = layer.inputs[1], result.graph.nodes[0].inputs[1]
     assert stored.data is not None
     assert real.data is not None
@@ -84,9 +84,22 @@ def test_rounding_lessens_the_error(kind: str) -> None:
     for seed in range(4):
         layer, samples = _layer(kind, 10 * seed, Activation.NONE)
         before = _quantised(layer, samples, correct_bias=True)
-        after = _quantised(layer, samples, correct_bias=True, rounding_seconds=30.0)
+        after = _quantised(layer, samples, correct_bias=True, rounding_work=90.0)
         gains.append(after.layers[0].sqnr - before.layers[0].sqnr)
     assert np.mean(gains) > 1.0, gains
+
+
+def test_rounding_is_bounded_by_work_that_sizes_tell() -> None:
+    """Terms, channels and samples say what a layer takes; with less it is left alone."""
+    layer, samples = _layer("dense", 3, Activation.NONE)
+    nearest = _quantised(layer, samples)
+    channels, terms = layer.inputs[1].shape
+    runs = 32  # that are held
+    work = terms**2 * (runs + 8 * 8 * channels) / 1e9
+    for share, is_rounded in ((0.999, False), (1.001, True)):
+        result = _quantised(layer, samples, rounding_work=work * share)
+        weights = (r.graph.nodes[0].inputs[1].data for r in (nearest, result))
+        assert np.array_equal(*weights) is not is_rounded  # type: ignore[arg-type]
 
 
 def test_bias_takes_up_the_mean() -> None:
@@ -114,7 +127,7 @@ def test_networks_gain_from_both() -> None:
     samples = image_samples(60)
     nearest = quantise(residual(), samples, NEAREST)
     improved = quantise(
-        residual(), samples, replace(NEAREST, correct_bias=True, rounding_seconds=30.0)
+        residual(), samples, replace(NEAREST, correct_bias=True, rounding_work=90.0)
     )
     gain = [b.sqnr - a.sqnr for a, b in zip(nearest.layers, improved.layers, strict=True)]
     assert np.mean(gain) > 3.0

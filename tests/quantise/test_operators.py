@@ -15,7 +15,7 @@ from tests.support.operator_cases import OPERATORS, generate
 from tests.support.sketch import Case
 
 SEEDS = (0, 1)
-PLAIN = QuantiseOptions(calibration=Calibration.MINMAX, correct_bias=False, rounding_seconds=0.0)
+PLAIN = QuantiseOptions(calibration=Calibration.MINMAX, correct_bias=False, rounding_work=0.0)
 _COUNT = 6  # samples
 
 # What has no integers that mean real numbers, or none at all.

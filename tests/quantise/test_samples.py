@@ -41,7 +41,7 @@ def test_samples_that_do_not_fit(samples: dict[str, Array], message: str) -> Non
 
 def test_shapes_without_a_leading_1_and_doubles_do() -> None:
     """An image may lack the axis of one element that the model has before it."""
-    options = QuantiseOptions(rounding_seconds=0.0)
+    options = QuantiseOptions(rounding_work=0.0)
     first = quantise(residual(), {"image": IMAGES}, options)
     second = quantise(residual(), {"image": IMAGES[:, 0].astype(np.float64)}, options)
     assert [r.chosen for r in first.tensors] == [r.chosen for r in second.tensors]
@@ -72,7 +72,7 @@ def test_a_layer_that_is_not_finite_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("percentile", 50.0), ("percentile", 100.5), ("holdout", 0.95), ("rounding_seconds", -1.0)],
+    [("percentile", 50.0), ("percentile", 100.5), ("holdout", 0.95), ("rounding_work", -1.0)],
 )
 def test_options_out_of_range(field: str, value: float) -> None:
     """The error names the field."""

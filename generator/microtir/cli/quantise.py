@@ -33,7 +33,7 @@ def quantise(
     percentile: quantise_options.Percentile = 99.99,
     inputs: quantise_options.InputType = "layer",
     outputs: quantise_options.OutputType = "layer",
-    adaround: quantise_options.Seconds = 0.0,
+    adaround: quantise_options.RoundingWork = 0.0,
     labels: quantise_options.Labels = None,
     json: quantise_options.Json = None,
 ) -> ExitCode:

@@ -83,12 +83,13 @@ OutputType = Annotated[
     str,
     typer.Option("--outputs", metavar="|".join(_PORTS), help="The type of real outputs."),
 ]
-Seconds = Annotated[
+RoundingWork = Annotated[
     float,
     typer.Option(
         "--adaround",
-        metavar="SECONDS",
-        help="Time for rounding weights so that outputs are nearer.",
+        metavar="WORK",
+        help="Rounds weights so that outputs are nearer, with so many billions of operations; 90 "
+        "take some 30 seconds.",
     ),
 ]
 Labels = Annotated[
@@ -150,7 +151,7 @@ def options_of(
         calibration: its name.
         percentile: of the values that a range holds.
         ports: the types of inputs and outputs.
-        adaround: the seconds for adaptive rounding.
+        adaround: billions of operations for adaptive rounding.
 
     Raises:
         UsageError: one of them is not legal.
@@ -177,5 +178,5 @@ def options_of(
         percentile=percentile,
         inputs=inputs,
         outputs=outputs,
-        rounding_seconds=adaround,
+        rounding_work=adaround,
     )

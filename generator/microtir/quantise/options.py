@@ -60,7 +60,8 @@ class QuantiseOptions:
         equalise: whether factors of channels move from activations into the weights of a depthwise
             layer behind them.
         correct_bias: whether biases take up the mean error that is measured.
-        rounding_seconds: the time that adaptive rounding of weights may take; 0 for none.
+        rounding_work: billions of operations that adaptive rounding of weights may take, of which
+            a core does some three in a second; 0 for none.
         holdout: the share of the samples that measures and is not calibrated on, from 0 to 0.9.
     """
 
@@ -72,7 +73,7 @@ class QuantiseOptions:
     outputs: PortType = PortType.LAYER
     equalise: bool = True
     correct_bias: bool = True
-    rounding_seconds: float = 30.0
+    rounding_work: float = 90.0
     holdout: float = 0.2
 
     def __post_init__(self) -> None:
@@ -83,7 +84,7 @@ class QuantiseOptions:
         """
         checks = (
             ("percentile", 50.0 < self.percentile <= 100.0, "above 50, at most 100"),
-            ("rounding_seconds", 0.0 <= self.rounding_seconds <= 3600.0, "0 to 3600"),
+            ("rounding_work", 0.0 <= self.rounding_work <= 1e6, "0 to 1000000"),
             ("holdout", 0.0 <= self.holdout <= 0.9, "0 to 0.9"),
         )
         for field, is_legal, legal in checks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from microtir.errors import UsageError
@@ -78,8 +77,8 @@ def quantise(
 def _improvements(options: QuantiseOptions) -> list[Improvement]:
     """Return what is done to the constants of each layer, in order."""
     improvements: list[Improvement] = []
-    if options.rounding_seconds > 0:
-        improvements.append(AdaptiveRounding(time.monotonic() + options.rounding_seconds))
+    if options.rounding_work > 0:
+        improvements.append(AdaptiveRounding(options.rounding_work))
     if options.correct_bias:
         improvements.append(with_corrected_bias)
     return improvements

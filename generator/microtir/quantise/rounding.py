@@ -8,7 +8,6 @@ and the other way round, as long as that helps. That is the objective of AdaRoun
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,26 +23,37 @@ _MOST_SWEEPS = 8
 _MOST_ROWS = 4096  # of inputs of each run
 _MOST_TERMS = 2500  # of a sum
 _UNKNOWN = 4  # every fourth run decides whether it was worth it
+_SLOPE_WORK = 8  # operations that one of a slope counts as: memory bounds it, not arithmetic
 _DAMPING = 0.01  # of the mean moment: what the samples do not show is near the nearest integer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AdaptiveRounding:
-    """Rounds the weights of layers until a time is over.
+    """Rounds the weights of layers, in their order, as long as there is work left for it.
+
+    Work is counted from the sizes of a layer and not timed, so that results are those of any
+    machine.  A layer that takes more than is left is passed over.
 
     Args:
-        deadline: by `time.monotonic`; layers that come later are left as they are.
+        left: billions of operations.
     """
 
-    deadline: float
+    left: float
 
     def __call__(self, layer: WeightedLayer) -> WeightedLayer:
         """Return a layer with other weights; itself where it has no form that is known here."""
-        if len(layer.inputs) < 2 or time.monotonic() > self.deadline:
+        node = layer.node
+        if len(layer.inputs) < 2 or not isinstance(
+            node.op, Conv2D | DepthwiseConv2D | FullyConnected
+        ):
             return layer
+        groups, channels, terms = _to_groups(stored_values(node.inputs[1]), node).shape
+        rows = sum(min(e.size // e.shape[-1], _MOST_ROWS) for e in layer.expected)
+        work = groups * terms**2 * (rows + _SLOPE_WORK * _MOST_SWEEPS * channels) / 1e9
+        if terms > _MOST_TERMS or work > self.left:
+            return layer
+        self.left -= work
         problem = _problem(layer)
-        if problem is None:
-            return layer
         rounded = layer.with_constants(_from_groups(_solved(problem), layer.node), None)
         return rounded if _error(rounded) < _error(layer) else layer
 
@@ -76,15 +86,11 @@ class _Problem:
     most: int
 
 
-def _problem(layer: WeightedLayer) -> _Problem | None:
-    """Return the problem of a layer; None if its operator has no form here, or too many terms."""
+def _problem(layer: WeightedLayer) -> _Problem:
+    """Return the problem of a layer."""
     node, weights = layer.node, layer.stored.inputs[1]
-    if not isinstance(node.op, Conv2D | DepthwiseConv2D | FullyConnected):
-        return None
     reals, integers = (_to_groups(stored_values(t), node) for t in (node.inputs[1], weights))
     groups, channels, terms = reals.shape
-    if terms > _MOST_TERMS:
-        return None
     scales = np.broadcast_to(np.array(weights.type.quant.scales), groups * channels)
     rows, sums = _rows_and_sums(layer, groups)
     rows, sums = (x - x.mean(axis=1, keepdims=True) for x in (rows, sums))
