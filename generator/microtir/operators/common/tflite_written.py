@@ -26,11 +26,13 @@ class Written:
         options: its table.
         variables: positions of the inputs that keep their values, in the order in which their new
             values are outputs of the node, behind the first.
+        intermediates: tensors that tell readers of scales in between, and hold nothing.
     """
 
     inputs: tuple[Tensor | None, ...]
     options: Options = Options()
     variables: tuple[int, ...] = ()
+    intermediates: tuple[Tensor, ...] = ()
 
 
 Write: TypeAlias = Callable[[Node], Written | None]

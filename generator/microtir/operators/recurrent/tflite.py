@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from microtir.graph.ir import Node, Tensor
+from microtir.dtype import DType
+from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.operators.common import tflite_written as written
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteActivation
-from microtir.operators.recurrent.definition import Lstm, Svdf
+from microtir.operators.recurrent.definition import GATES, Lstm, Svdf
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,17 @@ def write_unidirectional_sequence_lstm(node: Node) -> written.Written | None:
     options = UnidirectionalSequenceLSTMOptions(
         TfliteActivation.TANH, op.cell_clip, 0.0, op.time_major, op.asymmetric
     )
-    return written.Written(tuple(inputs), options, variables=(_HIDDEN, _CELL))
+    between = () if x.dtype.is_float else tuple(_intermediates(node))
+    return written.Written(tuple(inputs), options, (_HIDDEN, _CELL), between)
+
+
+def _intermediates(node: Node) -> Iterator[Tensor]:
+    """Yield what LiteRT asks of integers: four tensors for gates, then one of the hidden scale."""
+    for gate in range(GATES):
+        type_ = TensorType((0,), DType.FLOAT32)
+        yield Tensor(f"{node.name}/gate_{gate}_intermediate", type_)
+    hidden = node.inputs[1].type
+    yield Tensor(f"{node.name}/hidden_intermediate", TensorType((0,), hidden.dtype, hidden.quant))
 
 
 READERS = (

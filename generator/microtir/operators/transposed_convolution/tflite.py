@@ -56,12 +56,15 @@ def transpose_conv(operands: Operands) -> Converted:
 def write_transpose_conv(node: Node) -> written.Written | None:
     """Write TRANSPOSE_CONV."""
     op, (image, weights, *bias) = written.attributes(node, TransposeConv), node.inputs
-    axes = zip(node.output.shape[1:3], weights.shape[1:3], op.strides, strict=True)
+    axes = list(zip(node.output.shape[1:3], weights.shape[1:3], op.strides, strict=True))
     padding = tflite_schema.Padding.SAME
-    if op.before == (0, 0):
+    # Where both paddings would do, LiteRT asks for the one whose convolution gives the image.
+    if op.before == (0, 0) and image.shape[1:3] == tuple((n - k + s) // s for n, k, s in axes):
         padding = tflite_schema.Padding.VALID
     elif op.before != tuple(tflite_windows.same_padding(*axis)[0] for axis in axes):
-        return None
+        if op.before != (0, 0):
+            return None
+        padding = tflite_schema.Padding.VALID
     down, right = op.strides
     options = TransposeConvOptions(padding, right, down, written.activation(op.activation))
     shape = written.numbers(node, "shape", node.output.shape)

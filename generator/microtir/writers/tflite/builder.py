@@ -191,6 +191,7 @@ class TfliteBuilder:
         options: Options | None = None,
         *,
         version: int | None = None,
+        intermediates: Sequence[int] = (),
     ) -> None:
         """Add an operator after those already there.
 
@@ -200,6 +201,7 @@ class TfliteBuilder:
             outputs: tensor indices.
             options: the operator's option table; its defaults if left out.
             version: overrides the version that types and options ask for.
+            intermediates: tensor indices of what the operator has in between.
 
         Raises:
             UsageError: an index is unknown, or the options belong to another operator.
@@ -218,8 +220,11 @@ class TfliteBuilder:
             version = operator_version(code, sources, written, chosen)
         index = self._code_index(OperatorCode(int(code), version))
         self._operators.append(
-            WrittenOperator(index, tuple(inputs), tuple(outputs), chosen, code.table)
-        )
+            WrittenOperator(
+                index, tuple(inputs), tuple(outputs), chosen, code.table,
+                intermediates=tuple(intermediates),
+            )
+        )  # fmt: skip
 
     def custom_operator(
         self,

@@ -180,7 +180,8 @@ class _Model:
         inputs = [OPTIONAL_INPUT if t is None else self._index(t) for t in written.inputs]
         count = len(node.outputs) - len(written.variables)
         outputs = [self._index(tensor) for tensor in node.outputs[:count]]
-        self.builder.operator(reader.code, inputs, outputs, written.options)
+        between = [self._add(self.builder, tensor) for tensor in written.intermediates]
+        self.builder.operator(reader.code, inputs, outputs, written.options, intermediates=between)
 
     def _refuse(self, node: Node, why: str) -> None:
         self.problems.append(

@@ -42,6 +42,7 @@ class WrittenOperator:
     options: Options
     table: int = 0
     custom_options: bytes = b""
+    intermediates: tuple[int, ...] = ()
 
 
 def write_code(fb: flatbuffers.Builder, code: OperatorCode) -> int:
@@ -62,6 +63,7 @@ def write_operator(fb: flatbuffers.Builder, operator: WrittenOperator) -> int:
     inputs = vector(fb, operator.inputs, np.int32)
     outputs = vector(fb, operator.outputs, np.int32)
     options = _write_options(fb, operator.options) if operator.table else 0
+    between = vector(fb, operator.intermediates, np.int32) if operator.intermediates else 0
     custom = fb.CreateByteVector(operator.custom_options) if operator.custom_options else 0
     return table(
         fb,
@@ -71,6 +73,7 @@ def write_operator(fb: flatbuffers.Builder, operator: WrittenOperator) -> int:
         (3, Wire.UINT8, operator.table),
         (4, Wire.OFFSET, options),
         (5, Wire.OFFSET, custom),
+        *([(8, Wire.OFFSET, between)] if between else []),
     )
 
 
