@@ -311,7 +311,7 @@ def test_checks_cost_little() -> None:
     for _ in range(10000):
         function(1, c={})
     assert time.process_time() - start < 1.0
-    with pytest.raises(UsageError, match=r"argument 'b' got 3, of type int\n  legal: str, None"):
+    with pytest.raises(UsageError, match=r"argument 'b' got 3, of type int\n  expected: str, None"):
         function(1, 3)  # type: ignore[arg-type]
     assert function(np.int64(3)) == 3
 

@@ -32,7 +32,7 @@ def test_all_problems_of_a_model_pass_between_processes() -> None:
     problems = [MicrotirError("one", where="node 1"), MicrotirError("two", fix="drop it")]
     error = UnsupportedModelError("two problems", problems=problems)
     again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error) == "two problems\n- node 1: one\n- two\n  fix:   drop it"
+    assert str(again) == str(error) == "two problems\n- node 1: one\n- two\n  fix:      drop it"
 
 
 def test_a_fix_has_two_forms() -> None:
@@ -40,11 +40,11 @@ def test_a_fix_has_two_forms() -> None:
     error = UsageError("wrong", fix=Fix("force=True", "--force"))
     many = UnsupportedModelError("two", problems=[error, UsageError("odd", fix="drop it")])
     for one in (error, pickle.loads(pickle.dumps(error))):
-        assert "fix:   force=True" in str(one)
-        assert "fix:   --force" in str(one.for_command_line())
-    assert "fix:   --force" in str(many.for_command_line())
-    assert "fix:   drop it" in str(many.for_command_line())
-    assert "fix:   force=True" in str(many)
+        assert "fix:      force=True" in str(one)
+        assert "fix:      --force" in str(one.for_command_line())
+    assert "fix:      --force" in str(many.for_command_line())
+    assert "fix:      drop it" in str(many.for_command_line())
+    assert "fix:      force=True" in str(many)
     joined = Fix.of("either ", Fix("force=True", "--force"), "; or not")
     assert (joined, joined.command) == ("either force=True; or not", "either --force; or not")
 

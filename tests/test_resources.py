@@ -59,7 +59,7 @@ def test_missing_file_is_a_diagnostic(package: Path) -> None:
     text = str(caught.value)
     assert "'examples/digits/nothing.tflite' is not part of this installation" in text
     assert str(package) in text
-    assert "fix:   install microtir again" in text
+    assert "fix:      install microtir again" in text
 
 
 @pytest.mark.parametrize(

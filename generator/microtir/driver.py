@@ -73,7 +73,7 @@ def lower(
         simple_mode: skip loop partition and unrolling, nothing else.
         observe: called after each stage.
         passes: functions of the user, run at the points that they name and verified after each.
-        libraries: kernels of others beside those that the configuration names; each gets the layers
+        libraries: third-party kernels beside those of the configuration; each gets the layers
             where it says that it is cheaper.
         compiler: asked how much code there is, where a budget of flash depends on it.
         best_effort: give the program that exceeds the budgets least, instead of refusing it.

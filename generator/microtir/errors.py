@@ -1,4 +1,4 @@
-"""Defines the one family of errors: what is wrong, where, what is legal, what to do.
+"""Defines the one family of errors: what is wrong, where, what was expected, what to do.
 
 Every error that a user can cause is a `MicrotirError`.  The command line prints it as one
 diagnostic and exits with its `exit_code`; a traceback is a defect of microtir itself.
@@ -94,9 +94,9 @@ class MicrotirError(Exception):
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
         if self.legal:
-            lines.append(f"  legal: {self.legal}")
+            lines.append(f"  expected: {self.legal}")
         if self.fix:
-            lines.append(f"  fix:   {self.fix}")
+            lines.append(f"  fix:      {self.fix}")
         return "\n".join(lines)
 
 
@@ -263,7 +263,7 @@ class LimitError(MemoryPlanError):
         return error
 
     def __str__(self) -> str:
-        heads = ("  tried: ", *["         "] * len(self.tried))
+        heads = ("  tried:    ", *[" " * 12] * len(self.tried))
         lines = [head + line for head, line in zip(heads, self.tried, strict=False)]
         return "\n".join([super().__str__(), *lines])
 

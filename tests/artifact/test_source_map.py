@@ -87,7 +87,7 @@ def test_only_lines_of_the_file_are_explained(
     found = microtir("explain", f"{folder}/digits.c:{line}")
     assert found.status == 2
     assert f"there is no line {line[:40]!r}" in found.diagnostic
-    assert f"legal: lines 1 to {last}" in found.diagnostic
+    assert f"expected: lines 1 to {last}" in found.diagnostic
     assert microtir("explain", f"{folder}/digits.c:{last}").status == 1
 
 

@@ -153,37 +153,49 @@ def test_missing_board_folder(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ('title = "A board"', "", r"title: the key 'title' is missing"),
-        ('title = "A board"', "title = 3", r"title: got 3\n  legal: a text"),
+        ('title = "A board"', "title = 3", r"title: got 3\n  expected: a text"),
         ('title = "A board"', 'title = ""', r"title: got ''"),
         ('title = "A board"', 'titel = "A board"', r"title: the key 'title' is missing"),
         ("[toolchain]", 'tilte = "x"\n[toolchain]', r"memory\[1\]\.tilte: unknown key 'tilte'"),
         ("[toolchain]", '[toolchain]\nprefx = "x"', r"unknown key 'prefx': did you mean 'prefix'"),
-        ("size = 0x400", 'size = "1 KiB"', r"memory\[1\]\.size: got '1 KiB'\n  legal: a number"),
+        ("size = 0x400", 'size = "1 KiB"', r"memory\[1\]\.size: got '1 KiB'\n  expected: a number"),
         ("size = 0x400", "size = -1", r"memory\[1\]\.size: got -1"),
         ("size = 0x400", "size = true", r"memory\[1\]\.size: got True"),
         ("size = 0x400", "size = 0", r"'ram' has no bytes"),
         ("size = 0x400", "size = 1.5", r"got 1\.5"),
-        ('kind = "ram"', 'kind = "rom"', r"memory\[1\]\.kind: got 'rom'.*\n  legal: flash, ram"),
+        ('kind = "ram"', 'kind = "rom"', r"memory\[1\]\.kind: got 'rom'.*\n  expected: flash, ram"),
         ('name = "ram"', 'name = "flash"', r"two memories 'flash'"),
         ('kind = "ram"\naddress = 0x2000_0000', 'kind = "flash"\naddress = 0xFFF', "overlaps"),
         (
             'data = "ram"',
             'data = "ram"\nreserve = -1',
-            r"reserve: got -1\n  legal: a number of at most 63",
+            r"reserve: got -1\n  expected: a number of at most 63",
         ),
         ('data = "ram"', 'data = "ram"\nreserve = "1K"', r"reserve: got '1K'"),
-        ('data = "ram"', 'data = "ram"\nreserve = 1024', r"reserve: got 1024\n  legal: less than"),
+        (
+            'data = "ram"',
+            'data = "ram"\nreserve = 1024',
+            r"reserve: got 1024\n  expected: less than",
+        ),
         ('data = "ram"', 'data = "rum"', r"data: there is no memory 'rum': did you mean 'ram'"),
         ('data = "ram"', "", r"data: the key 'data' is missing"),
         ("cortex-m4", "cortex-m44", r"target: .*'cortex-m44', which is unknown"),
         ("projects.baremetal", "projects.bearmetal", r"'bearmetal' is no project type: did you"),
         ("projects.baremetal", "projects.zephyr", r"projects\.zephyr\.board: the key 'board'"),
         ('label = "checked"', "", r"projects\.baremetal\.label: the key 'label' is missing"),
-        ('label = "checked"', 'label = "fine"', r"got 'fine'\n  legal: executed, built, checked"),
+        (
+            'label = "checked"',
+            'label = "fine"',
+            r"got 'fine'\n  expected: executed, built, checked",
+        ),
         ('parts = ["cortex_m"]', 'parts = "cortex_m"', r"parts: got 'cortex_m'\n.*a list of texts"),
         ('parts = ["cortex_m"]', 'parts = ["../x"]', r"parts: got '\.\./x'"),
         ('parts = ["cortex_m"]', 'definitions = ["A=b c"]', r"definitions: got 'A=b c'"),
-        ('parts = ["cortex_m"]', "semihosting = 1", r"semihosting: got 1\n  legal: true or false"),
+        (
+            'parts = ["cortex_m"]',
+            "semihosting = 1",
+            r"semihosting: got 1\n  expected: true or false",
+        ),
         ("[toolchain]", "toolchain = 1\n[other]", r"memory\[1\]"),
         ("[projects", '[flash]\ncommand = ["dd"]\n[projects', r"flash\.command: nothing stands"),
         ("[projects", '[emulator]\nkind = "qemu"\n[projects', r"emulator\.program: the key"),
@@ -205,7 +217,7 @@ def test_wrong_folder_name(tmp_path: Path) -> None:
 
 def test_unsupported_project_type() -> None:
     """A board without a project type says which it has."""
-    with pytest.raises(BoardError, match="no project of type 'arduino'\n  legal: baremetal"):
+    with pytest.raises(BoardError, match="no project of type 'arduino'\n  expected: baremetal"):
         load_board("mps2_an386").support(ProjectType.ARDUINO)
 
 

@@ -92,7 +92,7 @@ def test_other_formats_are_refused(microtir: Command, tmp_path: Path) -> None:
     result = microtir("compile", INT8, "-o", tmp_path / "out", "--output-format", "source")
     assert result.status == 2
     assert "did you mean 'sources'?" in result.diagnostic
-    assert "legal: sources, mlf, project" in result.diagnostic
+    assert "expected: sources, mlf, project" in result.diagnostic
     assert not (tmp_path / "out").exists()
 
 
@@ -131,5 +131,5 @@ def test_exceeded_budget(microtir: Command, tmp_path: Path) -> None:
     result = microtir("compile", INT8, "-o", tmp_path / "out", "--ram-budget", "100")
     assert result.status == 1
     assert "budget.ram" in result.diagnostic
-    assert "\n  tried: " in result.diagnostic
+    assert "\n  tried:    " in result.diagnostic
     assert not (tmp_path / "out").exists()

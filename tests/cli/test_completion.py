@@ -79,7 +79,7 @@ def test_models_of_a_folder(
 
 def test_unknown_shells_are_refused(microtir: Command) -> None:
     """A shell that there is no script for is refused with those that there are."""
-    assert "legal: bash, zsh, fish, powershell" in microtir("completion", "tcsh").diagnostic
+    assert "expected: bash, zsh, fish, powershell" in microtir("completion", "tcsh").diagnostic
 
 
 def test_bash_completes(microtir: Command, tmp_path: Path) -> None:

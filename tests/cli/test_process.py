@@ -68,7 +68,7 @@ def test_unknown_verbs_are_refused(microtir: Command) -> None:
     result = microtir("deploy")
     assert result.status == 2
     assert "there is no command 'deploy'" in result.diagnostic
-    assert f"legal: {', '.join(VERBS)}" in result.diagnostic
+    assert f"expected: {', '.join(VERBS)}" in result.diagnostic
 
 
 def test_version(microtir: Command) -> None:
@@ -86,7 +86,7 @@ def test_version(microtir: Command) -> None:
         (["compile", "x", "--helpp"], "did you mean '--help'?"),
         (["inspect"], "the argument MODEL is missing"),
         (["profile", "x"], "the option --board is missing"),
-        (["compile", "x", "-o", "x.tar"], "fix:   add --output-format mlf"),
+        (["compile", "x", "-o", "x.tar"], "fix:      add --output-format mlf"),
         (["verify", "x", "--samples"], "requires an argument"),
         (["verify", "x", "--samples", "many"], "Invalid value for '--samples'"),
         (["verify", "x", "--samples", "0"], "Invalid value for '--samples'"),
@@ -205,7 +205,7 @@ def test_no_compiler() -> None:
     result = start("verify", "example:digits", "--samples", "1", path="")
     assert result.returncode == 3
     assert result.stderr.startswith("error: host: no C compiler on this machine")
-    assert "fix:   install one" in result.stderr
+    assert "fix:      install one" in result.stderr
 
 
 def test_compile_needs_no_compiler(tmp_path: Path) -> None:
@@ -275,6 +275,6 @@ def test_fixes_can_be_typed(microtir: Command, tmp_path: Path) -> None:
     assert "or add --force: " in microtir(*create).diagnostic
     flags = ("--compatibility", "microtvm", "--executor-aot-link-params", "0")
     refused = microtir("compile", INT8, "-o", tmp_path / "x", *flags)
-    assert "fix:   use --executor-aot-link-params 1" in refused.diagnostic
+    assert "fix:      use --executor-aot-link-params 1" in refused.diagnostic
     word = microtir("check", INT8, "--target", "c -tag=x")
     assert "--config nrf52840 names a part" in word.diagnostic

@@ -166,7 +166,7 @@ def test_oracles_of_tflite_for_onnx(microtir: Command, onnx_file: Path, oracle: 
     assert result.status == 2
     assert result.diagnostic == (
         f"error: --oracle: the oracle '{oracle}' runs models in TFLite, and pair.onnx is one in "
-        "ONNX\n  legal: reference, onnxruntime\n  fix:   use --oracle onnxruntime\n"
+        "ONNX\n  expected: reference, onnxruntime\n  fix:      use --oracle onnxruntime\n"
     )
 
 
@@ -221,7 +221,7 @@ def test_oracle_that_is_not_installed(microtir: Command, monkeypatch: pytest.Mon
         result = microtir("verify", "unread.tflite", "--oracle", oracle)
         assert result.status == 3
         assert module.replace("_", "-") in result.diagnostic
-        assert f"fix:   {install_extra('test')}" in result.diagnostic
+        assert f"fix:      {install_extra('test')}" in result.diagnostic
 
 
 def test_float_model(microtir: Command) -> None:
@@ -327,8 +327,8 @@ def test_sanitizers(microtir: Command) -> None:
     [
         (["--golden", "x.npz", "--samples", "3"], "two sources of reference outputs"),
         (["--golden", "x.npz", "--oracle", "tflm"], "two sources of reference outputs"),
-        (["--oracle", "onnxruntime"], "fix:   use --oracle tflm"),
-        (["--oracle-timeout", "5"], "legal: --oracle tflm, litert or onnxruntime"),
+        (["--oracle", "onnxruntime"], "fix:      use --oracle tflm"),
+        (["--oracle-timeout", "5"], "expected: --oracle tflm, litert or onnxruntime"),
         (["--oracle", "referenc"], "did you mean 'reference'?"),
         (["--rtol", "-1"], "the tolerance is -1.0"),
         (["--rtol", "nan"], "the tolerance is nan"),

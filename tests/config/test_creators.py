@@ -57,7 +57,7 @@ def test_s2_9_micro_has_a_system_library_with_the_graph_executor(executor: str |
     ("model", "options", "executor", "text"),
     [
         ("nrf52480", None, None, "did you mean 'nrf52840'?"),
-        ("nonsense!", None, None, "legal: atsamd51, cxd5602gg"),
+        ("nonsense!", None, None, "expected: atsamd51, cxd5602gg"),
         ("nrf52840", "-mcpu=cortex-m0", None, "'mcpu' is given twice"),
         ("nrf52840", "-mcu=x", None, "did you mean 'mcpu'?"),
         ("nrf52840", None, "grap", "did you mean 'graph'?"),

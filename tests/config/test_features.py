@@ -110,7 +110,7 @@ def test_features_of_a_target_string(text: str) -> None:
 )
 def test_malformed_riscv_strings_are_refused(march: str) -> None:
     """Order, repetition, and d without f are checked, so that gcc never sees a bad string."""
-    with pytest.raises(ConfigError, match=f"'march' got '{march}'"):
+    with pytest.raises(ConfigError, match=f"'march' is '{march}'"):
         Target(f"c -march={march}")
 
 
@@ -123,7 +123,7 @@ def test_malformed_riscv_strings_are_refused(march: str) -> None:
 )  # fmt: skip
 def test_extensions_that_are_none_are_refused(march: str, name: str) -> None:
     """A C compiler would refuse them, after everything was generated."""
-    with pytest.raises(ConfigError, match=f"'march' got '{march}': no extension '{name}' is known"):
+    with pytest.raises(ConfigError, match=f"'march' is '{march}': no extension '{name}' is known"):
         Target(f"c -march={march}")
     with pytest.raises(ConfigError, match=f"leave _{name} out"):
         Target(march)

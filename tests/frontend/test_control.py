@@ -303,7 +303,7 @@ def test_loops_without_a_bound_are_refused() -> None:
     for data in (counted(5, step=-1), counted(-5, Code.GREATER), counted(5, step=0)):
         text = refusal(data)
         assert "nothing bounds how often the loop runs" in text
-        assert "fix:   give the loop a fixed number of steps" in text
+        assert "fix:      give the loop a fixed number of steps" in text
 
 
 def test_subgraphs_take_what_they_are_given() -> None:

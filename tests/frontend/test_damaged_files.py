@@ -71,13 +71,13 @@ def test_missing_file(tmp_path: Path) -> None:
     """A missing file is named."""
     path = tmp_path / "no.tflite"
     assert refuse_path(path) == (
-        f"{path}: there is no such file\n  fix:   check the spelling of the path"
+        f"{path}: there is no such file\n  fix:      check the spelling of the path"
     )
 
 
 def test_folder(tmp_path: Path) -> None:
     """A folder is not a model."""
-    assert "this is a folder\n  legal: a .tflite, .onnx, .keras or .pt2 file" in refuse_path(
+    assert "this is a folder\n  expected: a .tflite, .onnx, .keras or .pt2 file" in refuse_path(
         tmp_path
     )
 
@@ -113,14 +113,14 @@ def test_other_formats() -> None:
     for data in (b"\0" * 60, b"abc", RELU.replace(b"TFL3", b"TFL2")):
         text = refusal(data)
         assert "this is not a TFLite model" in text
-        assert "a FlatBuffer with the file identifier b'TFL3'" in text
+        assert "expected: 'TFL3' as bytes 4 to 7" in text
 
 
 def test_schema_version() -> None:
     """Another version of the schema is refused."""
     patched = Patched(RELU)
     patched.put(patched.field(patched.root(), 0), 2)
-    assert "the schema version is 2\n  legal: 3" in refusal(patched.bytes)
+    assert "the schema version is 2\n  expected: 3" in refusal(patched.bytes)
 
 
 @pytest.mark.parametrize("data", [RELU, CONV, SPLIT, SLICE], ids=["relu", "conv", "split", "slice"])
@@ -129,7 +129,7 @@ def test_truncated_at_any_byte(data: bytes) -> None:
     for length in range(len(data)):
         text = refusal(data[:length])
         assert text.startswith("model")
-        assert "\n  fix:   " in text or "\n  legal: " in text
+        assert "\n  fix:      " in text or "\n  expected: " in text
 
 
 # --- offsets, lengths, indices ------------------------------------------------------------------
@@ -141,7 +141,7 @@ def test_offset_outside_the_file() -> None:
     patched.put(patched.field(patched.tensor(1), 0), 0x7FFFFFF0)
     text = refusal(patched.bytes)
     assert text.startswith("model: tensor 1 'y0': bytes ")
-    assert text.endswith(f"are outside the file's {len(RELU)} bytes\n  fix:   {AGAIN}")
+    assert text.endswith(f"are outside the file's {len(RELU)} bytes\n  fix:      {AGAIN}")
 
 
 @pytest.mark.parametrize("slot", [0, 3])
@@ -157,7 +157,7 @@ def test_damaged_layout() -> None:
     patched = Patched(RELU)
     patched.put(patched.layout(patched.operator(0)), 3, "<H")
     assert refusal(patched.bytes) == (
-        f"model: operator 0: the table's layout is damaged\n  fix:   {AGAIN}"
+        f"model: operator 0: the table's layout is damaged\n  fix:      {AGAIN}"
     )
 
 
@@ -306,19 +306,19 @@ def test_data_must_fill_the_shape() -> None:
     patched.put(patched.target(patched.tensor(1), 0) + 4, 3)
     text = refusal(patched.bytes)
     assert "tensor 1 'x1': 8 bytes of data for float32 of shape (3,)" in text
-    assert "legal: 12 bytes" in text
+    assert "expected: 12 bytes" in text
 
 
 def test_values_that_no_converter_writes() -> None:
     """NaN among weights and booleans above 1 are signs of damage."""
     data = CONSTANT.replace(struct.pack("<f", 1.5), struct.pack("<f", float("nan")))
-    assert "tensor 1 'x1': its data holds NaN\n  legal: numbers" in refusal(data)
+    assert "tensor 1 'x1': its data holds NaN\n  expected: numbers" in refusal(data)
     truth = Value((3,), np.bool_, np.array([True, False, True]))
     inputs = [Value((3,), np.bool_), truth]
     joined = model(Code.CONCATENATION, inputs, Value((6,), np.bool_), ConcatenationOptions())
     assert joined.count(b"\1\0\1\0") == 1
     data = joined.replace(b"\1\0\1\0", b"\1\0\2\0")
-    assert "tensor 1 'x1': its data holds bytes above 1\n  legal: 0 and 1" in refusal(data)
+    assert "tensor 1 'x1': its data holds bytes above 1\n  expected: 0 and 1" in refusal(data)
 
 
 def test_variables_that_an_operator_does_not_keep() -> None:
@@ -355,15 +355,15 @@ def test_scales_are_positive_numbers(scale: float) -> None:
     data = Patched(CONV).put(quantization(1, 2) + 8, scale, "<f").bytes
     assert refusal(data) == (
         f"model: tensor 1 'x1': scale 2 is {scale}\n"
-        "  legal: 1.4013e-45 to 3.40282e+38, and 0 where all that is stored is the zero point\n"
-        "  fix:   convert the model again"
+        "  expected: 1.4013e-45 to 3.40282e+38, and 0 where all that is stored is the zero point\n"
+        "  fix:      convert the model again"
     )
 
 
 def test_scales_of_activations_are_moderate() -> None:
     """A scale near the upper end of float32 is refused; the smallest are of what is always 0."""
     data = Patched(CONV).put(quantization(0, 2), 1e38, "<f").bytes
-    assert "legal: 1.4013e-45 to 1.26765e+30" in refusal(data)
+    assert "expected: 1.4013e-45 to 1.26765e+30" in refusal(data)
     assert from_tflite(Patched(CONV).put(quantization(0, 2), 1e-44, "<f").bytes).graph is not None
     graph = from_tflite(Patched(CONV).put(quantization(1, 2), 1e-44, "<f").bytes).graph
     assert graph is not None
@@ -374,23 +374,23 @@ def test_scales_without_a_fixed_point_form() -> None:
     far_apart = model(Code.RELU, [int8(8, scale=2.0**100)], int8(8, scale=2.0**-100))
     text = refusal(far_apart)
     assert "the ratio of its scales is" in text
-    assert "legal: below 2^30" in text
+    assert "expected: below 2^30" in text
     data = Patched(CONV).put(quantization(1, 2), 3e38, "<f").bytes
     text = refusal(data)
     assert "the ratio of its scales is 2^" in text
-    assert "fix:   convert the model again with full integer quantisation" in text
+    assert "fix:      convert the model again with full integer quantisation" in text
 
 
 def test_zero_points_fit_the_type() -> None:
     """A zero point outside the type of the tensor is refused."""
     data = Patched(CONV).put(quantization(0, 3), 128, "<q").bytes
-    assert "tensor 0 'x0': zero point 128 is no int8\n  legal: -128 to 127" in refusal(data)
+    assert "tensor 0 'x0': zero point 128 is no int8\n  expected: -128 to 127" in refusal(data)
 
 
 def test_lengths_of_quantisation() -> None:
     """Scales and zero points come one by one, or one per index of the axis."""
     data = Patched(CONV).put(quantization(1, 2) - 4, 3).bytes
-    assert "3 scales along axis 0 of shape (4, 3, 3, 3)\n  legal: 1, or 4" in refusal(data)
+    assert "3 scales along axis 0 of shape (4, 3, 3, 3)\n  expected: 1, or 4" in refusal(data)
     data = Patched(CONV).put(quantization(1, 3) - 4, 3).bytes
     assert "3 zero points for 4 scales" in refusal(data)
     patched = Patched(CONV)
@@ -425,7 +425,7 @@ def test_options_of_another_operator() -> None:
     patched = Patched(CONV)
     patched.put(patched.field(patched.operator(0), 3), 5, "<B")
     text = refusal(patched.bytes)
-    assert "its options are table 5 of the schema\n  legal: table 1 (Conv2DOptions)" in text
+    assert "its options are table 5 of the schema\n  expected: table 1 (Conv2DOptions)" in text
 
 
 def test_unknown_enum() -> None:
@@ -436,7 +436,7 @@ def test_unknown_enum() -> None:
         Value((1, 4, 4, 1)),
         Conv2DOptions(padding=9),  # type: ignore[arg-type]
     )
-    assert "padding is 9\n  legal: SAME, VALID" in refusal(data)
+    assert "padding is 9\n  expected: SAME, VALID" in refusal(data)
     assert [p.name for p in Padding] == ["SAME", "VALID"]
 
 

@@ -144,7 +144,7 @@ def test_other_integer_models_are_refused(code: BuiltinOperator, dtype: type, fi
     """Operators that have no 16-bit activations get advice."""
     text = refusal(quantized(code, dtype))
     assert f"{code.name} ('y0'): its types are {np.dtype(dtype).name}" in text
-    assert f"\n  fix:   {fix}" in text
+    assert f"\n  fix:      {fix}" in text
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16", "int32", "int64", "bool"])
@@ -164,7 +164,7 @@ def test_elements_of_any_type_are_moved(dtype: str) -> None:
     [
         (
             model(Code.RELU, [Value((4,), np.int8)], int8(4)),
-            "tensor 'x0': it is not quantised\n  legal: a scale and a zero point",
+            "tensor 'x0': it is not quantised\n  expected: a scale and a zero point",
         ),
         (
             model(
@@ -182,7 +182,7 @@ def test_elements_of_any_type_are_moved(dtype: str) -> None:
                 int8(4, scale=1 / 255, zero_point=-128),
                 SoftmaxOptions(),
             ),
-            "it has scale 0.00392156886 and zero point -128\n  legal: scale 0.00390625 and zero",
+            "it has scale 0.00392156886 and zero point -128\n  expected: scale 0.00390625 and zero",
         ),
         (
             model(
@@ -195,7 +195,7 @@ def test_elements_of_any_type_are_moved(dtype: str) -> None:
                 int8(1, 4, 4, 3),
                 Conv2DOptions(),
             ),
-            "tensor 'x1': it is quantised along axis 3\n  legal: axis 0",
+            "tensor 'x1': it is quantised along axis 3\n  expected: axis 0",
         ),
         (
             model(
@@ -207,15 +207,15 @@ def test_elements_of_any_type_are_moved(dtype: str) -> None:
                 int8(1, 4, 4, 3),
                 Conv2DOptions(),
             ),
-            "tensor 'x1': it has a zero point that is not 0\n  legal: 0",
+            "tensor 'x1': it has a zero point that is not 0\n  expected: 0",
         ),
         (
             model(Code.QUANTIZE, [Value((4,))], Value((4,), np.int32, None, (0.5,), (0,))),
-            "its types are float32 -> int32\n  legal: float32, int8, int16, int32, uint8 -> int8,",
+            "its types are float32 -> int32\n  expected: float32, int8, int16, int32, uint8 ->",
         ),
         (
             model(Code.ADD, [Value((4,)), zeros(4, dtype=np.int32)], Value((4,)), AddOptions()),
-            "its types are float32, int32 -> float32\n  legal: float32; int8",
+            "its types are float32, int32 -> float32\n  expected: float32; int8",
         ),
     ],
 )
@@ -237,8 +237,8 @@ def test_unsupported_operator_has_advice() -> None:
         data = patched.put(patched.field(code, 3), number).bytes
         assert refusal(data) == (
             f"model: operator 0 {name} ('y0'): the operator {name} is not supported\n"
-            "  legal: the operators that `microtir operators` lists\n"
-            f"  fix:   {advice}"
+            "  expected: the operators that `microtir operators` lists\n"
+            f"  fix:      {advice}"
         )
 
 

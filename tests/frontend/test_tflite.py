@@ -180,8 +180,8 @@ def test_dynamic_shapes_are_refused(shape: tuple[int, ...], signature: tuple[int
     text = refusal(model(Code.RELU, [Value(shape, signature=signature)], Value(shape)))
     assert text == (
         f"model: tensor 0 'x0': the input has the dynamic shape {signature}, stored as {shape}\n"
-        "  legal: fixed extents; -1 for the batch (dimension 0) where the stored extent is 1\n"
-        "  fix:   convert the model with fixed input shapes, such as Input(batch_shape=(1, ...))"
+        "  expected: fixed extents; -1 for the batch (dimension 0) where the stored extent is 1\n"
+        "  fix:      convert the model with fixed input shapes, such as Input(batch_shape=(1, ...))"
     )
 
 
@@ -202,23 +202,23 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     convolution, custom, half_type = map(str, problems)
     assert convolution == (
         "legacy.tflite: operator 0 CONV_2D ('first'): its types are int32 -> int32\n"
-        "  legal: int8, int8, int32 -> int8; int8, int16, int32 -> int8;"
+        "  expected: int8, int8, int32 -> int8; int8, int16, int32 -> int8;"
         " float32, float32, float32 -> float32;"
         " float32, int8, float32 -> float32; int16, int8, int64 -> int16;"
         " int16, int8, int32 -> int16\n"
-        "  fix:   convert the model as float32, or with full integer quantisation to int8"
+        "  fix:      convert the model as float32, or with full integer quantisation to int8"
     )
     assert custom == (
         "legacy.tflite: operator 1 CUSTOM 'Magic' ('second'): the custom operator 'Magic' is not"
         " supported\n"
-        "  legal: operators of the TFLite schema\n"
-        "  fix:   convert the model with built-in operators only, or give the operator to"
+        "  expected: operators of the TFLite schema\n"
+        "  fix:      convert the model with built-in operators only, or give the operator to"
         " from_tflite (docs/custom-operators.md)"
     )
     assert half_type == (
         "legacy.tflite: tensor 4 'half': its type is FLOAT16\n"
-        "  legal: float32, int8, uint8, int16, int32, uint32, int64, uint64, bool\n"
-        "  fix:   convert the model as float32 (without tf.float16 in"
+        "  expected: float32, int8, uint8, int16, int32, uint32, int64, uint64, bool\n"
+        "  fix:      convert the model as float32 (without tf.float16 in"
         " target_spec.supported_types), or with full integer quantisation to int8"
     )
     with pytest.raises(UnsupportedModelError) as caught:

@@ -85,7 +85,7 @@ def test_range_counts_its_numbers() -> None:
     assert read(numbers(0, 0.7, 0.2, shape=(4,), dtype=np.float32)).nodes[0].op == Range(4)
     assert "numbers from 0 to 3 by 0" in refusal(numbers(0, 3, 0, shape=(3,)))
     assert "numbers from 0 to 3 by -1" in refusal(numbers(0, 3, -1, shape=(3,)))
-    assert "its shape is (3,)\n  legal: (5,)" in refusal(numbers(0, 9, 2, shape=(3,)))
+    assert "its shape is (3,)\n  expected: (5,)" in refusal(numbers(0, 9, 2, shape=(3,)))
 
 
 def test_shapes_that_a_model_computes_are_attributes() -> None:
@@ -118,17 +118,17 @@ def test_shapes_that_a_model_computes_are_attributes() -> None:
         (Code.TILE, [Value((2,)), indices(1)], Value((4,)), None,
          "the model computes the multiples (input 1 'x1')"),
         (Code.BROADCAST_TO, [Value((2, 3)), ints(3)], Value((3,)), None,
-         "the shape (2, 3) cannot become (3,)\n  legal: extents that are 1 or stay"),
+         "the shape (2, 3) cannot become (3,)\n  expected: extents that are 1 or stay"),
         (Code.FILL, [ints(2), Value((1,))], Value((2,)), None,
-         "the value has the shape (1,)\n  legal: a scalar"),
+         "the value has the shape (1,)\n  expected: a scalar"),
         (Code.MIRROR_PAD, [Value((2,)), pairs((2, 0))], Value((4,)), MirrorPadOptions(),
-         "paddings (2,) and (0,) for the shape (2,)\n  legal: less than the extent"),
+         "paddings (2,) and (0,) for the shape (2,)\n  expected: less than the extent"),
         (Code.DEPTH_TO_SPACE, [Value((1, 1, 1, 6))], Value((1, 2, 2, 1)), BlockOptions(2),
          "blocks of 2 by 2 from 6 channels"),
         (Code.SPACE_TO_DEPTH, [Value((1, 3, 2, 1))], Value((1, 1, 1, 4)), BlockOptions(2),
          "blocks of 2 by 2 in an image of 3 by 2"),
         (Code.SPACE_TO_DEPTH, [Value((4, 4, 1))], Value((2, 2, 4)), BlockOptions(2),
-         "the shape (4, 4, 1)\n  legal: four dimensions"),
+         "the shape (4, 4, 1)\n  expected: four dimensions"),
         (Code.SPACE_TO_BATCH_ND, [Value((1, 3, 1)), ints(2), pairs((0, 0))], Value((2, 2, 1)),
          None, "blocks (2,) in padded extents of [3]"),
         (Code.BATCH_TO_SPACE_ND, [Value((2, 1, 1)), ints(2), pairs((1, 1))], Value((1, 1, 1)),
@@ -140,23 +140,23 @@ def test_shapes_that_a_model_computes_are_attributes() -> None:
         (Code.GATHER, [Value((2,)), Value((1,))], Value((1,)), GatherOptions(),
          "bool; uint32; uint64; indices int32 or int64"),
         (Code.GATHER_ND, [Value((2,)), indices(3, 2)], Value((3,)), None,
-         "2 indices for the shape (2,)\n  legal: 1 to 1"),
+         "2 indices for the shape (2,)\n  expected: 1 to 1"),
         (Code.SCATTER_ND, [indices(2, 1), Value((3,)), ints(4)], Value((4,)), None,
-         "updates of the shape (3,)\n  legal: (2,)"),
+         "updates of the shape (3,)\n  expected: (2,)"),
         (Code.DYNAMIC_UPDATE_SLICE, [Value((2,)), Value((3,)), indices(1)], Value((2,)), None,
          "an update of (3,) for the shape (2,)"),
         (Code.SLICE, [Value((4,)), indices(1), ints(5)], Value((5,)), None,
          "a slice of (5,) of the shape (4,)"),
         (Code.TOPK_V2, [Value((4,)), ints(5)], [Value((5,)), indices(5)], None,
-         "the 5 largest of 4 values\n  legal: 1 to 4"),
+         "the 5 largest of 4 values\n  expected: 1 to 4"),
         (Code.TOPK_V2, [Value((4,)), indices(1)], [Value((4,)), indices(4)], None,
          "the model computes the number of values (input 1 'x1')"),
         (Code.TOPK_V2, [Value((4,)), ints(1)], Value((1,)), None,
-         "its types are float32 -> float32\n  legal: float32 -> float32, int32;"),
+         "its types are float32 -> float32\n  expected: float32 -> float32, int32;"),
         (Code.TOPK_V2, [Value((4,)), ints(1)], [Value((1,)), indices(1), indices(1)], None,
-         "it has 3 outputs\n  legal: 1 to 2"),
+         "it has 3 outputs\n  expected: 1 to 2"),
         (Code.BROADCAST_ARGS, [indices(2, 1), indices(2)], Value((2,), np.int32), None,
-         "shapes (2, 1) and (2,)\n  legal: two lists"),
+         "shapes (2, 1) and (2,)\n  expected: two lists"),
     ],
 )  # fmt: skip
 def test_refusals(

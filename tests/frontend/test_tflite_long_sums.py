@@ -56,14 +56,14 @@ def test_option_says_nothing_of_int8() -> None:
             [X, zeros(1, 1, 1, 2, dtype=np.int8, scales=(0.5,)), B32],
             X,
             DepthwiseConv2DOptions(Padding.SAME, 1, 1, 1),
-            "its types are int16, int8, int32 -> int16\n  legal: int8, int8, int32 -> int8;",
+            "its types are int16, int8, int32 -> int16\n  expected: int8, int8, int32 -> int8;",
         ),
         (
             CONV,
             [Value((1, 4, 4, 2), np.int16, None, (0.5,), (3,)), W, B64],
             X,
             Conv2DOptions(Padding.SAME, 1, 1),
-            "it has a zero point that is not 0\n  legal: 0 for int16",
+            "it has a zero point that is not 0\n  expected: 0 for int16",
         ),
         (
             DENSE,
@@ -77,7 +77,7 @@ def test_option_says_nothing_of_int8() -> None:
             [ROWS, MATRIX, B64],
             Value((3, 2), np.int16, None, (0.5 / 2**9,), (0,)),
             FullyConnectedOptions(),
-            "the ratio of its scales is 2^8 or more\n  legal: below 2^7",
+            "the ratio of its scales is 2^8 or more\n  expected: below 2^7",
         ),
     ],
 )

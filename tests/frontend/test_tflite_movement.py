@@ -169,7 +169,7 @@ def test_computed_shape_and_what_computes_it_go() -> None:
     [
         (
             model(Code.PAD, [Value((2,)), pairs((1, 1), (1, 1))], Value((4,))),
-            "the paddings are (1, 1, 1, 1)\n  legal: 1 pairs of numbers",
+            "the paddings are (1, 1, 1, 1)\n  expected: 1 pairs of numbers",
         ),
         (
             model(Code.PAD, [Value((2,)), pairs((-1, 1))], Value((2,))),
@@ -181,7 +181,7 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 [Value((2,)), pairs((1, 1)), scalar(1)],
                 Value((4,)),
             ),
-            "the value to pad with is int32 of shape ()\n  legal: one float32",
+            "the value to pad with is int32 of shape ()\n  expected: one float32",
         ),
         (
             model(
@@ -190,7 +190,7 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 Value((2, 6)),
                 ConcatenationOptions(1),
             ),
-            "shapes [(2, 3), (3, 3)] along axis 1\n  legal: shapes that differ in that axis",
+            "shapes [(2, 3), (3, 3)] along axis 1\n  expected: shapes that differ in that axis",
         ),
         (
             model(
@@ -199,17 +199,17 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 Value((2, 6)),
                 ConcatenationOptions(1, FileActivation.RELU),
             ),
-            "its fused activation is RELU\n  legal: NONE",
+            "its fused activation is RELU\n  expected: NONE",
         ),
         (
             model(
                 Code.SPLIT, [scalar(0), Value((5,))], [Value((2,)), Value((2,))], SplitOptions(2)
             ),
-            "2 parts along axis 0 of the shape (5,)\n  legal: equal parts",
+            "2 parts along axis 0 of the shape (5,)\n  expected: equal parts",
         ),
         (
             model(Code.SPLIT, [scalar(0), Value((4,))], [Value((2,))], SplitOptions(2)),
-            "num_splits is 2\n  legal: its 1 outputs",
+            "num_splits is 2\n  expected: its 1 outputs",
         ),
         (
             model(
@@ -218,7 +218,7 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 [Value((2,)), Value((2,))],
                 SplitOptions(2),
             ),
-            "the axis has 2 numbers\n  legal: 1",
+            "the axis has 2 numbers\n  expected: 1",
         ),
         (
             model(
@@ -227,7 +227,7 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 [Value((3,)), Value((2,))],
                 SplitOptions(2),
             ),
-            "its shape is (2,)\n  legal: (1,)",
+            "its shape is (2,)\n  expected: (1,)",
         ),
         (
             model(
@@ -236,39 +236,39 @@ def test_computed_shape_and_what_computes_it_go() -> None:
                 [Value((3,)), Value((1,))],
                 SplitOptions(2),
             ),
-            "parts of (5, -1) along axis 0 of the shape (4,)\n  legal: parts that add up to 4",
+            "parts of (5, -1) along axis 0 of the shape (4,)\n  expected: parts that add up to 4",
         ),
         (
             model(Code.PACK, [Value((2,)), Value((3,))], Value((2, 2)), PackOptions(2)),
-            "shapes [(2,), (3,)]\n  legal: equal shapes",
+            "shapes [(2,), (3,)]\n  expected: equal shapes",
         ),
         (
             model(Code.PACK, [Value((2,))], Value((2, 2)), PackOptions(2)),
-            "values_count is 2\n  legal: its 1 inputs",
+            "values_count is 2\n  expected: its 1 inputs",
         ),
         (
             model(Code.UNPACK, [Value((3,))], [Value(()), Value(())], UnpackOptions(2)),
-            "2 outputs for axis 0 of the shape (3,)\n  legal: an output for each index",
+            "2 outputs for axis 0 of the shape (3,)\n  expected: an output for each index",
         ),
         (
             model(Code.TRANSPOSE, [Value((2, 3)), ints(0, 0)], Value((2, 2))),
-            "permutation (0, 0) of the shape (2, 3)\n  legal: every axis once",
+            "permutation (0, 0) of the shape (2, 3)\n  expected: every axis once",
         ),
         (
             model(Code.RESHAPE, [Value((6,)), ints(-1, -1)], Value((2, 3)), ReshapeOptions()),
-            "the new shape is (-1, -1)\n  legal: one -1 at most",
+            "the new shape is (-1, -1)\n  expected: one -1 at most",
         ),
         (
             model(Code.RESHAPE, [Value((6,)), ints(4, -1)], Value((2, 3)), ReshapeOptions()),
-            "its output has the shape (2, 3)\n  legal: (4, 1), by its inputs",
+            "its output has the shape (2, 3)\n  expected: (4, 1), by its inputs",
         ),
         (
             model(Code.RESHAPE, [Value((6,)), ints(0, -1)], Value((2, 3)), ReshapeOptions()),
-            "its output has the shape (2, 3)\n  legal: (0, 0), by its inputs",
+            "its output has the shape (2, 3)\n  expected: (0, 0), by its inputs",
         ),
         (
             model(Code.RESHAPE, [Value((6,)), ints(3, 2)], Value((2, 3)), ReshapeOptions()),
-            "its output has the shape (2, 3)\n  legal: (3, 2), by its inputs",
+            "its output has the shape (2, 3)\n  expected: (3, 2), by its inputs",
         ),
         (
             model(

@@ -120,47 +120,47 @@ def test_fully_connected_rows(result: tuple[int, ...]) -> None:
     [
         (
             model(Code.ADD, [Value((2, 3)), Value((2, 4))], Value((2, 4)), AddOptions()),
-            "shapes (2, 3) and (2, 4)\n  legal: equal extents, or 1",
+            "shapes (2, 3) and (2, 4)\n  expected: equal extents, or 1",
         ),
         (
             model(Code.ADD, [Value((2, 3)), Value((2, 1))], Value((2, 1)), AddOptions()),
-            "tensor 'y0': its shape is (2, 1)\n  legal: (2, 3)",
+            "tensor 'y0': its shape is (2, 1)\n  expected: (2, 3)",
         ),
         (
             model(Code.ADD, [Value((2,)), None], Value((2,)), AddOptions()),
-            "input 1 is left out\n  legal: only a bias may be left out",
+            "input 1 is left out\n  expected: only a bias may be left out",
         ),
         (
             model(Code.ADD, [Value((2,))], Value((2,)), AddOptions()),
-            "it has 1 inputs\n  legal: 2",
+            "it has 1 inputs\n  expected: 2",
         ),
         (
             model(Code.RELU, [Value((2,))], [Value((2,)), Value((2,))]),
-            "it has 2 outputs\n  legal: 1",
+            "it has 2 outputs\n  expected: 1",
         ),
         (
             model(Code.SOFTMAX, [Value((2,))], Value((2,)), SoftmaxOptions(0.0)),
-            "beta is 0.0\n  legal: finite and above 0",
+            "beta is 0.0\n  expected: finite and above 0",
         ),
         (
             model(Code.SOFTMAX, [Value(())], Value(()), SoftmaxOptions()),
-            "the input is a scalar\n  legal: at least one dimension",
+            "the input is a scalar\n  expected: at least one dimension",
         ),
         (
             model(Code.LEAKY_RELU, [Value((2,))], Value((2,)), LeakyReluOptions(float("inf"))),
-            "alpha is inf\n  legal: a finite number",
+            "alpha is inf\n  expected: a finite number",
         ),
         (
             model(Code.MEAN, [Value((2, 3)), ints(2)], Value((2,)), ReducerOptions()),
-            "axis 2 of a tensor with 2 dimensions\n  legal: -2 to 1",
+            "axis 2 of a tensor with 2 dimensions\n  expected: -2 to 1",
         ),
         (
             model(Code.MEAN, [Value((2, 3)), Value((1,), np.int32)], Value((2,)), ReducerOptions()),
-            "the model computes the axes (input 1 'x1')\n  legal: a constant",
+            "the model computes the axes (input 1 'x1')\n  expected: a constant",
         ),
         (
             model(Code.MEAN, [Value((2, 3)), zeros(1)], Value((2,)), ReducerOptions()),
-            "the axes (input 1 'x1') has the type float32\n  legal: int32 or int64",
+            "the axes (input 1 'x1') has the type float32\n  expected: int32 or int64",
         ),
         (
             model(
@@ -169,7 +169,7 @@ def test_fully_connected_rows(result: tuple[int, ...]) -> None:
                 Value((2, 4)),
                 FullyConnectedOptions(),
             ),
-            "input of shape (2, 3) for weights (4, 5)\n  legal: rows of 5 elements",
+            "input of shape (2, 3) for weights (4, 5)\n  expected: rows of 5 elements",
         ),
         (
             model(
@@ -178,7 +178,7 @@ def test_fully_connected_rows(result: tuple[int, ...]) -> None:
                 Value((4, 2)),
                 FullyConnectedOptions(),
             ),
-            "tensor 'y0': its shape is (4, 2)\n  legal: (2, 4)",
+            "tensor 'y0': its shape is (4, 2)\n  expected: (2, 4)",
         ),
         (
             model(
@@ -187,7 +187,7 @@ def test_fully_connected_rows(result: tuple[int, ...]) -> None:
                 Value((2, 4)),
                 FullyConnectedOptions(),
             ),
-            "input 1 has the shape (4, 3, 1)\n  legal: 2 dimensions",
+            "input 1 has the shape (4, 3, 1)\n  expected: 2 dimensions",
         ),
         (
             model(
@@ -218,4 +218,4 @@ def test_sums_of_a_scale_at_which_references_end_are_refused(code: BuiltinOperat
     np.testing.assert_array_equal(execute(read(data), {"x0": x, "x1": z})["y0"], want)
     text = refusal(model(code, operands, int8(256, scale=2.0**-20, zero_point=-4)))
     assert "it has the scale 9.53674316e-07, for which tflite-micro and LiteRT end" in text
-    assert "legal: more than 2^-19 of 0.5, the largest scale of its inputs" in text
+    assert "expected: more than 2^-19 of 0.5, the largest scale of its inputs" in text

@@ -134,7 +134,7 @@ def test_what_is_refused(text: str) -> None:
     """Each is named, with what is legal."""
     message = refusal(REFUSED[text])
     assert text in message
-    assert "legal: " in message
+    assert "expected: " in message
 
 
 def with_initial_memory(when: str) -> bytes:
@@ -173,4 +173,4 @@ def test_an_initial_value_behind_the_first_use_is_refused() -> None:
     """It would be read before it is there."""
     message = refusal(with_initial_memory("behind"))
     assert "it initialises 'memory' after others have used it" in message
-    assert "legal: initial values before all reads and writes" in message
+    assert "expected: initial values before all reads and writes" in message

@@ -148,7 +148,7 @@ def test_a_shape_that_is_not_known_is_not_damage() -> None:
     b.operator(Code.RESHAPE, [x, unknown], [y])
     (problem,) = frontend.check(b.build([x], [y]))
     assert "operator 2 RESHAPE ('y'): the model computes the shape (-1, -1) of 'y'" in str(problem)
-    assert "fix:   convert the model with fixed input shapes" in str(problem)
+    assert "fix:      convert the model with fixed input shapes" in str(problem)
 
 
 @pytest.mark.parametrize("wrong", [[7], [3]])

@@ -137,7 +137,7 @@ STRIDED = BuiltinOperator.STRIDED_SLICE
                 [Value((5,)), ints(3, 0), ints(2, 1)],
                 Value((2,)),
             ),
-            "begin (3, 0) and size (2, 1) for data of shape (5,)\n  legal: one number per dim",
+            "begin (3, 0) and size (2, 1) for data of shape (5,)\n  expected: one number per dim",
         ),
         (
             model(
@@ -164,7 +164,7 @@ STRIDED = BuiltinOperator.STRIDED_SLICE
                 Value(()),
                 StridedSliceOptions(shrink_axis_mask=1),
             ),
-            "index 5 with stride 1 in an axis of 5\n  legal: -5 to 4, stride above 0",
+            "index 5 with stride 1 in an axis of 5\n  expected: -5 to 4, stride above 0",
         ),
         (
             model(
@@ -262,7 +262,7 @@ def test_a_part_of_unknown_length_is_refused() -> None:
     ):
         text = refusal(data)
         assert "the model computes the begin (input 1 'x1') of a part of which the length" in text
-        assert "legal: a constant begin, or an end that moves with the begin" in text
+        assert "expected: a constant begin, or an end that moves with the begin" in text
     moved = computed_slice(shape, (1, 4, 3), ints(1, 4, 3), offset=True)
     (node,) = read(moved).nodes
     assert isinstance(node.op, StridedSlice)

@@ -112,7 +112,7 @@ WEIGHTS = zeros(2, 1, 1, 2, dtype=np.int8, scales=(0.5,))
                 INT16,
                 TransposeConvOptions(Padding.SAME, 1, 1),
             ),
-            "its output has the shape (1, 4, 4, 2)\n  legal: (1, 4, 5, 2), by its inputs",
+            "its output has the shape (1, 4, 4, 2)\n  expected: (1, 4, 5, 2), by its inputs",
         ),
         (
             model(

@@ -161,7 +161,7 @@ def test_types_of_a_variable_agree() -> None:
     builder.operator(Code.ASSIGN_VARIABLE, [variable, x], [])
     text = refusal(builder.build([x], [out]))
     assert "the variable 'sum' has the type float32 (1, 3) here" in text
-    assert "legal: float32 (1, 2), as in" in text
+    assert "expected: float32 (1, 2), as in" in text
 
 
 def test_scales_of_a_variable_agree() -> None:
@@ -177,7 +177,7 @@ def test_scales_of_a_variable_agree() -> None:
     builder.operator(Code.ASSIGN_VARIABLE, [variable, x], [])
     text = refusal(builder.build([x], [out]))
     assert "has the type int8 (1, 2) of scale 0.5 and zero point 3 here" in text
-    assert "legal: int8 (1, 2) of scale 0.5 and zero point -7, as in" in text
+    assert "expected: int8 (1, 2) of scale 0.5 and zero point -7, as in" in text
 
 
 def test_initial_values_are_known_at_compile_time() -> None:

@@ -110,7 +110,7 @@ def test_strided_input(model: host.Model) -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, r"input 'serving/image:0' is missing\n  legal: 'serving/image:0' int8\[4, 3\]"),
+        ({}, r"input 'serving/image:0' is missing\n  expected: 'serving/image:0' int8\[4, 3\]"),
         ({"imag": image()}, r"(?s)no input 'imag'.*did you mean 'image'"),
         ({"image": image().astype(np.float32)}, r"(?s)got float32\[4, 3\].*int8\[4, 3\]"),
         ({"image": image()[:2]}, r"(?s)got int8\[2, 3\].*int8\[4, 3\]"),

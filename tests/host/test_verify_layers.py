@@ -206,7 +206,7 @@ def test_foreign_code_cannot_end_this_process(
     with pytest.raises(ToolError) as caught:
         run_in_child("foreign_code", tmp_path, "their code", "m.tflite", "use ours", timeout=2)
     assert str(caught.value).startswith("m.tflite: their code ") and text in str(caught.value)
-    assert "fix:   use ours" in str(caught.value)
+    assert "fix:      use ours" in str(caught.value)
 
 
 @pytest.mark.parametrize("oracle", [Oracle.LITERT, Oracle.ONNXRUNTIME])

@@ -118,7 +118,7 @@ def test_golden_file_of_several(tmp_path: Path, name: str) -> None:
         (
             {"inputs": ramp(2, 1, 5), "outputs": ramp(2, 1, 4)},
             RunError,
-            "'x:0' has the shape (2, 1, 5)\n  legal: (samples, 1, 4)",
+            "'x:0' has the shape (2, 1, 5)\n  expected: (samples, 1, 4)",
         ),
         (
             {"inputs": ramp(0, 1, 4), "outputs": ramp(0, 1, 4)},
@@ -129,7 +129,7 @@ def test_golden_file_of_several(tmp_path: Path, name: str) -> None:
         (
             {"inputs": ramp(2, 1, 4, dtype="uint8"), "outputs": ramp(2, 1, 4)},
             RunError,
-            "'x:0' has the type uint8\n  legal: int8\n  fix:   store it with .astype('int8')",
+            "'x:0' has the type uint8\n  expected: int8\n  fix:      store it with .astype('int8')",
         ),
         (
             {"inputs": ramp(2, 1, 4), "outputs": ramp(2, 1, 4, dtype="float32")},

@@ -110,7 +110,7 @@ def test_axes_of_a_file(
         (((2, 6, 1, 4), (2, 3)), "the number of steps differs: x0 has 6, x1 has 1"),
         (((2, 6, 1, 4), (3, 6, 3)), "the number of samples differs"),
         (((2, 0, 1, 4), (2, 0, 3)), r"has the shape \(2, 0, 1, 4\)"),
-        (((2, 6, 5), (2, 6, 3)), r"legal: \(samples, 1, 4\) or \(samples, steps, 1, 4\)"),
+        (((2, 6, 5), (2, 6, 3)), r"expected: \(samples, 1, 4\) or \(samples, steps, 1, 4\)"),
         (((2, 2, 6, 1, 4), (2, 2, 6, 3)), r"has the shape \(2, 2, 6, 1, 4\)"),
     ],
 )
@@ -126,7 +126,7 @@ def test_axes_that_do_not_fit(
 def test_a_model_without_a_state_has_no_sequences(tmp_path: Path) -> None:
     """A second axis would be a mistake there."""
     path = save(tmp_path / "x.npz", x0=zeros(2, 6, 1, 4))
-    with pytest.raises(RunError, match=r"legal: \(samples, 1, 4\)$"):
+    with pytest.raises(RunError, match=r"expected: \(samples, 1, 4\)$"):
         read_inputs(path, replace(info(ROW), states=()))
 
 

@@ -349,7 +349,7 @@ def test_without_the_option_there_is_nothing_of_it() -> None:
         ({"executor": "graph", "workspace_pools": "sram"}, "pool with executor 'graph'"),
         ({"executor": Executor("aot", {"link-params": False})}, "'link-params' = False"),
         ({"pass_config": {"memory.use_workspace_io": True}}, "without a declared workspace pool"),
-        ({"compatibility": "tvm"}, "'compatibility' got 'tvm'"),
+        ({"compatibility": "tvm"}, "'compatibility' is 'tvm'"),
         (
             {
                 "executor": Executor("aot", {"interface-api": "packed"}),

@@ -67,7 +67,7 @@ def test_refusals() -> None:
     assert "the number of its results depends on the data" in refusal(computed)
     coarse = Value((4,), np.int8, None, (1.0,), (0,))
     text = refusal(model(Code.LESS, [coarse, int8(4)], Value((4,), np.bool_)))
-    assert "its scale is 1" in text and "legal: below 1" in text
+    assert "its scale is 1" in text and "expected: below 1" in text
     rows = [Value((3,), np.bool_), Value((2, 3)), Value((2, 3))]
     text = refusal(model(Code.SELECT, rows, Value((2, 3))))
     assert "a condition of shape (3,) for (2, 3) and (2, 3)" in text

@@ -177,7 +177,7 @@ def test_project_type_that_the_board_has_not(tmp_path: Path) -> None:
 def test_console_that_the_board_has_not(tmp_path: Path) -> None:
     """A console is one that the board has."""
     options = ProjectOptions(console=Console.SEMIHOSTING)
-    with pytest.raises(ProjectError, match="no console 'semihosting'\n  legal: stdio"):
+    with pytest.raises(ProjectError, match="no console 'semihosting'\n  expected: stdio"):
         generate(digits("c"), "host", "baremetal", tmp_path / "p", options=options)
 
 
@@ -222,7 +222,7 @@ def test_wrong_samples(tmp_path: Path) -> None:
     wide = Samples({"image": image.astype(np.int16)})
     assert "the samples have the type int16" in _with_samples(wide, tmp_path)
     flat = Samples({"image": image.reshape(-1)})
-    assert "legal: [samples, 1, 8, 8, 1]" in _with_samples(flat, tmp_path)
+    assert "expected: [samples, 1, 8, 8, 1]" in _with_samples(flat, tmp_path)
     missing = Samples({}, right.outputs)
     assert "no values for 'image'" in _with_samples(missing, tmp_path)
     misspelt = Samples({"imgae": image})
@@ -236,7 +236,7 @@ def test_wrong_samples(tmp_path: Path) -> None:
 def test_samples_of_no_model(tmp_path: Path) -> None:
     """Samples for a model that is not in the project are refused."""
     options = ProjectOptions(samples={"digit": digits_samples(1)})
-    with pytest.raises(ProjectError, match="no model 'digit'\n  legal: digits"):
+    with pytest.raises(ProjectError, match="no model 'digit'\n  expected: digits"):
         generate(digits(M4), "mps2_an386", "baremetal", tmp_path / "p", options=options)
 
 

@@ -218,7 +218,7 @@ def test_what_needs_more_than_the_past_is_refused(text: str) -> None:
     """Each with the layer and what is legal."""
     with pytest.raises(ConfigError, match=text) as caught:
         OneStep()(REFUSED[text]())
-    assert "legal: " in str(caught.value)
+    assert "expected: " in str(caught.value)
 
 
 def test_a_sequence_of_one_step_is_refused() -> None:

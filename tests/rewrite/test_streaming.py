@@ -223,11 +223,11 @@ def test_axes_without_frames_are_refused() -> None:
     """Frames lie one after the other, and a push is given fewer than a window."""
     whole = layered()
     assert "axis 0 of 'x'" in refused(whole, stream_axis="0")
-    assert "legal: 1" in refused(whole, stream_axis="3")
+    assert "expected: 1" in refused(whole, stream_axis="3")
     assert "axis 7" in refused(whole, stream_axis="7")
     with pytest.raises(ConfigError, match="contradicts 'stateful'"):
         CompilationConfig(targets="c", stateful=True, stream_axis="1")
-    assert "legal: 1 to 15" in refused(whole, stream_axis="1", stream_hop=16)
+    assert "expected: 1 to 15" in refused(whole, stream_axis="1", stream_hop=16)
     assert "no input is called 'z'" in refused(whole, stream_axis="z=1")
 
 
@@ -251,7 +251,7 @@ def test_of_several_inputs_one_is_named() -> None:
         nodes=(*whole.nodes, node(Add(), (whole.outputs[0], other), y)),
         outputs=(y,),
     )
-    assert "legal: x=1, other=1" in refused(both, stream_axis="1")
+    assert "expected: x=1, other=1" in refused(both, stream_axis="1")
     assert "no input is called" in refused(both, stream_axis="outer=1")
     made = push_graph(both, _input(both, "x"), 1, 1)
     verify(made)

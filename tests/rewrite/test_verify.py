@@ -382,5 +382,5 @@ def test_error_names_source_node_tensor_and_what_is_legal() -> None:
         verify(_unary(Tanh(), _int8("x", 4), _int8("y", 4)))
     assert str(error.value) == (
         "test.tflite: operator 0 TANH ('y_node'): tensor 'y': it has scale 0.5 and zero point 3\n"
-        "  legal: scale 0.0078125 and zero point 0"
+        "  expected: scale 0.0078125 and zero point 0"
     )

@@ -243,4 +243,4 @@ def test_a_refusal_with_lines_reads_as_one_message() -> None:
     """The lines follow under `tried`, each under the other."""
     error = refusal(layered_graph(), M4.with_(budget=Budget(ram=10)))
     text = str(error.with_tried(["first", "second"]))
-    assert text == f"{error}\n  tried: first\n         second"
+    assert text == f"{error}\n  tried:    first\n            second"

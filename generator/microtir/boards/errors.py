@@ -24,7 +24,7 @@ class ModelTooLargeError(MicrotirError):
 class MissingToolError(ToolError):
     """A compiler, an emulator or a library is not on this machine; `fix` says what to install."""
 
-    more = "`microtir doctor` lists what is here, and what gets the rest"
+    more = "`microtir doctor` lists the tools of this machine, and how to install the others"
 
 
 class BuildError(ToolError):

@@ -236,7 +236,7 @@ def _not_taken(artifact: Artifact) -> list[tuple[str, object]]:
     """Return what would save memory and costs too much speed, if there is such a thing."""
     program = artifact.module.program
     declined = program.declined if program else None
-    return [("not taken", declined.text)] if declined else []
+    return [("trade-off", declined.text)] if declined else []
 
 
 def _print(built: Built, folder: Path) -> None:

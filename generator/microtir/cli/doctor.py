@@ -130,7 +130,7 @@ def _write_fixes(fixes: dict[str, list[str]]) -> None:
     if not fixes:
         write("\nNothing is missing.")
         return
-    write("\nwhat gets the rest, and for which boards")
+    write("\nhow to install what is missing, and the boards that need it")
     for fix, boards in sorted(fixes.items(), key=lambda item: -len(item[1])):
         named = ", ".join(boards[:6]) + (f" and {len(boards) - 6} more" if len(boards) > 6 else "")
         write(f"  {fix}\n      {named}")

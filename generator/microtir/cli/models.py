@@ -124,13 +124,13 @@ def _write_causes(file: str, processors: str, causes: Sequence[Cause]) -> None:
             write(f"\n{cause.problems[0]}")
             continue
         write(f"\n{cause.what}")
-        for label, text in (("legal:", cause.legal), ("fix:", cause.fix)):
+        for label, text in (("expected:", cause.legal), ("fix:", cause.fix)):
             if text:
-                write(f"  {label:<6} {text}")
+                write(f"  {label:<9} {text}")
         for problem in cause.problems:
             where = "the model" if problem.where == file else str(problem.where)
             where = where.removeprefix(f"{file}: ")
-            legal = f" (legal: {problem.legal})" if cause.legal is None and problem.legal else ""
+            legal = f" (expected: {problem.legal})" if cause.legal is None and problem.legal else ""
             write(f"  - {where}" if cause.is_one else f"  - {where}: {problem.what}{legal}")
 
 

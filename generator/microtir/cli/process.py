@@ -86,7 +86,7 @@ def _report_defect(error: Exception, debug: bool) -> int:
     text = f"{type(error).__name__}: {error}".removesuffix(": ")
     write_error(
         f"internal error, a defect of microtir: {text}\n"
-        "  fix:   please report it, with the model if you can; "
+        "  fix:      please report it, with the model if you can; "
         + ("the traceback is above" if debug else "run with --debug for the traceback")
     )
     return int(MicrotirError.exit_code)

@@ -162,8 +162,8 @@ def _default_type(board: Board) -> str:
         kinds = ", ".join(kind.value for kind, _ in choice.missing)
         reasons = "; ".join(missing.what for _, missing in choice.missing)
         write(
-            f"not {kinds}, which cannot be built here: {reasons}\n"
-            "  --project-type makes one all the same, and its build says what to install\n"
+            f"skipped the project types {kinds}: {reasons}\n"
+            "  --project-type selects one anyway, and its build says what to install\n"
         )
     return choice.type.value
 

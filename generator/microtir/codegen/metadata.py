@@ -158,7 +158,7 @@ class LayerData:
     constants that no layer before it reads, `scratch_bytes` the memory that lasts for one call.
     `lines` are the first and the last of the function in the C file that is named after the module.
     `macs_recomputed` of those executed are done by another function, too.
-    `accumulator` is null where a layer adds no integers, or a library of others does.  `choice` is
+    `accumulator` is null where a layer adds no integers, or a third-party library does. `choice` is
     that of the operator, at the first of its functions: what they take is said once.
     """
 

@@ -60,7 +60,7 @@ class CompilationConfig(ConfigFields):
         optimize: the goal that candidates are ranked by.
         measure: what the price of a candidate is counted in.
         compatibility: whose C interface is generated beside microtir's own.
-        external: libraries of kernels of others.
+        external: third-party kernel libraries.
         tuning_records: a file with measured costs of kernels, from `microtir tune`.
         stateful: whether a run is given one step of a sequence, and recurrent layers keep states.
         states: inputs that keep what outputs were, as INPUT=OUTPUT.
@@ -150,8 +150,8 @@ class CompilationConfig(ConfigFields):
             return
         interface = "interface-api 'packed'" if packed else "'system-lib' = True"
         raise ConfigError(
-            f"pass_config key 'memory.use_workspace_io' got True, which contradicts {interface}: a "
-            "packed function takes tensors wherever its caller has them",
+            f"pass_config option 'memory.use_workspace_io' is True, which contradicts {interface}: "
+            "a packed function takes tensors wherever its caller has them",
             where="pass_config.memory.use_workspace_io",
             legal="True with interface-api 'c' and without system-lib",
             fix="leave one of them out",
@@ -180,8 +180,7 @@ class CompilationConfig(ConfigFields):
                 fix = "leave it out: the graph executor has memory of its own for tensors"
         if conflict:
             raise ConfigError(
-                f"CompilationConfig field 'compatibility' got '{self.compatibility}', which "
-                f"contradicts {conflict}",
+                f"option 'compatibility' is '{self.compatibility}', which contradicts {conflict}",
                 where="compatibility",
                 legal="microtvm with executor 'aot' and linked weights, or executor 'graph'",
                 fix=fix,
@@ -192,7 +191,7 @@ class CompilationConfig(ConfigFields):
         if self.measure is not enums.Measure.CYCLES or not target.has(Feature.BIT64):
             return
         raise ConfigError(
-            f"CompilationConfig field 'measure' got 'cycles', which are not known of '{target}': "
+            f"option 'measure' is 'cycles', which are not known of '{target}': "
             "CPUs with 64 bits start as many instructions at a time as they find",
             where="measure",
             legal="cycles for microcontrollers, instructions for every target",
@@ -205,7 +204,7 @@ class CompilationConfig(ConfigFields):
         if self.entry_calling_convention() is not enums.CallingConvention.PACKED:
             return
         raise ConfigError(
-            "Executor('aot') option 'steps' got True, which contradicts interface-api 'packed': "
+            "aot executor option 'steps' is True, which contradicts interface-api 'packed': "
             "a packed call runs the whole model",
             where="executor.steps",
             legal="True with interface-api 'c'",
@@ -215,7 +214,7 @@ class CompilationConfig(ConfigFields):
     def _check_stream(self) -> None:
         if self.stream_hop > 1 and not self.stream_axis:
             raise ConfigError(
-                f"CompilationConfig field 'stream_hop' got {self.stream_hop}, but 'stream_axis' "
+                f"option 'stream_hop' is {self.stream_hop}, but 'stream_axis' "
                 "is left out: a run is given whole inputs, and no frames",
                 where="stream_hop",
                 legal="1, or a number of frames with stream_axis",
@@ -224,7 +223,7 @@ class CompilationConfig(ConfigFields):
         if not (self.stateful and self.stream_axis):
             return
         raise ConfigError(
-            f"CompilationConfig field 'stream_axis' got '{self.stream_axis}', which contradicts "
+            f"option 'stream_axis' is '{self.stream_axis}', which contradicts "
             "'stateful' = True: a run is given a step of a sequence, "
             "of which nothing is forgotten, or the newest frames of a window",
             where="stream_axis",
@@ -335,22 +334,21 @@ def resolve_host(targets: tuple[Target, ...], asked: TargetLike | None) -> Targe
         host = Target(asked)
     except ConfigError as error:
         raise ConfigError(
-            f"CompilationConfig field 'target_host' is no target: {error.what}",
+            f"option 'target_host' is not a target: {error.what}",
             where="target_host",
             legal=error.legal,
             fix=error.fix,
         ) from None
     if host.host is not None:
         raise ConfigError(
-            f"CompilationConfig field 'target_host' got '{host}', which has a host of its own",
+            f"option 'target_host' is '{host}', which has a host of its own",
             where="target_host",
             fix=f"use '{host.without_host()}'",
         )
     for other in named:
         if other != host:
             raise ConfigError(
-                f"CompilationConfig field 'target_host' got '{host}', but a target names the "
-                f"host '{other}'",
+                f"option 'target_host' is '{host}', but a target names the host '{other}'",
                 where="target_host",
                 fix="name the host once",
             )
@@ -358,24 +356,14 @@ def resolve_host(targets: tuple[Target, ...], asked: TargetLike | None) -> Targe
 
 
 def _checked_targets(value: object) -> tuple[Target, ...]:
-    try:
-        targets = targets_from(value, "targets")
-    except ConfigError as error:
-        raise ConfigError(
-            f"CompilationConfig field 'targets': {error.what}",
-            where=error.where,
-            legal=error.legal,
-            fix=error.fix,
-        ) from None
+    targets = targets_from(value, "targets")
     if not targets:
-        raise ConfigError(
-            "CompilationConfig field 'targets' is empty", where="targets", legal="one or more"
-        )
+        raise ConfigError("option 'targets' is empty", where="targets", legal="one or more")
     kinds = [target.kind for target in targets]
     for kind in kinds:
         if kinds.count(kind) > 1:
             raise ConfigError(
-                f"CompilationConfig field 'targets' has several targets of kind '{kind}'",
+                f"option 'targets' has several targets of kind '{kind}'",
                 where="targets",
                 legal="one target of each kind",
                 fix="build once for each of them",
@@ -388,7 +376,7 @@ def _workspace_pools(value: object, targets: tuple[Target, ...]) -> tuple[PoolIn
     check_pools(pools, targets, WorkspacePoolInfo.field)
     if not pools:
         raise ConfigError(
-            "CompilationConfig field 'workspace_pools' has 0 pools; there is no memory to use",
+            "option 'workspace_pools' has 0 pools; there is no memory to use",
             where="workspace_pools",
             legal="one or more pools",
             fix="declare one pool, or leave the field out",
@@ -407,7 +395,7 @@ def _pools(value: object, kind: type[PoolInfo]) -> tuple[PoolInfo, ...]:
         value = (value,)
     if not isinstance(value, Iterable):
         raise ConfigError(
-            f"CompilationConfig field '{kind.field}' got {shown(value)}",
+            f"option '{kind.field}' is {shown(value)}",
             where=kind.field,
             legal=find(Section.CONFIG, kind.field).legal(),
         )
@@ -428,7 +416,7 @@ def _budget(value: object) -> Budget:
             find(Section.BUDGET, name)
         return Budget(**value)
     raise ConfigError(
-        f"CompilationConfig field 'budget' got {shown(value)}",
+        f"option 'budget' is {shown(value)}",
         where="budget",
         legal=find(Section.CONFIG, "budget").legal(),
     )

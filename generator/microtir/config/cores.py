@@ -55,7 +55,7 @@ class Request:
         for name in add:
             if name in remove:
                 raise ConfigError(
-                    f"Target option 'mattr' both adds and removes '{name}'", where="target.mattr"
+                    f"target option 'mattr' both adds and removes '{name}'", where="target.mattr"
                 )
         keys = attributes.get("keys")
         return Request(
@@ -79,7 +79,7 @@ class Request:
             return choices[-1] if choices else None
         if self.mabi not in choices:
             raise ConfigError(
-                f"Target option 'mabi' got '{self.mabi}', which {core.name} does not have",
+                f"target option 'mabi' is '{self.mabi}', which {core.name} does not have",
                 where="target.mabi",
                 legal=", ".join(choices) or "none: the family has one calling convention",
             )
@@ -102,7 +102,7 @@ def core_of(request: Request) -> Core:
             raise _unknown("march", request.march, ARCHITECTURE_NAMES, MORE_ARCHITECTURES)
         if request.mcpu is not None:
             raise ConfigError(
-                f"Target option 'march' got '{request.march}', but {core.name} "
+                f"target option 'march' is '{request.march}', but {core.name} "
                 f"is {core.march or 'of no named architecture'}",
                 where="target.march",
                 fix="leave -march out: it follows from -mcpu",
@@ -125,20 +125,20 @@ def features_of(request: Request, core: Core) -> frozenset[Feature]:
     for feature in in_order(add):
         if feature not in possible:
             raise ConfigError(
-                f"Target option 'mattr' adds '{feature}', which {core.name} cannot have",
+                f"target option 'mattr' adds '{feature}', which {core.name} cannot have",
                 where="target.mattr",
                 legal=", ".join(f"+{f}" for f in in_order(possible - set(FIXED))) or "nothing",
                 fix="name the CPU with -mcpu" if core is GENERIC else None,
             )
     for feature in in_order(remove & set(FIXED)):
         raise ConfigError(
-            f"Target option 'mattr' removes '{feature}', which belongs to the instruction set",
+            f"target option 'mattr' removes '{feature}', which belongs to the instruction set",
             where="target.mattr",
         )
     result = without(core.features | closure(add), remove)
     for feature in in_order(add - result):
         raise ConfigError(
-            f"Target option 'mattr' adds '{feature}', which needs what it removes",
+            f"target option 'mattr' adds '{feature}', which needs what it removes",
             where="target.mattr",
             legal=f"'{feature}' needs {', '.join(str(f) for f in in_order(closure(add)))}",
         )
@@ -148,7 +148,7 @@ def features_of(request: Request, core: Core) -> frozenset[Feature]:
 def _check_extensions(march: str) -> None:
     for name in unknown_extensions(march):
         raise ConfigError(
-            f"Target option 'march' got '{march}': no extension '{name}' is known",
+            f"target option 'march' is '{march}': no extension '{name}' is known",
             where="target.march",
             legal="ratified extensions, and those of vendors whose cores GCC or LLVM knows",
             fix=f"leave _{name} out: no kernel uses it; flags of yours can tell the C compiler",
@@ -164,7 +164,7 @@ def _cpu(name: str) -> Core:
 
 def _unknown(option: str, name: str, names: Sequence[str], more: str) -> ConfigError:
     hint = nearest_part(name, names) if option != "mattr" else nearest(name, names)
-    what = f"Target option '{option}' got '{name}', which is unknown"
+    what = f"target option '{option}' is '{name}', which is unknown"
     return ConfigError(
         f"{what}: {hint}" if hint else what,
         where=f"target.{option}",
@@ -186,7 +186,7 @@ def _check_keys(keys: tuple[str, ...], core: Core) -> None:
     # A target string without -mcpu lists only what its writer knew; `cpu` is true of all.
     if sorted(keys) not in (sorted(expected), ["cpu"]):
         raise ConfigError(
-            f"Target option 'keys' got '{','.join(keys)}', but {core.name} has "
+            f"target option 'keys' is '{','.join(keys)}', but {core.name} has "
             f"'{','.join(expected)}'",
             where="target.keys",
             fix="leave -keys out: they follow from the CPU",
@@ -202,7 +202,7 @@ def _split(option: str, value: object) -> tuple[str | None, list[str]]:
     name, *suffixes = text.split("+")
     if any(not suffix for suffix in suffixes) or not name:
         raise ConfigError(
-            f"Target option '{option}' got '{text}', which has an empty suffix",
+            f"target option '{option}' is '{text}', which has an empty suffix",
             where=f"target.{option}",
             fix=f"write {option} as NAME, NAME+FEATURE or NAME+noFEATURE",
         )
@@ -222,7 +222,7 @@ def _listed(option: str, value: object) -> list[str]:
     for item in items:
         if not isinstance(item, str) or len(item) < 1 + signed or (signed and item[0] not in "+-"):
             raise ConfigError(
-                f"Target option '{option}' got {shown(value)}",
+                f"target option '{option}' is {shown(value)}",
                 where=f"target.{option}",
                 legal="+name and -name, separated by commas" if signed else "names",
             )
@@ -233,7 +233,7 @@ def _model(value: object) -> str | None:
     text = _text("model", value)
     if text is not None and not _FREE_NAME.fullmatch(text):
         raise ConfigError(
-            f"Target option 'model' got {shown(text)}, which is no name",
+            f"target option 'model' is {shown(text)}, which is no name",
             where="target.model",
             legal="letters, digits, and . _ + -",
         )
@@ -244,6 +244,6 @@ def _text(option: str, value: object) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     raise ConfigError(
-        f"Target option '{option}' got {shown(value)}, which is no text",
+        f"target option '{option}' is {shown(value)}, which is no text",
         where=f"target.{option}",
     )

@@ -71,7 +71,7 @@ class Flag(Domain):
         return "bool"
 
     def problem(self, value: object) -> str:
-        return "" if isinstance(value, bool) else f"is {_kind(value)}, not a bool"
+        return "" if isinstance(value, bool) else f"is {_kind(value)}, not true or false"
 
     def legal(self) -> str:
         return "True, False"
@@ -101,7 +101,7 @@ class Integer(Domain):
 
     def problem(self, value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, int):
-            return f"is {_kind(value)}, not an int"
+            return f"is {_kind(value)}, not an integer"
         if value == self.also:
             return ""
         if not self.low <= value <= self.high:
@@ -162,7 +162,7 @@ class Word(Domain):
         return "str"
 
     def problem(self, value: object) -> str:
-        return self.rule(value) if isinstance(value, str) else f"is {_kind(value)}, not a str"
+        return self.rule(value) if isinstance(value, str) else f"is {_kind(value)}, not text"
 
     def legal(self) -> str:
         return self.meaning
@@ -187,6 +187,8 @@ class Structure(Domain):
         return self.meaning
 
 
+_KINDS: dict[type, str] = {str: "text", int: "an integer", bool: "a boolean"}
+
+
 def _kind(value: object) -> str:
-    name = "None" if value is None else type(value).__name__
-    return name if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return "None" if value is None else _KINDS.get(type(value), f"a {type(value).__name__}")

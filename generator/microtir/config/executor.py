@@ -43,7 +43,7 @@ class Executor(OptionMap):
             is_c = values["interface-api"] == InterfaceApi.C.value
             if is_c and values["unpacked-api"] is False:
                 raise ConfigError(
-                    "Executor('aot') option 'unpacked-api' got False, which contradicts "
+                    "aot executor option 'unpacked-api' is False, which contradicts "
                     "'interface-api' = 'c'",
                     where="executor.unpacked-api",
                     legal="True with interface-api 'c'",

@@ -1,4 +1,4 @@
-"""External: a library of kernels of others, where it is, and for which operators it is used."""
+"""External: a third-party kernel library, where it is, and for which operators it is used."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _is_text(value: object) -> bool:
 
 def _problem(value: object, what: str) -> ConfigError:
     return ConfigError(
-        f"CompilationConfig field '{_FIELD}' got {shown(value)}, which {what}",
+        f"option '{_FIELD}' is {shown(value)}, which {what}",
         where=_FIELD,
         legal=find(Section.CONFIG, _FIELD).legal(),
     )

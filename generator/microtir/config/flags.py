@@ -177,7 +177,7 @@ def _per_pool(option: Option, value: object) -> tuple[str, object]:
     name, colon, text = str(value).rpartition(":")
     if not colon:
         raise ConfigError(
-            f"the flag '{option.flag}' got {shown(value)}, which names no pool",
+            f"flag '{option.flag}' is {shown(value)}, which names no pool",
             where=option.flag,
             legal="POOL:VALUE",
         )
@@ -189,7 +189,7 @@ def _pass_option(assignment: object) -> tuple[Option, object]:
     option = find(Section.PASS, key.strip())
     if not equals:
         raise ConfigError(
-            f"the flag '--pass-config' got '{key}' without a value",
+            f"flag '--pass-config' is '{key}' without a value",
             where=option.path,
             fix=f"write --pass-config {key}=VALUE, with VALUE one of: {option.legal()}",
         )

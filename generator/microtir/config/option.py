@@ -15,16 +15,16 @@ from microtir.support.shown import shown
 class Section(Enum):
     """The place of an option: (words for messages, path of the field, form of the flag)."""
 
-    CONFIG = ("CompilationConfig field", "", "--{name}")
-    TARGET = ("Target option", "target.", '--target "c -{name}=VALUE"')
-    EXECUTOR_AOT = ("Executor('aot') option", "executor.", "--executor-aot-{name}")
-    EXECUTOR_GRAPH = ("Executor('graph') option", "executor.", "--executor-graph-{name}")
-    EXECUTOR_DEBUG = ("Executor('debug') option", "executor.", "--executor-debug-{name}")
-    RUNTIME_CRT = ("Runtime('crt') option", "runtime.", "--runtime-crt-{name}")
-    BUDGET = ("Budget field", "budget.", "--{name}-budget")
+    CONFIG = ("option", "", "--{name}")
+    TARGET = ("target option", "target.", '--target "c -{name}=VALUE"')
+    EXECUTOR_AOT = ("aot executor option", "executor.", "--executor-aot-{name}")
+    EXECUTOR_GRAPH = ("graph executor option", "executor.", "--executor-graph-{name}")
+    EXECUTOR_DEBUG = ("debug executor option", "executor.", "--executor-debug-{name}")
+    RUNTIME_CRT = ("crt runtime option", "runtime.", "--runtime-crt-{name}")
+    BUDGET = ("budget", "budget.", "--{name}-budget")
     WORKSPACE_POOL = ("workspace pool property", "workspace_pools.", "--workspace-pools-{name}")
     CONSTANT_POOL = ("constant pool property", "constant_pools.", "--constant-pools-{name}")
-    PASS = ("pass_config key", "pass_config.", "--pass-config {raw}=VALUE")
+    PASS = ("pass_config option", "pass_config.", "--pass-config {raw}=VALUE")
 
     def __init__(self, label: str, path: str, flag: str) -> None:
         self.label = label
@@ -97,7 +97,7 @@ class Option:
         problem = self.domain.problem(value)
         if problem:
             raise ConfigError(
-                f"{self.section.label} '{self.name}' got {shown(value)}, which {problem}",
+                f"{self.section.label} '{self.name}' is {shown(value)}, which {problem}",
                 where=self.path,
                 legal=self.legal(),
             )
@@ -114,7 +114,7 @@ class Option:
         instead = self.pending.get(value, "") or self.pending.get(None, "")
         if instead:
             raise ConfigError(
-                f"{self.section.label} '{self.name}' got {shown(value)}, which is not built yet",
+                f"{self.section.label} '{self.name}' is {shown(value)}, which is not built yet",
                 where=self.path,
                 legal=self.legal(),
                 fix=instead,

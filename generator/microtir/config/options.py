@@ -164,8 +164,8 @@ _CONFIG = (
             "LIBRARY=FOLDER,0,3 for operators by position; libraries: cmsis-nn",
         ),
         None,
-        "Lets a library of others compute layers: its sources are read from the folder, and those "
-        "that are needed are copied to the generated ones.",
+        "Lets a third-party library compute layers: the sources that it needs are copied "
+        "from the folder to the generated ones.",
         derived="none",
     ),
     Option(

@@ -31,7 +31,7 @@ class PassConfig(OptionMap):
         values = checked(Section.PASS, options, "pass_config")
         if values["tir.disable_unroll"] and values["tir.unroll_max_extent"]:
             raise ConfigError(
-                f"pass_config key 'tir.unroll_max_extent' got {values['tir.unroll_max_extent']}, "
+                f"pass_config option 'tir.unroll_max_extent' is {values['tir.unroll_max_extent']}, "
                 "which contradicts 'tir.disable_unroll' = True",
                 where="pass_config.tir.unroll_max_extent",
                 legal="0 with tir.disable_unroll",

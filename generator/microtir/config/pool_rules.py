@@ -30,7 +30,7 @@ def check_pool_use(config: ConfigFields) -> None:
             _check_pool_name(config, key, name)
     if passes.use_workspace_io and not config.passed_pools():
         raise ConfigError(
-            "pass_config key 'memory.use_workspace_io' got True, which contradicts 'is_internal' "
+            "pass_config option 'memory.use_workspace_io' is True, which contradicts 'is_internal' "
             "= True of every workspace pool: the application could not reach the tensors",
             where="pass_config.memory.use_workspace_io",
             legal="True with a workspace pool that the application passes",
@@ -55,7 +55,7 @@ def _check_constants(config: ConfigFields) -> None:
         conflict, fix = _passed_constants_conflict(config)
     if conflict:
         raise ConfigError(
-            f"CompilationConfig field 'constant_pools' got '{names}', which contradicts {conflict}",
+            f"option 'constant_pools' is '{names}', which contradicts {conflict}",
             where="constant_pools",
             fix=fix,
         )
@@ -87,14 +87,14 @@ def _check_port_pool(config: ConfigFields, key: str, name: str) -> None:
     if name not in names:
         hint = nearest(name, names)
         raise ConfigError(
-            f"pass_config key '{key}' got '{name}', which is no workspace pool that the "
+            f"pass_config option '{key}' is '{name}', which is no workspace pool that the "
             f"application passes{': ' + hint if hint else ''}",
             where=f"pass_config.{key}",
             legal=", ".join(names) or "none: every pool is internal",
         )
     if not config.pass_config.use_workspace_io:
         raise ConfigError(
-            f"pass_config key '{key}' got '{name}', and without memory.use_workspace_io the "
+            f"pass_config option '{key}' is '{name}', and without memory.use_workspace_io the "
             "application has memory of its own for it",
             where=f"pass_config.{key}",
             fix="set memory.use_workspace_io, too",
@@ -106,7 +106,7 @@ def _check_pool_name(config: ConfigFields, key: str, name: str) -> None:
     if name not in names:
         hint = nearest(name, names)
         raise ConfigError(
-            f"pass_config key '{key}' got '{name}', which is no workspace pool"
+            f"pass_config option '{key}' is '{name}', which is no workspace pool"
             f"{': ' + hint if hint else ''}",
             where=f"pass_config.{key}",
             legal=", ".join(names),

@@ -68,7 +68,7 @@ def _burst(value: object) -> object:
     kinds = {Target(target).kind for target in value}  # which refuses what is no target
     if len(value) > len(kinds):
         raise ConfigError(
-            f"pool property 'target_burst_bytes' got {shown(value)}, which names one kind of "
+            f"pool property 'target_burst_bytes' is {shown(value)}, which names one kind of "
             "target twice",
             where="pool_info_properties.target_burst_bytes",
             legal="a number of bytes, or {'c': bytes}",
@@ -152,7 +152,7 @@ class PoolInfo:
             if not problem:
                 return name
         raise ConfigError(
-            f"{self.section.label} 'pool_name' got {shown(name)}, which {problem}",
+            f"{self.section.label} 'pool_name' is {shown(name)}, which {problem}",
             where=f"{self.field}.pool_name",
             legal="a letter or underscore, then letters, digits, underscores, dashes and dots",
         )
@@ -167,7 +167,7 @@ class PoolInfo:
                 find(self.section, name)
             return PoolInfoProperties(**value)
         raise ConfigError(
-            f"{self.section.label} 'pool_info_properties' got {shown(value)}",
+            f"{self.section.label} 'pool_info_properties' is {shown(value)}",
             where=f"{self.field}.pool_info_properties",
             legal="PoolInfoProperties, or a mapping of its fields",
         )
@@ -200,7 +200,7 @@ def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field:
         other = seen.get(macro_name(pool.c_name))
         if other is not None:
             raise ConfigError(
-                f"{pool.section.label} 'pool_name' got '{pool.pool_name}', which is one name with "
+                f"{pool.section.label} 'pool_name' is '{pool.pool_name}', which is one name with "
                 f"'{other}' in C",
                 where=f"{field}.pool_name",
                 fix="name each pool differently",
@@ -243,7 +243,7 @@ def pool_from(value: object, kind: type[PoolInfo]) -> PoolInfo:
             )
         return kind(**value)
     raise ConfigError(
-        f"CompilationConfig field '{kind.field}' got {shown(value)}",
+        f"option '{kind.field}' is {shown(value)}",
         where=kind.field,
         legal=f"{kind.__name__} objects, or names",
     )

@@ -65,7 +65,7 @@ def _refuse(option: str, others: list[tuple[str, str, bool]], without: str) -> N
     for text, reason, is_set in others:
         if is_set:
             raise ConfigError(
-                f"Executor('aot') option '{option}' got True, which contradicts {text}: {reason}",
+                f"aot executor option '{option}' is True, which contradicts {text}: {reason}",
                 where=f"executor.{option}",
                 legal=f"True with interface-api 'c', without {without}",
                 fix="leave one of them out",

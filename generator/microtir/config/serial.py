@@ -96,9 +96,7 @@ def arguments(data: Mapping[str, Any]) -> dict[str, Any]:
     for name in data:
         find(Section.CONFIG, name)
     if "targets" not in data:
-        raise ConfigError(
-            "CompilationConfig field 'targets' is missing", where="targets", legal='such as ["c"]'
-        )
+        raise ConfigError("option 'targets' is missing", where="targets", legal='such as ["c"]')
     result = dict(data)
     if "executor" in data:
         result["executor"] = Executor(*_named("executor", data["executor"]))
@@ -112,14 +110,14 @@ def _named(field: str, value: object) -> tuple[Any, Any]:
         return value, None
     if not isinstance(value, Mapping) or "name" not in value:
         raise ConfigError(
-            f"CompilationConfig field '{field}' got {shown(value)}",
+            f"option '{field}' is {shown(value)}",
             where=field,
             legal='a name, or {"name": …, "options": {…}}',
         )
     for key in value:
         if key not in ("name", "options"):
             raise ConfigError(
-                f"CompilationConfig field '{field}' has the unknown entry '{key}': "
+                f"option '{field}' has the unknown entry '{key}': "
                 f"{nearest(str(key), ('name', 'options'))}",
                 where=field,
                 legal="name, options",

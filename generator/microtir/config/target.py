@@ -63,7 +63,7 @@ class Target:
         given_host = _checked_host(attributes.get("host"))
         if host is not None and given_host is not None and Target(host) != given_host:
             raise ConfigError(
-                f"Target option 'host' got {shown(host)}, but the target names '{given_host}'",
+                f"target option 'host' is {shown(host)}, but the target names '{given_host}'",
                 where="target.host",
                 fix="name the host once",
             )
@@ -179,7 +179,7 @@ def targets_from(value: object, where: str) -> tuple[Target, ...]:
     if isinstance(value, Sequence):
         return tuple(Target(one) for one in value)
     raise ConfigError(
-        f"'{where}' got {shown(value)}, which is neither a target nor a sequence of them",
+        f"'{where}' is {shown(value)}, which is neither a target nor a sequence of them",
         where=where,
     )
 
@@ -189,12 +189,12 @@ def _checked_host(host: object) -> Target | None:
         return None
     if not isinstance(host, (Target, str, Mapping)):
         raise ConfigError(
-            f"Target option 'host' got {shown(host)}, which is no target", where="target.host"
+            f"target option 'host' is {shown(host)}, which is no target", where="target.host"
         )
     result = Target(host)
     if result.host is not None:
         raise ConfigError(
-            f"Target option 'host' got '{result}', which has a host of its own",
+            f"target option 'host' is '{result}', which has a host of its own",
             where="target.host",
             fix=f"name '{result.without_host()}' alone",
         )

@@ -12,9 +12,6 @@ from microtir.errors import ConfigError, nearest_part
 from microtir.instruction_sets import ARCHITECTURES, CPUS, is_architecture
 from microtir.support.shown import shown
 
-_FAMILIES = ("cortex", "esp", "atmega", "armv")
-"""Beginnings of processor names; an unknown name with one of them is a mistyped processor."""
-
 _FORMS = (
     "a target string such as 'c -mcpu=cortex-m4', the name of a CPU or an architecture, JSON, a "
     "mapping with 'kind', or a Target"
@@ -55,15 +52,14 @@ def _from_words(text: str) -> dict[str, object]:
             fix=f"write 'c {text}'" if text else "write 'c' for portable code",
         )
     option = processor_option(kind)
-    hint = nearest_part(kind, (*CPUS, *ARCHITECTURES, NATIVE_NAME)) if option is None else ""
-    if hint or (option is None and kind.startswith(_FAMILIES)):
+    if option is None and kind not in find(Section.TARGET, "kind").choices():
+        hint = nearest_part(kind, (*CPUS, *ARCHITECTURES, NATIVE_NAME))
         raise ConfigError(
-            f"Target option 'kind' got {shown(kind)}, which is unknown: {hint}".removesuffix(": "),
+            f"{shown(kind)} is not a known target: {hint}".removesuffix(": "),
             where="target.kind",
             legal="c, or the name of a processor, which `microtir targets` lists",
         )
     result: dict[str, object] = {"kind": "c", option: kind} if option else {"kind": kind}
-    find(Section.TARGET, "kind").check(result["kind"])
     for word in words:
         name, equals, value = word.removeprefix("-").partition("=")
         if not word.startswith("-"):
@@ -75,13 +71,13 @@ def _from_words(text: str) -> dict[str, object]:
         find(Section.TARGET, name)
         if not equals or not value:
             raise ConfigError(
-                f"Target option '{name}' has no value",
+                f"target option '{name}' has no value",
                 where=f"target.{name}",
                 fix=f"write -{name}=VALUE, without blanks",
             )
         if name in result:
             raise ConfigError(
-                f"Target option '{name}' is given twice",
+                f"target option '{name}' is given twice",
                 where=f"target.{name}",
                 fix="give it once; -mattr takes several features, separated by commas",
             )

@@ -108,7 +108,7 @@ def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
     level = result.pop("opt_level", (_OPT_LEVEL,))[0]
     if str(level) != _OPT_LEVEL:
         raise ConfigError(
-            f"the flag '-O' got {shown(level)}, and there are no levels",
+            f"flag '-O' is {shown(level)}, and there are no levels",
             where="-O",
             legal=_OPT_LEVEL,
             fix="choose a goal with --optimize, or single passes with --pass-config",
@@ -207,7 +207,7 @@ def _check_pool_target(value: object) -> None:
     pool, colon, kind = str(value).partition(":")
     if not colon or kind != "c":
         raise ConfigError(
-            f"the flag '--workspace-pools-targets' got {shown(value)}",
+            f"flag '--workspace-pools-targets' is {shown(value)}",
             where="--workspace-pools-targets",
             legal=f"{pool or 'POOL'}:c",
         )
@@ -218,7 +218,7 @@ def _check_pool_access(value: object) -> None:
     pool, _, rest = str(value).partition(":")
     if rest != "c:rw":
         raise ConfigError(
-            f"the flag '--workspace-pools-target-access' got {shown(value)}",
+            f"flag '--workspace-pools-target-access' is {shown(value)}",
             where="--workspace-pools-target-access",
             legal=f"{pool or 'POOL'}:c:rw",
             fix="declare what is read only with --constant-pools",
@@ -307,7 +307,7 @@ def _assignment(text: str) -> str | None:
         if value.lower() in ("1", "true", "on", "yes"):
             return None
         raise ConfigError(
-            f"pass_config key '{key}' got {shown(value)}: {_ALWAYS[key]}",
+            f"pass_config option '{key}' is {shown(value)}: {_ALWAYS[key]}",
             where=f"pass_config.{key}",
             legal="True",
             fix="drop it",
@@ -317,7 +317,7 @@ def _assignment(text: str) -> str | None:
     if key == "tir.usmp.algorithm":
         if value not in _ALGORITHMS:
             raise ConfigError(
-                f"pass_config key '{key}' got {shown(value)}",
+                f"pass_config option '{key}' is {shown(value)}",
                 where=f"pass_config.{key}",
                 legal=", ".join(_ALGORITHMS),
                 fix="or use memory.placement, which it stands for",

@@ -1,4 +1,4 @@
-"""Kernels of others: what a library offers, and which layers of a graph it gets."""
+"""Third-party kernels: what a library offers, and which layers of a graph it gets."""
 
 from microtir.external.interface import Code, Hooks, Library, Match, Pattern, Rule, device
 from microtir.external.libraries import library_of, refuse_without_layers

@@ -10,7 +10,7 @@ from microtir.errors import ModelFileError
 
 _HEAD = 1 << 16  # bytes that are looked at
 
-_INDENT = " " * 9  # of what follows "  fix:   "
+_INDENT = " " * 12  # of what follows "  fix:      "
 
 _CONVERSION = """\
 convert it in Python with TensorFlow, with int8 and a batch of 1 (docs/from-keras.md):
@@ -140,9 +140,9 @@ def refuse_other_kind(data: bytes, file: str) -> None:
     if kind is not None:
         raise _error(file, kind, file)
     raise ModelFileError(
-        f"bytes 4 to 7 are {data[4:8]!r}: this is not a TFLite model",
+        "this is not a TFLite model: its file identifier is missing",
         where=file,
-        legal="a FlatBuffer with the file identifier b'TFL3'",
+        legal="'TFL3' as bytes 4 to 7 of the file",
         fix=_OTHER,
     )
 

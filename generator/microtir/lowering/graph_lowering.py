@@ -57,7 +57,7 @@ def offloaded_graph(
         graph: as the optimising passes leave it.
         config: what is compiled for.
         extra: passes of the user.
-        libraries: kernels of others beside those that the configuration names.
+        libraries: third-party kernels beside those that the configuration names.
         cost_of: what a layer costs without a library, in a measure.
 
     Raises:
@@ -88,7 +88,7 @@ def offload_passes_of(
 
     Args:
         config: what is compiled for.
-        libraries: kernels of others beside those that the configuration names.
+        libraries: third-party kernels beside those that the configuration names.
         cost_of: what a layer costs without a library, in a measure.
     """
     named = [(library_of(external), external) for external in config.external]

@@ -40,13 +40,13 @@ class DeclinedTrade:
 
     @property
     def text(self) -> str:
-        """Return what was not taken, and how to take it."""
+        """Return how to save the bytes, and what that costs."""
         memories = {"RAM": self.ram, "flash": self.flash}
         saved = " and ".join(f"{n:,} bytes of {name}" for name, n in memories.items() if n > 0)
         more = " and ".join(f"{-n:,} more of {name}" for name, n in memories.items() if n < 0)
         return (
-            f"about {saved} less{f', {more},' if more else ''} for {self.times:.2f} times the "
-            f"{self.measure}: --optimize {self.goal}"
+            f"--optimize {self.goal} saves about {saved}, and takes{f' {more} and' if more else ''}"
+            f" {self.times:.2f} times the {self.measure}"
         )
 
 

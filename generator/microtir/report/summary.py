@@ -42,7 +42,12 @@ def facts(report: data.Report) -> list[tuple[str, str]]:
         ("model", _model(report)),
         ("compiled", f"--optimize {report.optimize}, {', '.join(report.targets)}"),
         ("images", f"{report.images}, one by one" if report.images > 1 else ""),
-        ("plan", "" if report.fits else "exceeds a limit, the least of all that were found"),
+        (
+            "plan",
+            ""
+            if report.fits
+            else "does not fit: it exceeds a limit. Of all plans tried, this one exceeds it least",
+        ),
         *((f"pool {pool.name}", _pool(pool)) for pool in report.pools),
         ("weights", f"{number(report.weights_bytes)} bytes of flash"),
         ("code", _code(report)),
@@ -55,7 +60,7 @@ def facts(report: data.Report) -> list[tuple[str, str]]:
         ("rounded", _rounded_rows(report)),
         *(("peak", peak(report, pool)) for pool in report.pools if pool.buffers),
         ("smaller", _least(report)),
-        ("not taken", report.declined),
+        ("trade-off", report.declined),
         *(("tried" if n == 0 else "", line) for n, line in enumerate(report.tried)),
         ("sha-256", report.sha256),
     ]

@@ -1,4 +1,4 @@
-"""Measures which layers a library of others should compute, on an emulated board."""
+"""Measures which layers a third-party library should compute, on an emulated board."""
 
 from __future__ import annotations
 

@@ -161,9 +161,9 @@ def test_onnxruntime_is_given_it(make: Callable[[], onnx.ModelProto], tmp_path: 
 @pytest.mark.parametrize(
     ("entries", "said"),
     [
-        ({"length": "17"}, "legal: 16 bytes"),
-        ({"length": "1" + "0" * 30}, "legal: 16 bytes"),
-        ({"length": "-1"}, "legal: 16 bytes"),
+        ({"length": "17"}, "expected: 16 bytes"),
+        ({"length": "1" + "0" * 30}, "expected: 16 bytes"),
+        ({"length": "-1"}, "expected: 16 bytes"),
         ({"length": "four"}, "its values lie in 'w.bin'"),
         ({"offset": "1"}, "where there are 15"),
         ({"offset": "1" + "0" * 30}, "its values lie in 'w.bin'"),

@@ -325,5 +325,5 @@ def test_a_layer_of_several_results_is_one_in_floats() -> None:
     """It is listed once, however many of its results are quantised."""
     kind = KINDS["LSTM"]
     (layer,) = float_layers(model("LSTM", kind, situations(3)[0], np.int8))
-    assert (layer.source.operator, layer.why) == ("LSTM", "it has no form in integers")
+    assert (layer.source.operator, layer.why) == ("LSTM", "no integer version of it exists")
     assert len(layer.operators) == 5  # with a conversion of the input, and one of each result

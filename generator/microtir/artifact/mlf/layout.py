@@ -85,7 +85,7 @@ def _places(artifact: Contents, is_alone: bool, is_microtvm: bool) -> Iterator[t
             place = runtime_layout.place_of(path) if is_microtvm else path
             yield file.path, f"{RUNTIME}/{place}"
         elif "/" in file.path:
-            # A library of others: its files name each other as they lie in its folder.
+            # A third-party library: its files name each other as they lie in its folder.
             yield file.path, f"{SOURCES}/{file.path}"
         elif file.path.endswith(".h"):
             yield file.path, f"{HEADERS}/{file.path}"

@@ -69,24 +69,28 @@ def _why(layer: Node, stored: Sequence[Tensor | None], result: Tensor) -> str:
     op = layer.op
     is_one_element = record_of(op).has(Trait.ELEMENTWISE) and len(layer.inputs) == 1
     if not isinstance(op, _WITH_INTEGERS) and not is_one_element:
-        return "it has no form in integers"
+        return "no integer version of it exists"
     types = {tensor.dtype for tensor in stored if tensor is not None} | {result.dtype}
     if len(types) > 1:
-        return "its operands and its result are integers of different widths"
+        return "its operands and result have integers of different widths"
     if isinstance(op, Add | Sub | Mul):
-        return "one of its operands is a constant, or no integer of one scale"
+        return "an operand is a constant, or is not quantised with a single scale"
     if isinstance(op, Concatenation | Select):
-        return "one of its parts is no integer of one scale"
+        return "an input is not quantised with a single scale"
     if stored[0] is None:
-        return "its input is no integer of one scale"
+        return "its input is not quantised with a single scale"
     if isinstance(op, Conv2D | FullyConnected):
         if stored_weights(layer.inputs[1]) is None:
-            return "its weights are no constants that fit int8 less their zero point"
-        return "its bias is no integer of the scales' product, or too large for a float32"
+            return (
+                "its weights are not constants, or exceed int8 after subtraction of the zero point"
+            )
+        return (
+            "its bias is not quantised with the product of both scales, or is too large for float32"
+        )
     if isinstance(op, Pad):
         return "its result has another scale"
     if isinstance(op, Softmax) and result.dtype is DType.INT16:
-        return "a softmax of int16 has no form in integers"
+        return "no integer version of an int16 softmax exists"
     if isinstance(op, AveragePool2D | Mean | Sum | Softmax):
         return "the scale of its result is below 2^-12"
-    return "it has no form in integers"
+    return "no integer version of it exists"
