@@ -112,7 +112,7 @@ def test_file_that_is_missing(microtir: Command, tmp_path: Path) -> None:
         (["--executor", "graphs"], "did you mean 'graph'"),
         (["--pass-config", "tir.unroll=1"], "did you mean"),
         (["--pass-config", "tir.disable_unroll"], "without a value"),
-        (["--runtime-crt-system-lib", "perhaps"], "not a bool"),
+        (["--runtime-crt-system-lib", "perhaps"], "not true or false"),
     ],
 )
 def test_wrong_values(microtir: Command, flags: list[str], text: str) -> None:

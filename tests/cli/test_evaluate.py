@@ -123,7 +123,7 @@ def test_what_is_no_dataset_of_the_model_is_refused(
     result = microtir("evaluate", INT8, "--dataset", tmp_path / "set.npz")
     assert result.status > 1
     assert text in result.diagnostic
-    assert "legal:" in result.diagnostic or "fix:" in result.diagnostic
+    assert "expected:" in result.diagnostic or "fix:" in result.diagnostic
     assert "defect" not in result.diagnostic
 
 

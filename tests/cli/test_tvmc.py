@@ -146,7 +146,7 @@ def test_project_options(microtir: Command, tmp_path: Path) -> None:
         (("p", "m.tar", "zephyr", "bord=x"), "did you mean 'board'?"),
         (("p", "m.tar", "zephyr", "board=x", "board=y"), "'board' is given twice"),
         (("p", "m.tar", "crt", "project_type=host"), "did you mean 'host_driven'?"),
-        (("p", "m.tar", "crt", "config_main_stack_size=2K"), "is '2K'"),
+        (("p", "m.tar", "crt", "config_main_stack_size=2K"), "got '2K'"),
         (("p", "m.tar", "zephyr", "board=host", "project_type=host_driven"), "zephyr"),
         (("p", "m.tar", "zephyr", "zephyr_board=x", "board=y"), "'board' is given twice"),
         (("p", "m.tar", "zephyr", "board=x", "west_cmd=y"), "a folder of PATH"),

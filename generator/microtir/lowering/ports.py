@@ -74,7 +74,7 @@ def guarded(
     if not any(known.values()):
         names = ", ".join(f"'{name}' ({t.dtype.value})" for name, t in tensors.items())
         raise ConfigError(
-            "Executor('aot') option 'guard-inputs' got True, but no input tells what calibration "
+            "aot executor option 'guard-inputs' is True, but no input tells what calibration "
             f"saw: {names or 'the model has none'}",
             where="executor.guard-inputs",
             legal="a model with quantised inputs, or with floats that only QUANTIZE reads",
