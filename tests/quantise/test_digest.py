@@ -16,7 +16,7 @@ from tests.support.float_networks import floats
 from tests.support.graphs import constant, graph, node, tensor
 
 _FILE = "ab" * 32
-_OPTIONS = QuantiseOptions(calibration=Calibration.MINMAX, rounding_seconds=0.0)
+_OPTIONS = QuantiseOptions(calibration=Calibration.MINMAX, rounding_work=0.0)
 
 
 def _running_sum() -> Graph:
