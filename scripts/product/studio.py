@@ -20,13 +20,15 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from selenium.webdriver.common.keys import Keys
 
 from microtir.support import resources
 from scripts.product.browser import PHONE, WIDE, Browser, browser
 
-_TABS = ("memory", "layers", "code", "trades", "compare", "download")
+_TABS = ("memory", "cost", "layers", "code", "trades", "compare", "download")
 _DIGITS = resources.example("digits/digits_int8.tflite").read_bytes()
+_FLOATS = resources.example("digits/digits_float.tflite").read_bytes()
 # As long as the name that it takes the place of.
 _HOSTILE = _DIGITS.replace(b"probabilities", b"<b onclick=1>")
 
@@ -193,6 +195,41 @@ def refuses_bad_files(page: Browser, folder: Path) -> None:
     assert page.get("#views").is_displayed()
 
 
+def quantises(page: Browser, folder: Path, taken: Path) -> None:
+    """Check that samples make a float model one of integers, which is a model as any other."""
+    with np.load(resources.example("digits/digits_test.npz")) as arrays:
+        images = (arrays["inputs"][:100].astype(np.float32) + 128) * np.float32(0.00392157)
+        np.savez(folder / "samples.npz", image=images, labels=arrays["labels"][:100])
+    np.savez(folder / "other.npz", image=images.transpose(0, 1, 4, 2, 3))
+    (folder / "digits_float.tflite").write_bytes(_FLOATS)
+    assert not page.get("#tab-cost").is_displayed() and not page.get("#quantise").is_enabled()
+    page.get("#file").send_keys(str(folder / "digits_float.tflite"))
+    page.until("it is planned", lambda: "digits_float.tflite" in page.text("#command"))
+    page.get("#file").send_keys(str(folder / "other.npz"))
+    page.until(
+        "it is refused", lambda: "channels first" in page.text("#quantise-said [role=alert]")
+    )
+    page.picture("bad_samples")
+    page.get("#file").send_keys(str(folder / "samples.npz"))
+    page.until("it is planned", lambda: "--quantise samples.npz" in page.text("#command"))
+    page.until("it is shown", lambda: page.get("#cost").is_displayed())
+    assert "accuracy in integers" in page.text("#cost") and "worst" in page.text("#cost")
+    assert page.count("#quantise-said [role=alert]") == 0
+    page.get("#width").send_keys("16x8")
+    page.click("#quantise")
+    page.until("it is of 16 bits", lambda: "--16x8" in page.text("#command"))
+    page.until("it is shown", lambda: "11 16x8" in page.text("#cost"))
+    page.picture("cost")
+    page.click("#tab-download")
+    page.click("[data-kind=tflite]")
+    made = taken / "digits_float_16x8.tflite"
+    page.until("it is there", made.is_file)
+    page.click("#tab-memory")
+    page.driver.refresh()
+    page.until("it is shown again", lambda: page.get("#tab-cost").is_displayed())
+    page.until("it is planned again", lambda: page.get("#budget").is_enabled())
+
+
 def shows_hostile_names_as_text(page: Browser, folder: Path) -> None:
     """Check that a model's names are text everywhere, and make no element."""
     (folder / "hostile.tflite").write_bytes(_HOSTILE)
@@ -204,6 +241,7 @@ def shows_hostile_names_as_text(page: Browser, folder: Path) -> None:
     page.click("#tab-code")
     page.until("it has code", lambda: "hostile" in page.text("#code pre"))
     assert page.count("[onclick]") == 0
+    assert not page.get("#tab-cost").is_displayed()
 
 
 def fits_a_phone(page: Browser) -> None:
@@ -279,6 +317,7 @@ def main() -> int:
                 partial(remembers, page),
                 partial(downloads, page, taken),
                 partial(refuses_bad_files, page, folder),
+                partial(quantises, page, folder, taken),
                 partial(can_be_read, page),
                 partial(fits_a_phone, page),
                 partial(shows_hostile_names_as_text, page, folder),

@@ -28,8 +28,16 @@ export function ask(name, body, signal, onEvent) {
 }
 
 export function drop(file, signal, onEvent) {
+  return upload("/api/models", file, signal, onEvent);
+}
+
+export function dropSamples(file, signal, onEvent) {
+  return upload("/api/samples", file, signal, onEvent);
+}
+
+function upload(address, file, signal, onEvent) {
   const headers = { "x-model-name": encodeURIComponent(file.name) };
-  return send("/api/models", file, headers, signal, onEvent);
+  return send(address, file, headers, signal, onEvent);
 }
 
 async function send(address, body, headers, signal, onEvent) {

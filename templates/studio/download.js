@@ -3,6 +3,7 @@ import { ask } from "./api.js";
 import { projectTypes } from "./controls.js";
 import { byId, element, fill } from "./dom.js";
 import { announce } from "./messages.js";
+import { isMade } from "./model.js";
 import { onChange, plan } from "./state.js";
 import { onShow } from "./tabs.js";
 import { Task } from "./task.js";
@@ -12,6 +13,10 @@ const KINDS = [
   ["mlf", "Archive", "Model Library Format: the same with the runtime, for tools of microTVM."],
   ["report", "Report", "One HTML page with this memory map and all layers."],
 ];
+const INTEGERS = [
+  ["tflite", "TFLite file", "The integers that were made here, for tflite-micro and for `microtir`."],
+  ["onnx", "ONNX file", "The same as QDQ: QuantizeLinear and DequantizeLinear around floats."],
+];
 let task = null;
 
 export function begin() {
@@ -20,14 +25,20 @@ export function begin() {
   const choices = element("div", { class: "choices" });
   fill(byId("download"), choices, progress, said);
   task = new Task(progress, said);
-  const refresh = () => fill(choices, ...KINDS.map(card), project());
+  const refresh = () => fill(choices, ...kinds().map(card), project());
   onShow("download", refresh);
   onChange((changed) => {
-    if (changed.includes("board")) {
+    if (changed.includes("board") || changed.includes("model")) {
       refresh();
     }
   });
   refresh();
+}
+
+// Of integers that were made here the files, too.
+function kinds() {
+  const asked = plan();
+  return asked !== null && isMade(asked.model) ? [...KINDS, ...INTEGERS] : KINDS;
 }
 
 function card([kind, title, text]) {

@@ -11,6 +11,7 @@ import * as history from "./history.js";
 import { showError } from "./messages.js";
 import * as model from "./model.js";
 import * as plan from "./plan.js";
+import * as quantise from "./quantise.js";
 import { makeTabs } from "./tabs.js";
 import * as trades from "./trades.js";
 
@@ -33,6 +34,8 @@ async function begin() {
   boards.begin();
   makeTabs(document.querySelector("[role=tablist]"));
   [code, trades, compare, download].forEach((part) => part.begin());
+  quantise.begin();
+  model.onSamples(quantise.takeSamples, quantise.showCost);
   history.begin();
   byId("main").hidden = false;
   model.begin(found.models, found.first, found.most_bytes, history.before());

@@ -7,16 +7,42 @@ import { Task } from "./task.js";
 
 const task = new Task(byId("model-progress"), byId("model-said"));
 const labels = new Map();
+const origins = new Map();
+const SAMPLES = /\.np[yz]$/i;
 let most = 0;
+let takeSamples = null;
+let showCost = null;
 
 export function labelOf(number) {
   return labels.get(number) || "";
 }
 
+// The float model that integers were made of, as long as it is there; else the model itself.
+export function originOf(number) {
+  const origin = origins.get(number) ?? null;
+  return labels.has(origin) ? origin : number;
+}
+
+export function isMade(number) {
+  return (origins.get(number) ?? null) !== null;
+}
+
+// Knows a model that the server tells of.
+export function adopt(model) {
+  labels.set(model.number, model.label);
+  origins.set(model.number, model.origin);
+}
+
+// Lets somebody else take samples and show what integers cost.
+export function onSamples(take, show) {
+  takeSamples = take;
+  showCost = show;
+}
+
 // before: what was looked at in this tab, which goes before the first model.
 export function begin(models, first, mostBytes, before) {
   most = mostBytes;
-  models.forEach((model) => labels.set(model.number, model.label));
+  models.forEach(adopt);
   list(first);
   const select = byId("models");
   select.addEventListener("change", () => {
@@ -25,7 +51,7 @@ export function begin(models, first, mostBytes, before) {
     }
   });
   byId("file").addEventListener("change", (event) => {
-    take(event.target.files[0]);
+    takeAll([...event.target.files]);
     event.target.value = "";
   });
   byId("example").addEventListener("click", () => open(models[models.length - 1].number));
@@ -54,9 +80,9 @@ function list(chosen) {
   fill(byId("models"), ...(chosen === null ? [none, ...options] : options));
 }
 
-async function open(number, asked = { ram_budget: null }) {
+export async function open(number, asked = { ram_budget: null }) {
   const work = (signal, seen) => ask("inspect", { model: number }, signal, seen);
-  if (await task.run(work, (event) => showFacts(event.facts))) {
+  if (await task.run(work, showFacts)) {
     opened(number, asked);
   }
 }
@@ -73,19 +99,30 @@ async function take(file) {
     });
     return;
   }
+  if (SAMPLES.test(file.name)) {
+    takeSamples(file);
+    return;
+  }
   let number = null;
   const work = (signal, seen) => drop(file, signal, seen);
   const done = await task.run(work, (event) => {
     if (event.event === "dropped") {
       number = event.number;
-      labels.set(number, event.label);
+      adopt(event);
     } else {
-      showFacts(event.facts);
+      showFacts(event);
     }
   });
   if (done && number !== null) {
     opened(number, { ram_budget: null });
   }
+}
+
+// A model and its samples may be dropped as one: samples wait for their model.
+async function takeAll(files) {
+  const isSamples = (file) => SAMPLES.test(file.name);
+  await take(files.find((file) => !isSamples(file)));
+  await take(files.find(isSamples));
 }
 
 function opened(number, asked) {
@@ -95,8 +132,9 @@ function opened(number, asked) {
   change({ ...asked, model: number });
 }
 
-function showFacts(facts) {
-  fill(byId("facts"), ...facts.map((fact) => element("li", {}, fact)));
+function showFacts(model) {
+  fill(byId("facts"), ...model.facts.map((fact) => element("li", {}, fact)));
+  showCost(model.cost);
 }
 
 // A file may be dropped anywhere: a browser would leave the page and show it.
@@ -111,6 +149,6 @@ function catchDrops() {
     event.preventDefault();
     inside = 0;
     light(false);
-    take(event.dataTransfer.files[0]);
+    takeAll([...event.dataTransfer.files]);
   });
 }

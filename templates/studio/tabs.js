@@ -3,6 +3,7 @@ import { element } from "./dom.js";
 
 const shown = new Map();
 let selected = null;
+let list = null;
 
 // onShow is called when a panel comes to the front.
 export function onShow(id, listener) {
@@ -13,21 +14,30 @@ export function isShown(id) {
   return selected === id;
 }
 
-export function makeTabs(list) {
+export function makeTabs(place) {
+  list = place;
   const panels = [...list.parentNode.querySelectorAll(":scope > [role=tabpanel]")];
   panels.forEach((panel) => {
     const tab = element("button", {
       type: "button", role: "tab", id: `tab-${panel.id}`, "aria-controls": panel.id,
-      onclick: () => select(list, panel.id),
+      onclick: () => select(panel.id),
     }, panel.dataset.title);
     panel.setAttribute("aria-labelledby", tab.id);
     list.append(tab);
   });
-  list.addEventListener("keydown", (event) => move(list, event));
-  select(list, panels[0].id);
+  list.addEventListener("keydown", move);
+  select(panels[0].id);
 }
 
-export function select(list, id) {
+// Shows a tab, or hides it where its panel has nothing to show.
+export function showTab(id, isThere) {
+  document.getElementById(`tab-${id}`).hidden = !isThere;
+  if (!isThere && selected === id) {
+    select(list.children[0].getAttribute("aria-controls"));
+  }
+}
+
+export function select(id) {
   selected = id;
   for (const tab of list.children) {
     const panel = document.getElementById(tab.getAttribute("aria-controls"));
@@ -41,8 +51,8 @@ export function select(list, id) {
   }
 }
 
-function move(list, event) {
-  const tabs = [...list.children];
+function move(event) {
+  const tabs = [...list.children].filter((tab) => !tab.hidden);
   const at = tabs.indexOf(document.activeElement);
   const to = {
     ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1,
@@ -52,6 +62,6 @@ function move(list, event) {
   }
   event.preventDefault();
   const tab = tabs[(to + tabs.length) % tabs.length];
-  select(list, tab.getAttribute("aria-controls"));
+  select(tab.getAttribute("aria-controls"));
   tab.focus();
 }

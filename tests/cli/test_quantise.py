@@ -124,8 +124,51 @@ def test_compile_quantises_in_one_step(
         facts = json.loads(microtir("compile", *arguments, "-o", folder, "--json").out)
         taken.append((facts["weights_bytes"], facts["memory"], facts["ports"]))
     assert taken[0] == taken[1]
-    project = microtir("compile", FLOAT, "--quantise", path, "-f", "project", "-o", tmp_path / "p")
-    assert "--quantise is of no use with --output-format project" in project.diagnostic
+
+
+_FOR_A_BOARD = ("--board", "mps2_an386", "--project-type", "baremetal")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [("compile", "-f", "project", *_FOR_A_BOARD), ("micro", "create-project", *_FOR_A_BOARD),
+     ("package", "--format", "single-header", "--target", "cortex-m4")],
+)  # fmt: skip
+def test_projects_and_packages_are_made_of_integers(
+    microtir: Command, tmp_path: Path, samples: dict[str, Array], verb: tuple[str, ...]
+) -> None:
+    """Verbs that compile a model quantise it first, with the options of `microtir quantise`."""
+    path, output = stored(tmp_path, **samples), tmp_path / "made"
+    options = ("--quantise", path, "--layer", "dense*=16x8", "--inputs", "uint8")
+    result = microtir(*verb, FLOAT, *options, "-o", output)
+    assert (result.status, result.err) == (0, "")
+    texts = [file.read_text("utf-8") for file in output.rglob("*.h")]
+    assert any("Integers " in text and "uint8" in text for text in texts)
+    alone = microtir(*verb, FLOAT, "--layer", "dense*=16x8", "-o", output)
+    assert "--layer is of no use without --quantise" in alone.diagnostic
+    if verb[0] != "compile":
+        several = microtir(*verb, FLOAT, FLOAT, "--quantise", path, "-o", output)
+        assert "--quantise is for one model" in several.diagnostic
+    if verb[0] == "micro":
+        archive = microtir(*verb, "net.tar", "--quantise", path, "-o", output)
+        assert "'--quantise' has no effect on an archive" in archive.diagnostic
+
+
+def test_the_report_says_what_integers_cost(
+    microtir: Command, tmp_path: Path, samples: dict[str, Array]
+) -> None:
+    """In the terminal, in JSON as `quantise` has it, and on the page, with the worst one marked."""
+    path, page = stored(tmp_path, **samples), tmp_path / "report.html"
+    options = (FLOAT, "--quantise", path, "--calibration", "min-max")
+    said = microtir("report", *options, "-o", page).out
+    assert "accuracy" in said and said.count("worst") == 1
+    text = page.read_text("utf-8")
+    assert "What integers cost" in text and text.count('<tr class="marked">') == 1
+    found = json.loads(microtir("report", *options, "--json").out)["quantisation"]
+    output = tmp_path / "model.tflite"
+    expected = figures(microtir, *(FLOAT, "--data", path, "-o", output), "--calibration", "min-max")
+    assert {key: expected[key] for key in found} == found
+    assert "quantisation" not in json.loads(microtir("report", FLOAT, "--json").out)
 
 
 def _two_inputs(folder: Path) -> Path:

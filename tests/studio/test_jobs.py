@@ -204,4 +204,4 @@ def test_the_page_is_told_what_there_is(page: Page) -> None:
     ).items()
     assert "cortex-m4" in start["cpus"] and start["cpu"] == "cortex-m4"
     assert start["goals"] == ["speed", "ram", "ram-least", "flash", "balanced"]
-    assert start["models"] == [{"number": 0, "label": "example:digits"}]
+    assert start["models"] == [{"number": 0, "label": "example:digits", "origin": None}]

@@ -42,7 +42,7 @@ def test_the_newest_files_are_kept(tmp_path: Path) -> None:
     store = ModelStore(tmp_path, [EXAMPLE])
     for number in range(10):
         store.add(f"{number}.tflite", b"x")
-    assert list(store.labels()) == [0, *range(3, 11)]
+    assert [one["number"] for one in store.listed()] == [0, *range(3, 11)]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(map(str, range(3, 11)))
     with pytest.raises(UsageError, match="not here any more"):
         store.file(1)

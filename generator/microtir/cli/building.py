@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microtir.cli.board_options import board_compiler
 from microtir.cli.model import read_model
 from microtir.cli.output import write_error
 from microtir.cli.progress import Progress
+from microtir.cli.quantiser import Quantiser
 from microtir.config import CompilationConfig
 from microtir.errors import LimitError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.cli.graph_log import GraphLog
     from microtir.graph.ir import Graph
+    from microtir.host.quantised import QuantisedBySamples
     from microtir.module.ir_module import IRModule, ModelInfo
     from microtir.module.program import Program
     from microtir.profiling import BoardCompiler
@@ -57,11 +58,11 @@ def build_model(
     progress: Progress,
     board: str | None = None,
     log: GraphLog | None = None,
-    samples: Path | None = None,
+    quantiser: Quantiser | None = None,
 ) -> Built:
     """Read and compile a model; with a board, its compiler decides on a budget of flash.
 
-    A log is told of the graph behind each pass. By samples a float model becomes int8 first.
+    A log is told of the graph behind each pass. A quantiser makes integers of a float model first.
 
     Raises:
         LimitError: the program is too large; says what would help.
@@ -74,8 +75,10 @@ def build_model(
     progress.show("reading the model")
     stages = pipeline(config)
     module = read_model(model, config, log.behind([reading()]) if log else None)
-    if samples is not None:
-        module = _quantised(module, samples, progress)
+    if quantiser is not None:
+        module, by = quantised(module, quantiser, progress)
+        for warning in by.warnings:
+            write_error(f"note: {warning}")
     passes = (
         ExtraPasses(after=log.behind(stage for stage in stages if stage.name in _OF_GRAPHS))
         if log
@@ -99,15 +102,14 @@ def build_model(
     return Built(artifact, compiler)
 
 
-def _quantised(module: IRModule, samples: Path, progress: Progress) -> IRModule:
-    """Return a float model as one of int8."""
-    from microtir.cli.quantise import quantised_graph
-    from microtir.quantise import QuantiseOptions
+def quantised(
+    module: IRModule, quantiser: Quantiser, progress: Progress
+) -> tuple[IRModule, QuantisedBySamples]:
+    """Return a float model as one of integers, and what it was made by."""
+    from microtir.host.quantised import quantised_by
 
     assert module.graph is not None  # a frontend gave it
-    result, data, _ = quantised_graph(
-        module.graph, samples, QuantiseOptions(), None, progress, is_measured=False
+    by = quantised_by(
+        module.graph, quantiser.samples, quantiser.options, quantiser.labels, progress.show
     )
-    for warning in (*result.warnings, *data.doubts):
-        write_error(f"note: {warning}")
-    return replace(module, graph=result.graph)
+    return replace(module, graph=by.result.graph), by

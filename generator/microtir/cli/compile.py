@@ -15,7 +15,8 @@ from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.projects import ProjectTypeName, create_project, print_project
-from microtir.cli.quantise_options import SamplesFirst
+from microtir.cli.quantise_options import with_quantiser
+from microtir.cli.quantiser import Quantiser
 from microtir.cli.stored_as_is import changed_values, write_changed_values
 from microtir.cli.tvmc import TFLITE, ModelFormat
 from microtir.config import CompilationConfig
@@ -49,6 +50,7 @@ Timestamp = Annotated[
 ]
 
 
+@with_quantiser
 def compile_model(
     model: Model,
     config: CompilationConfig,
@@ -75,7 +77,7 @@ def compile_model(
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,
     dump_code: DumpCode = None,
-    samples: SamplesFirst = None,
+    quantiser: Quantiser | None = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
     """Compiles a model to C. Needs no C compiler."""
@@ -88,11 +90,11 @@ def compile_model(
     target = _target_of(output, output_format)
     dumped = dump_formats(dump_code)
     if output_format == PROJECT:
-        for flag in ["--dump-code"] * bool(dumped) + ["--quantise"] * (samples is not None):
+        if dumped:
             raise UsageError(
-                f"{flag} is of no use with --output-format project", where="microtir compile"
+                "--dump-code is of no use with --output-format project", where="microtir compile"
             )
-        return _project(model, config, target, board, project_type, force=force)
+        return _project(model, config, target, board, project_type, quantiser, force=force)
     if project_type is not None:
         raise UsageError(
             "--project-type is of no use without --output-format project",
@@ -100,7 +102,7 @@ def compile_model(
         )
     with Progress() as progress:
         log = log_of(dumped)
-        built = build_model(model, config, progress, board, log, samples)
+        built = build_model(model, config, progress, board, log, quantiser)
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
         write_dumps(dumped, built, log, target)
@@ -133,6 +135,7 @@ def _project(
     output: Path,
     board: str | None,
     project_type: str | None,
+    quantiser: Quantiser | None,
     *,
     force: bool,
 ) -> ExitCode:
@@ -141,7 +144,10 @@ def _project(
         raise UsageError(
             "a project is for a board", where="microtir compile", fix="add --board BOARD"
         )
-    print_project(create_project([model], config, output, board, project_type, force=force))
+    project = create_project(
+        [model], config, output, board, project_type, force=force, quantiser=quantiser
+    )
+    print_project(project)
     return ExitCode.DONE
 
 

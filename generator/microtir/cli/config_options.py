@@ -27,14 +27,15 @@ PANEL = "Configuration"
 EXECUTOR_PANEL = "Configuration of executors and runtime"
 POOL_PANEL = "Configuration of memory pools"
 TVMC_PANEL = "As tvmc has it"
+QUANTISE_PANEL = "Quantisation of float models"
 _PANELS = {
     "--executor-": EXECUTOR_PANEL,
     "--runtime-": EXECUTOR_PANEL,
     "--workspace-pools": POOL_PANEL,
     "--constant-pools": POOL_PANEL,
 }
-PANELS = (PANEL, EXECUTOR_PANEL, POOL_PANEL, TVMC_PANEL)
-"""The parts of the help that a configuration has, in order."""
+PANELS = (PANEL, EXECUTOR_PANEL, POOL_PANEL, TVMC_PANEL, QUANTISE_PANEL)
+"""The parts of the help behind the options of a verb, in order."""
 
 HELP_ALL = "--help-all"
 WHOLE_HELP = "microtir.whole_help"
@@ -88,7 +89,11 @@ def with_config(verb: Verb, *, tvmc: Mapping[str, object] | None = None) -> Verb
             arguments[_IS_CPU_NAMED] = _is_cpu_named(flags, models, arguments.get("board"))
         return verb(config=config, **arguments)
 
-    parameters = [*own, *_flag_parameters()]
+    return with_parameters(command, verb, [*own, *_flag_parameters()])
+
+
+def with_parameters(command: Verb, verb: Verb, parameters: Sequence[inspect.Parameter]) -> Verb:
+    """Return a function that calls a verb, with its name, its help and these parameters."""
     command.__name__ = verb.__name__
     command.__doc__ = verb.__doc__
     command.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": ExitCode}

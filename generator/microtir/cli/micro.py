@@ -12,6 +12,8 @@ from microtir.cli.board_options import Timeout
 from microtir.cli.model import ModelOrArchive
 from microtir.cli.output import write
 from microtir.cli.progress import Progress
+from microtir.cli.quantise_options import with_quantiser
+from microtir.cli.quantiser import Quantiser
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
@@ -41,6 +43,7 @@ SerialPort = Annotated[
 ]
 
 
+@with_quantiser
 def create(
     model: ModelOrArchive,
     config: CompilationConfig,
@@ -71,6 +74,7 @@ def create(
     ] = None,
     together: projects.TogetherNames = None,
     debug_checks: projects.DebugChecks = False,
+    quantiser: Quantiser | None = None,
     project_option: project_options.ProjectOption = None,
     listing: Annotated[bool, project_options.list_options(project_options.CREATE_OPTIONS)] = False,
 ) -> ExitCode:
@@ -85,11 +89,7 @@ def create(
     if golden is not None and len(models) > 1:
         raise UsageError("--golden is for one model, and there are several", where="--golden")
     project = projects.create_project(
-        models,
-        config,
-        output,
-        board,
-        project_type,
+        models, config, output, board, project_type,
         force=force,
         template_dir=template_dir,
         golden=golden,
@@ -97,7 +97,8 @@ def create(
         stack=stack,
         together=together or (),
         debug_checks=debug_checks,
-    )
+        quantiser=quantiser,
+    )  # fmt: skip
     projects.print_project(project)
     return ExitCode.DONE
 

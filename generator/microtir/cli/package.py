@@ -35,6 +35,8 @@ from microtir.cli.projects import (
     TogetherNames,
     compiled_models,
 )
+from microtir.cli.quantise_options import with_quantiser
+from microtir.cli.quantiser import Quantiser
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from microtir.packages import PackageManifest
 
 
+@with_quantiser
 def package(
     model: ModelOrArchive,
     config: CompilationConfig,
@@ -63,6 +66,7 @@ def package(
     samples: SampleCount = DEFAULT_SAMPLES,
     together: TogetherNames = None,
     template_dir: TemplateDir = None,
+    quantiser: Quantiser | None = None,
     as_json: AsJson = False,
     listing: Listing = False,
 ) -> ExitCode:
@@ -81,17 +85,17 @@ def package(
     if golden is not None and len(models) > 1:
         raise UsageError("--golden is for one model, and there are several", where="--golden")
     options = PackageOptions(
-        name=package_name,
-        version=package_version,
+        name=package_name, version=package_version,
         summary=summary,
         author=author,
         licence=licence,
-        homepage=homepage,
-        vendor=vendor,
+        homepage=homepage, vendor=vendor,
         definitions=definition or (),
-    )
+    )  # fmt: skip
     with Progress() as progress:
-        artifacts, values = compiled_models(models, config, progress, board, golden, samples)
+        artifacts, values = compiled_models(
+            models, config, progress, board, golden, samples, quantiser
+        )
         progress.show("writing the package")
         groups = [names.split(",") for names in together or ()]
         options = replace(options, samples=values, together=groups)

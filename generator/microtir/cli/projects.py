@@ -14,6 +14,8 @@ from microtir.cli.choice import check_choice
 from microtir.cli.model import golden_path, module_name
 from microtir.cli.output import write, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.quantise_options import check_one_model
+from microtir.cli.quantiser import Quantiser
 from microtir.cli.run_project import processors_of
 from microtir.config import CompilationConfig
 from microtir.errors import UsageError
@@ -93,6 +95,7 @@ def create_project(
     together: Sequence[str] = (),
     is_server: bool = False,
     debug_checks: bool = False,
+    quantiser: Quantiser | None = None,
 ) -> Project:
     """Compile models and write a project with all of them.
 
@@ -108,7 +111,9 @@ def create_project(
     types = [support.type.value for support in chosen.projects]
     check_choice("project type", project_type, types, f"--project-type of '{board}'")
     with Progress() as progress:
-        artifacts, values = compiled_models(models, config, progress, board, golden, samples)
+        artifacts, values = compiled_models(
+            models, config, progress, board, golden, samples, quantiser
+        )
         progress.show("writing the project")
         return generate(
             artifacts,
@@ -135,17 +140,22 @@ def compiled_models(
     board: str | None,
     golden: Path | None,
     samples: int,
+    quantiser: Quantiser | None = None,
 ) -> tuple[list[Artifact], dict[str, Samples]]:
     """Compile MODEL arguments, each under a name of its own, and read their golden samples.
+
+    A quantiser makes integers of the only one first.
 
     Raises:
         MicrotirError: any diagnostic of reading or compiling.
     """
+    check_one_model(quantiser, models)
     artifacts: list[Artifact] = []
     values: dict[str, Samples] = {}
     for model in models:
         name = config.module_name if len(models) == 1 else module_name(model)
-        built, graph = _programs(model, config.with_(module_name=name), progress, board)
+        named = config.with_(module_name=name)
+        built, graph = _programs(model, named, progress, board, quantiser)
         artifacts += built
         file = golden or golden_path(model)
         if file is not None:
@@ -169,12 +179,16 @@ def _default_type(board: Board) -> str:
 
 
 def _programs(
-    model: str, config: CompilationConfig, progress: Progress, board: str | None
+    model: str,
+    config: CompilationConfig,
+    progress: Progress,
+    board: str | None,
+    quantiser: Quantiser | None,
 ) -> tuple[tuple[Artifact, ...], Graph | None]:
     """Return the programs of a MODEL argument, and the graph, which an archive lacks."""
     if is_archive(model):
         return programs(model, config, progress), None
-    built = build_model(model, config, progress, board)
+    built = build_model(model, config, progress, board, quantiser=quantiser)
     return (built.artifact,), built.graph
 
 

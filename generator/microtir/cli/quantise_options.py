@@ -1,21 +1,24 @@
-"""Options of `microtir quantise`, and what they mean."""
+"""Gives verbs the options of quantisation, and makes one value of them."""
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from microtir.cli.archive import check_flags
 from microtir.cli.choice import check_choice
-from microtir.errors import UsageError
+from microtir.cli.config_options import QUANTISE_PANEL, Verb, with_parameters
+from microtir.cli.quantiser import Quantiser
+from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from microtir.quantise import QuantiseOptions
-
-WHERE = "microtir quantise"
 
 _WIDTHS: Mapping[str, str] = MappingProxyType(
     {"int8": "INT8", "16x8": "INT16", "int4": "WEIGHTS4", "float": "FLOAT"}
@@ -111,72 +114,150 @@ SamplesFirst = Annotated[
     typer.Option(
         "--quantise",
         metavar="FILE.npz",
-        help="Makes a float model int8 by these samples first; `microtir quantise` has more.",
+        help="Makes a float model one of integers by these samples first, int8 unless options of "
+        "`microtir quantise` say something else.",
     ),
 ]
 
+_QUANTISER = "quantiser"
+_SAMPLES = "quantise"
+_FLAGS: Mapping[str, tuple[str, Any, object]] = MappingProxyType({
+    "int8": ("--int8", Int8, False),
+    "int16": ("--16x8", Int16, False),
+    "weights": ("--weights", WeightBits, 8),
+    "layer": ("--layer", LayerWidths, None),
+    "calibration": ("--calibration", CalibrationName, "auto"),
+    "percentile": ("--percentile", Percentile, 99.99),
+    "inputs": ("--inputs", InputType, "layer"),
+    "outputs": ("--outputs", OutputType, "layer"),
+    "adaround": ("--adaround", RoundingWork, 0.0),
+    "labels": ("--labels", Labels, None),
+})  # fmt: skip
+"""The options by their names in Python, with their defaults."""
 
-def width_of(*, int8: bool, int16: bool, weights: int) -> str:
+
+def with_quantiser(verb: Verb) -> Verb:
+    """Give a verb with a parameter `quantiser` the options of quantisation.
+
+    A verb that always quantises takes the samples by `--data`, one whose parameter may be None by
+    `--quantise`; the short help of that one has no other of these options.
+    """
+    hints = get_type_hints(verb, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    for name, one in inspect.signature(verb).parameters.items():
+        if name != _QUANTISER:
+            parameters.append(
+                one.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+            )
+            continue
+        is_needed = one.default is inspect.Parameter.empty
+        samples = Data if is_needed else SamplesFirst
+        parameters.append(_parameter(_SAMPLES, samples, one.default, is_hidden=False))
+        parameters += [
+            _parameter(flag, annotation, default, is_hidden=not is_needed)
+            for flag, (_, annotation, default) in _FLAGS.items()
+        ]
+
+    def command(**arguments: Any) -> ExitCode:
+        samples = arguments.pop(_SAMPLES)
+        flags = {name: arguments.pop(name) for name in _FLAGS}
+        return verb(quantiser=_quantiser(samples, flags), **arguments)
+
+    return with_parameters(command, verb, parameters)
+
+
+def _parameter(
+    name: str, annotation: Any, default: object, *, is_hidden: bool
+) -> inspect.Parameter:
+    """Return an option as a parameter; a hidden one stands in a panel of the whole help."""
+    type_, option = get_args(annotation)
+    if is_hidden:
+        option = copy.copy(option)
+        option.rich_help_panel = QUANTISE_PANEL
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=Annotated[type_, option])
+
+
+def _quantiser(samples: Path | None, flags: Mapping[str, Any]) -> Quantiser | None:
+    """Return what flags ask for; None without samples.
+
+    Raises:
+        UsageError: a flag is not legal, or of no use without samples.
+    """
+    if samples is None:
+        for name, (flag, _, default) in _FLAGS.items():
+            if flags[name] != default:
+                raise UsageError(
+                    f"{flag} is of no use without --quantise", where=flag,
+                    fix="add --quantise samples.npz",
+                )  # fmt: skip
+        return None
+    width = _width_of(int8=flags["int8"], int16=flags["int16"], weights=flags["weights"])
+    options = _options_of(width, flags)
+    return Quantiser(samples, flags["labels"], options)
+
+
+def check_one_model(quantiser: Quantiser | None, models: Sequence[str]) -> None:
+    """Refuse samples for several models, or for an archive, which is compiled already.
+
+    Raises:
+        UsageError: says what to do.
+    """
+    check_flags(models[0], {"quantise": quantiser})
+    if quantiser is not None and len(models) > 1:
+        raise UsageError(
+            "--quantise is for one model, and there are several", where="--quantise",
+            fix="make a file of each with `microtir quantise`",
+        )  # fmt: skip
+
+
+def _width_of(*, int8: bool, int16: bool, weights: int) -> str:
     """Return the width of all layers that flags name.
 
     Raises:
         UsageError: they name two, or another number of bits.
     """
     if weights not in (4, 8):
-        raise UsageError(f"weights of {weights} bits", where=f"{WHERE} --weights", legal="4 or 8")
+        raise UsageError(f"weights of {weights} bits", where="--weights", legal="4 or 8")
     chosen = [name for name, is_asked in (("--int8", int8), ("--16x8", int16)) if is_asked]
     if len(chosen) > 1 or (int16 and weights == 4):
         other = "--int8" if len(chosen) > 1 else "--weights 4"
         raise UsageError(
             f"--16x8 and {other} are two widths",
-            where=WHERE,
+            where="--16x8",
             fix="give one of them, and --layer for the others",
         )
     return "16x8" if int16 else "int4" if weights == 4 else "int8"
 
 
-def options_of(
-    width: str,
-    layers: Sequence[str],
-    calibration: str,
-    percentile: float,
-    ports: tuple[str, str],
-    adaround: float,
-) -> QuantiseOptions:
+def _options_of(width: str, flags: Mapping[str, Any]) -> QuantiseOptions:
     """Return the options of the quantiser.
 
     Args:
         width: of all layers that no pattern names.
-        layers: patterns with their widths, as they are typed.
-        calibration: its name.
-        percentile: of the values that a range holds.
-        ports: the types of inputs and outputs.
-        adaround: billions of operations for adaptive rounding.
+        flags: as they are typed.
 
     Raises:
         UsageError: one of them is not legal.
     """
     from microtir.quantise import Calibration, LayerWidth, PortType, QuantiseOptions, Width
 
-    check_choice("calibration", calibration, _CALIBRATIONS, f"{WHERE} --calibration")
-    for flag, port in zip(("--inputs", "--outputs"), ports, strict=True):
-        check_choice("type", port, _PORTS, f"{WHERE} {flag}")
+    check_choice("calibration", flags["calibration"], _CALIBRATIONS, "--calibration")
+    for name in ("inputs", "outputs"):
+        check_choice("type", flags[name], _PORTS, f"--{name}")
     widths = []
-    for text in layers:
+    for text in flags["layer"] or ():
         pattern, sign, name = text.rpartition("=")
         if not sign or not pattern:
-            raise UsageError(
-                f"cannot read {text!r}", where=f"{WHERE} --layer", legal="PATTERN=int8"
-            )
-        check_choice("width", name, _WIDTHS, f"{WHERE} --layer")
+            raise UsageError(f"cannot read {text!r}", where="--layer", legal="PATTERN=int8")
+        check_choice("width", name, _WIDTHS, "--layer")
         widths.append(LayerWidth(pattern, Width[_WIDTHS[name]]))
-    inputs, outputs = (PortType[_PORTS[port]] for port in ports)
     return QuantiseOptions(
         width=Width[_WIDTHS[width]],
         layers=tuple(widths),
-        calibration=Calibration[_CALIBRATIONS[calibration]],
-        percentile=percentile,
-        inputs=inputs,
-        outputs=outputs,
-        rounding_work=adaround,
+        calibration=Calibration[_CALIBRATIONS[flags["calibration"]]],
+        percentile=flags["percentile"],
+        inputs=PortType[_PORTS[flags["inputs"]]],
+        outputs=PortType[_PORTS[flags["outputs"]]],
+        rounding_work=flags["adaround"],
     )

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtir.cli.board_options import LimitingBoard, compiler_of
+from microtir.cli.building import quantised
 from microtir.cli.model import Model, read_model
 from microtir.cli.models import AsJson
 from microtir.cli.output import facts, write, write_json, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.quantise_options import with_quantiser
+from microtir.cli.quantised import print_cost
+from microtir.cli.quantiser import Quantiser
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
 from microtir.support.files import replace_file
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from microtir.report.summary import TextTable
 
 
+@with_quantiser
 def report(
     model: Model,
     config: CompilationConfig,
@@ -44,6 +49,7 @@ def report(
         ),
     ] = None,
     board: LimitingBoard = None,
+    quantiser: Quantiser | None = None,
     as_json: AsJson = False,
 ) -> ExitCode:
     """Shows the memory of a model over time, its layers, and whether it fits.
@@ -60,9 +66,15 @@ def report(
     with Progress() as progress:
         progress.show("reading the model")
         module = read_model(model, config)
+        price = None
+        if quantiser is not None:
+            module, by = quantised(module, quantiser, progress)
+            progress.show("measuring what it costs")
+            price = by.summary()
         progress.show("compiling")
         compiler = compiler_of(board)
         result = describe(module, measured, compiler=compiler, limits_of=_limits_of(board))
+        result = replace(result, quantisation=price)
         errors = (limit_error(limit, result) for limit in result.limits if limit.free < 0)
         error = next((error for error in errors if error is not None), None)
         if error is not None:
@@ -93,6 +105,9 @@ def _print(report: Report, *, summary_only: bool) -> None:
     from microtir.report.text import memory_map
 
     facts([*summary.facts(report), *summary.profile_facts(report)])
+    if report.quantisation is not None:
+        write("\nintegers, beside the floats that they stand for\n")
+        print_cost(report.quantisation)
     write("")
     _table(summary.largest_table(report))
     if summary_only:

@@ -34,6 +34,11 @@ class Score:
     after: float
     is_accuracy: bool
 
+    @property
+    def kind(self) -> str:
+        """Return what the numbers are."""
+        return "accuracy" if self.is_accuracy else "mean squared error"
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:

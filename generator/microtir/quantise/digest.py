@@ -11,8 +11,7 @@ from microtir.graph.ir import Graph
 def with_digest(graph: Graph) -> Graph:
     """Return a graph of integers with the digest of what it computes beyond its float file.
 
-    Those are the types and constants: everything else follows from the file. Options and samples
-    would not do, since what adaptive rounding comes to depends on the time that it has.
+    Those are the types and constants: everything else follows from the file.
     """
     digest = hashlib.sha256(graph.source_sha256.encode())
     for tensor in graph.tensors():

@@ -12,7 +12,7 @@ from microtir.graph.ir import Array, Node, Tensor
 from microtir.operators import record_of
 from microtir.quantise.build import Built, Plan
 from microtir.quantise.constants import stored_values
-from microtir.quantise.ranges import clipped_share, error_of, real_range
+from microtir.quantise.ranges import clipped_share, error_of, excess_of, real_range
 from microtir.quantise.result import LayerFigures, TensorRange
 from microtir.quantise.runs import as_stored, real, values
 from microtir.quantise.statistics import Statistics
@@ -106,12 +106,14 @@ def tensor_ranges(plan: Plan, statistics: Mapping[Tensor, Statistics]) -> Iterat
     activations = (one for one in plan.quants if one.tensor in statistics)
     for one in sorted(activations, key=lambda one: order[one.tensor]):
         quant, seen = plan.quants[one], statistics[one.tensor]
+        calibration = plan.calibrations.get(one)
         yield TensorRange(
             one.tensor.name,
             plan.integer_type(one),
             (seen.low, seen.high),
             real_range(quant, one.dtype),
-            plan.calibrations.get(one),
+            calibration,
             clipped_share(seen, quant, one.dtype),
+            1.0 if calibration is None else excess_of(seen),
             error_of(seen, quant, one.dtype),
         )

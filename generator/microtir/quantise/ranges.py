@@ -77,6 +77,14 @@ def clipped_share(statistics: Statistics, quant: Quantization, dtype: DType) -> 
     return float(statistics.counts[outside].sum() / max(int(statistics.counts.sum()), 1))
 
 
+def excess_of(statistics: Statistics) -> float:
+    """Return the range of all values over that of 99.9 % of them; both hold 0."""
+    low, high = _percentile(statistics, DType.INT8, QuantiseOptions(percentile=99.9))
+    usual = max(high, 0.0) - min(low, 0.0)
+    whole = max(statistics.high, 0.0) - min(statistics.low, 0.0)
+    return whole / usual if usual > 0 else 1.0
+
+
 def range_by(
     calibration: Calibration, statistics: Statistics, dtype: DType, options: QuantiseOptions
 ) -> Range:

@@ -19,6 +19,8 @@ class TensorRange:
         chosen: the least and the largest value that its integers stand for.
         calibration: that chose it; None where the operator fixes it.
         clipped: the share of the values that lie outside.
+        excess: by how much the range that was seen exceeds that of 99.9 % of the values; 1 where
+            the operator fixes the range.
         error: the measured mean squared error of the stored values, in real numbers.
     """
 
@@ -28,6 +30,7 @@ class TensorRange:
     chosen: tuple[float, float]
     calibration: Calibration | None
     clipped: float
+    excess: float
     error: float
 
 

@@ -148,6 +148,7 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
         model=model.name,
         file=model.source_file,
         sha256=model.source_sha256,
+        quantised_sha256=model.quantised_sha256,
         model_bytes=model.source_bytes,
         optimize=config.optimize.value,
         targets=tuple(str(target) for target in config.targets),

@@ -9,11 +9,12 @@ Vocabulary
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
 from microtir.artifact import Footprint
+from microtir.quantise.summary import Summary
 from microtir.support.notebook import facts_html
 
 FINISH = "f"
@@ -298,7 +299,8 @@ class Report:
 
     `least` is the workspace at `--optimize ram-least`, `tried` what other options came to where a
     limit is exceeded, `declined` what would save memory and cost too much. `code_is_compiled` tells
-    the bytes of a compiler from an estimate. Of several `images`, which are computed one by one,
+    the bytes of a compiler from an estimate. A float model that was quantised on the way has the
+    digest of its integers, and what they cost. Of several `images`, which are computed one by one,
     work is that of all, and memory that of one.
     """
 
@@ -329,6 +331,8 @@ class Report:
     images: int = 1
     pushes: ReportedPushes | None = None
     declined: str = ""
+    quantised_sha256: str = ""
+    quantisation: Summary | None = None
 
     def layer_of(self, step: int) -> str:
         """Return a step as people call it: the number and operator of its layer."""
@@ -345,8 +349,12 @@ class Report:
         return sum(pool.size for pool in self.pools)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same facts as JSON holds them."""
-        return asdict(self, dict_factory=_plain)
+        """Return the same facts as JSON holds them; those of integers where there are some."""
+        facts = asdict(replace(self, quantisation=None), dict_factory=_plain)
+        del facts["quantisation"]
+        if self.quantisation is not None:
+            facts["quantisation"] = self.quantisation.to_dict()
+        return facts
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows of it: what the model takes, and whether that fits."""

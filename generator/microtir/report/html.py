@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
 
-from microtir.report import summary
+from microtir.quantise.summary import Summary
+from microtir.report import quantisation, summary
 from microtir.report.data import BufferKind, Report, ReportedPool
 from microtir.report.geometry import Drawing, draw
 from microtir.report.summary import TextTable, number
 from microtir.support.templates import render_page
 
-_WITH_BARS = ("executed", "weights", "instructions", "est. instr.", "bytes")
+_WITH_BARS = ("executed", "weights", "instructions", "est. instr.", "bytes", "SQNR dB")
 _CULPRITS = 8  # buffers that are named beside the map
 
 _KINDS = {
@@ -33,6 +34,7 @@ _COLUMNS = {
     "est. instr.": "what planning expects on the target; `microtir profile` measures them",
     "instructions": "measured",
     "weights": "bytes of flash for weights, biases and tables",
+    "SQNR dB": "power of a layer's results in floats over that of the error of its integers",
     "bytes in": "size of the inputs",
     "bytes out": "size of the outputs",
     "offset": "first byte in the pool",
@@ -60,10 +62,11 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of cells, and what pointing at them shows."""
+    """A row of cells, what pointing at them shows, and whether it is one to be seen."""
 
     cells: tuple[_Cell, ...]
     tip: str
+    is_marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ def to_html(report: Report) -> str:
         generator=report.generator,
         largest=_rows(summary.largest_table(report)),
         options=report.options,
+        cost=None if report.quantisation is None else _cost(report.quantisation),
         **_parts(report),
     )
 
@@ -129,6 +133,21 @@ def to_part(report: Report, part: Part) -> str:
 def to_grid(table: TextTable, kind: str) -> str:
     """Return a table as the page shows it; `kind` are its CSS classes."""
     return render_page("report/grid.html.j2", table=_rows(table), kind=kind)
+
+
+def to_cost(price: Summary) -> str:
+    """Return what integers cost as the elements that the page has for it."""
+    return render_page("report/quantisation.html.j2", cost=_cost(price))
+
+
+def _cost(price: Summary) -> dict[str, object]:
+    """Return what the template of the costs speaks of."""
+    return {
+        "headline": quantisation.headline(price),
+        "facts": quantisation.facts(price),
+        "layers": _rows(quantisation.layer_table(price)),
+        "notes": quantisation.notes(price),
+    }
 
 
 def _parts(report: Report) -> dict[str, object]:
@@ -195,8 +214,9 @@ def _rows(table: TextTable, tips: Sequence[str] = (), *, has_sum: bool = False) 
                 for text, kind, largest in zip(row, kinds, most, strict=True)
             ),
             tip,
+            place == table.marked,
         )
-        for row, tip in zip_longest(table.rows, tips, fillvalue="")
+        for place, (row, tip) in enumerate(zip_longest(table.rows, tips, fillvalue=""))
     )
     end = len(compared)
     return _Rows(columns, rows[:end], rows[end:])
@@ -208,10 +228,10 @@ def _kind(column: str, table: TextTable) -> str:
     return "number" if column in table.right else ""
 
 
-def _value(text: str) -> int:
+def _value(text: str) -> float:
     digits = text.replace(",", "")
-    return int(digits) if digits.isdigit() else 0
+    return float(digits) if digits.replace(".", "", 1).isdigit() else 0
 
 
-def _share(text: str, largest: int) -> str:
+def _share(text: str, largest: float) -> str:
     return f"{100 * _value(text) / largest:.1f}%" if largest and _value(text) else ""

@@ -22,13 +22,15 @@ _TERMS = 4  # of a sum that is written out
 class TextTable:
     """A table of finished cells; the columns named in `right` hold numbers.
 
-    Those in `spare` are what a narrow terminal does without, the first of them first.
+    Those in `spare` are what a narrow terminal does without, the first of them first. A page shows
+    the row with the number `marked` so that it is seen.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[str]
     spare: tuple[str, ...] = ()
+    marked: int | None = None
 
 
 def number(value: int) -> str:
@@ -63,6 +65,7 @@ def facts(report: data.Report) -> list[tuple[str, str]]:
         ("trade-off", report.declined),
         *(("tried" if n == 0 else "", line) for n, line in enumerate(report.tried)),
         ("sha-256", report.sha256),
+        ("integers", report.quantised_sha256),
     ]
     return [row for row in rows if row[1]]
 

@@ -23,8 +23,9 @@ from microtir.studio.answers import Answers
 from microtir.studio.asks import InspectAsk, read_ask
 from microtir.studio.assets import PAGE, assets
 from microtir.studio.events import Event, Job, error_event
+from microtir.studio.jobs.quantisation import Quantisation
 from microtir.studio.limits import WorkerLimits
-from microtir.studio.models import MOST_BYTES, ModelStore
+from microtir.studio.models import MOST_BYTES, ModelStore, listed
 from microtir.studio.slots import Slots
 from microtir.studio.worker import Worker
 from microtir.version import __version__
@@ -56,6 +57,7 @@ class Studio:
                 Route("/static/{name}", self._asset),
                 Route("/api/start", self._start),
                 Route("/api/models", self._drop, methods=["POST"]),
+                Route("/api/samples", self._drop_samples, methods=["POST"]),
                 Route("/api/{name}", self._ask, methods=["POST"]),
             ]
         )
@@ -87,7 +89,7 @@ class Studio:
             "cpu": microcontroller().primary_target().mcpu,
             "goals": [goal.value for goal in Optimize],
             "goal": Optimize.BALANCED.value,
-            "models": [{"number": n, "label": label} for n, label in self._models.labels().items()],
+            "models": self._models.listed(),
             "first": self._first,
             "most_bytes": MOST_BYTES,
         })  # fmt: skip
@@ -98,25 +100,33 @@ class Studio:
             content = await _body(request, MOST_BYTES, "a model file")
         except MicrotirError as error:
             return _refusal(error)
-        name = unquote(request.headers.get(_NAME_HEADER, ""))
-        number = self._models.add(name, content)
-        label = self._models.file(number).label
-        job = InspectAsk(number).job(self._models)
+        number = self._models.add(_name(request), content)
+        return EventStream(self._kept(InspectAsk(number).job(self._models), number, "model"))
 
-        async def told() -> AsyncGenerator[bytes, None]:
-            is_model = False
-            try:
-                async with aclosing(self._events(job)) as events:
-                    async for event in events:
-                        if json.loads(event)["event"] == "model":
-                            is_model = True
-                            yield _line({"event": "dropped", "number": number, "label": label})
-                        yield event
-            finally:
-                if not is_model:
-                    self._models.remove(number)
+    async def _drop_samples(self, request: Request) -> Response:
+        """Take a file of samples, and tell its number; a worker that reads them says what it is."""
+        try:
+            content = await _body(request, MOST_BYTES, "a file of samples")
+        except MicrotirError as error:
+            return _refusal(error)
+        number = self._models.add_samples(_name(request), content)
+        label = self._models.samples(number).label
+        return JSONResponse({"event": "samples", "number": number, "label": label})
 
-        return EventStream(told())
+    async def _kept(self, job: Job, number: int, good: str) -> AsyncGenerator[bytes, None]:
+        """Yield what a job tells of a model, which is given up unless it tells what is good."""
+        is_good, place = False, listed(number, self._models.file(number))
+        try:
+            async with aclosing(self._events(job)) as events:
+                async for event in events:
+                    if json.loads(event)["event"] == good:
+                        is_good = True
+                        self._models.give_up_oldest()
+                        yield _line({"event": "dropped", **place})
+                    yield event
+        finally:
+            if not is_good:
+                self._models.remove(number)
 
     async def _ask(self, request: Request) -> Response:
         try:
@@ -124,6 +134,8 @@ class Studio:
             job = read_ask(request.path_params["name"], body).job(self._models)
         except MicrotirError as error:
             return _refusal(error)
+        if isinstance(job, Quantisation):
+            return EventStream(self._kept(job, job.number, "quantised"))
         return EventStream(self._events(job))
 
     def _events(self, job: Job) -> AsyncGenerator[bytes, None]:
@@ -187,6 +199,11 @@ async def _gone(receive: Receive) -> None:
     """Return when the page has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def _name(request: Request) -> str:
+    """Return what a dropped file is called on the person's machine."""
+    return unquote(request.headers.get(_NAME_HEADER, ""))
 
 
 async def _body(request: Request, most: int, what: str) -> bytes:

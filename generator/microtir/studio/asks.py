@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from microtir.errors import UsageError, nearest
+from microtir.quantise import Width
 from microtir.studio.events import Job
 from microtir.studio.jobs.boards import Boards
 from microtir.studio.jobs.code import Code
@@ -16,7 +17,8 @@ from microtir.studio.jobs.download import Download, DownloadKind
 from microtir.studio.jobs.frontier import FrontierSearch
 from microtir.studio.jobs.inspection import Inspection
 from microtir.studio.jobs.planning import Planning
-from microtir.studio.models import ModelStore
+from microtir.studio.jobs.quantisation import Quantisation
+from microtir.studio.models import ModelStore, Origin
 from microtir.studio.plan import Plan
 from microtir.support.reading import check, parse_json
 
@@ -50,6 +52,31 @@ class InspectAsk:
 
     def job(self, models: ModelStore) -> Job:
         return Inspection(models.file(self.model))
+
+
+@dataclass(frozen=True, slots=True)
+class QuantiseAsk:
+    """A model and samples by their numbers, and the integers of all layers."""
+
+    model: int
+    samples: int
+    width: Width
+
+    def job(self, models: ModelStore) -> Quantisation:
+        """Return the work, and keep a place for the file that comes of it."""
+        model, samples = models.file(self.model), models.samples(self.samples)
+        words = (*model.words, "--quantise", samples.label, *_FLAGS[self.width])
+        origin = Origin(self.model, model.path.stem, words)
+        number = models.add_made(f"{model.path.stem}_{self.width.value}.tflite", origin)
+        return Quantisation(model, samples, self.width, number, models.file(number))
+
+
+_FLAGS: Mapping[Width, tuple[str, ...]] = MappingProxyType({
+    Width.INT8: (),
+    Width.INT16: ("--16x8",),
+    Width.WEIGHTS4: ("--weights", "4"),
+    Width.FLOAT: ("--layer", "*=float"),
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +136,7 @@ class DownloadAsk:
 
 ASKS: Mapping[str, type[Ask]] = MappingProxyType({
     "inspect": InspectAsk,
+    "quantise": QuantiseAsk,
     "boards": BoardsAsk,
     "plan": ShowAsk,
     "code": CodeAsk,

@@ -1,9 +1,10 @@
-"""Keeps the models of a page: those of the command line, and those that were dropped on it."""
+"""Keeps the models of a page, and samples for them: of the command line, dropped, and made here."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -16,8 +17,24 @@ MOST_BYTES = 64 << 20
 """Largest file that may be dropped: several times the flash of any board."""
 
 _MOST_DROPPED = 8
+_MOST_SAMPLES = 2
 _LONGEST = 60  # characters of a name: at most 240 bytes, which every file system takes
 _UNSAFE = re.compile(r"[^\w.()+ -]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The float model that integers were made of.
+
+    Args:
+        number: by which the page names it.
+        stem: of its file.
+        words: of a command line that makes the same of it.
+    """
+
+    number: int
+    stem: str
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +49,7 @@ class ModelFile:
         input_shapes: shapes of inputs.
         counts_batch: whether one of those is a range, so that each run is told an extent.
         state: size and time of the file when it was asked for: what is said of another is void.
+        origin: of a file of integers that was made here.
     """
 
     label: str
@@ -41,11 +59,22 @@ class ModelFile:
     input_shapes: Mapping[str, Sequence[int | range]] = field(default_factory=dict)
     counts_batch: bool = False
     state: tuple[int, int] | None = None
+    origin: Origin | None = None
 
     @property
     def module_name(self) -> str:
         """Return what the generated C is called."""
-        return module_name_from(self.path.stem)
+        return module_name_from(self.path.stem if self.origin is None else self.origin.stem)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return what names it in a command line."""
+        return (self.label,) if self.origin is None else self.origin.words
+
+    @property
+    def cost(self) -> Path:
+        """Return the place of what a file cost that was made here, as the page shows it."""
+        return self.path.with_name("cost.html")
 
     def read(self) -> IRModule:
         """Return the model; MicrotirError if it cannot be read."""
@@ -65,6 +94,7 @@ class ModelStore:
     def __init__(self, folder: Path, files: Sequence[ModelFile]) -> None:
         self._folder = folder
         self._files = dict(enumerate(files))
+        self._samples: dict[int, ModelFile] = {}
         self._given = len(self._files)
         self._next = self._given
 
@@ -74,23 +104,60 @@ class ModelStore:
         Of the last part of the name letters and digits of all scripts, blanks and `.-+_()` stay,
         so that the page, its errors and its commands call the file what the person calls it.
         """
+        number, path = self._place(name)
+        path.write_bytes(content)
+        self._files[number] = ModelFile(path.name, path)
+        self.give_up_oldest()
+        return number
+
+    def add_made(self, name: str, origin: Origin) -> int:
+        """Keep a place for a file that a worker will write; return its number.
+
+        Nothing is given up for it until it is there.
+        """
+        number, path = self._place(name)
+        self._files[number] = ModelFile(path.name, path, origin=origin)
+        return number
+
+    def add_samples(self, name: str, content: bytes) -> int:
+        """Keep a file of samples, and give up the oldest where there are too many."""
+        number, path = self._place(name)
+        path.write_bytes(content)
+        self._samples[number] = ModelFile(path.name, path)
+        for old in list(self._samples)[:-_MOST_SAMPLES]:
+            _remove(self._samples.pop(old))
+        return number
+
+    def samples(self, number: int) -> ModelFile:
+        """Return a file of samples as it is now; UsageError if it is not there."""
+        if number not in self._samples:
+            raise UsageError(
+                "these samples are not here any more",
+                where="studio",
+                legal=f"the {_MOST_SAMPLES} files that were dropped last",
+                fix="drop the file again",
+            )
+        file = self._samples[number]
+        return replace(file, state=_state(file.path))
+
+    def _place(self, name: str) -> tuple[int, Path]:
+        """Return a number, and the path of a file of that name in a folder of its own."""
         number = self._next
         self._next += 1
         folder = self._folder / str(number)
         folder.mkdir(mode=0o700)
-        path = folder / _label(name)
-        path.write_bytes(content)
-        self._files[number] = ModelFile(path.name, path)
+        return number, folder / _label(name)
+
+    def give_up_oldest(self) -> None:
+        """Give up the oldest files where there are too many."""
         dropped = [known for known in self._files if known >= self._given]
         for old in dropped[:-_MOST_DROPPED]:
             self.remove(old)
-        return number
 
     def remove(self, number: int) -> None:
-        """Give up a dropped file."""
-        path = self._files.pop(number).path
-        path.unlink()
-        path.parent.rmdir()
+        """Give up a dropped file, unless it has been given up."""
+        if number in self._files:
+            _remove(self._files.pop(number))
 
     def file(self, number: int) -> ModelFile:
         """Return a model as it is now; UsageError if it is not there."""
@@ -104,9 +171,26 @@ class ModelStore:
         file = self._files[number]
         return replace(file, state=_state(file.path))
 
-    def labels(self) -> dict[int, str]:
-        """Return what each model is called."""
-        return {number: file.label for number, file in self._files.items()}
+    def listed(self) -> list[dict[str, object]]:
+        """Return each model as the page lists it: the number and label, and what it was made of."""
+        return [listed(number, file) for number, file in self._files.items()]
+
+
+def listed(number: int, file: ModelFile) -> dict[str, object]:
+    """Return a model as the page lists it."""
+    origin = None if file.origin is None else file.origin.number
+    return {"number": number, "label": file.label, "origin": origin}
+
+
+def _remove(file: ModelFile) -> None:
+    """Remove a file with its folder, in which what it cost may stand.
+
+    A worker that is still at it may write into the folder, which goes with that of the server.
+    """
+    for path in (file.path, file.cost):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        file.path.parent.rmdir()
 
 
 def _state(path: Path) -> tuple[int, int] | None:

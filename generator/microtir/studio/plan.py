@@ -52,7 +52,7 @@ class Plan:
     def command(self) -> str:
         """Return the command line that compiles the same."""
         where = ("--board", self.board) if self.board else ("--target", self.target or "c")
-        words = ["microtir", "compile", self.model.label, *where, "--optimize", self.optimize]
+        words = ["microtir", "compile", *self.model.words, *where, "--optimize", self.optimize]
         if self.ram_budget is not None:
             words += ["--ram-budget", str(self.ram_budget)]
         return shlex.join([*words, "-o", "out"])

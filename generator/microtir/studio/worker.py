@@ -24,6 +24,7 @@ from microtir.studio.limits import WorkerLimits
 _LOADED = (
     "microtir.driver",
     "microtir.frontend",
+    "microtir.host.quantised",
     "microtir.report.collect",
     "microtir.report.html",
     "microtir.search.fit_plans",

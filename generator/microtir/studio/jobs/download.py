@@ -1,4 +1,4 @@
-"""Makes what the page lets people take with them: C, an archive, a project, the report."""
+"""Makes what the page lets people take with them: C, an archive, a project, files."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from microtir.report.collect import describe
 from microtir.report.html import to_html
 from microtir.studio.events import Emit, progress
 from microtir.studio.plan import Plan
+from microtir.writers.onnx import write_onnx
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # of zip: the same plan gives the same bytes
 
@@ -30,6 +31,8 @@ class DownloadKind(Enum):
     ARCHIVE = "mlf"
     PROJECT = "project"
     REPORT = "report"
+    TFLITE = "tflite"  # integers that were made here
+    ONNX = "onnx"  # the same as QDQ
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class Download:
                 file, content = f"{name}_{self.plan.board}.zip", self._project()
             case DownloadKind.REPORT:
                 file, content = f"{name}.html", self._report()
+            case DownloadKind.TFLITE | DownloadKind.ONNX:
+                file, content = self._integers()
         emit({"event": "file", "name": file, "content": base64.b64encode(content).decode()})
 
     def _artifact(self) -> Artifact:
@@ -76,6 +81,22 @@ class Download:
             generate(self._artifact(), board, self.project_type, root)
             paths = sorted(path for path in root.rglob("*") if path.is_file())
             return _zipped({p.relative_to(root).as_posix(): p.read_bytes() for p in paths})
+
+    def _integers(self) -> tuple[str, bytes]:
+        """Return the name and the content of a model file."""
+        model = self.plan.model
+        if model.origin is None:
+            raise UsageError(
+                "the model was not made here", where="download", fix="its file is there already"
+            )
+        if self.kind is DownloadKind.TFLITE:
+            return model.path.name, model.path.read_bytes()
+        graph = model.read().graph
+        assert graph is not None, "a frontend gave the graph"
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / f"{model.path.stem}.onnx"
+            write_onnx(graph, file)
+            return file.name, file.read_bytes()
 
     def _report(self) -> bytes:
         board = self.plan.load_board()

@@ -17,7 +17,7 @@ class Inspection:
     model: ModelFile
 
     def run(self, emit: Emit) -> None:
-        """Tell sizes, inputs and outputs."""
+        """Tell sizes, inputs and outputs; of integers that were made here also what they cost."""
         inspection = inspect(self.model.read())
         facts = [
             f"{inspection.source_bytes:,} bytes",
@@ -27,7 +27,8 @@ class Inspection:
             *(f"input {_text(tensor)}" for tensor in inspection.inputs),
             *(f"output {_text(tensor)}" for tensor in inspection.outputs),
         ]
-        emit({"event": "model", "facts": facts})
+        cost = self.model.cost.read_text("utf-8") if self.model.origin is not None else None
+        emit({"event": "model", "facts": facts, "cost": cost})
 
 
 def _text(tensor: TensorSummary) -> str:
