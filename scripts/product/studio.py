@@ -228,6 +228,7 @@ def quantises(page: Browser, folder: Path, taken: Path) -> None:
     page.driver.refresh()
     page.until("it is shown again", lambda: page.get("#tab-cost").is_displayed())
     page.until("it is planned again", lambda: page.get("#budget").is_enabled())
+    assert page.text("#samples") == "Samples: samples.npz" and page.get("#quantise").is_enabled()
 
 
 def shows_hostile_names_as_text(page: Browser, folder: Path) -> None:

@@ -34,7 +34,7 @@ async function begin() {
   boards.begin();
   makeTabs(document.querySelector("[role=tablist]"));
   [code, trades, compare, download].forEach((part) => part.begin());
-  quantise.begin();
+  quantise.begin(found.samples);
   model.onSamples(quantise.takeSamples, quantise.showCost);
   history.begin();
   byId("main").hidden = false;

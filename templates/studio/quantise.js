@@ -10,7 +10,11 @@ import { Task } from "./task.js";
 const task = new Task(byId("quantise-progress"), byId("quantise-said"));
 let samples = null;
 
-export function begin() {
+// known: the samples that were dropped last, before the page was loaded again.
+export function begin(known) {
+  if (known !== null) {
+    keep(known);
+  }
   byId("quantise").addEventListener("click", quantise);
   onChange(refresh);
   showCost(null);
@@ -19,10 +23,7 @@ export function begin() {
 // Takes a file of samples; a model that is open is quantised by it at once.
 export async function takeSamples(file) {
   const work = (signal, seen) => dropSamples(file, signal, seen);
-  const done = await task.run(work, (event) => {
-    samples = event.number;
-    byId("samples").textContent = `Samples: ${event.label}`;
-  });
+  const done = await task.run(work, keep);
   refresh();
   if (done && plan() !== null) {
     await quantise();
@@ -33,6 +34,11 @@ export async function takeSamples(file) {
 export function showCost(html) {
   showTab("cost", html !== null);
   insertReport(byId("cost"), html || "");
+}
+
+function keep(known) {
+  samples = known.number;
+  byId("samples").textContent = `Samples: ${known.label}`;
 }
 
 function refresh() {

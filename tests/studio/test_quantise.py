@@ -153,6 +153,8 @@ def test_the_newest_samples_are_kept(page: Page) -> None:
     """Two files of them; a name is a label as that of a model is."""
     first = _drop_samples(page, _samples(), "..%2F%2Fold.npz")
     assert first["label"] == "old.npz"
+    newest = json.loads(page.get("/api/start").body)["samples"]
+    assert newest == {key: first[key] for key in ("number", "label")}
     for _ in range(2):
         _drop_samples(page, b"x")
     model = _float_model(page)

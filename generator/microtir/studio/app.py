@@ -90,6 +90,7 @@ class Studio:
             "goals": [goal.value for goal in Optimize],
             "goal": Optimize.BALANCED.value,
             "models": self._models.listed(),
+            "samples": self._models.newest_samples(),
             "first": self._first,
             "most_bytes": MOST_BYTES,
         })  # fmt: skip

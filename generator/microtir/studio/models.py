@@ -140,6 +140,13 @@ class ModelStore:
         file = self._samples[number]
         return replace(file, state=_state(file.path))
 
+    def newest_samples(self) -> dict[str, object] | None:
+        """Return the samples that a page that is opened anew goes on with; None without any."""
+        number = max(self._samples, default=None)
+        if number is None:
+            return None
+        return {"number": number, "label": self._samples[number].label}
+
     def _place(self, name: str) -> tuple[int, Path]:
         """Return a number, and the path of a file of that name in a folder of its own."""
         number = self._next
