@@ -11,7 +11,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common import fixed_point, problem, sums, types
+from microtir.operators.common import fixed_point, linear, problem, sums, types
 from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
@@ -26,7 +26,8 @@ from microtir.operators.common.shapes import Shape, require, same_shape
 class BinaryArithmetic(RescaledOperator):
     """An operator on two numbers.
 
-    Rescaled in float32 it is what DequantizeLinear of both, the operator and QuantizeLinear are.
+    Rescaled by real numbers it is what DequantizeLinear of both, the operator and QuantizeLinear
+    are.
     """
 
     activation: Activation = Activation.NONE
@@ -210,7 +211,7 @@ def _check_sum(node: Node, factor: QuantizedMultiplier, exponent: int) -> Iterat
 def add_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find an output scale for which references end the process."""
     assert isinstance(node.op, Add | Sub)
-    if node.output.dtype not in types.QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+    if node.output.dtype not in types.QUANTISED or node.op.rescaling.in_float:
         return
     first, second = node.inputs[0].type, node.inputs[1].type
     params = add_params(node.op, first, second, node.output.type)
@@ -220,7 +221,7 @@ def add_multipliers(node: Node) -> Iterator[problem.Problem]:
 def mul_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find a factor of products that has no fixed-point form."""
     assert isinstance(node.op, Mul)
-    if node.output.dtype not in types.QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+    if node.output.dtype not in types.QUANTISED or node.op.rescaling.in_float:
         return
     first, second = node.inputs[0].type, node.inputs[1].type
     yield from check_shift(mul_params(node.op, first, second, node.output.type).multiplier)
@@ -231,6 +232,11 @@ def difference_multipliers(node: Node) -> Iterator[problem.Problem]:
     if node.output.dtype in types.QUANTISED:
         first, second = node.inputs[0].type, node.inputs[1].type
         yield from check_shift(difference_params(first, second, node.output.type).output)
+
+
+def exact_factor(first: TensorType, second: TensorType, output: TensorType) -> float:
+    """Return the double next to the factor of products in PT2E."""
+    return linear.exact_factors(first, second, output)[0]
 
 
 def add_n_params(node: Node) -> AddParams:
@@ -261,7 +267,7 @@ def add_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
     """Bound the widened operands, rescaled and not, and their sum or difference."""
     op = node.op
     assert isinstance(op, Add | Sub)
-    if node.output.dtype not in types.QUANTISED or op.rescaling is Rescaling.FLOAT32:
+    if node.output.dtype not in types.QUANTISED or op.rescaling.in_float:
         return None
     params = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     zero_points = params.input1_zero_point, params.input2_zero_point
@@ -282,7 +288,7 @@ def add_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
 def mul_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
     """Bound one product of two centred operands."""
     assert isinstance(node.op, Mul)
-    if node.output.dtype not in types.QUANTISED or node.op.rescaling is Rescaling.FLOAT32:
+    if node.output.dtype not in types.QUANTISED or node.op.rescaling.in_float:
         return None
     ends = [
         (int(low.min()) - t.type.quant.zero_point, int(high.max()) - t.type.quant.zero_point)

@@ -10,7 +10,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.operators.arithmetic import definition as arithmetic
-from microtir.operators.common import attributes, types
+from microtir.operators.common import attributes, linear, types
 from microtir.operators.common.arrays import Meaning, activate, as_output, dequantized, stored
 from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier, wrap
 
@@ -28,6 +28,8 @@ def of_two(function: Function, quantised: Callable[..., Array]) -> Meaning:
     def meaning(op: arithmetic.BinaryArithmetic, node: Node, first: Array, second: Array) -> Array:
         output = node.output.type
         if output.dtype in types.QUANTISED:
+            if op.rescaling is attributes.Rescaling.EXACT:
+                return _exact(op, node, function, first, second)
             if op.rescaling is attributes.Rescaling.FLOAT32:
                 return _in_float(op, node, function, first, second)
             return quantised(op, node, first, second)
@@ -73,6 +75,29 @@ def _in_float(
     quotients = activate(real, op.activation).astype(np.float32) / np.float32(output.quant.scale)
     shifted = np.rint(quotients) + output.quant.zero_point
     return as_output(np.clip(shifted, output.dtype.min, output.dtype.max), output)
+
+
+def _exact(
+    op: arithmetic.BinaryArithmetic,
+    node: Node,
+    function: Function,
+    first: Array,
+    second: Array,
+) -> Array:
+    """Compute in doubles, which hold what float32 scales give: of two integers the even one."""
+    output, types_ = node.output.type, [tensor.type for tensor in node.inputs]
+    centred = [
+        (stored(x) - type_.quant.zero_point).astype(np.float64)
+        for x, type_ in zip((first, second), types_, strict=True)
+    ]
+    if isinstance(op, arithmetic.Mul):
+        reals = function(*centred) * arithmetic.exact_factor(types_[0], types_[1], output)
+    else:
+        scales = [float(np.float32(type_.quant.scale)) for type_ in types_]
+        reals = function(centred[0] * scales[0], centred[1] * scales[1])
+        reals = reals * linear.reciprocal(output)
+    ends = linear.float_range(op.activation, output, op.rescaling)
+    return as_output(np.clip(np.rint(reals) + output.quant.zero_point, *ends), output)
 
 
 def squared_difference(

@@ -35,12 +35,25 @@ class Rescaling(Enum):
     FIXED_POINT is TFLite's: a multiplier of 31 bits and a shift.  FLOAT32 is that of ONNX's QLinear
     operators as onnxruntime computes them: the sum as a float32 times a float32, rounded to the
     nearest integer, of two the even one.  FLOAT64 is that of LiteRT's reference kernel of
-    FULLY_CONNECTED: the sum times a double, of two nearest integers the one away from zero.
+    FULLY_CONNECTED: the sum times a double, of two nearest integers the one away from zero.  EXACT
+    is the formula of PT2E without a rounding on the way: the real number times the float32
+    reciprocal of the scale, to the nearest integer, of two the even one.
     """
 
     FIXED_POINT = "fixed_point"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
+    EXACT = "exact"
+
+    @property
+    def in_float(self) -> bool:
+        """Return whether a factor is a real number, and no multiplier with a shift."""
+        return self is not Rescaling.FIXED_POINT
+
+    @property
+    def in_double(self) -> bool:
+        """Return whether a factor is a double."""
+        return self in (Rescaling.FLOAT64, Rescaling.EXACT)
 
 
 class RescaledOperator(Operator):

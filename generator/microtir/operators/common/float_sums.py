@@ -1,10 +1,10 @@
-"""Write how sums are rescaled in float32 as tensor expressions: integers, if some do the same."""
+"""Write how sums are rescaled by real factors: by integers, if some do the same."""
 
 from __future__ import annotations
 
 from microtir import te
 from microtir.dtype import DType
-from microtir.operators.common import arithmetic, float_rescaling, weighted
+from microtir.operators.common import arithmetic, attributes, float_rescaling, weighted
 
 
 def stored_sum(total: te.Expr, sums: float_rescaling.StoredSums, dtype: DType) -> te.Expr:
@@ -20,6 +20,9 @@ def stored_sum(total: te.Expr, sums: float_rescaling.StoredSums, dtype: DType) -
     line = next(lines, None)
     if line is None:
         limits = weighted.StoredRange(sums.zero_point, sums.low, sums.high)
+        if sums.rescaling is attributes.Rescaling.EXACT:
+            real = te.cast(DType.FLOAT64, total) * te.const(sums.factor, DType.FLOAT64)
+            return weighted.stored_in_double(real, limits, dtype, ties_to_even=True)
         return weighted.stored_in_float(total, te.const(sums.factor, DType.FLOAT32), limits, dtype)
     offset = (line.first + line.end - 1) // 2
     scaled = (arithmetic.long(total) * (2 * line.multiplier) + offset) >> (DType.INT32.bits + shift)

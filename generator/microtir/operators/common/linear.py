@@ -40,7 +40,7 @@ def rescaling_of(node: Node) -> Rescaling:
 
 def rescales_in_float(node: Node) -> bool:
     """Return whether a node rescales integers by a float or a double."""
-    return rescaling_of(node) is not Rescaling.FIXED_POINT
+    return rescaling_of(node).in_float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class LinearParams:
     @property
     def in_double(self) -> bool:
         """Return whether sums are rescaled by doubles."""
-        return self.rescaling is Rescaling.FLOAT64
+        return self.rescaling.in_double
 
     def multiplier_arrays(self, channels: int) -> tuple[Ints, Ints]:
         """Return the multipliers and shifts, one per output channel."""
@@ -125,16 +125,24 @@ def weighted_params(
     if rescaling is Rescaling.FLOAT64:
         factors = _double_factors(features, weights, output)
         return replace(params, factors=factors, rescaling=rescaling)
-    low, high = float_range(activation, output)
-    factors = _float_factors(features, weights, output)
+    low, high = float_range(activation, output, rescaling)
+    if rescaling is Rescaling.EXACT:
+        factors = exact_factors(features, weights, output)
+    else:
+        factors = _float_factors(features, weights, output)
     return replace(
         params, activation_min=low, activation_max=high, factors=factors, rescaling=rescaling
     )
 
 
-def float_range(activation: Activation, output: TensorType) -> tuple[int, int]:
-    """Return the stored ends of an activation, which ONNX quantises as all floats: ties to even."""
-    ends = np.array(activation.real_range, np.float32) / np.float32(output.quant.scale)
+def float_range(
+    activation: Activation, output: TensorType, rescaling: Rescaling = Rescaling.FLOAT32
+) -> tuple[int, int]:
+    """Return the stored ends of an activation, quantised as all floats are: ties to even."""
+    if rescaling is Rescaling.EXACT:
+        ends = np.array(activation.real_range, np.float64) * reciprocal(output)
+    else:
+        ends = np.array(activation.real_range, np.float32) / np.float32(output.quant.scale)
     stored = np.rint(ends) + output.quant.zero_point
     low, high = np.clip(stored, output.dtype.min, output.dtype.max).tolist()
     return int(low), int(high)
@@ -148,8 +156,27 @@ def _float_factors(
     return tuple((products / np.float32(output.quant.scale)).tolist())
 
 
-def sum_factor(x: TensorType, y: TensorType, count: int = 1) -> float:
-    """Return the factor of a sum of elements, or of a mean of `count`, as onnxruntime has it."""
+def reciprocal(output: TensorType) -> float:
+    """Return the reciprocal of a scale as a float32, by which PT2E multiplies."""
+    return float(np.float32(1.0 / output.quant.scale))
+
+
+def exact_factors(
+    features: TensorType, weights: TensorType, output: TensorType
+) -> tuple[float, ...]:
+    """Return the doubles next to the factors of PT2E: two float32 multiply to an exact double."""
+    scales = np.array(weights.quant.scales, np.float32).astype(np.float64)
+    products = float(np.float32(features.quant.scale)) * scales
+    return tuple((products * reciprocal(output)).tolist())
+
+
+def sum_factor(x: TensorType, y: TensorType, count: int, rescaling: Rescaling) -> float:
+    """Return the factor of a sum of elements, or of a mean of `count`.
+
+    It is that of onnxruntime in float32; for PT2E it is the next double.
+    """
+    if rescaling is Rescaling.EXACT:
+        return float(np.float32(x.quant.scale)) * reciprocal(y) / count
     return float(np.float32(x.quant.scale) / (np.float32(y.quant.scale) * np.float32(count)))
 
 
@@ -175,6 +202,8 @@ def times_factors(sums: Ints, factors: Array, rescaling: Rescaling) -> Ints:
         real = sums.astype(np.float64) * factors
         whole = np.trunc(real)
         rounded = whole + (real - whole >= 0.5) - (real - whole <= -0.5)
+    elif rescaling is Rescaling.EXACT:
+        rounded = np.rint(sums.astype(np.float64) * factors)
     else:
         rounded = np.rint(sums.astype(np.float32) * factors.astype(np.float32))
     scaled: Ints = rounded.astype(np.int64)

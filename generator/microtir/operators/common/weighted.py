@@ -18,6 +18,7 @@ from microtir.operators.common.arithmetic import (
     sum_multipliers,
     wide,
 )
+from microtir.operators.common.attributes import Rescaling
 from microtir.operators.common.formula import Elements, FormulaContext
 
 
@@ -109,18 +110,14 @@ class WeightedArithmetic:
         return stored(scaled, params.output_zero_point, low, high, self.dtype)
 
     def _stored_in_double(self, total: te.Expr, channel: te.Expr) -> te.Expr:
-        """Return a sum rescaled in double: clamped, so that it fits an integer, and rounded."""
-        limits, of_channel = StoredRange.of(self.params), np.array(self.params.factors)
+        """Return a sum rescaled in double."""
+        of_channel = np.array(self.params.factors)
         factor = te.const(of_channel[0], DType.FLOAT64)
         if len(set(self.params.factors)) > 1:
             factor = te.constant(of_channel, "factors")[channel]
-        sum_ = te.cast(DType.FLOAT64, self.accumulator.total(total))
-        low, high = (end - limits.zero_point for end in (limits.low, limits.high))
-        real = te.bind("real", te.clamp(sum_ * factor, float(low), float(high)))
-        whole = te.bind("whole", te.cast(DType.INT32, real))  # towards zero
-        rest = te.bind("rest", real - te.cast(DType.FLOAT64, whole))
-        away = te.select(rest >= 0.5, 1, te.select(rest <= -0.5, -1, 0))
-        return te.cast(self.dtype, whole + away + limits.zero_point)
+        scaled = te.cast(DType.FLOAT64, self.accumulator.total(total)) * factor
+        limits, is_exact = StoredRange.of(self.params), self.params.rescaling is Rescaling.EXACT
+        return stored_in_double(scaled, limits, self.dtype, ties_to_even=is_exact)
 
 
 def float_factor(factors: tuple[float, ...], channel: te.Expr) -> te.Expr:
@@ -150,6 +147,23 @@ def stored_in_float(total: te.Expr, factor: te.Expr, limits: StoredRange, dtype:
     scaled = te.no_fp_contract(te.cast(DType.FLOAT32, total) * factor)
     clamped = te.bind("clamped", te.clamp(scaled, float(low), float(high)))
     return te.cast(dtype, te.cast(DType.INT32, te.round_small(clamped)) + zero_point)
+
+
+def stored_in_double(
+    scaled: te.Expr, limits: StoredRange, dtype: DType, *, ties_to_even: bool
+) -> te.Expr:
+    """Return a double as stored: clamped, so that it fits an integer, and rounded.
+
+    Of two nearest integers it is the even one, or else the one away from zero.
+    """
+    low, high = (end - limits.zero_point for end in (limits.low, limits.high))
+    real = te.bind("real", te.clamp(scaled, float(low), float(high)))
+    whole = te.bind("whole", te.cast(DType.INT32, real))  # towards zero
+    rest = te.bind("rest", real - te.cast(DType.FLOAT64, whole))
+    tie = whole & 1 if ties_to_even else te.as_expr(1, DType.INT32)
+    down = te.select(rest < -0.5, -1, te.select(rest <= -0.5, -tie, 0))
+    step = te.select(rest > 0.5, 1, te.select(rest >= 0.5, tie, down))
+    return te.cast(dtype, whole + step + limits.zero_point)
 
 
 def stored_weights(layer: FormulaContext) -> Elements:

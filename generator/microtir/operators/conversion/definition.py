@@ -11,7 +11,8 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
-from microtir.operators.common import attributes, problem, quantization, types
+from microtir.operators.common import attributes, linear, problem, quantization, types
+from microtir.operators.common.float_rescaling import StoredSums
 from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
@@ -25,7 +26,8 @@ class Quantize(attributes.RescaledOperator):
     """Float to integer, or integer to integer of another quantisation.
 
     Of two nearest integers a float becomes the one away from zero, as TFLite's does, or the even
-    one, as ONNX's.  Integers that are rescaled in float32 become reals and these integers again.
+    one, as ONNX's.  Integers that are rescaled in float32 become reals and these integers again;
+    rescaled exactly they are multiplied by the factor of both.
     TFLite and ONNX divide by the scale; PT2E multiplies by its reciprocal, a float32.
     """
 
@@ -58,19 +60,12 @@ class Tabulated(Operator):
 
 @dataclass(frozen=True, slots=True)
 class QuantizeParams:
-    """y = clamp(round(x / scale) + zero_point) for a float x; the quotient is a float32.
-
-    `reciprocal` is that of the scale as a float32, by which PT2E multiplies.
-    """
+    """y = clamp(round(x / scale) + zero_point) for a float x; the quotient is a float32."""
 
     scale: float
     zero_point: int
     minimum: int
     maximum: int
-
-    @property
-    def reciprocal(self) -> float:
-        return float(np.float32(1.0 / self.scale))
 
 
 def quantize_params(output: TensorType) -> QuantizeParams:
@@ -101,6 +96,15 @@ def requantize_params(input_type: TensorType, output: TensorType) -> RequantizeP
     )
 
 
+def exact_sums(node: Node) -> StoredSums:
+    """Derive the parameters of a QUANTIZE between integers that is rescaled exactly."""
+    x, y = node.inputs[0].type, node.output.type
+    factor = linear.sum_factor(x, y, 1, attributes.Rescaling.EXACT)
+    low, high = (end - x.quant.zero_point for end in (x.dtype.min, x.dtype.max))
+    limits = y.quant.zero_point, y.dtype.min, y.dtype.max
+    return StoredSums(factor, low, high, *limits, attributes.Rescaling.EXACT)
+
+
 def is_per_channel(node: Node) -> bool:
     """Return whether the input of a DEQUANTIZE has several scales."""
     quant = node.inputs[0].type.quantization
@@ -109,10 +113,10 @@ def is_per_channel(node: Node) -> bool:
 
 def _requantize_multipliers(node: Node) -> Iterator[problem.Problem]:
     assert isinstance(node.op, Quantize)
-    if node.op.rescaling is attributes.Rescaling.FLOAT32:
+    if node.op.rescaling.in_float:
         if any(tensor.dtype not in types.QUANTISED for tensor in (node.inputs[0], node.output)):
             yield problem.Problem(
-                "it is rescaled in float32", "int8 or int16 where that is done", node.output
+                "it is rescaled by a real number", "int8 or int16 where that is done", node.output
             )
         return
     yield from check_shift(requantize_params(node.inputs[0].type, node.output.type).multiplier)

@@ -9,7 +9,7 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Quantization, TensorType
-from microtir.operators.common import arithmetic, attributes
+from microtir.operators.common import arithmetic, attributes, float_sums, linear
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.conversion import definition as conversion
 
@@ -23,7 +23,16 @@ def quantize(layer: FormulaContext) -> None:
     if source.dtype is DType.FLOAT32:
         layer.rows(lambda *at: quantised(x.at(*at), target, op))
         return
-    if node.op.rescaling is attributes.Rescaling.FLOAT32:
+    if op.rescaling is attributes.Rescaling.EXACT:
+        sums, zero_point = conversion.exact_sums(node), source.quant.zero_point
+
+        def exact(*at: te.Expr) -> te.Expr:
+            centred = te.bind("centred", arithmetic.centred(x.at(*at), zero_point))
+            return float_sums.stored_sum(centred, sums, target.dtype)
+
+        layer.rows(exact)
+        return
+    if op.rescaling is attributes.Rescaling.FLOAT32:
         layer.rows(lambda *at: quantised(real(x.at(*at), source.quant), target, op))
         return
     params = conversion.requantize_params(source, target)
@@ -54,7 +63,7 @@ def quantised(value: te.Expr, target: TensorType, op: conversion.Quantize) -> te
 
 def _quotient(value: te.Expr, target: TensorType, op: conversion.Quantize) -> te.Expr:
     if op.by_reciprocal:
-        return value * conversion.quantize_params(target).reciprocal
+        return value * linear.reciprocal(target)
     return value / target.quant.scale
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
-from microtir.operators.common import attributes, fixed_point
+from microtir.operators.common import attributes, fixed_point, linear
 from microtir.operators.common.arrays import as_output, dequantized, stored
 from microtir.operators.conversion import definition as conversion
 
@@ -19,13 +19,16 @@ def quantize(op: conversion.Quantize, node: Node, x: Array) -> Array:
     A quotient outside int32, which C leaves undefined, saturates; NaN gives the least value.
     """
     source, output = node.inputs[0].type, node.output.type
+    if op.rescaling is attributes.Rescaling.EXACT:
+        centred = stored(x) - source.quant.zero_point
+        return as_output(conversion.exact_sums(node).stored(centred), output)
     if op.rescaling is attributes.Rescaling.FLOAT32:
         x = dequantized(x, source)
     elif not source.dtype.is_float:
         return as_output(quantized_requantize(op, stored(x), source, output), output)
     params = conversion.quantize_params(output)
     if op.by_reciprocal:
-        quotient = (x * np.float32(params.reciprocal)).astype(np.float64)
+        quotient = (x * np.float32(linear.reciprocal(output))).astype(np.float64)
     else:
         quotient = (x / np.float32(params.scale)).astype(np.float64)
     if op.ties_to_even:

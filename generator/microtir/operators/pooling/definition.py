@@ -52,8 +52,9 @@ class PoolParams:
 
 def pool_params(op: Pool2D, output: TensorType) -> PoolParams:
     """Derive the parameters of quantised average and maximum pooling."""
-    in_float = isinstance(op, AveragePool2D) and op.rescaling is attributes.Rescaling.FLOAT32
-    return PoolParams(*(float_range if in_float else activation_range)(op.activation, output))
+    if isinstance(op, AveragePool2D) and op.rescaling.in_float:
+        return PoolParams(*float_range(op.activation, output, op.rescaling))
+    return PoolParams(*activation_range(op.activation, output))
 
 
 def _pool_2d_shape(node: Node) -> tuple[shapes.Shape, ...]:
@@ -75,8 +76,7 @@ def _pool_2d_shape(node: Node) -> tuple[shapes.Shape, ...]:
 def _average_pool_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
     op = node.op
     assert isinstance(op, AveragePool2D)
-    in_float = op.rescaling is attributes.Rescaling.FLOAT32
-    zero_point = node.inputs[0].type.quant.zero_point if in_float else 0
+    zero_point = node.inputs[0].type.quant.zero_point if op.rescaling.in_float else 0
     return sums.counted(math.prod(op.window), inputs, zero_point)
 
 

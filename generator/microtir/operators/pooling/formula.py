@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
@@ -45,7 +47,7 @@ def max_pool(layer: FormulaContext) -> None:
 def average_pool(layer: FormulaContext) -> None:
     """Emit AVERAGE_POOL_2D: divides by the taps inside, integers halves away from zero.
 
-    Rescaled in float32 the sum is multiplied by a factor of the taps inside.
+    Rescaled by a real number the sum is multiplied by a factor of the taps inside.
     """
     node = layer.node
     windows, x = windows_of(node), layer.image(0)
@@ -65,7 +67,7 @@ def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     assert isinstance(op, pooling.AveragePool2D)
     if node.output.dtype is DType.FLOAT32:
         return activate(total / te.bind("count", te.cast(DType.FLOAT32, count)), op.activation)
-    if op.rescaling is attributes.Rescaling.FLOAT32:
+    if op.rescaling.in_float:
         return _rescaled(node, total, count)
     params = pooling.pool_params(op, node.output.type)
     count, total = te.bind("count", te.cast(total.dtype, count)), te.bind("total", total)
@@ -78,18 +80,24 @@ def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
 def _rescaled(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     """Return the mean of `count` stored elements as a stored element of another scale."""
     op, (x, y) = node.op, (node.inputs[0].type, node.output.type)
-    assert isinstance(op, pooling.Pool2D)
+    assert isinstance(op, pooling.AveragePool2D)
     params, zero_point, taps = pooling.pool_params(op, y), x.quant.zero_point, math.prod(op.window)
     low, high = params.activation_min, params.activation_max
     if not windows_of(node).clip(rows.Extents.of(y)):
         least, most = (taps * (end - zero_point) for end in (x.dtype.min, x.dtype.max))
-        sums = StoredSums(linear.sum_factor(x, y, taps), least, most, y.quant.zero_point, low, high)
+        factor = linear.sum_factor(x, y, taps, op.rescaling)
+        sums = StoredSums(factor, least, most, y.quant.zero_point, low, high, op.rescaling)
         return float_sums.stored_sum(te.bind("total", total - taps * zero_point), sums, y.dtype)
     count = te.bind("count", count)
     centred = total - count * zero_point
-    factor = x.quant.scale / (te.cast(DType.FLOAT32, count) * y.quant.scale)
     limits = weighted.StoredRange(y.quant.zero_point, low, high)
-    return weighted.stored_in_float(centred, te.no_fp_contract(factor), limits, y.dtype)
+    if op.rescaling is attributes.Rescaling.EXACT:
+        of_count = [linear.sum_factor(x, y, max(n, 1), op.rescaling) for n in range(taps + 1)]
+        by_count = te.constant(np.array(of_count), "factors")
+        scaled = te.cast(DType.FLOAT64, centred) * by_count[count]
+        return weighted.stored_in_double(scaled, limits, y.dtype, ties_to_even=True)
+    quotient = x.quant.scale / (te.cast(DType.FLOAT32, count) * y.quant.scale)
+    return weighted.stored_in_float(centred, te.no_fp_contract(quotient), limits, y.dtype)
 
 
 def l2_pool(layer: FormulaContext) -> None:

@@ -14,7 +14,7 @@ from microtir.operators.pooling import definition as pooling
 def average_pool_2d(op: pooling.AveragePool2D, node: Node, image: Array) -> Array:
     """Compute AVERAGE_POOL_2D; integers divide by the count inside, halves away from zero.
 
-    Rescaled in float32 the sum is multiplied by a factor of the count.
+    Rescaled by a real number the sum is multiplied by a factor of the count.
     """
     output = node.output.type
     inside = _pool_taps(op, node, np.ones_like(image, np.int64), 0)
@@ -24,20 +24,23 @@ def average_pool_2d(op: pooling.AveragePool2D, node: Node, image: Array) -> Arra
         return as_output(activate(total / count, op.activation), output)
     total = _pool_taps(op, node, stored(image), 0).sum(axis=3)
     params = pooling.pool_params(op, output)
-    if op.rescaling is Rescaling.FLOAT32:
-        average = _rescaled(node, total, count)
+    if op.rescaling.in_float:
+        average = _rescaled(node, total, count, op.rescaling)
     else:
         magnitude = (np.abs(total) + count // 2) // count
         average = np.where(total < 0, -magnitude, magnitude)
     return as_output(np.clip(average, params.activation_min, params.activation_max), output)
 
 
-def _rescaled(node: Node, total: fixed_point.Ints, count: fixed_point.Ints) -> fixed_point.Ints:
+def _rescaled(
+    node: Node, total: fixed_point.Ints, count: fixed_point.Ints, rescaling: Rescaling
+) -> fixed_point.Ints:
     """Return means of stored elements as stored elements of another scale."""
     x, y = node.inputs[0].type, node.output.type
-    factors = np.array([linear.sum_factor(x, y, n) for n in range(1, int(count.max()) + 1)])
+    counts = range(1, int(count.max()) + 1)
+    factors = np.array([linear.sum_factor(x, y, n, rescaling) for n in counts])
     centred = total - count * x.quant.zero_point
-    return linear.times_factors(centred, factors[count - 1], Rescaling.FLOAT32) + y.quant.zero_point
+    return linear.times_factors(centred, factors[count - 1], rescaling) + y.quant.zero_point
 
 
 def max_pool_2d(op: pooling.MaxPool2D, node: Node, image: Array) -> Array:

@@ -139,12 +139,14 @@ def sum_params(op: Mean | Sum, input_type: TensorType, output: TensorType) -> Su
 
 
 def float_sum(node: Node) -> StoredSums:
-    """Derive the parameters of a quantised sum or mean that is rescaled in float32."""
+    """Derive the parameters of a quantised sum or mean that is rescaled by a real number."""
     op, x, y = node.op, node.inputs[0].type, node.output.type
+    assert isinstance(op, Mean | Sum)
     count = reduced_elements(node)
-    factor = linear.sum_factor(x, y, count if isinstance(op, Mean) else 1)
+    factor = linear.sum_factor(x, y, count if isinstance(op, Mean) else 1, op.rescaling)
     low, high = (count * (end - x.quant.zero_point) for end in (x.dtype.min, x.dtype.max))
-    return StoredSums(factor, low, high, y.quant.zero_point, y.dtype.min, y.dtype.max)
+    ends = y.dtype.min, y.dtype.max
+    return StoredSums(factor, low, high, y.quant.zero_point, *ends, op.rescaling)
 
 
 def reduced_shape(node: Node) -> tuple[Shape, ...]:
@@ -185,7 +187,7 @@ def position_shape(node: Node) -> tuple[Shape, ...]:
 def sum_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find a factor of a sum or mean that has no fixed-point form."""
     assert isinstance(node.op, Mean | Sum)
-    if is_rescaled(node) and node.op.rescaling is not Rescaling.FLOAT32:
+    if is_rescaled(node) and not node.op.rescaling.in_float:
         params = sum_params(node.op, node.inputs[0].type, node.output.type)
         yield from check_shift(params.multiplier)
 

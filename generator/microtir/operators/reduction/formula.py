@@ -14,7 +14,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common import attributes, float_sums
+from microtir.operators.common import float_sums
 from microtir.operators.common.arithmetic import (
     Accumulator,
     long,
@@ -110,7 +110,7 @@ def _total(layer: FormulaContext, total: te.Expr) -> te.Expr:
 def _quantized_sum(layer: FormulaContext) -> Steps:
     node, op = layer.node, layer.node.op
     assert isinstance(op, reduction.Mean | reduction.Sum)
-    if op.rescaling is attributes.Rescaling.FLOAT32:
+    if op.rescaling.in_float:
         sums = reduction.float_sum(node)
         zero_points = reduction.reduced_elements(node) * node.inputs[0].type.quant.zero_point
         return Steps(

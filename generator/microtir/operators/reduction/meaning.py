@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.operators.common import arrays, attributes
+from microtir.operators.common import arrays
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier, wrap
 from microtir.operators.reduction import definition as reduction
 
@@ -15,7 +15,7 @@ from microtir.operators.reduction import definition as reduction
 def sums(op: reduction.Mean | reduction.Sum, node: Node, x: Array) -> Array:
     """Compute MEAN and SUM; quantised ones rescale the sum, modulo 2^32, of stored values.
 
-    In float32 they rescale the sum as it is.
+    By a real number they rescale the sum as it is.
     """
     output = node.output.type
     if not reduction.is_rescaled(node):
@@ -24,7 +24,7 @@ def sums(op: reduction.Mean | reduction.Sum, node: Node, x: Array) -> Array:
             total.mean(axis=op.axes) if isinstance(op, reduction.Mean) else total.sum(axis=op.axes)
         )
         return _shaped(result, node)
-    if op.rescaling is attributes.Rescaling.FLOAT32:
+    if op.rescaling.in_float:
         sums = reduction.float_sum(node)
         centred = (arrays.stored(x) - node.inputs[0].type.quant.zero_point).sum(axis=op.axes)
         return _shaped(sums.stored(centred), node)

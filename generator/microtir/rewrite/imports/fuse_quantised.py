@@ -2,10 +2,10 @@
 
 The readers write a quantised model as its definition has it: integers become floats, a layer
 computes, its result becomes integers.  Here a layer between both becomes one of integers: exact
-sums of int32, rescaled in float32 as onnxruntime does it.  A function of one element becomes a
-table.  What only moves elements, or picks of them, moves the integers; the conversion is done
-behind it, where it may find another one to vanish with.  Kernels have int8 and int16: uint8 that
-stays between such operators is stored less 128, uint16 less 32,768.
+sums of int32, rescaled in float32 as onnxruntime does it, or exactly for PT2E.  A function of one
+element becomes a table.  What only moves elements, or picks of them, moves the integers; the
+conversion is done behind it, where it may find another one to vanish with.  Kernels have int8 and
+int16: uint8 that stays between such operators is stored less 128, uint16 less 32,768.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
 from microtir.rewrite.facts.regions import Region
+from microtir.rewrite.imports.exact_layers import is_exact
 from microtir.rewrite.imports.float_layers import FloatLayer, float_layer
 from microtir.rewrite.imports.movements import has_one_scale, moves
 from microtir.rewrite.imports.quantised_chain import Chain, chain_before
-from microtir.rewrite.imports.stored_constants import stored_bias, stored_weights
+from microtir.rewrite.imports.stored_constants import rounded_bias, stored_bias, stored_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,18 @@ def _has_types(node: Node) -> bool:
     return record_of(node.op).definition.types.accepts(*types)
 
 
+def _is_pt2e(last: Node) -> bool:
+    return isinstance(last.op, Quantize) and last.op.by_reciprocal
+
+
+def _rescaling(last: Node) -> Rescaling:
+    """Return how integers become those that a node gives: as onnxruntime does it, or PT2E."""
+    return Rescaling.EXACT if _is_pt2e(last) else Rescaling.FLOAT32
+
+
 def _requantised(last: Node, stored: Tensor, result: Tensor) -> Node:
     """Return what gives integers another scale, as the steps of a model do it."""
-    by_reciprocal = isinstance(last.op, Quantize) and last.op.by_reciprocal
-    op = Quantize(ties_to_even=True, rescaling=Rescaling.FLOAT32, by_reciprocal=by_reciprocal)
+    op = Quantize(ties_to_even=True, rescaling=_rescaling(last), by_reciprocal=_is_pt2e(last))
     return replace(last, op=op, inputs=(stored,), outputs=(result,))
 
 
@@ -153,7 +162,7 @@ class _Fusion:
         nodes = self._integers(chain.layer, chain.activation, first)
         if nodes:
             nodes = (*nodes, *chain.moved(first.output, node))
-        if not nodes or not all(map(_has_types, nodes)):
+        if not nodes or not all(_has_types(node) and is_exact(node) for node in nodes):
             self._leave(chain, node)
             return ()
         return nodes
@@ -207,22 +216,19 @@ class _Fusion:
             return ()
         inputs = [stored, weights]
         if len(layer.inputs) > 2:
-            assert isinstance(last.op, Quantize)
-            # PT2E leaves biases as floats, which are stored at the scale of the sums.
-            bias = stored_bias(
-                layer.inputs[2], stored, weights, last.output.type, rounds=last.op.by_reciprocal
-            )
+            stores = rounded_bias if _is_pt2e(last) else stored_bias
+            bias = stores(layer.inputs[2], stored, weights, last.output.type)
             if bias is None:
                 return ()
             inputs.append(bias)
         if activation is not None:
             assert isinstance(activation.op, Relu)
             op = replace(op, activation=activation.op.kind)
-        op = replace(op, rescaling=Rescaling.FLOAT32)
+        op = replace(op, rescaling=_rescaling(last))
         return (replace(layer, op=op, inputs=tuple(inputs), outputs=last.outputs),)
 
     def _of_two(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
-        """Return a sum or product of two activations, rescaled in float32."""
+        """Return a sum or product of two activations, rescaled by real numbers."""
         op, stored = layer.op, [self._stored(tensor) for tensor in layer.inputs]
         assert isinstance(op, Add | Sub | Mul)
         operands = tuple(tensor for tensor in stored if tensor is not None)
@@ -232,11 +238,11 @@ class _Fusion:
         if activation is not None:
             assert isinstance(activation.op, Relu)
             kind = activation.op.kind
-        op = replace(op, activation=kind, rescaling=Rescaling.FLOAT32)
+        op = replace(op, activation=kind, rescaling=_rescaling(last))
         return (replace(layer, op=op, inputs=operands, outputs=last.outputs),)
 
     def _rescaled(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
-        """Return a mean, sum or softmax of stored elements, rescaled in float32."""
+        """Return a mean, sum or softmax of stored elements, rescaled by real numbers."""
         op, stored = layer.op, self._stored(layer.inputs[0])
         assert isinstance(op, AveragePool2D | Mean | Sum | Softmax)
         if stored is None or (isinstance(op, Softmax) and not _is_exact(stored, last.output)):
@@ -244,7 +250,9 @@ class _Fusion:
         if activation is not None:
             assert isinstance(activation.op, Relu) and isinstance(op, AveragePool2D)
             op = replace(op, activation=activation.op.kind)
-        op = replace(op, rescaling=Rescaling.FLOAT32)
+        # Exponentials are no integers: their quotients are rounded to float32 for both.
+        rescaling = Rescaling.FLOAT32 if isinstance(op, Softmax) else _rescaling(last)
+        op = replace(op, rescaling=rescaling)
         return (replace(layer, op=op, inputs=(stored,), outputs=last.outputs),)
 
     def _joined(self, layer: Node, last: Node) -> tuple[Node, ...]:

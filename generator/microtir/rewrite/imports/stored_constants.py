@@ -8,6 +8,7 @@ order of the floats since is done to them.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -47,13 +48,10 @@ def stored_weights(weights: Tensor) -> Tensor | None:
     return constant(weights.name, TensorType(weights.shape, DType.INT8, quant), values)
 
 
-def stored_bias(
-    bias: Tensor, data: Tensor, weights: Tensor, output: TensorType, *, rounds: bool = False
-) -> Tensor | None:
+def stored_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) -> Tensor | None:
     """Return a bias as int32 with the product of the scales; None if it is no multiple of that.
 
-    That of a layer whose outputs are int16 has 64 bits.  With `rounds` a bias that is no multiple
-    becomes the nearest one.
+    That of a layer whose outputs are int16 has 64 bits.
 
     A larger bias than a float32 holds is legal where it makes one result of all sums, whichever
     integers it may have been: so do channels that nothing reaches, whose scales are tiny.  It is
@@ -62,7 +60,7 @@ def stored_bias(
     if bias.data is None:
         return None
     if output.dtype is DType.INT16:
-        return _long_bias(bias, data, weights, output, rounds=rounds)
+        return _long_bias(bias, data, weights, output)
     factors = np.float32(data.type.quant.scale) * np.array(weights.type.quant.scales, np.float32)
     values = np.rint(bias.data.reshape(-1) / factors)
     is_large = np.abs(values) > _LARGEST_BIAS
@@ -70,8 +68,7 @@ def stored_bias(
     is_undecided = is_large & ((lost > _ROUNDED) | (np.abs(values) > _LARGEST_ROUNDED_BIAS))
     if is_undecided.any() and not _is_constant(values, weights, data, output)[is_undecided].all():
         return None
-    is_multiple = np.array_equal(values.astype(np.float32) * factors, bias.data.reshape(-1))
-    if not (rounds or is_multiple):
+    if not np.array_equal(values.astype(np.float32) * factors, bias.data.reshape(-1)):
         return None
     quant = Quantization(tuple(factors.tolist()), (0,) * len(factors))
     if len(factors) > 1:
@@ -79,9 +76,30 @@ def stored_bias(
     return constant(bias.name, TensorType(values.shape, DType.INT32, quant), values)
 
 
-def _long_bias(
-    bias: Tensor, data: Tensor, weights: Tensor, output: TensorType, *, rounds: bool
-) -> Tensor | None:
+def rounded_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) -> Tensor | None:
+    """Return the bias of PT2E, which is a float, as the integers next to it at the sums' scale.
+
+    Of two nearest integers it is the even one.  None if one is larger than its type.
+    """
+    if bias.data is None:
+        return None
+    dtype = DType.INT64 if output.dtype is DType.INT16 else DType.INT32
+    scales = np.array(weights.type.quant.scales, np.float32).astype(np.float64)
+    steps = float(np.float32(data.type.quant.scale)) * scales  # exact, as both have 24 bits
+    real = np.array(bias.data.reshape(-1), np.float64)
+    pairs = zip(real.tolist(), np.broadcast_to(steps, real.shape).tolist(), strict=True)
+    values = [round(Fraction(value) / Fraction(step)) for value, step in pairs]
+    if any(not dtype.min <= value <= dtype.max for value in values):
+        return None
+    if dtype is DType.INT64:
+        return constant(bias.name, TensorType((len(values),), dtype), np.array(values))
+    quant = Quantization(
+        tuple(steps.tolist()), (0,) * len(steps), axis=0 if len(steps) > 1 else None
+    )
+    return constant(bias.name, TensorType((len(values),), dtype, quant), np.array(values))
+
+
+def _long_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) -> Tensor | None:
     """Return a bias for outputs of int16 as int64; None if it is no multiple of the scales.
 
     Steps of int16 are so small that a bias has more bits than a float32: its integer is one of
@@ -94,7 +112,7 @@ def _long_bias(
     values = np.rint(real / factors)
     errors = np.abs(values * factors.astype(np.float64) - real)
     lost = np.abs(real) * _LOST
-    if (not rounds and (errors > lost).any()) or (lost > _LOST_OF_INT16 * output.quant.scale).any():
+    if (errors > lost).any() or (lost > _LOST_OF_INT16 * output.quant.scale).any():
         return None
     return constant(bias.name, TensorType(values.shape, DType.INT64), values)
 

@@ -65,7 +65,7 @@ class ChooseNumerics:
             return graph
         if self.numerics in (Numerics.ONNXRUNTIME, Numerics.PT2E):
             _check_float_rescaling(graph, self.numerics)
-            return graph
+            return graph if self.numerics is Numerics.PT2E else _in_float32(graph)
         if self.numerics in _REFUSED_BY:
             _check_scales(graph, self.numerics)
         if rescales_as_onnx(graph):
@@ -78,9 +78,23 @@ class ChooseNumerics:
         return named_apart(with_nodes(graph, [n for layer in layers for n in _as_litert(layer)]))
 
 
+_AS_ONNX = (Rescaling.FLOAT32, Rescaling.EXACT)
+
+
 def rescales_as_onnx(graph: Graph) -> bool:
-    """Return whether an operator of a graph rescales integers as ONNX's do."""
-    return any(rescaling_of(node) is Rescaling.FLOAT32 for node in graph.nodes)
+    """Return whether an operator of a graph rescales integers as ONNX's and PT2E's do."""
+    return any(rescaling_of(node) in _AS_ONNX for node in graph.nodes)
+
+
+def _in_float32(graph: Graph) -> Graph:
+    """Return a graph with what PT2E rescales exactly rescaled in float32."""
+    nodes = [
+        replace(node, op=node.op.rescaled(Rescaling.FLOAT32))
+        if isinstance(node.op, RescaledOperator) and node.op.rescaling is Rescaling.EXACT
+        else node
+        for node in graph.nodes
+    ]
+    return with_nodes(graph, nodes)
 
 
 def made_for(graph: Graph) -> Numerics:
@@ -97,7 +111,7 @@ def _in_fixed_point(node: Node) -> tuple[Node, ...]:
     scale is rescaled behind it, and all else stays.
     """
     op = node.op
-    if not isinstance(op, RescaledOperator) or op.rescaling is not Rescaling.FLOAT32:
+    if not isinstance(op, RescaledOperator) or op.rescaling not in _AS_ONNX:
         return (node,)
     op = op.rescaled(Rescaling.FIXED_POINT)
     scales = [tensor.type.quantization for tensor in (node.inputs[0], node.output)]
