@@ -122,10 +122,10 @@ _CONFIG = (
         "Names the reference whose results the code reproduces: tflm is bit-exact with the "
         "reference kernels of tflite-micro for int8, onnxruntime with the definition of ONNX's "
         "quantised operators; pt2e rounds the exact value of the formula of PyTorch's quantised "
-        "programs, where PyTorch itself rounds floats; model takes the one of the file's format; tflm for an ONNX file rescales layers of int8 in fixed "
-        "point, at most one step of the output's scale from onnxruntime; tflite_ref quantises the "
-        "inputs of hybrid layers as LiteRT's reference kernels do, and rescales dense layers of "
-        "integers once, in double.",
+        "programs, where PyTorch itself rounds floats; model takes the one of the file's format; "
+        "tflm for an ONNX file rescales layers of int8 in fixed point, at most one step of the "
+        "output's scale from onnxruntime; tflite_ref quantises the inputs of hybrid layers as "
+        "LiteRT's reference kernels do, and rescales dense layers of integers once, in double.",
         pending=pending("use numerics 'tflm'", "tflite_opt", "float"),
     ),
     Option(
