@@ -22,14 +22,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RECORDED = Path(__file__).with_name("recorded.json")
-JOURNEYS = ("torch_modules", "keras_layers")
-_PACKAGES = ("torch", "keras", "jax")
+JOURNEYS = ("torch_modules", "torch_quantised", "keras_layers")
+_PACKAGES = ("torch", "torchao", "keras", "jax")
 _PACKAGE = "generator/microtir"
 _TESTED = (
     f"{_PACKAGE}/frontend/torch/*.py",
     f"{_PACKAGE}/frontend/keras/**/*.py",
-    f"{_PACKAGE}/operators/*/torch.py",
-    f"{_PACKAGE}/operators/common/torch*.py",
+    f"{_PACKAGE}/operators/*/torch*.py",
     "tests/journeys/*.py",
 )
 

@@ -524,6 +524,15 @@ _SHAPES: Mapping[str, Draw] = MappingProxyType(
         ),
         "view": _on(lambda d: (d.y.view(-1), d.y.reshape(1, -1), d.y.mT), 2),
         "quantile": _on(lambda d: d.torch.quantile(d.y, 0.4, d.axis)),
+        "cummax": _on(
+            lambda d: (*d.torch.cummax(d.y.round(), d.axis), *d.torch.cummin(d.y, d.axis))
+        ),
+        "searchsorted": _on(
+            lambda d: d.torch.searchsorted(d.torch.sort(d.y, -1)[0], d.y, right=d.axis == 0)
+        ),
+        "bucketize": _on(
+            lambda d: d.torch.bucketize(d.y, d.torch.arange(-2, 3, 2), out_int32=True)
+        ),
         "select_scatter": _on(
             lambda d: d.torch.select_scatter(d.y, d.y.select(d.axis, 0), d.axis, 1)
         ),

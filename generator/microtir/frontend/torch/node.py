@@ -251,7 +251,7 @@ class NodeReader:
             )
         try:
             return reader.read(operands)
-        except (ArithmeticError, IndexError, MemoryError, ValueError) as error:
+        except (ArithmeticError, MemoryError, ValueError) as error:
             reason = f": {brief(str(error))}" if str(error) else ""
             raise operands.malformed(f"{CANNOT_COMPUTE}{reason}") from error
 

@@ -21,10 +21,16 @@ TORCH_ADVICE = Advice(
 _RANDOM = "a compiled model gives the same result every time: call model.eval() before the export"
 _DATA = "compute it in the application: its result has as many elements as data say"
 
+_PADDED = "hand the layer padded sequences: leave out pack_padded_sequence and what undoes it"
+_BOXES = "end the model before torchvision's operator, and compute it in the application"
+_WINDOWS = "use MaxPool2d or AdaptiveMaxPool2d: its windows are random"
 _STATIC = "quantise the model statically: is_dynamic=False in the quantiser's configuration"
 
 _ADVICE: Mapping[str, str] = MappingProxyType(
     {
+        "_pack_padded_sequence": _PADDED,
+        "_pad_packed_sequence": _PADDED,
+        "as_strided": "write the view with reshape, permute, narrow or unfold",
         "bernoulli": _RANDOM,
         "multinomial": _RANDOM,
         "native_dropout": _RANDOM,
@@ -40,9 +46,19 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "choose_qparams_per_token": _STATIC,
         "choose_qparams_per_token_asymmetric": _STATIC,
         "choose_qparams_symmetric": _STATIC,
+        "deform_conv2d": _BOXES,
+        "dequantize_per_channel_group": _STATIC,
+        "dequantize_per_token": _STATIC,
+        "fractional_max_pool2d": _WINDOWS,
+        "fractional_max_pool3d": _WINDOWS,
         "item": _DATA,
-        "masked_select": _DATA,
+        "lgamma": "compute it in the application, or look it up in a table",
+        "masked_select": "multiply by the mask, or " + _DATA,
+        "nms": _BOXES,
         "nonzero": _DATA,
+        "quantize_per_channel_group": _STATIC,
+        "quantize_per_token": _STATIC,
+        "roi_align": _BOXES,
         "unique": _DATA,
     }
 )
@@ -53,7 +69,12 @@ def unknown_operator(target: str, where: str) -> UnsupportedModelError:
     domain, _, rest = target.partition(".")
     name = rest.partition(".")[0].rstrip("_")
     fix = _ADVICE.get(name, "replace the layer, or compute it in the application")
-    is_own = domain not in ("aten", "quantized_decomposed", "torchao", "higher_order")
+    is_own = name not in _ADVICE and domain not in (
+        "aten",
+        "quantized_decomposed",
+        "torchao",
+        "higher_order",
+    )
     if is_own:
         fix = "write the operator with those of torch before the model is exported"
     return UnsupportedModelError(

@@ -18,9 +18,10 @@ def attention(node: TorchNode) -> Tensor:
         raise node.unsupported(
             "it drops elements", "dropout_p=0", "call model.eval() before the export"
         )
-    query, key, value = (node.tensor(name) for name in ("query", "key", "value"))
+    query, key, value = (node.tensor(name, 2) for name in ("query", "key", "value"))
     if node.flag("enable_gqa", False):
-        groups = query.shape[-3] // key.shape[-3]
+        heads = (node.extent(x, len(x.shape) - 3) for x in (query, key))
+        groups = next(heads) // next(heads)
         key, value = (_repeated(node, x, groups) for x in (key, value))
     rank = len(key.shape)
     turned = node.onnx("Transpose", key, perm=(*range(rank - 2), rank - 1, rank - 2))

@@ -106,24 +106,29 @@ class TorchNode:
         """Return whether an argument is there and is not None."""
         return self.arguments.get(name) is not None
 
-    def tensor(self, name: str) -> Tensor:
-        """Return a tensor that must be there."""
+    def tensor(self, name: str, rank: int = 0) -> Tensor:
+        """Return a tensor that must be there, with at least so many dimensions."""
         value = self.arguments.get(name)
         if not isinstance(value, Tensor):
             raise self._wrong(name, "a tensor")
+        if len(value.shape) < rank:
+            what = f"the argument '{name}' has {len(value.shape)} dimensions"
+            raise self.malformed(what, f"at least {rank}")
         return value
 
     def optional_tensor(self, name: str) -> Tensor | None:
         """Return a tensor that may be left out."""
         return self.tensor(name) if self.has(name) else None
 
-    def tensors(self, name: str) -> tuple[Tensor, ...]:
-        """Return a list of tensors."""
+    def tensors(self, name: str, least: int = 0) -> tuple[Tensor, ...]:
+        """Return a list of at least so many tensors."""
         value = self.arguments.get(name)
         items = value if isinstance(value, tuple) else ()
         tensors = tuple(item for item in items if isinstance(item, Tensor))
         if not isinstance(value, tuple) or len(tensors) < len(items):
             raise self._wrong(name, "a list of tensors")
+        if len(tensors) < least:
+            raise self.malformed(f"the argument '{name}' has {len(tensors)} tensors", f"{least}")
         return tensors
 
     def integer(self, name: str, default: int | None = None) -> int:
@@ -256,6 +261,12 @@ class TorchNode:
         if rank == 0 and axis in (0, -1):
             return 0
         return self.first.axis(axis, rank)
+
+    def extent(self, x: Tensor, axis: int) -> int:
+        """Return the extent of an axis that a tensor must have."""
+        if not 0 <= axis < len(x.shape):
+            raise self.malformed(f"axis {axis} of a tensor with {len(x.shape)} dimensions")
+        return x.shape[axis]
 
     # --- results ----------------------------------------------------------------------------------
 

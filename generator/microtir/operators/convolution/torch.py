@@ -30,7 +30,7 @@ def convolution(node: TorchNode) -> Tensor:
 
 def _on_batch(node: TorchNode, operator: str, **attributes: AttributeValue) -> Tensor:
     """Return the convolution of a batch, or of a single image as that of a batch of one."""
-    image, weights = node.tensor("input"), node.tensor("weight")
+    image, weights = node.tensor("input"), node.tensor("weight", 3)
     axes = len(weights.shape) - 2
     is_single = len(image.shape) == axes + 1
     if is_single:
@@ -58,7 +58,7 @@ _VOLUME = 3  # axes
 
 def _part(node: TorchNode, x: Tensor, axis: int, number: int, parts: int) -> Tensor:
     """Return one of several equal parts of an axis."""
-    size, rest = divmod(x.shape[axis], parts)
+    size, rest = divmod(node.extent(x, axis), parts)
     if rest or not size:
         raise node.malformed(f"{parts} groups of {x.shape[axis]} channels", "a divisor of them")
     return along(node.first, x, axis, number * size, size)

@@ -14,9 +14,9 @@ def unfold(node: TorchNode) -> Tensor:
     """Read unfold of a tensor: windows over an axis, whose elements are a new last one."""
     x, size, step = node.tensor("self"), node.integer("size"), node.integer("step")
     axis = node.axis(node.integer("dimension"), len(x.shape))
-    if size < 1 or step < 1 or size > x.shape[axis]:
+    if size < 1 or step < 1 or size > node.extent(x, axis):
         raise node.malformed(f"windows of {size} by {step} over an axis of {x.shape[axis]}")
-    count = (x.shape[axis] - size) // step + 1
+    count = (node.extent(x, axis) - size) // step + 1
     node.first.check_room(count, size)
     places = np.arange(count, dtype=np.int64)[:, None] * step + np.arange(size)
     windows = node.onnx("Gather", x, node.constant(places), axis=axis)

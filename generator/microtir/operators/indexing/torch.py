@@ -29,13 +29,16 @@ def embedding(node: TorchNode) -> Tensor:
     return node.onnx("Gather", node.tensor("weight"), node.tensor("indices"), axis=0)
 
 
+_MODES = ("ReduceSum", "ReduceMean", "ReduceMax")
+
+
 def embedding_bag(node: TorchNode) -> tuple[Tensor | None, ...]:
     """Read embedding_bag: the sum, mean or largest of the rows of each bag.
 
     Raises:
         UnsupportedModelError: where bags begin follows from the inputs.
     """
-    weights, indices = node.tensor("weight"), node.tensor("indices")
+    weights, indices = node.tensor("weight", 2), node.tensor("indices")
     starts, factors = node.tensor("offsets").data, node.optional_tensor("per_sample_weights")
     if starts is None or node.integer("padding_idx", -1) >= 0:
         raise node.unsupported(
@@ -48,14 +51,16 @@ def embedding_bag(node: TorchNode) -> tuple[Tensor | None, ...]:
     ends = [*starts.reshape(-1).tolist()[1:], indices.type.elements]
     if node.flag("include_last_offset", False):
         ends.pop()
-    kind = ("ReduceSum", "ReduceMean", "ReduceMax")[node.integer("mode", 0)]
+    mode = node.integer("mode", 0)
+    if not 0 <= mode < len(_MODES):
+        raise node.malformed(f"mode {mode}", f"0 to {len(_MODES) - 1}")
     bags = []
     for begin, end in zip(starts.reshape(-1).tolist(), ends, strict=False):
         if end <= begin:
             bags.append(node.constant(np.zeros((1, weights.shape[1]), np.float32)))
             continue
         bag = node.onnx("Slice", rows, node.ints(begin), node.ints(end), node.ints(0))
-        bags.append(node.onnx(kind, bag, node.ints(0), keepdims=1))
+        bags.append(node.onnx(_MODES[mode], bag, node.ints(0), keepdims=1))
     return node.onnx("Concat", *bags, axis=0), None, None, None
 
 

@@ -134,7 +134,7 @@ def _along(node: TorchNode) -> Tensor:
 
 def _replaced(node: TorchNode, x: Tensor, axis: int, places: Array, values: Tensor) -> Tensor:
     """Return a tensor with other values at known places of an axis."""
-    count = x.shape[axis]
+    count = node.extent(x, axis)
     order = np.arange(count)
     order[places] = count + np.arange(len(places))
     both = node.onnx("Concat", x, node.cast(values, x.dtype), axis=axis)
@@ -145,7 +145,7 @@ def slice_scatter(node: TorchNode) -> Tensor:
     """Read slice_scatter: a slice of an axis is another tensor."""
     x, values = node.tensor("self"), node.tensor("src")
     axis = node.axis(node.integer("dim", 0), len(x.shape))
-    places = np.array(slice_range(node, x.shape[axis]), np.int64)
+    places = np.array(slice_range(node, node.extent(x, axis)), np.int64)
     shape = tuple(len(places) if n == axis else e for n, e in enumerate(x.shape))
     return _replaced(node, x, axis, places, _expanded(node, values, shape))
 
@@ -154,11 +154,11 @@ def select_scatter(node: TorchNode) -> Tensor:
     """Read select_scatter: one place of an axis is another tensor."""
     x, values, at = node.tensor("self"), node.tensor("src"), node.integer("index")
     axis = node.axis(node.integer("dim"), len(x.shape))
-    if not -x.shape[axis] <= at < x.shape[axis]:
+    if not -node.extent(x, axis) <= at < node.extent(x, axis):
         raise node.malformed(f"place {at} of an axis of {x.shape[axis]}")
     shape = tuple(1 if n == axis else e for n, e in enumerate(x.shape))
     wide = node.reshaped(values, shape)
-    return _replaced(node, x, axis, np.array([at % x.shape[axis]]), wide)
+    return _replaced(node, x, axis, np.array([at % node.extent(x, axis)]), wide)
 
 
 def masked_scatter(node: TorchNode) -> Tensor:

@@ -26,7 +26,7 @@ def slice_(node: TorchNode) -> Tensor:
     """Read slice: the places of an axis from a start to an end, which are cut to what there is."""
     x = node.tensor("self")
     axis = node.axis(node.integer("dim", 0), len(x.shape))
-    taken = slice_range(node, x.shape[axis])
+    taken = slice_range(node, node.extent(x, axis))
     return along(node.first, x, axis, taken.start, len(taken), taken.step)
 
 
@@ -34,8 +34,8 @@ def select(node: TorchNode) -> Tensor:
     """Read select: one place of an axis, without the axis."""
     x, index = node.tensor("self"), node.integer("index")
     axis = node.axis(node.integer("dim"), len(x.shape))
-    at = index + x.shape[axis] if index < 0 else index
-    if not 0 <= at < x.shape[axis]:
+    at = index + node.extent(x, axis) if index < 0 else index
+    if not 0 <= at < node.extent(x, axis):
         raise node.malformed(f"place {index} of an axis of {x.shape[axis]}")
     part = along(node.first, x, axis, at, 1)
     return node.reshaped(part, (*x.shape[:axis], *x.shape[axis + 1 :]))
@@ -45,14 +45,14 @@ def narrow(node: TorchNode) -> Tensor:
     """Read narrow: some places of an axis from a start on."""
     x, start, length = node.tensor("self"), node.integer("start"), node.integer("length")
     axis = node.axis(node.integer("dim"), len(x.shape))
-    start += x.shape[axis] if start < 0 else 0
-    if min(start, length) < 0 or start + length > x.shape[axis]:
+    start += node.extent(x, axis) if start < 0 else 0
+    if min(start, length) < 0 or start + length > node.extent(x, axis):
         raise node.malformed(f"places {start} to {start + length} of an axis of {x.shape[axis]}")
     return along(node.first, x, axis, start, length)
 
 
 def _split(node: TorchNode, x: Tensor, axis: int, sizes: list[int]) -> tuple[Tensor, ...]:
-    if min(sizes, default=0) < 0 or sum(sizes) != x.shape[axis]:
+    if min(sizes, default=0) < 0 or sum(sizes) != node.extent(x, axis):
         raise node.malformed(f"parts of {sizes} of an axis of {x.shape[axis]}")
     starts = np.cumsum([0, *sizes]).tolist()
     pairs = zip(starts, sizes, strict=False)
@@ -67,7 +67,7 @@ def split(node: TorchNode) -> tuple[Tensor, ...]:
     name = next((n for n in names if n in node.arguments), names[0])
     if not isinstance(node.arguments.get(name), int):
         return _split(node, x, axis, list(node.integers(name)))
-    return _split(node, x, axis, _even(node, x.shape[axis], node.integer(name)))
+    return _split(node, x, axis, _even(node, node.extent(x, axis), node.integer(name)))
 
 
 def _even(node: TorchNode, extent: int, size: int) -> list[int]:
@@ -83,14 +83,16 @@ def chunk(node: TorchNode) -> tuple[Tensor, ...]:
     axis = node.axis(node.integer("dim", 0), len(x.shape))
     if count < 1:
         raise node.malformed(f"{count} parts", "from 1 on")
-    return _split(node, x, axis, _even(node, x.shape[axis], -(-x.shape[axis] // count)))
+    return _split(
+        node, x, axis, _even(node, node.extent(x, axis), -(-node.extent(x, axis) // count))
+    )
 
 
 def tensor_split(node: TorchNode) -> tuple[Tensor, ...]:
     """Read tensor_split: so many parts, the first ones larger by one, or parts between places."""
     x = node.tensor("self")
     axis = node.axis(node.integer("dim", 0), len(x.shape))
-    extent = x.shape[axis]
+    extent = node.extent(x, axis)
     if node.has("indices"):
         bounds = [range(extent)[:at].stop for at in node.integers("indices")]
         sizes = np.diff([0, *bounds, extent]).tolist()
@@ -105,14 +107,14 @@ def unbind(node: TorchNode) -> tuple[Tensor, ...]:
     x = node.tensor("self")
     axis = node.axis(node.integer("dim", 0), len(x.shape))
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    parts = _split(node, x, axis, [1] * x.shape[axis])
+    parts = _split(node, x, axis, [1] * node.extent(x, axis))
     return tuple(node.reshaped(part, shape) for part in parts)
 
 
 def concatenate(node: TorchNode) -> Tensor:
     """Read cat, of tensors of several types, too; empty vectors count for nothing."""
     dtype = node.result_dtype
-    parts = [as_type(node, x, dtype) for x in node.tensors("tensors")]
+    parts = [as_type(node, x, dtype) for x in node.tensors("tensors", 1)]
     parts = [x for x in parts if x.shape != (0,)] or parts[:1]
     axis = node.axis(node.integer("dim", 0), len(parts[0].shape))
     return node.onnx("Concat", *parts, axis=axis)
@@ -120,7 +122,7 @@ def concatenate(node: TorchNode) -> Tensor:
 
 def stack(node: TorchNode) -> Tensor:
     """Read stack: tensors beside each other along a new axis."""
-    dtype, parts = node.result_dtype, node.tensors("tensors")
+    dtype, parts = node.result_dtype, node.tensors("tensors", 1)
     axis = node.axis(node.integer("dim", 0), len(parts[0].shape) + 1)
     wide = [
         node.reshaped(as_type(node, x, dtype), (*x.shape[:axis], 1, *x.shape[axis:])) for x in parts
@@ -133,7 +135,7 @@ def flip(node: TorchNode) -> Tensor:
     x = node.tensor("self")
     for axis in node.integers("dims", ()):
         if x.type.elements:
-            x = backwards(node.first, x, node.axis(axis, len(x.shape)))
+            x = backwards(node.first, x, node.first.axis(axis, len(x.shape)))
     return x
 
 

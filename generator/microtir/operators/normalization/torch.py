@@ -50,7 +50,7 @@ def batch_norm(node: TorchNode) -> Tensor:
 
 def _of_batch(node: TorchNode) -> Tensor:
     """Normalise each channel by what the batch has of it."""
-    x = node.tensor("input")
+    x = node.tensor("input", 2)
     scale, bias = _affine(node, x.shape[1:2])
     rows = node.onnx("Transpose", x, perm=(1, 0, *range(2, len(x.shape))))
     single = node.reshaped(rows, (1, x.shape[1], x.type.elements // x.shape[1]))
@@ -174,7 +174,7 @@ def pairwise_distance(node: TorchNode) -> Tensor:
 
 def distances(node: TorchNode) -> Tensor:
     """Read cdist: the norms of the differences of all rows of two matrices."""
-    a, b = node.tensor("x1"), node.tensor("x2")
+    a, b = node.tensor("x1", 2), node.tensor("x2", 2)
     rows = node.reshaped(a, (*a.shape[:-1], 1, a.shape[-1]))
     others = node.reshaped(b, (*b.shape[:-2], 1, *b.shape[-2:]))
     way = node.onnx("Sub", rows, others)

@@ -56,7 +56,7 @@ def average_pool(node: TorchNode) -> Tensor:
 
 def _means(node: TorchNode, x: Tensor, axis: int, size: int) -> Tensor:
     """Return the means of the windows over one axis."""
-    extent = x.shape[axis]
+    extent = node.extent(x, axis)
     if extent == size:
         return x
     matrix = np.zeros((extent, size), np.float32)

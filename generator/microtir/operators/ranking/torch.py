@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from microtir.dtype import DType
 from microtir.graph.ir import Tensor
 from microtir.operators.common.onnx_parts import along
 from microtir.operators.common.torch_operands import TorchNode, TorchReader
 from microtir.operators.common.torch_rows import readers
+from microtir.operators.common.torch_types import as_type, operand, promoted
 
 
 def _ranked(
@@ -35,7 +37,7 @@ def sort(node: TorchNode) -> tuple[Tensor, Tensor]:
     line = x if x.shape else node.reshaped(x, (1,))
     axis = node.axis(node.integer("dim", -1), len(line.shape))
     is_largest = node.flag("descending", False)
-    values, places = _ranked(node, line, axis, line.shape[axis], is_largest=is_largest)
+    values, places = _ranked(node, line, axis, node.extent(line, axis), is_largest=is_largest)
     return node.reshaped(values, x.shape), node.reshaped(places, x.shape)
 
 
@@ -58,7 +60,7 @@ def median(node: TorchNode) -> tuple[Tensor, Tensor]:
     """Read median along an axis: of an even number the lower of both in the middle."""
     x = node.tensor("self")
     axis = node.axis(node.integer("dim"), len(x.shape))
-    return _at_rank(node, x, axis, (x.shape[axis] - 1) // 2)
+    return _at_rank(node, x, axis, (node.extent(x, axis) - 1) // 2)
 
 
 def median_of_all(node: TorchNode) -> Tensor:
@@ -87,7 +89,7 @@ def quantile(node: TorchNode) -> Tensor:
     stated = node.optional_integer("dim")
     line = node.reshaped(x, (x.type.elements,)) if stated is None else x
     axis = node.axis(0 if stated is None else stated, len(line.shape))
-    at = part * (line.shape[axis] - 1)
+    at = part * (node.extent(line, axis) - 1)
     place = _ROUNDINGS[mode](at)
     first = math.floor(place)
     low = _at_rank(node, line, axis, first)[0]
@@ -97,6 +99,29 @@ def quantile(node: TorchNode) -> Tensor:
         low = node.onnx("Add", low, way)
     is_whole = stated is None and node.flag("keepdim", False)
     return node.reshaped(low, (1,) * len(x.shape)) if is_whole else low
+
+
+def places_in_order(node: TorchNode) -> Tensor:
+    """Read searchsorted and bucketize: how many values in order are below each one.
+
+    With `right`, or the side of that name, equal ones count, too.
+    """
+    if node.has("sorter"):
+        raise node.unsupported("it has a sorter", "values in order", "gather them by it before")
+    stated = operand(node, "self")
+    line = node.tensor("boundaries" if node.has("boundaries") else "sorted_sequence", 1)
+    dtype = promoted(node, line, stated)
+    x, line = as_type(node, stated, dtype), as_type(node, line, dtype)
+    count = node.extent(line, len(line.shape) - 1)
+    node.first.check_room(*x.shape, count)
+    if len(line.shape) > 1:
+        line = node.reshaped(line, (*line.shape[:-1], 1, count))
+    is_right = node.flag("right", False) or node.text("side", "left") == "right"
+    wide = node.reshaped(x, (*x.shape, 1))
+    is_before = node.onnx("LessOrEqual" if is_right else "Less", line, wide)
+    ones = node.cast(is_before, DType.INT32)
+    counted = node.onnx("ReduceSum", ones, node.ints(len(x.shape)), keepdims=0)
+    return node.cast(counted, node.result_dtype)
 
 
 _ROUNDINGS: Mapping[str, Callable[[float], float]] = MappingProxyType(
@@ -115,4 +140,12 @@ TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(median_of_all, "self", "median"),
     *readers(quantile, "self q dim keepdim interpolation", "quantile.scalar"),
     *readers(kth_value, "self k dim keepdim", "kthvalue"),
+    *readers(
+        places_in_order,
+        "sorted_sequence boundaries self out_int32 right side sorter",
+        "searchsorted.Tensor",
+        "searchsorted.Scalar",
+        "bucketize.Tensor",
+        "bucketize.Scalar",
+    ),
 )

@@ -38,7 +38,7 @@ def _in_order(node: TorchNode, kind: _Kind, x: Tensor) -> Tensor:
     """Return the rows of weights or biases gate by gate as ONNX has them."""
     if len(kind.gates) == 1:
         return x
-    size = x.shape[0] // len(kind.gates)
+    size = node.extent(x, 0) // len(kind.gates)
     parts = [along(node.first, x, 0, gate * size, size) for gate in kind.gates]
     return node.onnx("Concat", *parts, axis=0)
 
@@ -79,7 +79,7 @@ def _of_directions(
 def _starts(node: TorchNode, kind: _Kind) -> tuple[Tensor, ...]:
     """Return the states before the first step, each (layers * directions, N, H)."""
     if kind is _LSTM:
-        return node.tensors("hx")
+        return node.tensors("hx", kind.states)
     return (node.tensor("hx"),)
 
 
@@ -126,8 +126,8 @@ def _cell(kind: _Kind) -> Callable[[TorchNode], Tensor | tuple[Tensor, ...]]:
 
     def read(node: TorchNode) -> Tensor | tuple[Tensor, ...]:
         x = node.tensor("input")
-        names = ("w_ih", "w_hh", "b_ih", "b_hh")
-        weights = [node.tensor(name) for name in names if node.has(name)]
+        weights = [node.tensor(name) for name in ("w_ih", "w_hh")]
+        weights += [node.tensor(name) for name in ("b_ih", "b_hh") if node.has(name)]
         starts = [node.reshaped(start, (1, *start.shape)) for start in _starts(node, kind)]
         line = node.reshaped(x, (1, *x.shape))
         _, *states = _of_directions(node, kind, line, [weights], *starts)

@@ -54,7 +54,7 @@ def repeat_interleave(node: TorchNode) -> Tensor:
     if axis is None:
         x, axis = node.reshaped(x, (x.type.elements,)), 0
     axis = node.axis(axis, len(x.shape))
-    places = np.repeat(np.arange(x.shape[axis], dtype=np.int64), counts.reshape(-1))
+    places = np.repeat(np.arange(node.extent(x, axis), dtype=np.int64), counts.reshape(-1))
     return node.onnx("Gather", x, node.constant(places), axis=axis)
 
 

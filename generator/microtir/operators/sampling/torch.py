@@ -27,7 +27,7 @@ def grid_sample(node: TorchNode) -> Tensor:
 
 def affine_grid(node: TorchNode) -> Tensor:
     """Read affine_grid_generator: the places of a result, moved by matrices (N, axes, axes + 1)."""
-    theta, sizes = node.tensor("theta"), node.integers("size")[2:]
+    theta, sizes = node.tensor("theta", 3), node.integers("size")[2:]
     node.first.check_room(*sizes, len(sizes) + 1)
     lines = []
     for size in sizes:

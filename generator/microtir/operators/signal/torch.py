@@ -47,7 +47,7 @@ def _transform(node: TorchNode) -> Tensor:
     """Read fft_fft, fft_ifft and fft_rfft."""
     x = _parts(node, node.tensor("self"))
     axis = node.axis(node.integer("dim", -1), len(x.shape) - 1)
-    length = node.integer("n", x.shape[axis])
+    length = node.integer("n", node.extent(x, axis))
     is_inverse, is_half = "ifft" in node.target, "rfft" in node.target
     result = _transformed(node, x, axis, length, inverse=is_inverse, half=is_half)
     factor = _factor(node, length, is_inverse=is_inverse)
@@ -60,7 +60,7 @@ def real_inverse(node: TorchNode) -> Tensor:
     if x.shape[-1] == 1:  # a real spectrum
         x = node.onnx("Pad", x, node.ints(*(0,) * (2 * len(x.shape) - 1), 1))
     axis = node.axis(node.integer("dim", -1), len(x.shape) - 1)
-    length = node.integer("n", 2 * (x.shape[axis] - 1))
+    length = node.integer("n", 2 * (node.extent(x, axis) - 1))
     result = _transformed(node, x, axis, length, inverse=True, half=True)
     result = _scaled(node, result, length * _factor(node, length, is_inverse=True))
     return node.reshaped(result, result.shape[:-1])
@@ -84,11 +84,11 @@ def core_transform(node: TorchNode) -> Tensor:
     """Read _fft_r2c and _fft_c2c: along several axes, of which the last is halved if one is."""
     x = _parts(node, node.tensor("self"))
     axes = _axes(node, x)
-    count = math.prod(x.shape[axis] for axis in axes)
+    count = math.prod(node.extent(x, axis) for axis in axes)
     is_inverse = not node.flag("forward", True)
     for number, axis in enumerate(reversed(axes)):
         is_half = node.flag("onesided", False) and number == 0
-        length = x.shape[axis]
+        length = node.extent(x, axis)
         x = _transformed(node, x, axis, length, inverse=is_inverse, half=is_half)
         x = _scaled(node, x, float(length) if is_inverse else 1.0)
     return _normalised(node, x, count)
@@ -98,9 +98,13 @@ def core_inverse(node: TorchNode) -> Tensor:
     """Read _fft_c2r: a real signal of one half of its spectrum, along one axis at last."""
     x, length = node.tensor("self"), node.integer("last_dim_size")
     axes = _axes(node, x)
-    count = length * math.prod(x.shape[axis] for axis in axes[:-1])
+    count = length * math.prod(node.extent(x, axis) for axis in axes[:-1])
     for axis in axes[:-1]:
-        x = _scaled(node, _transformed(node, x, axis, x.shape[axis], inverse=True), x.shape[axis])
+        x = _scaled(
+            node,
+            _transformed(node, x, axis, node.extent(x, axis), inverse=True),
+            node.extent(x, axis),
+        )
     x = _transformed(node, x, axes[-1], length, inverse=True, half=True)
     result = _normalised(node, _scaled(node, x, float(length)), count)
     return node.reshaped(result, result.shape[:-1])
