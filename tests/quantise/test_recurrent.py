@@ -80,6 +80,15 @@ def test_scales_are_those_of_the_format() -> None:
     assert max(-low, high) <= cell.quant.scale * DType.INT16.max
 
 
+def test_a_state_that_begins_at_zero_is_symmetric() -> None:
+    """Whatever the range: a constant state is legal with the zero point 0 alone."""
+    model = _network(starts_at_zero=True)
+    for seed in range(20):
+        samples = {"x": floats(seed, 5, 1, _STEPS, _INPUTS, spread=0.1 + seed / 7)}
+        result = quantise(model, samples, QuantiseOptions(correct_bias=False, rounding_work=0.0))
+        assert result.floats == ()
+
+
 def test_cells_of_each_step_count() -> None:
     """The extremes are those behind every step, not behind the last one alone."""
     model = _network(starts_at_zero=False)

@@ -54,7 +54,7 @@ class Plan:
         one_scale = scale_of_inputs(self.shared, node, form)
         types = []
         for tensor, dtype in zip(node.inputs, form.inputs, strict=True):
-            if tensor.dtype is not DType.FLOAT32 or tensor.is_constant:
+            if tensor.dtype is not DType.FLOAT32 or tensor.is_constant or dtype.is_float:
                 types.append(tensor.type)
             elif one_scale is None:
                 types.append(self.integer_type(Stored(tensor, dtype)))
@@ -69,7 +69,8 @@ class Plan:
             return [tensor.type for tensor in node.outputs]
         pairs = zip(node.outputs, form.outputs, strict=True)
         return [
-            self.integer_type(Stored(tensor, dtype)) if tensor.dtype is DType.FLOAT32
+            self.integer_type(Stored(tensor, dtype))
+            if tensor.dtype is DType.FLOAT32 and dtype.is_int
             else tensor.type
             for tensor, dtype in pairs
         ]  # fmt: skip

@@ -9,8 +9,10 @@ import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor, TensorType
+from microtir.operators.control.definition import Control, PutItem, nodes_in_loops
 from microtir.operators.recurrent.definition import Lstm
 from microtir.operators.softmax.definition import Softmax
+from microtir.operators.state.definition import Assign
 from microtir.quantise.options import Calibration, QuantiseOptions
 from microtir.quantise.ranges import Range, affine, range_by
 from microtir.quantise.recurrent import CELL, cell_range
@@ -33,6 +35,7 @@ class Ranges:
         graph: of floats.
         statistics: of all activations.
         recorded: the values of some runs, by name.
+        turns: values at the end of some turns of loops, by name.
         options: which name the calibration.
     """
 
@@ -41,11 +44,13 @@ class Ranges:
         graph: Graph,
         statistics: Mapping[Tensor, Statistics],
         recorded: Sequence[Mapping[str, Array]],
+        turns: Sequence[Mapping[str, Array]],
         options: QuantiseOptions,
     ) -> None:
         self._graph = graph
         self._statistics = statistics
         self._recorded = recorded[:: -(-len(recorded) // _MOST_RUNS)]
+        self._turns = turns
         self._options = options
         self._chosen: dict[Stored, Range] = {}
 
@@ -74,7 +79,7 @@ class Ranges:
         quant = affine(chosen.low, chosen.high, one.dtype)
         type_ = TensorType(one.tensor.shape, one.dtype, quant)
         signal, noise = 0.0, 0.0
-        for values in self._recorded:
+        for values in self._seen_around(one.tensor):
             approximate = real(stored(values[one.tensor.name], type_), type_)
             for expected, actual in self._results(one.tensor, values, approximate):
                 signal += float(np.square(expected, dtype=np.float64).sum())
@@ -88,7 +93,7 @@ class Ranges:
 
         What a softmax reads counts itself: shares say little of scores that are far from the top.
         """
-        readers = [n for n in self._readers.get(tensor, ()) if not isinstance(n.op, Softmax)]
+        readers = self._read_by(tensor)
         if not readers or tensor in self._graph.outputs:
             yield values[tensor.name], approximate
         for node in readers:
@@ -99,6 +104,24 @@ class Ranges:
             for output, actual in zip(node.outputs, evaluate(node, inputs), strict=True):
                 if output.dtype is DType.FLOAT32:
                     yield values[output.name], actual
+
+    def _seen_around(self, tensor: Tensor) -> Sequence[Mapping[str, Array]]:
+        """Return values of a tensor and of what its readers read and compute, at one time each."""
+        readers = self._read_by(tensor)
+        near = {tensor, *(t for node in readers for t in (*node.activations, *node.outputs))}
+        if self._in_loops.isdisjoint(near):
+            return self._recorded
+        names = {t.name for t in near}
+        return [values for values in self._turns if names <= values.keys()] or self._recorded
+
+    def _read_by(self, tensor: Tensor) -> list[Node]:
+        """Return who computes with a tensor: not a softmax, nor what hands it on as it is."""
+        readers = self._readers.get(tensor, ())
+        return [n for n in readers if not isinstance(n.op, Softmax | Assign | PutItem | Control)]
+
+    @cached_property
+    def _in_loops(self) -> frozenset[Tensor]:
+        return frozenset(t for node in nodes_in_loops(self._graph.nodes) for t in node.outputs)
 
     @cached_property
     def _readers(self) -> Mapping[Tensor, tuple[Node, ...]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor
@@ -11,6 +12,7 @@ from microtir.operators import record_of
 from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import Scales
 from microtir.operators.common.types import TypeRule, TypeSignature
+from microtir.operators.control.definition import PutItem
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.cumulation.definition import Cumsum
 from microtir.operators.definition import Trait
@@ -20,7 +22,11 @@ from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise.options import Width
 from microtir.rewrite.facts import rules
 
-_ACTIVATIONS = {Width.INT8: DType.INT8, Width.WEIGHTS4: DType.INT8, Width.INT16: DType.INT16}
+ACTIVATIONS: Mapping[Width, DType] = MappingProxyType(
+    {Width.INT8: DType.INT8, Width.WEIGHTS4: DType.INT8, Width.INT16: DType.INT16}
+)
+"""The types of activations; of floats there is none."""
+
 _WEIGHTS4 = (Conv2D, DepthwiseConv2D, FullyConnected)
 """Operators that tflite-micro has with weights of 4 bits."""
 
@@ -45,7 +51,7 @@ def integer_form(node: Node, width: Width) -> IntegerForm | None:
     Activations of real numbers have the type of the width, constants what the operator asks of
     them; conditions, counts and indices stay as they are.
     """
-    activation = _ACTIVATIONS.get(width)
+    activation = ACTIVATIONS.get(width)
     if activation is None or not _computes_on_scales(node):
         return None
     definition = record_of(node.op).definition
@@ -77,6 +83,8 @@ def problems_of(node: Node) -> Iterator[Problem]:
 def scales_of(node: Node) -> Scales:
     """Return how the tensors of a node share quantisations."""
     record = record_of(node.op)
+    if isinstance(node.op, PutItem):
+        return Scales.ONE
     # What takes integers as they are stored means the same real numbers in one scale alone.
     return Scales.ONE if record.has(Trait.STORED) else record.definition.quantization.scales
 

@@ -6,7 +6,7 @@ have, so that it may make up for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from microtir.graph.ir import Array, Node, Tensor
 from microtir.graph.rewriting import constant
 from microtir.operators import record_of
 from microtir.operators.common.attributes import Activation
+from microtir.operators.control.definition import EndRepeat, nodes_in_loops
 from microtir.quantise.build import Built, Plan
 from microtir.quantise.constants import stored_values
 from microtir.quantise.runs import real, stored
@@ -82,6 +83,7 @@ def improved(
     plan: Plan,
     built: Built,
     recorded: Sequence[Mapping[str, Array]],
+    turns: Sequence[Mapping[str, Array]],
     improvements: Sequence[Improvement],
 ) -> Built:
     """Return the graph of integers with improved constants, its layers one after the other.
@@ -90,6 +92,8 @@ def improved(
         plan: of the graph.
         built: by the plan.
         recorded: the values of the float graph in some runs, by name.
+        turns: those at the end of some turns of loops; layers of loops are given these, as integers
+            have them.
         improvements: in the order in which they are tried on each layer.
     """
     if not improvements:
@@ -101,27 +105,48 @@ def improved(
     }
     last = {t: number for number, n in enumerate(built.graph.nodes) for t in n.inputs}
     shared = {t for t, readers in built.graph.consumers().items() if len(readers) > 1}
+    in_loops = set(nodes_in_loops(built.graph.nodes))
     nodes: list[Node] = []
     changed: dict[Node, Node] = {}
     for number, one in enumerate(built.graph.nodes):
         node = floats.get(one)
         if node is not None and node in plan.forms and _has_weights(one):
-            layer = _layer(node, one, values[one.inputs[0]], recorded)
+            if one in in_loops:
+                seen = [turn for turn in turns if node.inputs[0].name in turn]
+                layer = _layer(node, one, _stored(node.inputs[0], one.inputs[0], seen), seen)
+            else:
+                layer = _layer(node, one, values[one.inputs[0]], recorded)
             for improvement in improvements:
                 layer = improvement(layer)
             changed[node] = _with_own_constants(one, layer.stored, shared)
         nodes.append(one if node is None else changed.get(node, one))
-        results = [
-            evaluate(nodes[-1], [_of_run(tensor, values, run) for tensor in nodes[-1].inputs])
-            for run in range(len(recorded))
-        ]
-        for place, tensor in enumerate(one.outputs):
-            values[tensor] = [result[place] for result in results]
+        if isinstance(one.op, EndRepeat) and node is not None:
+            pairs = zip(node.outputs, one.outputs, strict=True)
+            values.update((after, _stored(before, after, recorded)) for before, after in pairs)
+        elif one not in in_loops:
+            values.update(_results(nodes[-1], one, values, len(recorded)))
         for tensor in one.inputs:
             if last[tensor] == number:
                 values.pop(tensor, None)
     graph = replace(built.graph, nodes=tuple(nodes))
     return replace(built, graph=graph, nodes={**built.nodes, **changed})
+
+
+def _stored(tensor: Tensor, one: Tensor, known: Sequence[Mapping[str, Array]]) -> Runs:
+    """Return the values of a float tensor as integers have them."""
+    return [stored(values[tensor.name], one.type) for values in known]
+
+
+def _results(
+    node: Node, one: Node, values: Mapping[Tensor, Runs], runs: int
+) -> Iterator[tuple[Tensor, Runs]]:
+    """Yield the outputs of a node, as it was before, with what it computes in each run."""
+    results = [
+        evaluate(node, [_of_run(tensor, values, run) for tensor in node.inputs])
+        for run in range(runs)
+    ]
+    for place, tensor in enumerate(one.outputs):
+        yield tensor, [result[place] for result in results]
 
 
 def _with_own_constants(before: Node, after: Node, shared: Container[Tensor]) -> Node:

@@ -10,6 +10,7 @@ import numpy as np
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, Tensor
 from microtir.operators import record_of
+from microtir.operators.control.definition import Control
 from microtir.quantise.build import Built, Plan
 from microtir.quantise.constants import stored_values
 from microtir.quantise.ranges import clipped_share, error_of, excess_of, real_range
@@ -75,6 +76,8 @@ def layer_figures(
         measured: the differences of its activations.
     """
     for node, form in plan.forms.items():
+        if isinstance(node.op, Control):
+            continue
         outputs = [measured[tensor] for tensor in node.outputs if tensor in measured]
         dead, outlier = _channels(node, result.nodes[node])
         yield LayerFigures(

@@ -6,17 +6,16 @@ from collections.abc import Callable, Mapping
 
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node
-from microtir.operators.control.definition import has_control
 from microtir.operators.state.definition import Assign
 from microtir.quantise.build import Built, Plan, built
 from microtir.quantise.forms import IntegerForm, integer_form, problems_of
+from microtir.quantise.memories import Memories
 from microtir.quantise.options import QuantiseOptions, Width
 from microtir.quantise.ranges import Range
 from microtir.quantise.result import LeftInFloats
 from microtir.quantise.scales import Stored, quantisations, shared_scales
 
 _NO_FORM = "it has no form in integers"
-_IN_CONTROL = "the graph has loops or branches, whose values have one memory"
 
 
 def planned(
@@ -32,8 +31,12 @@ def planned(
         range_of: gives the range of an activation by itself.
         options: which width layers have, and what ports are.
     """
-    forms, reasons = _forms(graph, options)
+    memories = Memories(graph)
+    layers, reasons = _forms(graph, memories, options)
+    refused: set[Node] = set()
     while True:
+        both = {**layers, **memories.forms(layers, options, refused)}
+        forms = {node: both[node] for node in graph.nodes if node in both}
         shared = shared_scales(graph, forms)
         quants, calibrations = quantisations(shared, range_of)
         plan = Plan(graph, forms, shared, quants, calibrations, options)
@@ -41,30 +44,30 @@ def planned(
         broken = {**_broken(forms, result), **_assigned_floats(graph, forms)}
         if not broken:
             break
-        reasons.update(broken)
-        forms = {node: form for node, form in forms.items() if node not in broken}
+        reasons.update((node, why) for node, why in broken.items() if node in layers)
+        refused.update(broken)
+        layers = {node: form for node, form in layers.items() if node not in broken}
     left = tuple(LeftInFloats(n.name, n.source, reasons[n]) for n in graph.nodes if n in reasons)
     return plan, result, left
 
 
 def _forms(
-    graph: Graph, options: QuantiseOptions
+    graph: Graph, memories: Memories, options: QuantiseOptions
 ) -> tuple[dict[Node, IntegerForm], dict[Node, str]]:
-    """Return the forms of nodes in integers, and why others with real numbers have none."""
+    """Return the forms of layers in integers, and why others with real numbers have none."""
     forms: dict[Node, IntegerForm] = {}
     reasons: dict[Node, str] = {}
-    in_control, producers = has_control(graph.nodes), graph.producers()
+    producers = graph.producers()
     for node in graph.nodes:
-        if not any(t.dtype is DType.FLOAT32 for t in (*node.inputs, *node.outputs)):
+        has_reals = any(t.dtype is DType.FLOAT32 for t in (*node.inputs, *node.outputs))
+        if memories.holds(node) or not has_reals:
             continue
         width = options.width_of(node.name)
         if isinstance(node.op, Assign):
             width = _width_of_source(producers.get(node.inputs[0]), node, forms, width)
-        form = None if in_control else integer_form(node, width)
+        form = integer_form(node, width)
         if form is not None:
             forms[node] = form
-        elif in_control:
-            reasons[node] = _IN_CONTROL
         elif width is Width.FLOAT:
             reasons[node] = "its width is float"
         else:

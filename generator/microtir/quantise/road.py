@@ -17,7 +17,7 @@ from microtir.quantise.planning import planned
 from microtir.quantise.prepare import prepared
 from microtir.quantise.result import Quantised
 from microtir.quantise.rounding import AdaptiveRounding
-from microtir.quantise.runs import recorded
+from microtir.quantise.runs import recorded, turns
 from microtir.quantise.samples import Samples
 from microtir.quantise.statistics import collected
 from microtir.rewrite.verify import verify
@@ -48,7 +48,8 @@ def quantise(
         floats = equalised(floats, recorded(floats, data.calibrated, _MOST_EQUALISED), options)
     statistics = collected(floats, data.calibrated)
     held = recorded(floats, data.calibrated, _MOST_RECORDED)
-    ranges = Ranges(floats, statistics, held, options)
+    steps = turns(floats, data.calibrated, _MOST_RECORDED)
+    ranges = Ranges(floats, statistics, held, steps, options)
     plan, result, left = planned(floats, ranges.of, options)
     if not plan.forms:
         raise UsageError(
@@ -56,7 +57,7 @@ def quantise(
             where=graph.name,
             legal="; ".join(f"'{one.name}': {one.why}" for one in left[:3]) or "layers of float32",
         )
-    result = improved(plan, result, held, _improvements(options))
+    result = improved(plan, result, held, steps, _improvements(options))
     verify(result.graph)
     measured = differences(plan, result, data.measured)
     return Quantised(

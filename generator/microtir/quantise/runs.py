@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from microtir.graph.ir import Array, Graph, Node, TensorType
 from microtir.operators.common.arrays import dequantized
+from microtir.operators.control.definition import EndRepeat, Repeat, nodes_in_loops, turns_of
 from microtir.rewrite.reference import Observer, execute
 
 
@@ -62,6 +64,49 @@ def stored(array: Array, type_: TensorType) -> Array:
 def real(array: Array, type_: TensorType) -> Array:
     """Return the real numbers that stored values stand for; others as they are."""
     return array if type_.quantization is None else dequantized(array, type_)
+
+
+_GOLDEN = (5**0.5 - 1) / 2
+"""A share of turns whose multiples fall into step with no number of turns."""
+
+
+def turns(
+    graph: Graph, runs: Sequence[Mapping[str, Array]], most: int
+) -> tuple[Mapping[str, Array], ...]:
+    """Return values by name as they are at the end of some turns of loops, spread over all.
+
+    Values that no operator has given until then are missing.
+
+    Args:
+        graph: verified.
+        runs: arguments of each run.
+        most: turns, at most, of all runs.
+    """
+    in_loops = {t.name for node in nodes_in_loops(graph.nodes) for t in node.outputs}
+    of_a_run = sum(node.op.turns for node in graph.nodes if isinstance(node.op, Repeat))
+    share, count = most / max(of_a_run * len(runs), 1), itertools.count()
+    seen: list[dict[str, Array]] = []
+    current: dict[str, Array] = {}
+
+    def observe(node: Node, outputs: tuple[Array, ...]) -> None:
+        if isinstance(node.op, Repeat):  # what another loop has left belongs to no turn of this one
+            for name in in_loops - {t.name for t in node.activations}:
+                current.pop(name, None)
+        elif isinstance(node.op, EndRepeat):
+            if next(count) * _GOLDEN % 1.0 < share:
+                seen.append(dict(current))
+            begun = zip(turns_of(node), outputs, strict=True)
+            current.update((turn.name, value) for (turn, _), value in begun)
+        current.update((t.name, value) for t, value in zip(node.outputs, outputs, strict=True))
+
+    if of_a_run > 0:
+        known = 0
+        for inputs in observed(graph, runs, observe):
+            current.clear()
+            for values_ in seen[known:]:
+                values_.update(inputs)
+            known = len(seen)
+    return tuple(seen)
 
 
 _RECORDED_BYTES = 1 << 28

@@ -13,6 +13,7 @@ from microtir.operators.common.quantization import Scales
 from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise import recurrent
 from microtir.quantise.forms import IntegerForm, scales_of
+from microtir.quantise.memories import of_one_memory
 from microtir.quantise.options import Calibration
 from microtir.quantise.ranges import Range, affine
 
@@ -91,6 +92,11 @@ def shared_scales(graph: Graph, forms: Mapping[Node, IntegerForm]) -> SharedScal
             _join(shared, node, scales, inputs, outputs)
         if isinstance(node.op, Lstm):
             _join_memories(shared, node, form)
+        for first, *others in of_one_memory(node):
+            dtype = dict(zip((*node.inputs, *node.outputs), (*form.inputs, *form.outputs),
+                             strict=True))[first]  # fmt: skip
+            for other in others if dtype.is_int else ():
+                shared.join(Stored(first, dtype), Stored(other, dtype))
     for state in graph.states:
         for dtype in (DType.INT8, DType.INT16):
             before, after = Stored(state.before, dtype), Stored(state.after, dtype)
@@ -139,7 +145,10 @@ def memories_of(node: Node, form: IntegerForm) -> tuple[Stored, Stored]:
 
 def _data(tensors: tuple[Tensor, ...], types: tuple[DType, ...]) -> tuple[Stored, ...]:
     pairs = zip(tensors, types, strict=True)
-    return tuple(Stored(t, d) for t, d in pairs if t.dtype is DType.FLOAT32 and not t.is_constant)
+    return tuple(
+        Stored(t, d) for t, d in pairs
+        if t.dtype is DType.FLOAT32 and d.is_int and not t.is_constant
+    )  # fmt: skip
 
 
 def scale_of_inputs(shared: SharedScales, node: Node, form: IntegerForm) -> Stored | None:
@@ -174,7 +183,8 @@ def quantisations(
             ends = [*((r.low, r.high) for r in chosen.values()), *_extremes(shared.constants, root)]
             low, high = min(low for low, _ in ends), max(high for _, high in ends)
             if shared.symmetric.intersection(members):
-                low, high = min(low, -high), max(high, -low)
+                high = max(high, -low)
+                low = high * root.dtype.min / root.dtype.max  # one more than above the zero point
             quant = affine(low, high, root.dtype)
             if shared.powers_of_two.intersection(members):
                 quant = recurrent.power_of_two(quant)

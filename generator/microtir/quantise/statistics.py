@@ -12,6 +12,7 @@ import numpy.typing as npt
 from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Graph, Node, Tensor
+from microtir.operators.control.definition import EndRepeat, turns_of
 from microtir.quantise.runs import observed
 
 BINS = 8192
@@ -83,6 +84,10 @@ def collected(graph: Graph, runs: Sequence[Mapping[str, Array]]) -> Mapping[Tens
                         fix="check how the samples are scaled, and leave out those of no sense",
                     )
                 statistics[tensor].add(values)
+        if isinstance(node.op, EndRepeat):  # what the next turn begins with
+            for (tensor, _), values in zip(turns_of(node), outputs, strict=True):
+                if _is_real(tensor):
+                    statistics[tensor].add(values)
 
     for inputs in observed(graph, runs, observe):
         for tensor in graph.inputs:

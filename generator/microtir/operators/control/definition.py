@@ -91,6 +91,16 @@ def has_control(nodes: Iterable[Node]) -> bool:
     return any(isinstance(node.op, Control) for node in nodes)
 
 
+def nodes_in_loops(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Yield the nodes of a graph that run in the turns of a loop, what begins it among them."""
+    depth = 0
+    for node in nodes:
+        depth += isinstance(node.op, Repeat)
+        depth -= isinstance(node.op, EndRepeat)
+        if depth > 0:
+            yield node
+
+
 def aliases(node: Node) -> Iterator[Aliases]:
     """Yield the tensors of an operator of this family that have one memory."""
     match node.op:

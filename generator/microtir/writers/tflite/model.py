@@ -25,6 +25,7 @@ from microtir.support.arguments import checked_arguments
 from microtir.support.files import replace_file
 from microtir.writers.tflite.builder import OPTIONAL_INPUT, TfliteBuilder
 from microtir.writers.tflite.explicit_padding import ExplicitPadding
+from microtir.writers.tflite.straight import Straight
 
 _SIGNATURE = "serving_default"
 _MOST_BYTES = 1 << 31  # what offsets of a FlatBuffer reach
@@ -57,7 +58,7 @@ def tflite_bytes(graph: Graph, *, int4: Collection[str] = ()) -> bytes:
         UnsupportedModelError: with a problem for each node that the format cannot say.
     """
     narrow = frozenset(int4) - frozenset(int8_instead(graph, int4))
-    return _Model(ExplicitPadding()(graph), narrow).bytes()
+    return _Model(ExplicitPadding()(Straight()(graph)), narrow).bytes()
 
 
 def int8_instead(graph: Graph, int4: Collection[str]) -> tuple[str, ...]:
@@ -255,7 +256,7 @@ def _reason(node: Node) -> str:
         how = "" if rescaling is Rescaling.FIXED_POINT else f" ({rescaling.value})"
         return f"its integers are rescaled as another format does{how}"
     if record_of(node.op).has(Trait.CONTROL):
-        return "it belongs to a loop or a branch, which are not written"
+        return "it belongs to a branch, or to a loop that is long or that a condition may end"
     if any(reader.write for reader in record_of(node.op).tflite):
         return f"no form of {title} in TFLite has its attributes {node.op}"
     return f"TFLite has no operator for {title}"
