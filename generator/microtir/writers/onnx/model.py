@@ -15,6 +15,7 @@ from microtir.support.files import replace_file
 from microtir.support.resources import install_extra
 from microtir.writers.onnx.operators import writer_of
 from microtir.writers.onnx.qdq import QdqGraph
+from microtir.writers.straight import Straight
 
 _OPSET = 21  # the first one in which QuantizeLinear gives integers of 16 bits
 _FORMAT = 10
@@ -24,7 +25,9 @@ _FORMAT = 10
 def write_onnx(graph: Graph, path: str | Path) -> None:
     """Write a graph as an .onnx file, which is there as a whole or not at all.
 
-    Integers become real numbers before a layer and integers behind it (QDQ), as ONNX has it.
+    Integers become real numbers before a layer and integers behind it (QDQ), as ONNX has it.  What
+    the graph keeps from run to run is an input and an output of the model, loops are written out
+    turn by turn, and LSTMs are those of floats.
 
     Args:
         graph: as a reader or the quantiser gives it, before the driver has changed anything.
@@ -54,18 +57,17 @@ def onnx_bytes(graph: Graph) -> bytes:
             where=graph.name,
             fix=install_extra("onnx"),
         ) from None
+    graph = Straight()(graph)
     writers = [(node, writer_of(node)) for node in graph.nodes]
     refused = [_problem(node) for node, write in writers if write is None]
-    if refused or graph.states:
+    if refused:
         raise UnsupportedModelError(
-            f"{len(refused)} of its layers cannot be written"
-            if refused
-            else "it keeps something from run to run, which ONNX has no place for",
+            f"{len(refused)} of its layers cannot be written",
             where=f"{graph.name}.onnx",
             problems=refused,
         )
     written = QdqGraph()
-    for tensor in (*graph.arguments, *graph.results):
+    for tensor in (*graph.inputs, *graph.outputs):
         written.value(tensor)
     for node, write in writers:
         if write is not None:
@@ -75,7 +77,7 @@ def onnx_bytes(graph: Graph) -> bytes:
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype.value))
         return helper.make_tensor_value_info(written.value(tensor), kind, tensor.shape)
 
-    inputs, outputs = ([*map(port, ts)] for ts in (graph.arguments, graph.results))
+    inputs, outputs = ([*map(port, ts)] for ts in (graph.inputs, graph.outputs))
     body = helper.make_graph(written.nodes, graph.name, inputs, outputs, written.constants)
     opsets = [helper.make_opsetid("", _OPSET)]
     model = helper.make_model(body, opset_imports=opsets, producer_name="microtir")

@@ -12,8 +12,16 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators import record_of
-from microtir.operators.activations.definition import LeakyRelu, Relu
-from microtir.operators.arithmetic.definition import Add, BinaryArithmetic, Mul, Sub
+from microtir.operators.activations.definition import Elu, Gelu, LeakyRelu, Relu
+from microtir.operators.arithmetic.definition import (
+    Add,
+    BinaryArithmetic,
+    Maximum,
+    Minimum,
+    Mul,
+    Pow,
+    Sub,
+)
 from microtir.operators.common.arrays import dequantized
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.conversion.definition import Dequantize, Quantize
@@ -30,9 +38,26 @@ from microtir.operators.movement.definition import (
     Unpack,
 )
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
-from microtir.operators.reduction.definition import Mean, ReduceMax, ReduceMin, Reduction, Sum
+from microtir.operators.recurrent.definition import Lstm
+from microtir.operators.reduction.definition import (
+    ArgExtremum,
+    ArgMax,
+    ArgMin,
+    Mean,
+    ReduceMax,
+    ReduceMin,
+    Reduction,
+    Sum,
+)
+from microtir.operators.repetition.definition import Tile
+from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
+from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import Softmax
+from microtir.operators.state.definition import Assign
+from microtir.operators.transposed_convolution.definition import TransposeConv
+from microtir.operators.unary.definition import Rsqrt
 from microtir.writers.onnx.qdq import CHANNELS_FIRST, CHANNELS_LAST, QdqGraph
+from microtir.writers.onnx.recurrent import limits_cells, write_lstm
 
 WriteNode: TypeAlias = Callable[[QdqGraph, Node], None]
 
@@ -40,8 +65,14 @@ _ARITHMETIC: Mapping[type[Operator], str] = MappingProxyType({Add: "Add", Sub: "
 _REDUCTIONS: Mapping[type[Operator], str] = MappingProxyType(
     {Mean: "ReduceMean", Sum: "ReduceSum", ReduceMax: "ReduceMax", ReduceMin: "ReduceMin"}
 )
+_NAMES: Mapping[type[Operator], str] = MappingProxyType(
+    {Maximum: "Max", Minimum: "Min", Elu: "Elu", Pow: "Pow"}
+)
+"""Operators of real numbers that ONNX has as they are, and readers have in several forms."""
+
 _BEFORE_ALL = -(1 << 31)
 _OUTPUT_FIRST = (3, 0, 1, 2)  # of weights (1, KH, KW, channels)
+_INPUT_FIRST = (3, 0, 1, 2)  # of weights (O, KH, KW, I)
 
 
 def _clamped(graph: QdqGraph, real: str, activation: Activation) -> str:
@@ -72,6 +103,66 @@ def _convolution(graph: QdqGraph, node: Node) -> None:
         pads=_pads(op.padding), kernel_shape=list(weights.shape[1:3]),
     )  # fmt: skip
     graph.result(_clamped(graph, real, op.activation), node.output, CHANNELS_LAST)
+
+
+def _lost_at_ends(node: Node, op: TransposeConv) -> list[int]:
+    """Return the rows and columns that windows give behind the output; below 0 what they lack."""
+    sizes = (node.inputs[0].shape[1:3], node.output.shape[1:3], node.inputs[1].shape[1:3])
+    axes = zip(*sizes, op.strides, op.before, strict=True)
+    return [(n - 1) * stride + taps - size - before for n, size, taps, stride, before in axes]
+
+
+def _transposed_convolution(graph: QdqGraph, node: Node) -> None:
+    op, (image, weights) = node.op, node.inputs[:2]
+    assert isinstance(op, TransposeConv)
+    inputs = [graph.real(image, CHANNELS_FIRST), graph.real(weights, _INPUT_FIRST)]
+    inputs += [graph.real(bias) for bias in node.inputs[2:]]
+    window, ends = weights.shape[1:3], _lost_at_ends(node, op)
+    real = graph.node(
+        "ConvTranspose", inputs, strides=list(op.strides), kernel_shape=list(window),
+        pads=[*op.before, *(max(end, 0) for end in ends)],
+        output_padding=[max(-end, 0) for end in ends],
+    )  # fmt: skip
+    graph.result(_clamped(graph, real, op.activation), node.output, CHANNELS_LAST)
+
+
+def _resize(graph: QdqGraph, node: Node) -> None:
+    op, size = node.op, [node.output.shape[n] for n in CHANNELS_FIRST]
+    assert isinstance(op, ResizeNearestNeighbor | ResizeBilinear)
+    is_nearest = isinstance(op, ResizeNearestNeighbor)
+    sizes = graph.constant("sizes", np.array(size, np.int64))
+    places = "half_pixel" if op.half_pixel_centers else "asymmetric"
+    is_floor = is_nearest and places == "asymmetric" and not op.align_corners
+    real = graph.node(
+        "Resize", [graph.real(node.inputs[0], CHANNELS_FIRST), "", "", sizes],
+        mode="nearest" if is_nearest else "linear",
+        coordinate_transformation_mode="align_corners" if op.align_corners else places,
+        nearest_mode="floor" if is_floor else "round_prefer_ceil",
+    )  # fmt: skip
+    graph.result(real, node.output, CHANNELS_LAST)
+
+
+def _extremum(graph: QdqGraph, node: Node) -> None:
+    """Write ArgMax or ArgMin, whose places are of 64 bits in ONNX."""
+    from onnx import helper
+
+    op, dtype = node.op, np.dtype(node.output.dtype.value)
+    assert isinstance(op, ArgExtremum)
+    inputs = [graph.real(node.inputs[0])]
+    places = graph.node(type(op).__name__, inputs, axis=op.axis, keepdims=0)
+    kind = helper.np_dtype_to_tensor_dtype(dtype)
+    graph.node(
+        "Cast", [graph.reshaped(places, node.output.shape)], graph.value(node.output), to=kind
+    )
+
+
+def _rsqrt(graph: QdqGraph, node: Node) -> None:
+    root = graph.node("Sqrt", [graph.real(node.inputs[0])])
+    graph.result(graph.node("Reciprocal", [root]), node.output)
+
+
+def _assigned(graph: QdqGraph, node: Node) -> None:
+    graph.node("Identity", [graph.value(node.inputs[0])], graph.value(node.output))
 
 
 def _pool(graph: QdqGraph, node: Node) -> None:
@@ -120,8 +211,31 @@ def _leaky_relu(graph: QdqGraph, node: Node) -> None:
 
 def _function(graph: QdqGraph, node: Node) -> None:
     """Write an operator that ONNX has as it is, of real numbers."""
-    real = graph.node(record_of(node.op).onnx, [graph.real(tensor) for tensor in node.inputs])
-    graph.result(real, node.output)
+    name = _NAMES.get(type(node.op)) or record_of(node.op).onnx
+    graph.result(graph.node(name, [graph.real(tensor) for tensor in node.inputs]), node.output)
+
+
+def _gelu(graph: QdqGraph, node: Node) -> None:
+    assert isinstance(node.op, Gelu)
+    kind = "tanh" if node.op.approximate else "none"
+    graph.result(graph.node("Gelu", [graph.real(node.inputs[0])], approximate=kind), node.output)
+
+
+def _select(graph: QdqGraph, node: Node) -> None:
+    condition, *values = node.inputs
+    inputs = [graph.value(condition), *(graph.real(tensor) for tensor in values)]
+    graph.result(graph.node("Where", inputs), node.output)
+
+
+def _tile(graph: QdqGraph, node: Node) -> None:
+    """Write copies along all axes of the result, of which the input may lack the first."""
+    op, data = node.op, node.inputs[0]
+    assert isinstance(op, Tile)
+    real, rank = graph.real(data), len(op.multiples)
+    if len(data.shape) < rank:
+        real = graph.reshaped(real, (1,) * (rank - len(data.shape)) + data.shape)
+    copies = graph.constant("copies", np.array(op.multiples, np.int64))
+    graph.result(graph.node("Tile", [real, copies]), node.output)
 
 
 def _softmax(graph: QdqGraph, node: Node) -> None:
@@ -216,7 +330,17 @@ _WRITERS: Mapping[type[Operator], WriteNode] = MappingProxyType(
         **dict.fromkeys((Quantize, Dequantize), _converted),
         **dict.fromkeys((Split, Unpack), _split),
         **dict.fromkeys(_REDUCTIONS, _reduction),
+        **dict.fromkeys((ResizeNearestNeighbor, ResizeBilinear), _resize),
+        **dict.fromkeys((ArgMax, ArgMin), _extremum),
+        **dict.fromkeys(_NAMES, _function),
         FullyConnected: _dense,
+        Gelu: _gelu,
+        Select: _select,
+        Tile: _tile,
+        TransposeConv: _transposed_convolution,
+        Rsqrt: _rsqrt,
+        Assign: _assigned,
+        Lstm: write_lstm,
         Relu: _relu,
         LeakyRelu: _leaky_relu,
         Softmax: _softmax,
@@ -235,8 +359,25 @@ def writer_of(node: Node) -> WriteNode | None:
     Integers of an operator that takes them as they are stored are no real numbers to ONNX.
     """
     record = record_of(node.op)
-    is_computed = isinstance(node.op, Pad | StridedSlice) and len(node.inputs) > 1
     if type(node.op) in _WRITERS:
-        return None if is_computed else _WRITERS[type(node.op)]
+        return None if _says_more(node) else _WRITERS[type(node.op)]
     is_real = node.inputs[0].dtype.is_float or not record.has(Trait.STORED)
     return _function if record.onnx and is_real else None
+
+
+def _says_more(node: Node) -> bool:
+    """Return whether a node computes what the operator of its kind does not in ONNX."""
+    match node.op:
+        case Pad() | StridedSlice():
+            return len(node.inputs) > 1
+        case Maximum() | Minimum():  # of what is stored, where scales differ
+            return len({tensor.type.quantization for tensor in node.inputs}) > 1
+        case Select() as op:
+            return op.by_rows
+        case Lstm() as op:
+            return limits_cells(node, op)
+        case TransposeConv() as op:  # it adds less than a stride behind the last window
+            ends = zip(_lost_at_ends(node, op), op.strides, strict=True)
+            return any(-end >= stride for end, stride in ends)
+        case _:
+            return False

@@ -52,6 +52,20 @@ class QdqGraph:
         self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
         return output
 
+    def nodes_of(
+        self, operator: str, inputs: list[str], count: int, **attributes: Any
+    ) -> tuple[str, ...]:
+        """Add an operator of several outputs, and return these."""
+        from onnx import helper
+
+        outputs = [self.names.take(f"{inputs[0]}/{operator.lower()}") for _ in range(count)]
+        self.nodes.append(helper.make_node(operator, inputs, outputs, **attributes))
+        return tuple(outputs)
+
+    def reshaped(self, name: str, shape: tuple[int, ...]) -> str:
+        """Return a value in another shape."""
+        return self.node("Reshape", [name, self.constant("shape", np.array(shape, np.int64))])
+
     def real(self, tensor: Tensor, order: tuple[int, ...] = ()) -> str:
         """Return the real numbers of a tensor, with its axes in an order.
 

@@ -23,9 +23,9 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.state.definition import Assign
 from microtir.support.arguments import checked_arguments
 from microtir.support.files import replace_file
+from microtir.writers.straight import Straight
 from microtir.writers.tflite.builder import OPTIONAL_INPUT, TfliteBuilder
 from microtir.writers.tflite.explicit_padding import ExplicitPadding
-from microtir.writers.tflite.straight import Straight
 
 _SIGNATURE = "serving_default"
 _MOST_BYTES = 1 << 31  # what offsets of a FlatBuffer reach
