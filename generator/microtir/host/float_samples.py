@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from microtir.errors import DataFileError, UsageError
-from microtir.graph.ir import Array, Graph, Tensor
+from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.host.samples import read_arrays
+from microtir.operators.arithmetic.definition import Mul
+from microtir.operators.division.definition import Div
 
 _LABELS = ("labels", "y", "targets", "classes")
 _BYTE = 255
 _CHANNELS = 4  # at most, in pictures
+
+_LAYOUTS: Mapping[int, Mapping[tuple[int, ...], str]] = MappingProxyType(
+    {
+        2: {(1, 0): "two axes the other way round"},
+        3: {(1, 2, 0): "channels first", (2, 0, 1): "channels last"},
+    }
+)
+"""Orders of the axes of a sample that another layout has, and what is said of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +115,19 @@ def _input(
 
 
 def _check_layout(path: Path, tensor: Tensor, array: Array) -> None:
-    """Refuse pictures whose channels stand at the other end, with what turns them."""
+    """Refuse pictures whose channels stand at the other end, or sequences, with what turns them."""
     shape = tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape
     sample = array.shape[1:]
     if len(sample) == len(shape) + 1 and sample[:1] == (1,):
         sample = sample[1:]
-    if len(shape) != 3 or sample == shape:
+    if len(sample) != len(shape) or sample == shape:
         return
-    lead = array.ndim - 3
-    for order in ((1, 2, 0), (2, 0, 1)):
-        if tuple(sample[axis] for axis in order if len(sample) == 3) == shape:
+    lead = array.ndim - len(shape)
+    for order, what in _LAYOUTS.get(len(shape), {}).items():
+        if tuple(sample[axis] for axis in order) == shape:
             axes = (*range(lead), *(axis + lead for axis in order))
-            where_of = "first" if order == (1, 2, 0) else "last"
             raise UsageError(
-                f"the samples of '{tensor.name}' have their channels {where_of}: {array.shape}",
+                f"the samples of '{tensor.name}' have their {what}: {array.shape}",
                 where=str(path),
                 legal=f"(samples, {', '.join(map(str, shape))})",
                 fix=f"store them with their axes in the order {axes}",
@@ -131,7 +141,13 @@ def _doubts(graph: Graph, tensor: Tensor, array: Array) -> list[str]:
     """
     if not tensor.dtype.is_float or array.dtype.kind != "f" or not array.size:
         return []
-    begins = {node.op.name for node in graph.nodes if tensor in node.inputs}
+    readers = [node for node in graph.nodes if tensor in node.inputs]
+    divisor = max((_divisor(node) for node in readers), default=0.0)
+    if np.abs(array).max() <= 1 and _BYTE / 3 < divisor < _BYTE * 1.2:
+        what = f"all samples of '{tensor.name}' are from {array.min():g} to {array.max():g}, and"
+        advice = f"the model divides them by {divisor:g} itself: it may want pixels"
+        return [f"{what} {advice}"]
+    begins = {node.op.name for node in readers}
     scales_itself = not begins.isdisjoint({"mul", "sub", "add", "div"})
     is_byte = array.min() >= 0 and _CHANNELS < array.max() <= _BYTE
     if scales_itself or not is_byte or not np.array_equal(array, np.rint(array)):
@@ -139,3 +155,12 @@ def _doubts(graph: Graph, tensor: Tensor, array: Array) -> list[str]:
     what = f"all samples of '{tensor.name}' are whole numbers from {array.min():g} to"
     advice = f"if the model was trained on pixels of 0 to 1, divide them by {_BYTE}"
     return [f"{what} {array.max():g}: {advice}"]
+
+
+def _divisor(node: Node) -> float:
+    """Return the number that a node divides its input by; 0 if it does something else."""
+    numbers = [t.data for t in node.inputs if t.data is not None and t.type.elements == 1]
+    number = float(numbers[0].reshape(())) if numbers else 0.0
+    if isinstance(node.op, Div):
+        return number
+    return 1 / number if isinstance(node.op, Mul) and number else 0.0
