@@ -10,14 +10,19 @@ import pytest
 import microtir
 from microtir import host
 from microtir.dtype import DType
+from microtir.frontend import from_tflite
 from microtir.graph.ir import Array, Graph, Tensor
 from microtir.module.ir_module import IRModule
 from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise import LayerWidth, QuantiseOptions, Width, quantise
 from microtir.quantise.recurrent import cell_range
+from microtir.quantise.runs import stored
 from microtir.rewrite.reference import execute
+from microtir.writers import tflite_bytes
 from tests.support.float_networks import floats
 from tests.support.graphs import constant, graph, node, tensor
+from tests.support.litert import run_litert_steps
+from tests.support.tflm import run_tflm_sequence
 
 _STEPS, _INPUTS, _UNITS = 6, 3, 4
 
@@ -87,6 +92,26 @@ def test_a_state_that_begins_at_zero_is_symmetric() -> None:
         samples = {"x": floats(seed, 5, 1, _STEPS, _INPUTS, spread=0.1 + seed / 7)}
         result = quantise(model, samples, QuantiseOptions(correct_bias=False, rounding_work=0.0))
         assert result.floats == ()
+
+
+@pytest.mark.parametrize("time_major", [False, True])
+def test_files_of_layers_that_begin_at_zero_do_so_in_every_run(*, time_major: bool) -> None:
+    """Whatever the format keeps: tflite-micro, LiteRT and C give one result three times."""
+    model = _network(starts_at_zero=True, time_major=time_major)
+    result = quantise(model, _samples(model), QuantiseOptions(rounding_work=0.0))
+    file = tflite_bytes(result.graph)
+    x = _samples(model)["x"][0]
+    inputs = {"x": stored(x, result.graph.inputs[0].type)}
+    expected = execute(result.graph, inputs)["y"]
+    for (actual,) in run_tflm_sequence(file, [[inputs["x"]]] * 3):
+        np.testing.assert_array_equal(actual, expected)
+    for (actual,) in run_litert_steps(file, [[inputs["x"]]] * 3):
+        assert np.abs(actual.astype(int) - expected).max() <= 1  # its curves are no tables
+    again = from_tflite(file)
+    assert again.graph is not None and not again.graph.states
+    program = host.load(microtir.build(again), opt_level=0)
+    for _ in range(3):
+        np.testing.assert_array_equal(program.run(inputs)["y"], expected)
 
 
 def test_cells_of_each_step_count() -> None:

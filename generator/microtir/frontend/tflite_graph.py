@@ -112,6 +112,7 @@ class GraphReader:
         for index, resource in zip(graph.inputs, handles, strict=False):
             if resource is not None:
                 self._variables.bind(index, resource)
+        self._overwritten: set[int] = set()  # variable tensors that each run writes first
         self._gates = Gates(self._tensors, self._variables, self.new_label)
         # Those that operators hand on are known before these are read.
         self._handles = self._effects.handles(graph, self._variables.handles)
@@ -515,7 +516,11 @@ class GraphReader:
                     outputs,
                     self._is_computable,
                     operator.custom_options,
-                    frozenset(n for n, i in enumerate(operator.inputs) if self._is_variable(i)),
+                    frozenset(
+                        n
+                        for n, i in enumerate(operator.inputs)
+                        if self._is_variable(i) or i in self._overwritten
+                    ),
                     self._offsets_of(operator),
                     any(is_free(self._graph.tensors[index]) for index in operator.outputs),
                 )
@@ -631,20 +636,20 @@ class GraphReader:
             self._variables.begin(index, value, where)
 
     def _check_variables(self, operator: FileOperator, operands: Operands) -> None:
-        """Check that an operator that keeps nothing writes no variable tensor; it may read some."""
-        if any(map(self._is_variable, operator.outputs)):
-            raise operands.unsupported(
-                "it writes a variable tensor",
-                "operators that keep something, such as SVDF and LSTM",
-                "export the model again, with resource variables for its state",
-            )
+        """Take what an operator that keeps nothing writes into variable tensors; it may read some.
+
+        One that is written in each run before it is read keeps nothing from run to run.
+        """
+        for index in filter(self._is_variable, operator.outputs):
+            self._variables.check_unused(index, operands.where)
+            self._overwritten.add(index)
         for index in operator.inputs:
             if self._is_variable(index):
                 self._variables.read(index, operands.where)
 
     def _is_variable(self, index: int) -> bool:
         """Return whether a tensor keeps its value; what a caller gives does not."""
-        if index == OPTIONAL or index in self._graph.inputs:
+        if index == OPTIONAL or index in self._graph.inputs or index in self._overwritten:
             return False
         return self._graph.tensors[index].is_variable
 
@@ -655,9 +660,13 @@ class GraphReader:
         inputs, outputs = list(converted.inputs), list(operands.outputs)
         variable = {self._tensors.get(i): i for i in operator.inputs if self._is_variable(i)}
         where = operands.where
-        outputs += [
-            self._variables.updated(variable[t], where) for t in converted.inputs if t in variable
-        ]
+        overwritten = {self._tensors.get(i): i for i in operator.inputs if i in self._overwritten}
+        for tensor in converted.inputs:
+            if tensor in variable:
+                outputs.append(self._variables.updated(variable[tensor], where))
+            elif tensor in overwritten:
+                outputs.append(self.new_tensor(f"{tensor.name}_next", tensor.type))
+                self._tensors.replace(overwritten[tensor], outputs[-1])
         if converted.kept_output:
             inputs.insert(0, self._variables.written(operator.outputs[0], where))
         else:

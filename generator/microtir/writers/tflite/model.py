@@ -26,6 +26,7 @@ from microtir.support.files import replace_file
 from microtir.writers.straight import Straight
 from microtir.writers.tflite.builder import OPTIONAL_INPUT, TfliteBuilder
 from microtir.writers.tflite.explicit_padding import ExplicitPadding
+from microtir.writers.tflite.zero_states import ZeroStates, is_product_with_zeros
 
 _SIGNATURE = "serving_default"
 _MOST_BYTES = 1 << 31  # what offsets of a FlatBuffer reach
@@ -58,7 +59,7 @@ def tflite_bytes(graph: Graph, *, int4: Collection[str] = ()) -> bytes:
         UnsupportedModelError: with a problem for each node that the format cannot say.
     """
     narrow = frozenset(int4) - frozenset(int8_instead(graph, int4))
-    return _Model(ExplicitPadding()(Straight()(graph)), narrow).bytes()
+    return _Model(ExplicitPadding()(ZeroStates()(Straight()(graph))), narrow).bytes()
 
 
 def int8_instead(graph: Graph, int4: Collection[str]) -> tuple[str, ...]:
@@ -125,6 +126,10 @@ class _Model:
             own = node.outputs[len(node.outputs) - len(written.variables) :]
             for position, result in zip(written.variables, own, strict=True):
                 before = written.inputs[position]
+                zeros = None if before is None else producers.get(before)
+                if before and zeros and is_product_with_zeros(zeros):
+                    self.variables.add(before)
+                    continue
                 state = None if before is None else states.get(before)
                 assign = None if state is None else producers.get(state.after)
                 if (
@@ -139,7 +144,9 @@ class _Model:
                     self.variables.add(state.before)
                 else:
                     self._refuse(
-                        node, "what it keeps is not its own from run to run, from zeros on"
+                        node,
+                        "what it keeps is not its own from run to run, from zeros on",
+                        "let its states begin at zero, make them inputs, or write .onnx",
                     )
 
     def _read(self, states: Collection[State]) -> None:
@@ -184,13 +191,15 @@ class _Model:
         between = [self._add(self.builder, tensor) for tensor in written.intermediates]
         self.builder.operator(reader.code, inputs, outputs, written.options, intermediates=between)
 
-    def _refuse(self, node: Node, why: str) -> None:
+    def _refuse(
+        self, node: Node, why: str, fix: str = "leave the layer out, or write another format"
+    ) -> None:
         self.problems.append(
             UnsupportedModelError(
                 why,
                 where=f"{node.source} ({brief(node.name)!r})",
                 legal="what an operator of TFLite computes",
-                fix="leave the layer out, or write another format",
+                fix=fix,
             )
         )
 
