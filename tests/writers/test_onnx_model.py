@@ -14,6 +14,9 @@ from microtir.errors import UnsupportedModelError
 from microtir.frontend import from_onnx, from_tflite
 from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
+from microtir.operators.conversion.definition import CastTo
+from microtir.operators.indexing.definition import Gather
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.normalization.definition import L2Normalize
 from microtir.operators.reduction.definition import ArgExtremum, ArgMax, ArgMin
 from microtir.operators.resize.definition import Resize, ResizeBilinear, ResizeNearestNeighbor
@@ -35,8 +38,9 @@ MODELS = (
 
 # Transposed convolutions, places of maxima, states, LSTMs between integers, and loops.
 OF_INT8 = (
-    "gru_while_float32", "lstm_fused_bidirectional_float32", "lstm_while_stacked_sequences_float32",
-    "mobilenet_argmax_float32", "streaming_variables_float32", "unet_transpose_float32",
+    "act_hard_float32", "gru_while_float32", "lstm_fused_bidirectional_float32",
+    "lstm_while_stacked_sequences_float32", "mobilenet_argmax_float32", "siamese_distance_float32",
+    "streaming_variables_float32", "unet_transpose_float32",
 )  # fmt: skip
 CASES = [
     pytest.param(entry.values[0], width, marks=entry.marks)
@@ -181,6 +185,26 @@ def test_transposed_convolutions(before: tuple[int, int], size: tuple[int, int])
     )  # fmt: skip
     output = TensorType((1, *size, 3), DType.INT8, Quantization((0.3,), (-4,)))
     assert _steps_off(_one(TransposeConv((2, 2), before), output, weights, bias)).max() <= 1
+
+
+def test_what_moves_is_the_same() -> None:
+    """Items by their numbers, and stored values as another type."""
+    places = constant("places", np.array([4, 0, 2], np.int32))
+    taken = _one(Gather(axis=2), replace(_IMAGE, shape=(1, 3, 3, 2)), places)
+    cast = _one(CastTo(), TensorType(_IMAGE.shape, DType.INT32))
+    assert not _steps_off(taken).any() and not _steps_off(cast).any()
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_products_of_matrices(*, is_turned: bool) -> None:
+    """A matrix may lie the other way round."""
+    rng = np.random.default_rng(5)
+    shape = (1, 3, 4, 2) if is_turned else (1, 3, 2, 4)
+    other = constant(
+        "m", rng.integers(-127, 128, shape).astype(np.int8), Quantization((0.1,), (5,))
+    )
+    output = TensorType((1, 3, 5, 4), DType.INT8, Quantization((2.0,), (-4,)))
+    assert _steps_off(_one(BatchMatmul(adj_y=is_turned), output, other)).max() <= 1
 
 
 def test_inverse_roots() -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from microtir.dtype import DType
-from microtir.graph.ir import Node
+from microtir.graph.ir import Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators import record_of
 from microtir.operators.activations.definition import Elu, Gelu, LeakyRelu, Relu
@@ -20,14 +20,18 @@ from microtir.operators.arithmetic.definition import (
     Minimum,
     Mul,
     Pow,
+    SquaredDifference,
     Sub,
 )
 from microtir.operators.common.arrays import dequantized
 from microtir.operators.common.attributes import Activation, Padding2D
-from microtir.operators.conversion.definition import Dequantize, Quantize
+from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.division.definition import Div
+from microtir.operators.indexing.definition import Gather
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import (
     Concatenation,
     Pad,
@@ -61,7 +65,9 @@ from microtir.writers.onnx.recurrent import limits_cells, write_lstm
 
 WriteNode: TypeAlias = Callable[[QdqGraph, Node], None]
 
-_ARITHMETIC: Mapping[type[Operator], str] = MappingProxyType({Add: "Add", Sub: "Sub", Mul: "Mul"})
+_ARITHMETIC: Mapping[type[Operator], str] = MappingProxyType(
+    {Add: "Add", Sub: "Sub", Mul: "Mul", Div: "Div"}
+)
 _REDUCTIONS: Mapping[type[Operator], str] = MappingProxyType(
     {Mean: "ReduceMean", Sum: "ReduceSum", ReduceMax: "ReduceMax", ReduceMin: "ReduceMin"}
 )
@@ -215,6 +221,40 @@ def _function(graph: QdqGraph, node: Node) -> None:
     graph.result(graph.node(name, [graph.real(tensor) for tensor in node.inputs]), node.output)
 
 
+def _squared_difference(graph: QdqGraph, node: Node) -> None:
+    difference = graph.node("Sub", [graph.real(tensor) for tensor in node.inputs])
+    graph.result(graph.node("Mul", [difference, difference]), node.output)
+
+
+def _product(graph: QdqGraph, node: Node) -> None:
+    """Write MatMul, whose matrices ONNX takes as they are multiplied."""
+    op = node.op
+    assert isinstance(op, BatchMatmul)
+    factors = [
+        graph.real(tensor, _with_last_turned(tensor) if is_turned else ())
+        for tensor, is_turned in zip(node.inputs, (op.adj_x, op.adj_y), strict=True)
+    ]
+    graph.result(graph.node("MatMul", factors), node.output)
+
+
+def _with_last_turned(tensor: Tensor) -> tuple[int, ...]:
+    *outer, rows, columns = range(len(tensor.shape))
+    return (*outer, columns, rows)
+
+
+def _gather(graph: QdqGraph, node: Node) -> None:
+    assert isinstance(node.op, Gather)
+    inputs = [graph.value(tensor) for tensor in node.inputs]
+    graph.node("Gather", inputs, graph.value(node.output), axis=node.op.axis)
+
+
+def _cast(graph: QdqGraph, node: Node) -> None:
+    from onnx import helper
+
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(node.output.dtype.value))
+    graph.node("Cast", [graph.value(node.inputs[0])], graph.value(node.output), to=kind)
+
+
 def _gelu(graph: QdqGraph, node: Node) -> None:
     assert isinstance(node.op, Gelu)
     kind = "tanh" if node.op.approximate else "none"
@@ -333,6 +373,10 @@ _WRITERS: Mapping[type[Operator], WriteNode] = MappingProxyType(
         **dict.fromkeys((ResizeNearestNeighbor, ResizeBilinear), _resize),
         **dict.fromkeys((ArgMax, ArgMin), _extremum),
         **dict.fromkeys(_NAMES, _function),
+        SquaredDifference: _squared_difference,
+        BatchMatmul: _product,
+        Gather: _gather,
+        CastTo: _cast,
         FullyConnected: _dense,
         Gelu: _gelu,
         Select: _select,
@@ -374,6 +418,8 @@ def _says_more(node: Node) -> bool:
             return len({tensor.type.quantization for tensor in node.inputs}) > 1
         case Select() as op:
             return op.by_rows
+        case Gather() as op:
+            return op.batch_dims > 0
         case Lstm() as op:
             return limits_cells(node, op)
         case TransposeConv() as op:  # it adds less than a stride behind the last window
