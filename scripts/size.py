@@ -18,9 +18,9 @@ TEMPLATES = "templates"
 
 # What growth has to ask for: a change that needs more lines raises it and says what they are for.
 # The goal is 122,000; whatever makes the package shorter lowers it.
-# It is 18,500 more than it was, for models of PyTorch and Keras, quantising float models, and exact
-# integers of PT2E.
-LIMIT = 164_500
+# It is 19,000 more than it was, for models of PyTorch and Keras, quantising float models, and exact
+# integers of PT2E and of loops.
+LIMIT = 165_000
 
 _OF_ROOT = "(root)"
 

@@ -29,7 +29,7 @@ RECORDED = Path(__file__).with_suffix(".json")
 _PACKAGES = ("tflite_micro", "ai-edge-litert")
 _WIDTHS = {"int8": Width.INT8, "16x8": Width.INT16, "int4": Width.WEIGHTS4}
 _REFERENCES = {"tflite-micro": Numerics.TFLM, "LiteRT": Numerics.TFLITE_REF}
-EQUAL = "equal"
+EQUAL, DIFFER = "equal", "values differ"
 
 
 def float_models(folder: Path) -> Iterator[Path]:
@@ -60,7 +60,11 @@ def _verdict(file: WrittenFile, numerics: Numerics) -> str:
         differences = file.differences(numerics)
     except (RuntimeError, ValueError) as error:  # the reference lacks a kernel
         return f"refused: {str(error).strip().splitlines()[0]}"
-    return f"{differences} values differ" if differences else EQUAL
+    return f"{differences} {DIFFER}" if differences else EQUAL
+
+
+def _kind(verdict: str) -> str:
+    return DIFFER if verdict.endswith(DIFFER) else verdict.split(":", maxsplit=1)[0]
 
 
 def main() -> None:
@@ -75,7 +79,7 @@ def main() -> None:
         for width, kind in _WIDTHS.items():
             said = verdicts(path, kind)
             for name, verdict in said.items():
-                counts[name][verdict.split(":")[0] if name in _REFERENCES else "models"] += 1
+                counts[name][_kind(verdict) if name in _REFERENCES else "models"] += 1
             odd = {name: verdict for name, verdict in said.items() if verdict != EQUAL}
             if odd:
                 others[f"{path.name} {width}"] = odd
