@@ -59,12 +59,13 @@ product: ## build the site, the wheel and packages of models, and check them and
 	@VENV=build/product scripts/setup.sh product
 	scripts/product/check.sh build/product/bin
 
-lint: setup-dev ## ruff, codespell, vermin and shellcheck
+lint: setup-dev ## ruff, codespell, vermin, shellcheck, and the words of texts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell . .github/* .ci/*
 	$(BIN)/vermin generator tests scripts benchmarks examples
 	$(BIN)/shellcheck $(SHELL_FILES)
+	$(BIN)/python -m scripts.prose
 
 types: setup-dev ## mypy, strict
 	$(BIN)/mypy

@@ -39,6 +39,9 @@ time beside its goal and what planning said; it goes to `operators.json` and `do
 `python -m benchmarks unseen [CPU ...] [--record]`: 200 random models of one operator, and how near
 what planning states of each is to what the emulator counts; it goes to `unseen.json`.
 
+`python -m benchmarks pages`: writes what is recorded into README.md, docs/figures.md and the
+picture of the frontier; it measures nothing.
+
 `python -m benchmarks naive MODEL...`: how much of models, files or networks of many shapes by their
 names, is spent by kernels that take more than 1.5 times the goals of their operators.
 
@@ -67,6 +70,7 @@ from benchmarks import (
     operator_page,
     operators,
     over_time,
+    pages,
     planning,
     results,
     streaming,
@@ -157,6 +161,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "naive": part(naive.measure_all, naive.not_recorded),
         "operators": part(operators.measure_all, record_operators),
         "unseen": part(unseen.measure_all, unseen.record),
+        "pages": lambda *_: pages.write(),
         "planning": part(lambda _: planning.measure_all(), planning.record),
     }
 )

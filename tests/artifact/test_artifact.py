@@ -75,7 +75,7 @@ def test_foreign_files_are_kept(artifact: Artifact, tmp_path: Path, where: str) 
     (folder / where).parent.mkdir(exist_ok=True)
     (folder / where).write_text("mine")
     before = _files(folder)
-    with pytest.raises(OutputError, match=r"(?s)did not write.*legal:.*fix:"):
+    with pytest.raises(OutputError, match=r"(?s)did not write.*expected:.*fix:"):
         artifact.export(folder)
     assert _files(folder) == before
     artifact.export(folder, force=True)

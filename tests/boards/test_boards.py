@@ -139,7 +139,7 @@ def test_unknown_board() -> None:
     """A misspelt name gives the nearest, and all there are."""
     with pytest.raises(BoardError, match=r"no board 'mps2-an386': did you mean 'mps2_an386'\?"):
         load_board("mps2-an386")
-    with pytest.raises(BoardError, match=r"legal:.*atmega2560.*riscv32"):
+    with pytest.raises(BoardError, match=r"expected:.*atmega2560.*riscv32"):
         load_board("no such board")
 
 
@@ -180,7 +180,7 @@ def test_missing_board_folder(tmp_path: Path) -> None:
         ('data = "ram"', 'data = "rum"', r"data: there is no memory 'rum': did you mean 'ram'"),
         ('data = "ram"', "", r"data: the key 'data' is missing"),
         ("cortex-m4", "cortex-m44", r"target: .*'cortex-m44', which is unknown"),
-        ("projects.baremetal", "projects.bearmetal", r"'bearmetal' is no project type: did you"),
+        ("projects.baremetal", "projects.bearmetal", r"'bearmetal' is not a project type: did you"),
         ("projects.baremetal", "projects.zephyr", r"projects\.zephyr\.board: the key 'board'"),
         ('label = "checked"', "", r"projects\.baremetal\.label: the key 'label' is missing"),
         (
@@ -211,7 +211,7 @@ def test_wrong_file(old: str, new: str, message: str, tmp_path: Path) -> None:
 
 def test_wrong_folder_name(tmp_path: Path) -> None:
     """A board's name is a word that can be typed and used in file names."""
-    with pytest.raises(BoardError, match="'My Board' is no name for a board"):
+    with pytest.raises(BoardError, match="'My Board' is not a name for a board"):
         load_board("My Board", [_write(tmp_path, MINIMAL, "My Board")])
 
 

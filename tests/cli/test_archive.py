@@ -40,7 +40,7 @@ def test_timestamp_is_asked_for(microtir: Command, archive: Path) -> None:
     found = re.search(r'"export_datetime": "(\d{4})-', text)
     assert found is not None and int(found[1]) >= 2024
     refused = microtir("compile", INT8, "-o", archive.parent / "out", "--timestamp")
-    assert "of no use without --output-format mlf" in refused.diagnostic
+    assert "requires --output-format mlf" in refused.diagnostic
 
 
 def test_run_takes_it(microtir: Command, archive: Path, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "it has no array 'labels'; it has: inputs": {"inputs": IMAGES},
     "it has 0 samples and 0 labels": {"inputs": IMAGES[:0], "labels": np.zeros(0, np.int8)},
     "it has 8 samples and 0 labels": {"inputs": IMAGES[0], "labels": np.int8(3)},
-    "values that are no numbers": {
+    "values that are not numbers": {
         "inputs": np.where(IMAGES == 0, np.nan, IMAGES), "labels": np.zeros(3, np.int8),
     },
     "it has 3 samples and 2 labels": {"inputs": IMAGES, "labels": np.zeros(2, np.int8)},
@@ -109,7 +109,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "samples have the type uint8": {
         "inputs": IMAGES.astype(np.uint8), "labels": np.zeros(3, np.int8),
     },
-    "labels are no classes": {"inputs": IMAGES, "labels": np.array([0, 1, -1])},
+    "labels are not classes": {"inputs": IMAGES, "labels": np.array([0, 1, -1])},
     "the dataset has the class 10": {"inputs": IMAGES, "labels": np.array([0, 1, 10])},
 }  # fmt: skip
 

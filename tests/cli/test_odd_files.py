@@ -16,13 +16,13 @@ DEEP = "[" * 100_000
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (("report", INT8, "--profile", "deep.json"), 3, "is no profile: it is no JSON"),
+        (("report", INT8, "--profile", "deep.json"), 3, "is not a profile: it is not JSON"),
         (
             ("compile", INT8, "-o", "out", "--tuning-records", "deep.json"),
             3,
-            "records: it is no JSON",
+            "records: it is not JSON",
         ),
-        (("check", INT8, "--config", "deep.json"), 2, "is no JSON"),
+        (("check", INT8, "--config", "deep.json"), 2, "is not JSON"),
         (("compile", INT8, "-o", "kept"), 3, "holds files that microtir did not write"),
         (("micro", "build", "kept"), 2, "is damaged"),
     ],

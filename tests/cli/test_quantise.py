@@ -148,7 +148,7 @@ def test_projects_and_packages_are_made_of_integers(
     assert "--layer is of no use without --quantise" in alone.diagnostic
     if verb[0] != "compile":
         several = microtir(*verb, FLOAT, FLOAT, "--quantise", path, "-o", output)
-        assert "--quantise is for one model" in several.diagnostic
+        assert "--quantise takes one model only" in several.diagnostic
     if verb[0] == "micro":
         archive = microtir(*verb, "net.tar", "--quantise", path, "-o", output)
         assert "'--quantise' has no effect on an archive" in archive.diagnostic

@@ -232,7 +232,7 @@ def test_dumped_code_lies_beside_the_output(microtir: Command, tmp_path: Path) -
     for given, text in (("relay", "there is no Relay"), ("asm", "with -S"), ("tri", "'tir'")):
         assert text in microtir(*command, given).diagnostic
     project = ("compile", INT8, "-f", "project", "-o", tmp_path / "p", "--dump-code", "c")
-    assert "--dump-code is of no use" in microtir(*project).diagnostic
+    assert "--dump-code cannot be used" in microtir(*project).diagnostic
 
 
 @pytest.mark.parametrize("flag", REFUSED)
@@ -257,7 +257,7 @@ def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
         (("compile", INT8, "--target-ethos-u-accelerator_config", "x"), "which tvmc has"),
         (("compile", INT8, "--target-llvm-mcpu", "x"), "leave it out: what is generated is C"),
         (("run", INT8, "--device", "cuda"), "there is no device 'cuda'"),
-        (("run", INT8, "--device", "micro"), "is no project's folder"),
+        (("run", INT8, "--device", "micro"), "is not a project's folder"),
     ],
 )
 def test_wrong_words_get_the_nearest(

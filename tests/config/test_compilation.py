@@ -246,7 +246,7 @@ def test_with_targets_derives_the_host_anew() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no JSON"),
+        ("", "is not JSON"),
         ("[]", "not a JSON object"),
         ("{}", "'targets' is missing"),
         ('{"target": ["c"]}', "did you mean 'targets'?"),
@@ -254,13 +254,13 @@ def test_with_targets_derives_the_host_anew() -> None:
         ('{"targets": 5}', "'targets' is 5"),
         ('{"targets": ["c"], "executor": {"nam": "aot"}}', "'executor' is"),
         ('{"targets": ["c"], "executor": {"name": "aot", "option": {}}}', "'option': did you mean"),
-        ('{"targets": ["c"], "executor": {"name": "aot", "options": 5}}', "no mapping"),
+        ('{"targets": ["c"], "executor": {"name": "aot", "options": 5}}', "not a mapping"),
         ('{"targets": ["c"], "runtime": 5}', "'runtime' is 5"),
         ('{"targets": ["c"], "module_name": null}', "is None, not text"),
         ('{"targets": ["c"], "workspace_pools": [{"name": "a"}]}', "did you mean 'pool_name'?"),
         ('{"targets": ["c"], "workspace_pools": [{"targets": []}]}', "'pool_name' is missing"),
         ('{"targets": ["c"], "budget": {"ram": "64K"}}', "'ram' is '64K'"),
-        ("[" * 100_000, "is no JSON"),
+        ("[" * 100_000, "is not JSON"),
     ],
 )
 def test_malformed_json_is_refused(text: str, message: str) -> None:

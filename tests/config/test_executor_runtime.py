@@ -119,7 +119,7 @@ def test_d2_interface_api_is_no_free_string(value: object) -> None:
         (lambda: Executor("aot", {"interface_api": "c"}), "did you mean 'interface-api'?"),
         (lambda: Executor("graph", {"interface-api": "c"}), "graph executor option"),
         (lambda: Executor("aot", {"system-lib": True}), "it is an option of the runtime"),
-        (lambda: Executor("aot", ANYTHING), "which is no mapping"),
+        (lambda: Executor("aot", ANYTHING), "which is not a mapping"),
         (lambda: Runtime("cpp"), "'runtime' is 'cpp', which is unknown"),
         (lambda: Runtime("crt", {"system_lib": True}), "did you mean 'system-lib'?"),
         (lambda: Runtime("crt", {"system-lib": 1}), "which is an integer, not true or false"),

@@ -76,7 +76,7 @@ def test_flags_describe_themselves() -> None:
     interface = by_name["--executor-aot-interface-api"]
     assert interface.metavar == "c|packed"
     assert interface.choices == ("c", "packed")
-    assert "Legal: c, packed. Default: c." in interface.help
+    assert "Values: c, packed. Default: c." in interface.help
     assert (
         by_name["--numerics"].metavar == "model|tflm|tflite_ref|onnxruntime|pt2e"
     )  # others: not built

@@ -285,7 +285,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[MicrotirError], str]] = {
     "name of c": (
         lambda: custom.from_c("Flip", flipped, function="flip it"),
         UsageError,
-        "'flip it' is no C identifier",
+        "'flip it' is not a C identifier",
     ),
     "file of c": (
         lambda: custom.from_c("Flip", flipped, function="flip", files=["nowhere/flip.c"]),

@@ -239,7 +239,7 @@ def test_conditions_are_functions() -> None:
         return subject
 
     setattr(declared, "requires", ["has_relu6"])  # noqa: B010  # a function's own attribute
-    with pytest.raises(UsageError, match="'requires' of the pass is no sequence of functions"):
+    with pytest.raises(UsageError, match="'requires' of the pass is not a sequence of functions"):
         microtir.lower(model(), passes=ExtraPasses(graph_first=[declared]))
 
 

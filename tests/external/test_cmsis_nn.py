@@ -273,7 +273,7 @@ def test_the_folder_must_be_there(tmp_path: Path) -> None:
     module = IRModule(graph=quantised_graph())
     with pytest.raises(ToolError, match="there is no such folder"):
         microtir.build(module, config(tmp_path / "nowhere"))
-    with pytest.raises(ToolError, match="is no folder of CMSIS-NN"):
+    with pytest.raises(ToolError, match="is not a folder of CMSIS-NN"):
         microtir.build(module, config(tmp_path))
 
 
@@ -300,8 +300,8 @@ def test_text_of_the_option() -> None:
         ("cmsis-nn=", "names no folder"),
         ("cmsis-nn=x,all,3", "is for some operators, and for"),
         (["cmsis-nn=x", "cmsis-nn=y"], "is there twice"),
-        (5, "is no sequence of libraries"),
-        ([5], "is no library"),
+        (5, "is not a sequence of libraries"),
+        ([5], "is not a library"),
     ],
 )
 def test_wrong_options(given: object, problem: str) -> None:

@@ -227,7 +227,7 @@ def test_contradictions_are_refused() -> None:
     ):
         with pytest.raises(UsageError, match="reserves a driver by itself"):
             microtir.build(model, chosen)
-    with pytest.raises(ConfigError, match="which is no workspace pool"):
+    with pytest.raises(ConfigError, match="which is not a workspace pool"):
         config(ethos_u_scratch_pool="sram")
 
 

@@ -237,7 +237,7 @@ func layer(x: int8[2], y: int8[2], y0: int32 in 0..2, y1: int32 in 0..2):
     [
         (-1, 2, False, "'y0' is -1, and declared are 0 to 2"),
         (0, 3, False, "'y1' is 3, and declared are 0 to 2"),
-        (0, 2, True, "it is written, and is the caller's to read"),
+        (0, 2, True, "a call writes it, but only the caller may"),
     ],
 )
 def test_what_no_call_may_do_is_refused(first: int, stop: int, shared: bool, message: str) -> None:

@@ -179,11 +179,11 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any], Files], Any], str]] = {
     "unknown fact": (lambda d, _: _facts(d).update(evil=1), "'evil' in 'metadata' is unknown"),
     "name of a function": (
         lambda d, _: _facts(d)["layers"][0].update(function="f(); system"),
-        "no C identifier",
+        "not a C identifier",
     ),
     "section": (
         lambda d, _: _facts(d)["memory"]["pools"][0].update(section='a")))'),
-        "no name of a section",
+        "not a name of a section",
     ),
     "written outside": (
         lambda d, _: _layout(d).update({"../x.c": "metadata.json"}),
@@ -233,8 +233,8 @@ def test_no_path_of_an_archive_is_a_command(archive: Path, text: str) -> None:
         (b"[" * 100_000, "nested too deep"),
         (b'{"version": 7, "modules": ' + b"9" * 5000 + b"}", "5000 digits"),
         (b'{"version": 1e999}', "too large"),
-        (b'{"version": NaN}', "NaN is no number"),
-        (b"\xff\xfe\x00", "no JSON"),
+        (b'{"version": NaN}', "NaN is not a number"),
+        (b"\xff\xfe\x00", "not JSON"),
     ],
     ids=["deep", "digits", "infinite", "NaN", "not text"],
 )
@@ -301,7 +301,7 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     """Something that is no archive, and an archive with nothing in it."""
     path = tmp_path / "model.tar"
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=r"no tar archive|no metadata.json"):
+    with pytest.raises(ModelFileError, match=r"not a tar archive|no metadata.json"):
         import_model_library_format(path)
 
 

@@ -88,8 +88,8 @@ SMALL = to_params({"w": np.arange(3, dtype=np.int16)})
         (SMALL[:41] + b"\0" + SMALL[42:], "no array begins"),
         (SMALL[:33] + struct.pack("<Q", 2) + SMALL[41:], "not as many arrays as names"),
         (SMALL[:65] + struct.pack("<i", 2**30) + SMALL[69:], "dimensions"),
-        (SMALL[:73] + struct.pack("<q", 4) + SMALL[81:], "are no array of"),
-        (SMALL[:32] + b"\xff" + SMALL[33:], "no text"),
+        (SMALL[:73] + struct.pack("<q", 4) + SMALL[81:], "are not an array of"),
+        (SMALL[:32] + b"\xff" + SMALL[33:], "not text"),
     ],
 )
 def test_damaged_files_are_refused(content: bytes, problem: str) -> None:

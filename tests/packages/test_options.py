@@ -156,10 +156,10 @@ def test_targets_are_not_replaced(tmp_path: Path) -> None:
     generate(tiny(), "rust", archive, force=True)
     assert archive.read_bytes()[:2] == b"PK"
     for name in ("a.zip", "x.pack"):
-        with pytest.raises(OutputError, match="no name of a CMSIS-Pack") as caught:
+        with pytest.raises(OutputError, match="not a name of a CMSIS-Pack") as caught:
             generate(tiny(), "cmsis-pack", tmp_path / name, force=True)
         assert "microtir.tiny_models.1.0.0.pack" in (caught.value.legal or "")
-    with pytest.raises(OutputError, match="no name of a Rust crate"):
+    with pytest.raises(OutputError, match="not a name of a Rust crate"):
         generate(tiny(), "rust", tmp_path / "x.pack")
 
 

@@ -52,7 +52,7 @@ def test_project_is_loaded_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "is no project of microtir"),
+        (None, "is not a project of microtir"),
         ("{", "is damaged"),
         ("[]", "is damaged"),
         ('{"format": 1}', "is damaged"),
@@ -164,7 +164,7 @@ def test_functions_are_no_model(tmp_path: Path) -> None:
 
 def test_unknown_project_type(tmp_path: Path) -> None:
     """A misspelt project type gives the nearest."""
-    with pytest.raises(ProjectError, match=r"'bare-metal' is no project type(.|\n)*'baremetal'"):
+    with pytest.raises(ProjectError, match=r"'bare-metal' is not a project type(.|\n)*'baremetal'"):
         generate(digits(M4), "mps2_an386", "bare-metal", tmp_path / "p")
 
 

@@ -109,10 +109,10 @@ def test_a_profile_of_something_else(changes: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "it is no JSON"),
+        ("{", "it is not JSON"),
         ("{}", "it lacks 'board'"),
         ("[]", "a value is of the wrong type"),
-        ("\xff", "it is no JSON"),
+        ("\xff", "it is not JSON"),
         ("[" * 100_000, "nested too deep"),
         ('{"board": ' + "9" * 5000 + "}", "5000 digits"),
     ],

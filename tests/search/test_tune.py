@@ -80,10 +80,10 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
         (("microtir tuning records", "shopping list"), "holds no tuning records"),
         (('"version": 1', '"version": 9'), "of version 9"),
         (("cortex-m4", "cortex-m7"), "about the target 'c -mcpu=cortex-m7'"),
-        (('"conv_s8_2x4_dsp"', '"gems"'), "record 0 is of 'gems', which is no kernel"),
+        (('"conv_s8_2x4_dsp"', '"gems"'), "record 0 is of 'gems', which is not a kernel"),
         (('"instructions": 2', '"instructions": -2'), "record 0 has no number"),
-        (('"cycles": 3', '"cycles": true'), "record 0 has cycles that are no number"),
-        (("{", "["), "no JSON"),
+        (('"cycles": 3', '"cycles": true'), "record 0 has cycles that are not numbers"),
+        (("{", "["), "not JSON"),
     ],
 )
 def test_wrong_records_are_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:

@@ -401,7 +401,7 @@ def test_missing_or_repeated_argument_is_named(chosen: tuple[str, ...], message:
     known: dict[str, te.Tensor | te.ScalarVar] = {"x": x, "n": n, "y": y}
     with pytest.raises(ScheduleError, match=message):
         te.create_schedule(y).primfunc([known[name] for name in chosen], "f")
-    with pytest.raises(ScheduleError, match="no name of a function"):
+    with pytest.raises(ScheduleError, match="not a name of a function"):
         te.create_schedule(y).primfunc(name="two words")
 
 

@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[Callable[[], None], str]] = {
     ),
     "name": (
         lambda: verify(caller(extern(name="not a name"))),
-        "'not a name' is no C identifier (rule extern-function)",
+        "'not a name' is not a C identifier (rule extern-function)",
     ),
     "foreign buffer": (
         lambda: verify(caller(replace(extern(), reads=(Buffer("z", (4,), INT8),)))),

@@ -210,7 +210,7 @@ MALFORMED = {
     "x[0] = min(1)": "'min' takes 2 expressions, not 1",
     "x[0] = exp(1.0, 2.0)": "'exp' takes 1 expressions",
     "x[0] = cast(real, 1)": "expected a type, found 'real'",
-    "x[0] = int8(y)": "'y' is no number",
+    "x[0] = int8(y)": "'y' is not a number",
     "x[0] = $": r"unexpected character '\$'",
     "for i in range(0):\n    pass": "range takes start and stop",
     "for i in span(0, 1):\n    pass": "expected 'range'",

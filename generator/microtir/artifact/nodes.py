@@ -68,4 +68,4 @@ def nodes_of(metadata: Metadata, graph: str | None) -> tuple[GraphNode, ...]:
             if node["op"] == "tvm_op"
         )
     except (KeyError, TypeError) as error:
-        raise WrongDataError(f"it is no graph of the layers: {error!r}") from None
+        raise WrongDataError(f"it is not a graph of the layers: {error!r}") from None

@@ -60,7 +60,7 @@ def _check_state(state: StateData) -> None:
     offsets = tuple(member.offset for member in state.members)
     if (offsets, state.size, state.alignment) != (layout.offsets, layout.size, layout.alignment):
         legal = f"{layout.size} bytes aligned to {layout.alignment}"
-        raise WrongDataError("'state' is no struct of its members", legal=legal)
+        raise WrongDataError("'state' is not a struct of its members", legal=legal)
 
 
 def _check_tensor(tensor: PortData | StateMemberData, place: str) -> int:

@@ -256,7 +256,7 @@ def read_board(folder: Path) -> Board:
     top = TomlTable.load(folder / BOARD_FILE, BoardError)
     if not _NAME.fullmatch(folder.name):
         raise BoardError(
-            f"'{folder.name}' is no name for a board",
+            f"'{folder.name}' is not a name for a board",
             where=str(folder),
             legal="lower-case letters, digits and _, a letter first",
         )
@@ -407,7 +407,7 @@ def _projects(table: TomlTable) -> tuple[ProjectSupport, ...]:
     for name, entry in table.named_tables():
         if name not in names:
             hint = nearest(name, names)
-            what = f"'{name}' is no project type"
+            what = f"'{name}' is not a project type"
             raise table.problem(name, f"{what}: {hint}" if hint else what, ", ".join(names))
         supports.append(_support(ProjectType(name), entry))
     return tuple(supports)

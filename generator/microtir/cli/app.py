@@ -61,7 +61,9 @@ def program(
     version: Annotated[bool, typer.Option("--version", help="Prints the version.")] = False,
     debug: Annotated[
         bool,
-        typer.Option("--debug", help="Prints a traceback with an error; legal after a verb, too."),
+        typer.Option(
+            "--debug", help="Prints a traceback with an error. It may also follow a verb."
+        ),
     ] = False,
 ) -> None:
     """Turns a trained model into plain C for a microcontroller."""
@@ -99,7 +101,7 @@ APP.command("completion", cls=Command)(completion)
 
 MICRO = typer.Typer(
     cls=VerbGroup,
-    help="Projects for boards: created, built, flashed, run.",
+    help="Creates, builds, flashes and runs projects for boards.",
     no_args_is_help=False,
     rich_markup_mode=None,
 )
@@ -112,7 +114,7 @@ APP.add_typer(MICRO, name="micro")
 
 TVMC = typer.Typer(
     cls=VerbGroup,
-    help="Takes command lines of tvmc, with its defaults: module.tar, microTVM's C interface.",
+    help="Accepts command lines of tvmc, with tvmc's defaults: module.tar, microTVM's C interface.",
     no_args_is_help=False,
     rich_markup_mode=None,
 )
@@ -125,7 +127,7 @@ TVMC.command("compile", cls=Command)(
 TVMC.command("run", cls=Command)(with_config(run, tvmc={}))
 TVMC_MICRO = typer.Typer(
     cls=VerbGroup,
-    help="Projects for boards: created, built, flashed.",
+    help="Creates, builds and flashes projects for boards.",
     no_args_is_help=False,
     rich_markup_mode=None,
 )

@@ -20,7 +20,7 @@ Board = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="The board; `microtir boards` lists them. Without --target its own is taken.",
+        help="The board, as `microtir boards` lists it. It sets the target unless --target does.",
         show_default=False,
     ),
 ]
@@ -29,8 +29,8 @@ MaybeBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="Runs it on this board, emulated if it can be, instead of this machine; without "
-        "--target the board's own is taken.",
+        help="Runs the C on this board instead of this machine, in an emulator if there is "
+        "one. The board sets the target unless --target does.",
     ),
 ]
 LimitingBoard = Annotated[
@@ -38,7 +38,7 @@ LimitingBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="The board: its target is the default, and its memories are limits.",
+        help="The board. It sets the target unless --target does, and its memories are limits.",
     ),
 ]
 Port = Annotated[
@@ -46,16 +46,16 @@ Port = Annotated[
     typer.Option(
         "--port",
         metavar="PORT",
-        help="Serial port of a real board: the program is flashed and asked there.",
+        help="Serial port of a real board, which is flashed and runs the program.",
     ),
 ]
 FiguresFile = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
+    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON. - is stdout."),
 ]
 Timeout = Annotated[
     float,
-    typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long a program may run."),
+    typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Time limit of a run of a program."),
 ]
 
 
@@ -68,7 +68,7 @@ def check_board_options(
         UsageError: a port without a board, or sanitizers on a board.
     """
     if port is not None and board is None:
-        raise UsageError("--port is of no use without --board", where=where)
+        raise UsageError("--port requires --board", where=where)
     if sanitize and board is not None:
         raise UsageError("sanitizers run on this machine only", where=where, fix="drop --board")
 

@@ -38,14 +38,15 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="DIR|FILE.tar",
-        help="Folder for the generated files, or the archive.",
+        help="Folder of the generated files, or file name of the archive.",
     ),
 ]
 Timestamp = Annotated[
     bool,
     typer.Option(
         "--timestamp",
-        help="Writes the time into an archive, which otherwise is the same every time.",
+        help="Writes the time into an archive. Without it the archive has the same bytes "
+        "every time.",
     ),
 ]
 
@@ -61,18 +62,18 @@ def compile_model(
             "--output-format",
             "-f",
             metavar="|".join(_FORMATS),
-            help="sources: C files and header; mlf: an archive in Model Library Format; project: a "
-            "project for --board.",
+            help="sources: C files and header. mlf: an archive in Model Library Format. "
+            "project: a project for --board.",
         ),
     ] = SOURCES,
     board: Annotated[
         str | None,
-        typer.Option("--board", metavar="BOARD", help="The board: its target is the default."),
+        typer.Option("--board", metavar="BOARD", help="The board. It sets the default target."),
     ] = None,
     project_type: ProjectTypeName = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replaces another model, or other files; they are lost."),
+        typer.Option("--force", help="Deletes another model or other files in the folder."),
     ] = False,
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,
@@ -84,20 +85,18 @@ def compile_model(
     check_choice("output format", output_format, _FORMATS, "--output-format")
     check_choice("model format", model_format, (TFLITE,), "--model-format")
     if timestamp and output_format != ARCHIVE:
-        raise UsageError(
-            "--timestamp is of no use without --output-format mlf", where="microtir compile"
-        )
+        raise UsageError("--timestamp requires --output-format mlf", where="microtir compile")
     target = _target_of(output, output_format)
     dumped = dump_formats(dump_code)
     if output_format == PROJECT:
         if dumped:
             raise UsageError(
-                "--dump-code is of no use with --output-format project", where="microtir compile"
+                "--dump-code cannot be used with --output-format project", where="microtir compile"
             )
         return _project(model, config, target, board, project_type, quantiser, force=force)
     if project_type is not None:
         raise UsageError(
-            "--project-type is of no use without --output-format project",
+            "--project-type requires --output-format project",
             where="microtir compile",
         )
     with Progress() as progress:

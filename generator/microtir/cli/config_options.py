@@ -276,7 +276,7 @@ _READING = (
         typer.Option(
             "--signature",
             metavar="NAME",
-            help="Which program of a TFLite file with several is meant: FILE#NAME.",
+            help="Selects one of several signatures of a TFLite file, as FILE#NAME does.",
             show_default="the first",
         ),
     ),
@@ -286,8 +286,8 @@ _READING = (
         typer.Option(
             "--dim",
             metavar="NAME=EXTENT",
-            help="The extent of a dimension that an ONNX file gives a name: FILE#NAME=EXTENT. "
-            "NAME=1..8 is a batch of which each run says how many entries there are.",
+            help="Sets the extent of a named dimension of an ONNX file. With NAME=1..8 each "
+            "run states the number of entries of a batch.",
             show_default="1 for the first of an input",
         ),
     ),
@@ -297,7 +297,7 @@ _READING = (
         typer.Option(
             "--input-shapes",
             metavar="NAME:[N,…],…",
-            help="Shapes of inputs, where an ONNX file leaves them open.",
+            help="Sets shapes of inputs that an ONNX file leaves open.",
             show_default="those of the file",
         ),
     ),

@@ -28,7 +28,8 @@ _HELP = "A model file, an archive in Model Library Format, or a folder that `com
 
 # With a least value no number (nan) is refused, too: nothing is ever more than it.
 Limit = Annotated[
-    float | None, typer.Option(metavar="PERCENT", min=0.0, help="More growth is a no.")
+    float | None,
+    typer.Option(metavar="PERCENT", min=0.0, help="The largest growth that ends with status 0."),
 ]
 
 
@@ -46,8 +47,8 @@ def diff(
 ) -> ExitCode:
     """Compares RAM, flash, instructions and layers of two programs.
 
-    Model files are compiled with the configuration first. Exit status 1 means that a figure has
-    grown by more than a limit that was given.
+    Model files are compiled with the configuration first. Exit status 1 means that a figure
+    grew by more than its limit.
     """
     from microtir.report.difference import Figure, difference
 

@@ -34,13 +34,14 @@ _PACKAGES = (
 def doctor(
     board: Annotated[
         str | None,
-        typer.Option("--board", metavar="BOARD", help="Of one board, each project type."),
+        typer.Option("--board", metavar="BOARD", help="Shows each project type of this board."),
     ] = None,
     as_json: AsJson = False,
 ) -> ExitCode:
-    """Looks for compilers, emulators, frameworks and boards, and says how to get what is missing.
+    """Checks this machine for compilers, emulators, frameworks and boards.
 
-    Exit status 1 means that no project of the board that was asked for can be built here.
+    It says how to install what is missing. Exit status 1 means that no project of the board in
+    --board can be built here.
     """
     from microtir.boards import all_boards, load_board
     from microtir.projects import readiness

@@ -29,10 +29,9 @@ DumpCode = Annotated[
     typer.Option(
         _WHERE,
         metavar="|".join(_FORMATS),
-        help="As tvmc has it: writes OUTPUT.graph, the operators behind each pass that changed "
-        "them, and as they are planned; OUTPUT.tir, "
-        "the program that the C is printed from; OUTPUT.c, its main C file. Several are separated "
-        "by commas.",
+        help="Like tvmc: writes intermediate forms, separated by commas. graph: OUTPUT.graph, "
+        "the operators after each pass that changed them, and as planned. tir: "
+        "OUTPUT.tir, the program that is printed as C. c: OUTPUT.c, the main C file.",
     ),
 ]
 

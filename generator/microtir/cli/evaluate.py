@@ -35,31 +35,37 @@ def evaluate(
         typer.Option(
             "--dataset",
             metavar="FILE.npz|DIR",
-            help="Samples with their classes: arrays `inputs` and `labels`, or a folder of .npy "
-            "files for each class. Real values are quantised as the input is. An example brings "
-            "its own.",
+            help="Labelled samples: arrays `inputs` and `labels`, or a folder of .npy files "
+            "for each class. Real values are quantised with the scale of the input. An "
+            "example has its own dataset.",
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", metavar="NAME", help="The output that says the class."),
+        typer.Option("--output", metavar="NAME", help="The output with the scores of the classes."),
     ] = None,
     min_accuracy: Annotated[
         float | None,
-        typer.Option("--min-accuracy", metavar="A", min=0.0, max=1.0, help="Less is a no."),
+        typer.Option(
+            "--min-accuracy",
+            metavar="A",
+            min=0.0,
+            max=1.0,
+            help="The least accuracy that ends with status 0.",
+        ),
     ] = None,
     json: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
+        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON. - is stdout."),
     ] = None,
     board: board_options.MaybeBoard = None,
     port: board_options.Port = None,
     timeout: board_options.Timeout = 300.0,
 ) -> ExitCode:
-    """Counts how often the C of a classifier is right, class by class.
+    """Measures the accuracy of a classifier, in all and by class.
 
-    The numpy reference decides on the same samples. Exit status 1 means an accuracy below
-    --min-accuracy.
+    The C and the numpy reference classify the same samples. Exit status 1 means an accuracy
+    below --min-accuracy.
     """
     where = "microtir evaluate"
     board_options.check_board_options(where, board, port)

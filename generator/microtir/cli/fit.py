@@ -31,19 +31,27 @@ def fit(
     model: Model,
     config: CompilationConfig,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes that plan at once.")
+        int,
+        typer.Option(
+            "--jobs", "-j", metavar="N", min=1, help="Number of processes that plan in parallel."
+        ),
     ] = os.cpu_count() or 1,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE.html", help="Writes one self-contained page."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.html",
+            help="Writes the table as one self-contained page.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> ExitCode:
-    """Shows all boards at once: what a model takes on each, and whether it fits.
+    """Compares all boards: what the model needs on each, and whether it fits.
 
-    Every figure is an estimate of planning, so that no C compiler is needed. RAM has the stack
-    that is usual on the board and what the board reserves. Where a model does not fit, what helps
-    is tried, and the verdict names it. Exit status 1 means that no board has room for it.
+    Every figure is an estimate, so no C compiler is needed. RAM includes the usual stack and
+    what the board reserves. If the model does not fit a board, options are tried, and the
+    verdict names those that help. Exit status 1 means that the model fits no board.
     """
     _refuse_target(config)
     from microtir.boards import all_boards
@@ -77,7 +85,7 @@ def fit(
 def _refuse_target(config: CompilationConfig) -> None:
     if config.targets != microcontroller().targets:
         raise UsageError(
-            "a target is of no use: every board has its own",
+            "fit takes no target: every board has its own",
             where="microtir fit --target",
             fix="leave --target out; `microtir report MODEL --target …` looks at one CPU",
         )

@@ -48,8 +48,12 @@ def options(as_json: AsJson = False) -> ExitCode:
 
 def operators(
     as_json: AsJson = False,
-    onnx: Annotated[bool, typer.Option("--onnx", help="Those of ONNX, not of TFLite.")] = False,
-    torch: Annotated[bool, typer.Option("--torch", help="Those of PyTorch.")] = False,
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Lists operators of ONNX instead of TFLite.")
+    ] = False,
+    torch: Annotated[
+        bool, typer.Option("--torch", help="Lists operators of PyTorch instead of TFLite.")
+    ] = False,
 ) -> ExitCode:
     """Lists the operators that can be compiled."""
     from microtir.frontend.operator_table import onnx_rows, operator_rows, torch_rows
@@ -137,7 +141,8 @@ def explain(
         str,
         typer.Argument(
             metavar=f"{PIPELINE}|FILE.c:LINE",
-            help="How a model becomes C, or which layer a line of generated C belongs to.",
+            help="pipeline explains how a model becomes C. FILE:LINE names the layer of a "
+            "line of generated C.",
         ),
     ] = PIPELINE,
     executor: Annotated[
@@ -145,12 +150,12 @@ def explain(
         typer.Option(
             "--executor",
             metavar="|".join(_EXECUTORS),
-            help="Whose pipeline is meant.",
+            help="The executor whose pipeline is shown.",
         ),
     ] = _EXECUTORS[0],
     as_json: AsJson = False,
 ) -> ExitCode:
-    """Explains how a model becomes C, pass by pass, or whose a line of C is."""
+    """Explains how a model becomes C, or which layer a line of C belongs to."""
     from microtir.lowering.stages import pipeline, reading
 
     place = _PLACE.fullmatch(topic)

@@ -25,17 +25,19 @@ ProjectBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="The board; `microtir boards` lists them. Without --target its own is taken.",
+        help="The board, as `microtir boards` lists it. It sets the target unless --target does.",
         show_default=False,
     ),
 ]
 Folder = Annotated[
     Path,
-    typer.Argument(metavar="DIR", help="A project's folder.", show_default=False),
+    typer.Argument(metavar="DIR", help="Folder of the project.", show_default=False),
 ]
 Platform = Annotated[
     str | None,
-    typer.Argument(metavar="PLATFORM", help="As tvmc has it; a project knows its own."),
+    typer.Argument(
+        metavar="PLATFORM", help="Like tvmc, and ignored: a project knows its own platform."
+    ),
 ]
 SerialPort = Annotated[
     str | None,
@@ -49,7 +51,7 @@ def create(
     config: CompilationConfig,
     more: Annotated[
         list[str] | None,
-        typer.Argument(metavar="MODEL", help="More models; all share one workspace."),
+        typer.Argument(metavar="MODEL", help="More models. All share one workspace."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -60,17 +62,16 @@ def create(
     board: ProjectBoard = None,
     project_type: projects.ProjectTypeName = None,
     force: Annotated[
-        bool,
-        typer.Option(
-            "--force", "-f", help="Replaces a folder that is there; what it holds is lost."
-        ),
+        bool, typer.Option("--force", "-f", help="Deletes an existing folder first.")
     ] = False,
     template_dir: projects.TemplateDir = None,
     golden: projects.GoldenSamples = None,
     samples: projects.SampleCount = projects.DEFAULT_SAMPLES,
     stack: Annotated[
         int | None,
-        typer.Option("--stack", metavar="BYTES", help="Bytes for the stack. Default: the board's."),
+        typer.Option(
+            "--stack", metavar="BYTES", help="Bytes of the stack. Default: that of the board."
+        ),
     ] = None,
     together: projects.TogetherNames = None,
     debug_checks: projects.DebugChecks = False,
@@ -78,7 +79,7 @@ def create(
     project_option: project_options.ProjectOption = None,
     listing: Annotated[bool, project_options.list_options(project_options.CREATE_OPTIONS)] = False,
 ) -> ExitCode:
-    """Writes a project: models, an application that runs them on samples, a README."""
+    """Writes a project with models, an application that runs them on samples, and a README."""
     assert not listing  # the option ends the program
     models = [model, *(more or [])]
     if output is None:
@@ -87,7 +88,7 @@ def create(
     _check_own_form(board, project_option)
     assert board is not None
     if golden is not None and len(models) > 1:
-        raise UsageError("--golden is for one model, and there are several", where="--golden")
+        raise UsageError("--golden takes samples of one model only", where="--golden")
     project = projects.create_project(
         models, config, output, board, project_type,
         force=force,
@@ -140,12 +141,16 @@ def build_project(
     folder: Folder,
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ARG", help="More for the build command: CFLAGS=-O3."),
+        typer.Argument(
+            metavar="ARG", help="More arguments of the build command, such as CFLAGS=-O3."
+        ),
     ] = None,
     force: Annotated[
         bool,
         typer.Option(
-            "--force", "-f", help="As tvmc has it: a build that is there is renewed in any case."
+            "--force",
+            "-f",
+            help="Like tvmc, and without effect: an existing build is always renewed.",
         ),
     ] = False,
     project_option: project_options.ProjectFacts = None,
@@ -172,7 +177,7 @@ def flash(
     project_option: project_options.ProjectFacts = None,
     listing: Annotated[bool, project_options.list_options(project_options.SERIAL_OPTIONS)] = False,
 ) -> ExitCode:
-    """Writes a program that was built to its board."""
+    """Writes a built program to its board."""
     assert not listing
     from microtir.projects import load_project
 
@@ -193,10 +198,10 @@ def flash(
 
 
 def run(folder: Folder, port: SerialPort = None, timeout: Timeout = 120.0) -> ExitCode:
-    """Runs a project that was built, and prints what it prints.
+    """Runs a built project and prints its output.
 
-    In the emulator, or with --port on the board: then reset it, its lines are waited for. Exit
-    status 1 means that an output was not the expected one.
+    It runs in the emulator, or with --port on the board, which you then reset. Exit status 1
+    means that an output differs from the expected one.
     """
     from microtir.device.emulate import RunResult, check_result
     from microtir.device.printed import status_of

@@ -204,7 +204,7 @@ def read_model(
     """
     if model.endswith(".tar"):
         raise UsageError(
-            "an archive is compiled already, and is no model file",
+            "an archive is compiled already, and is not a model file",
             where=model,
             legal="archives are taken by `microtir run` and `microtir micro create-project`",
         )

@@ -36,12 +36,12 @@ def check(
 ) -> ExitCode:
     """Lists all problems of a model by their causes, each with a fix.
 
-    A model that can be read is planned, too: an exceeded budget is a problem, and a memory of the
-    board that is too small. Of a quantised model in ONNX it says which layers between integers stay
-    floats, and why; of any model which operators take stored integers of one scale for those of
-    another, and which outputs are strings, of which the C has the place in a list; of a float model
-    what int8 would make of it. Exit status 1 means that there are problems, 3 that the file is
-    damaged or cannot be read.
+    It plans a model that it can read: an exceeded budget is a problem, and a memory of the board
+    that is too small. For a quantised ONNX model it lists layers that stay floats between integers,
+    with the reason. For a float model it estimates what int8 would save. For any model it lists
+    operators that take integers of one scale for those of another, and outputs that are strings,
+    for which the C gives the place in a list. Exit status 1 means that there are problems, 3 that
+    the file is damaged or cannot be read.
     """
     from microtir import frontend
 

@@ -20,7 +20,7 @@ DumpTensors = Annotated[
     typer.Option(
         "--dump-tensors",
         metavar="FILE.npz",
-        help="Writes what each node of the graph left for others; needs --executor debug, or "
+        help="Writes the outputs of every node of the graph. Needs --executor debug or "
         "--device micro.",
     ),
 ]

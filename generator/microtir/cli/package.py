@@ -70,7 +70,7 @@ def package(
     as_json: AsJson = False,
     listing: Listing = False,
 ) -> ExitCode:
-    """Writes models as a library that others install: Arduino, Rust, ESP-IDF, a header, more."""
+    """Writes models as a library for Arduino, Rust, the ESP-IDF and others, or as one header."""
     assert not listing  # the option ends the program
     from microtir.packages import PackageFormat, PackageOptions, generate
     from microtir.packages.formats import PackageTemplates
@@ -83,7 +83,7 @@ def package(
         raise unnamed_cpu(PackageTemplates(template_dir).manifest(PackageFormat(output_format)))
     models = [model, *(more or [])]
     if golden is not None and len(models) > 1:
-        raise UsageError("--golden is for one model, and there are several", where="--golden")
+        raise UsageError("--golden takes samples of one model only", where="--golden")
     options = PackageOptions(
         name=package_name, version=package_version,
         summary=summary,

@@ -30,7 +30,7 @@ def _list_formats(wanted: bool) -> None:
 
 MoreModels = Annotated[
     list[str] | None,
-    typer.Argument(metavar="MODEL", help="More models; all share one workspace."),
+    typer.Argument(metavar="MODEL", help="More models. All share one workspace."),
 ]
 FormatName = Annotated[
     str | None,
@@ -38,7 +38,7 @@ FormatName = Annotated[
         "--format",
         "-f",
         metavar="FORMAT",
-        help="Whose form the package has; --list says which there are.",
+        help="The format of the package. --list shows all formats.",
     ),
 ]
 PackagePlace = Annotated[
@@ -47,26 +47,37 @@ PackagePlace = Annotated[
         "--output",
         "-o",
         metavar="DIR|FILE.zip",
-        help="The package's folder, or the archive.",
+        help="Folder of the package, or file name of the archive.",
         show_default=False,
     ),
 ]
 PackageBoard = Annotated[
     str | None,
-    typer.Option("--board", metavar="BOARD", help="The board: its target is the default."),
+    typer.Option(
+        "--board", metavar="BOARD", help="The board. It sets the target unless --target does."
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replaces what is there; it is lost.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Deletes an existing folder or archive first.")
+]
 PackageName = Annotated[
     str | None,
-    typer.Option("--package-name", metavar="NAME", help="Its name. Default: from the models'."),
+    typer.Option(
+        "--package-name",
+        metavar="NAME",
+        help="Name of the package. Default: from the names of the models.",
+    ),
 ]
 PackageVersion = Annotated[
-    str, typer.Option("--package-version", metavar="X.Y.Z", help="Its version.")
+    str, typer.Option("--package-version", metavar="X.Y.Z", help="Version of the package.")
 ]
 Summary = Annotated[
-    str | None, typer.Option("--summary", metavar="LINE", help="What it is, in one line.")
+    str | None,
+    typer.Option("--summary", metavar="LINE", help="One line that describes the package."),
 ]
-Author = Annotated[str | None, typer.Option("--author", metavar="NAME", help="Who answers for it.")]
+Author = Annotated[
+    str | None, typer.Option("--author", metavar="NAME", help="The maintainer of the package.")
+]
 Licence = Annotated[
     str | None,
     typer.Option(
@@ -74,21 +85,21 @@ Licence = Annotated[
     ),
 ]
 Homepage = Annotated[
-    str | None, typer.Option("--homepage", metavar="URL", help="Where more is said of it.")
+    str | None, typer.Option("--homepage", metavar="URL", help="Web page of the package.")
 ]
 Vendor = Annotated[
     str | None,
-    typer.Option("--vendor", metavar="NAME", help="Who publishes a CMSIS-Pack."),
+    typer.Option("--vendor", metavar="NAME", help="The vendor of a CMSIS-Pack."),
 ]
 Definition = Annotated[
     list[str] | None,
     typer.Option(
-        "--define", metavar="NAME[=VALUE]", help="A macro for the compiler; several times."
+        "--define",
+        metavar="NAME[=VALUE]",
+        help="Defines a macro for the compiler. May be given several times.",
     ),
 ]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Prints what the package says of itself as JSON.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Prints the facts about the package as JSON.")]
 Listing = Annotated[
     bool,
     typer.Option("--list", help="Lists the formats.", is_eager=True, callback=_list_formats),

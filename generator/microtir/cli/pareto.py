@@ -29,21 +29,25 @@ def pareto(
     points: Annotated[
         int,
         typer.Option(
-            "--points", metavar="N", min=1, max=64, help="Budgets of RAM to try, and of flash."
+            "--points",
+            metavar="N",
+            min=1,
+            max=64,
+            help="Number of budgets to try, for RAM and for flash each.",
         ),
     ] = 6,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE.svg", help="Draws instructions over RAM."),
+        typer.Option("--plot", metavar="FILE.svg", help="Draws the result: instructions over RAM."),
     ] = None,
     json: FiguresFile = None,
     timeout: Timeout = 300.0,
 ) -> ExitCode:
-    """Shows what less RAM costs on an emulated board.
+    """Measures what less RAM costs in instructions and flash, on an emulated board.
 
-    Builds and measures the model for every goal, and for budgets of RAM and of flash between
-    the fastest program and the smallest: RAM without the stack, instructions, flash, and the
-    flags to get it.
+    It builds and measures the model for every goal, and for budgets of RAM and flash between
+    the fastest program and the smallest. For each program it prints RAM without the stack,
+    instructions, flash, and the flags that give it.
     """
     from microtir.boards import load_board
     from microtir.search.pareto import pareto as search

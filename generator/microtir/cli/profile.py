@@ -31,25 +31,27 @@ def profile(
     json: FiguresFile = None,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Says for each layer which kernel was chosen, and why."),
+        typer.Option("--explain", help="Shows the kernel of each layer, and why it was chosen."),
     ] = False,
     choose_external: Annotated[
         bool,
         typer.Option(
             "--choose-external",
-            help="Measures each layer with and without the library of --external, and says which "
-            "to give it.",
+            help="Measures each layer with and without the library of --external, and "
+            "recommends the layers for the library.",
         ),
     ] = False,
     keep: Annotated[
         Path | None,
-        typer.Option("--keep", metavar="DIR", help="Leaves the project there; DIR is replaced."),
+        typer.Option(
+            "--keep", metavar="DIR", help="Keeps the project in DIR, which is deleted first."
+        ),
     ] = None,
     timeout: Timeout = 300.0,
 ) -> ExitCode:
-    """Measures a model on an emulated board.
+    """Measures instructions, cycles, flash, RAM and stack on an emulated board.
 
-    Per layer and in all: instructions, cycles, flash, RAM and stack of one inference.
+    Figures are those of one inference, for each layer and in all.
     """
     from microtir.boards import load_board
     from microtir.profiling.profile import profile as profile_on

@@ -82,8 +82,9 @@ ProjectOption = Annotated[
     typer.Option(
         _WHERE,
         metavar="OPTION=VALUE",
-        help="As tvmc has it, for DIR ARCHIVE PLATFORM without -o: board, project_type, "
-        "config_main_stack_size, compile_definitions; more may follow the first.",
+        help="Like tvmc, for DIR ARCHIVE PLATFORM without -o: board, project_type, "
+        "config_main_stack_size or compile_definitions. More options may follow the "
+        "first.",
     ),
 ]
 ProjectFacts = Annotated[
@@ -91,7 +92,8 @@ ProjectFacts = Annotated[
     typer.Option(
         _WHERE,
         metavar="OPTION=VALUE",
-        help="As tvmc has it: board=BOARD, which must be the project's, and for flash port=PORT.",
+        help="Like tvmc: board=BOARD, which must be that of the project, and port=PORT to "
+        "flash it.",
     ),
 ]
 
@@ -100,7 +102,7 @@ def list_options(names: Sequence[str]) -> object:
     """Return a flag that lists project options of a verb, and ends the program."""
     return typer.Option(
         "--list-options",
-        help="As tvmc has it: lists the project options.",
+        help="Like tvmc: lists the project options.",
         is_eager=True,
         callback=_lister(names),
     )

@@ -31,8 +31,8 @@ ProjectTypeName = Annotated[
     typer.Option(
         "--project-type",
         metavar="TYPE",
-        help="What the project is for; `microtir boards` lists the types of each board. Default: "
-        "the first of the board's that can be built with what is on this machine.",
+        help="The tool that builds the project. `microtir boards` lists the types of each "
+        "board. Default: the first type whose tools are on this machine.",
     ),
 ]
 TemplateDir = Annotated[
@@ -40,7 +40,7 @@ TemplateDir = Annotated[
     typer.Option(
         "--template-dir",
         metavar="DIR",
-        help="Files in it replace project templates of the same path.",
+        help="Folder whose files replace project templates with the same path.",
     ),
 ]
 GoldenSamples = Annotated[
@@ -48,13 +48,13 @@ GoldenSamples = Annotated[
     typer.Option(
         "--golden",
         metavar="FILE.npz",
-        help="Samples for the program to run and to compare, in the form of `verify --golden`. "
-        "An example brings its own; a model without any runs on arbitrary values.",
+        help="Samples that the program runs and compares, in the form of `verify --golden`. "
+        "An example has its own. Without samples the program runs on arbitrary values.",
     ),
 ]
 SampleCount = Annotated[
     int,
-    typer.Option("--samples", metavar="N", min=1, help="How many of the golden samples to take."),
+    typer.Option("--samples", metavar="N", min=1, help="Number of the golden samples to use."),
 ]
 
 TogetherNames = Annotated[
@@ -62,8 +62,8 @@ TogetherNames = Annotated[
     typer.Option(
         "--together",
         metavar="NAME,NAME",
-        help="Models that may run at the same time, by module name: they share no memory. May be "
-        "given several times; an archive brings its own.",
+        help="Module names of models that may run at the same time and so share no memory. "
+        "May be given several times. An archive has its own list.",
     ),
 ]
 
@@ -71,8 +71,8 @@ DebugChecks = Annotated[
     bool,
     typer.Option(
         "--debug-checks",
-        help="Watches the bytes around workspaces and states, and tells of a fault what it was and "
-        "where; bare-metal projects for Cortex-M.",
+        help="Checks the bytes around workspaces and states, and reports the kind and place "
+        "of a fault. For bare-metal projects on Cortex-M.",
     ),
 ]
 

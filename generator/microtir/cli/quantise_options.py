@@ -106,7 +106,7 @@ Labels = Annotated[
 ]
 Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
+    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON. - is stdout."),
 ]
 
 SamplesFirst = Annotated[
@@ -206,7 +206,7 @@ def check_one_model(quantiser: Quantiser | None, models: Sequence[str]) -> None:
     check_flags(models[0], {"quantise": quantiser})
     if quantiser is not None and len(models) > 1:
         raise UsageError(
-            "--quantise is for one model, and there are several", where="--quantise",
+            "--quantise takes one model only", where="--quantise",
             fix="make a file of each with `microtir quantise`",
         )  # fmt: skip
 

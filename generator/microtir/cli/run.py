@@ -47,9 +47,9 @@ Inputs = Annotated[
         "--inputs",
         "-i",
         metavar="FILE.npz|.npy",
-        help="Arrays by the names of the inputs, each of its input's shape or with one axis "
-        "more that counts samples. Of a model with a state a second one may count the steps of "
-        "each sample: runs that go on from one another, the first with the state of the file.",
+        help="Arrays by the names of the inputs. Each has the shape of its input, or one more "
+        "axis in front that counts samples. For a model with a state a second axis may "
+        "count steps: consecutive runs, the first with the state of the file.",
     ),
 ]
 FillMode = Annotated[
@@ -57,12 +57,14 @@ FillMode = Annotated[
     typer.Option(
         "--fill-mode",
         metavar="|".join(_FILLS),
-        help="Makes up an input, in stored units, without --inputs. Default: random.",
+        help="Generates an input, in stored units, if --inputs is missing. Default: random.",
     ),
 ]
 Outputs = Annotated[
     Path | None,
-    typer.Option("--outputs", "-o", metavar="FILE.npz", help="Writes the outputs by their names."),
+    typer.Option(
+        "--outputs", "-o", metavar="FILE.npz", help="Writes the outputs as arrays by name."
+    ),
 ]
 PrintTop = Annotated[
     int | None,
@@ -188,7 +190,9 @@ def _refuse_board(board: str | None, sanitize: bool) -> None:
     for flag, is_given in (("--board", board is not None), ("--sanitize", sanitize)):
         if is_given:
             raise UsageError(
-                f"{flag} is of no use with --device micro", where="microtir run", fix="leave it out"
+                f"{flag} cannot be used with --device micro",
+                where="microtir run",
+                fix="leave it out",
             )
 
 

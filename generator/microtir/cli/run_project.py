@@ -26,7 +26,7 @@ Device = Annotated[
     typer.Option(
         "--device",
         metavar=f"{CPU}|{MICRO}",
-        help="As tvmc has it: with micro, MODEL is the folder of a project that was built and "
+        help="Like tvmc: with micro, MODEL is the folder of a built project whose program "
         "answers a computer (project_type=host_driven).",
     ),
 ]
@@ -35,12 +35,12 @@ Profile = Annotated[
     bool,
     typer.Option(
         "--profile",
-        help="Prints a table of the nodes of the graph, or the layers, with their time and "
-        "checksum; needs --device micro.",
+        help="Prints time and checksum of each node of the graph, or of each layer. Needs "
+        "--device micro.",
     ),
 ]
 PrintTime = Annotated[
-    bool, typer.Option("--print-time", help="Prints the time of the runs; needs --device micro.")
+    bool, typer.Option("--print-time", help="Prints the time of the runs. Needs --device micro.")
 ]
 Repeat = Annotated[
     int,
@@ -48,18 +48,23 @@ Repeat = Annotated[
         "--repeat",
         metavar="N",
         min=1,
-        help="How many times to measure each sample, each the mean of --number runs; needs "
+        help="Number of measurements of each sample. Each is the mean of --number runs. Needs "
         "--device micro.",
     ),
 ]
-Number = Annotated[int, typer.Option("--number", metavar="N", min=1, help="See --repeat.")]
+Number = Annotated[
+    int,
+    typer.Option(
+        "--number", metavar="N", min=1, help="Number of runs in each measurement of --repeat."
+    ),
+]
 PortOption = Annotated[
     list[str] | None,
     typer.Option(
         "--project-option",
         metavar="port=PORT",
-        help="As tvmc has it: the same as --port, with --device micro; board=BOARD must be the "
-        "project's.",
+        help="Like tvmc: port=PORT is the same as --port, with --device micro. board=BOARD "
+        "must be that of the project.",
     ),
 ]
 
@@ -111,7 +116,7 @@ def served_model(project: Project) -> ModelInfo:
         )
     info = model_info(project.metadata()[0])
     if info is None:
-        raise UsageError(f"'{names[0]}' is no model", where=str(project.folder))
+        raise UsageError(f"'{names[0]}' is not a model", where=str(project.folder))
     return info
 
 
@@ -207,7 +212,7 @@ def served_project(path: str) -> Project:
     folder = Path(path)
     if not folder.is_dir():
         raise UsageError(
-            f"'{path}' is no project's folder",
+            f"'{path}' is not a project's folder",
             where="--device micro",
             fix="make one: microtir micro create-project DIR ARCHIVE.tar crt",
         )

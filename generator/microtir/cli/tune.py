@@ -35,28 +35,29 @@ def tune(
         Path,
         typer.Option(
             "--records", "-o", metavar="FILE",
-            help="Where the records go; what is there already is not measured again.",
+            help="File of the records. What it has is not measured again.",
             show_default=False,
         ),
     ],
     jobs: Annotated[
         int,
-        typer.Option("--jobs", metavar="N", min=1, help="Programs to build and run side by side."),
+        typer.Option("--jobs", metavar="N", min=1, help="Number of programs to build and run "
+                                                        "in parallel."),
     ] = max(os.cpu_count() or 1, 1),
     scheduler: Annotated[
         str | None,
         typer.Option(
             "--scheduler", metavar="ADDRESS",
-            help="Sends the work to a Dask cluster instead: the address of its scheduler.",
+            help="Address of the scheduler of a Dask cluster, which then does the work.",
         ),
     ] = None,
     timeout: Timeout = 300.0,
 ) -> ExitCode:  # fmt: skip
     """Measures every kernel that could compute a layer, on an emulated board.
 
-    Writes a file for --tuning-records, with which plans go by measured instructions, or by the
-    cycles estimated from these. It is written after every program, so that what was interrupted
-    goes on where it stopped.
+    It writes a file for --tuning-records. With it, plans use measured instructions, or cycles
+    estimated from them. The file is written after every program, so an interrupted run
+    continues where it stopped.
     """
     from microtir.plan.measured import Measured
     from microtir.search import tune as search

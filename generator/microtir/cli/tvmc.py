@@ -8,6 +8,6 @@ import typer
 
 ModelFormat = Annotated[
     str,
-    typer.Option("--model-format", metavar="tflite", help="As tvmc has it: the model's format."),
+    typer.Option("--model-format", metavar="tflite", help="Like tvmc: the format of the model."),
 ]
 TFLITE = "tflite"

@@ -28,7 +28,7 @@ _ORACLES = (_REFERENCE, "tflm", "litert", "onnxruntime")
 _SAMPLES = 8
 _STEPS = 8  # of a sample that is a sequence
 
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Changes random inputs.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of random inputs.")]
 Sanitize = Annotated[
     bool,
     typer.Option("--sanitize", help="Runs the C under address and undefined-behaviour sanitizers."),
@@ -41,8 +41,8 @@ Golden = Annotated[
         "--golden",
         metavar="FILE.npz",
         help="Reference outputs: arrays `inputs` and `outputs`, or `inputs.NAME` and "
-        "`outputs.NAME` for several; the first axis counts samples, the second one the steps of "
-        "each if the model has a state and they are sequences.",
+        "`outputs.NAME` for several. The first axis counts samples. The second one counts steps, "
+        "if the model has a state and samples are sequences.",
     ),
 ]
 Count = Annotated[
@@ -60,8 +60,7 @@ Steps = Annotated[
         "--steps",
         metavar="N",
         min=1,
-        help="How many runs each made-up sample has, of a model that keeps something from one to "
-        "the next.",
+        help="Number of steps of each random sample, for a model with a state.",
     ),
 ]
 OracleTimeout = Annotated[
@@ -70,7 +69,7 @@ OracleTimeout = Annotated[
         "--oracle-timeout",
         metavar="SECONDS",
         min=0.1,
-        help="How long an oracle of others may take for each sample. Default: 60.",
+        help="Time limit of a third-party oracle for each sample. Default: 60.",
     ),
 ]
 OracleName = Annotated[
@@ -78,8 +77,9 @@ OracleName = Annotated[
     typer.Option(
         "--oracle",
         metavar="|".join(_ORACLES),
-        help="Who computes the reference outputs without --golden: microtir's own numpy "
-        "reference, tflite-micro, LiteRT's reference kernels, or onnxruntime. Default: reference.",
+        help="The program that computes reference outputs if --golden is missing. reference "
+        "is microtir's own in numpy, tflm is tflite-micro, litert has LiteRT's reference "
+        "kernels. Default: reference.",
     ),
 ]
 Rtol = Annotated[
@@ -87,20 +87,21 @@ Rtol = Annotated[
     typer.Option(
         "--rtol",
         metavar="R",
-        help="Floats may differ by R times the largest reference output of the sample; "
-        "integers never differ. Default: by what float32 may make of the exact value.",
+        help="Allows floats to differ by R times the largest reference output of the sample. "
+        "Integers must be equal. Default: a bound of the rounding errors of float32.",
     ),
 ]
 EveryLayer = Annotated[
     bool,
     typer.Option(
         "--every-layer",
-        help="Compares all layers of all samples; without it, of samples that differ.",
+        help="Compares all layers of all samples. Without it only samples that differ have "
+        "their layers compared.",
     ),
 ]
 JsonFile = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Writes the verdict as JSON; - is stdout."),
+    typer.Option("--json", metavar="FILE", help="Writes the verdict as JSON. - is stdout."),
 ]
 
 
@@ -121,10 +122,10 @@ def verify(
     port: board_options.Port = None,
     timeout: board_options.Timeout = 300.0,
 ) -> ExitCode:
-    """Runs the C of a model and compares every output of every run.
+    """Runs the C of a model and compares every output with a reference.
 
-    The C is compiled for this machine or for a board and always executed. Exit status 1 means
-    that it differs.
+    It compiles the C for this machine or for a board, and executes it. Exit status 1 means that
+    an output differs.
     """
     source = _Source.of(model, golden, samples, oracle, seed, steps, oracle_timeout)
     _check_rtol(rtol)

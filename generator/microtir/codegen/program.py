@@ -375,7 +375,7 @@ def _check_device(module: IRModule, extern: ir.ExternFunction, known: ir.Device)
     where = f"the C function '{extern.name}'"
     if module.model is None:
         raise UsageError(
-            f"it runs on the device '{known.name}', and the program is no model",
+            f"it runs on the device '{known.name}', and the program is not a model",
             where=where,
             legal="devices in models, whose entry function activates them",
             fix="wake the device in the C function itself",

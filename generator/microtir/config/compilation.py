@@ -224,8 +224,8 @@ class CompilationConfig(ConfigFields):
             return
         raise ConfigError(
             f"option 'stream_axis' is '{self.stream_axis}', which contradicts "
-            "'stateful' = True: a run is given a step of a sequence, "
-            "of which nothing is forgotten, or the newest frames of a window",
+            "'stateful' = True: a run takes either a step of a whole sequence, or the newest "
+            "frames of a window",
             where="stream_axis",
             legal="an axis without stateful",
             fix="leave one of them out",

@@ -233,7 +233,7 @@ def _model(value: object) -> str | None:
     text = _text("model", value)
     if text is not None and not _FREE_NAME.fullmatch(text):
         raise ConfigError(
-            f"target option 'model' is {shown(text)}, which is no name",
+            f"target option 'model' is {shown(text)}, which is not a name",
             where="target.model",
             legal="letters, digits, and . _ + -",
         )
@@ -244,6 +244,6 @@ def _text(option: str, value: object) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     raise ConfigError(
-        f"target option '{option}' is {shown(value)}, which is no text",
+        f"target option '{option}' is {shown(value)}, which is not text",
         where=f"target.{option}",
     )

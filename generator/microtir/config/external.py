@@ -77,7 +77,7 @@ class External:
             everything, choice = words[-1].strip() == _ALL, True
             words.pop()
         if choice and numbers:
-            raise _problem(text, "is for some operators, and for a choice of them")
+            raise _problem(text, "names positions of operators as well as 'all' or 'cost'")
         operators = tuple(sorted(set(numbers))) if numbers else None
         return External(ExternalLibrary(name.strip()), ",".join(words), operators, everything)
 
@@ -93,11 +93,11 @@ def externals(value: object) -> tuple[External, ...]:
     if isinstance(value, str | External):
         value = (value,)
     if not isinstance(value, Iterable):
-        raise _problem(value, "is no sequence of libraries")
+        raise _problem(value, "is not a sequence of libraries")
     checked = []
     for entry in value:
         if not isinstance(entry, str | External):
-            raise _problem(entry, "is no library")
+            raise _problem(entry, "is not a library")
         checked.append(External.parse(entry) if isinstance(entry, str) else entry)
     libraries = [external.library for external in checked]
     for library in libraries:

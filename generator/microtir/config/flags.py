@@ -37,7 +37,7 @@ def _flag_of(option: Option) -> Flag:
     return Flag(
         option.flag,
         metavar,
-        f"{option.help} Legal: {option.legal()}. Default: {option.default_text}.",
+        f"{option.help} Values: {option.legal()}. Default: {option.default_text}.",
         repeatable=option.section in _POOLS or option.name in _MANY,
         choices=choices,
         summary=option.help,

@@ -80,7 +80,7 @@ def checked(section: Section, options: object, where: str) -> dict[str, Value]:
         options = {}
     if not isinstance(options, Mapping):
         raise ConfigError(
-            f"{where} options are {shown(options)}, which is no mapping of names to values",
+            f"{where} options are {shown(options)}, which is not a mapping of names to values",
             where=where,
             legal=", ".join(option.name for option in section_options(section)),
         )

@@ -70,9 +70,9 @@ _CONFIG = (
         "executor",
         Choice(enums.ExecutorKind),
         "aot",
-        "Chooses how operators are called: aot writes one C function that calls them in turn, "
-        "graph a table of calls that the runtime walks, debug the same with names, times and "
-        "checksums.",
+        "Chooses how operators are called. aot writes one C function that calls them in turn. "
+        "graph writes a table of calls that the runtime walks. debug adds names, times and "
+        "checksums to that table.",
     ),
     Option(
         Section.CONFIG,
@@ -89,9 +89,9 @@ _CONFIG = (
             "one or more pools, for targets of this configuration",
         ),
         None,
-        "Declares the memories that activations live in, the fastest first where nothing is said "
-        "of their speed; the application passes them to the run function, where a parameter has "
-        "the pool's name.",
+        "Declares the memories that hold activations. The application passes each to the run "
+        "function, as the parameter with the pool's name. Without facts about their speed, the "
+        "first counts as the fastest.",
         derived="one pool 'workspace' without a limit",
     ),
     Option(
@@ -102,8 +102,8 @@ _CONFIG = (
             "pools for targets of this configuration",
         ),
         None,
-        "Declares the memories that weights live in, as const arrays in a section of each; the "
-        "fastest first where nothing is said of their speed.",
+        "Declares the memories that hold weights, each as const arrays in a section. Without "
+        "facts about their speed, the first counts as the fastest.",
         derived="none: const arrays, which the linker places",
     ),
     Option(
@@ -119,13 +119,12 @@ _CONFIG = (
         "numerics",
         Choice(enums.Numerics),
         "model",
-        "Names the reference whose results the code reproduces: tflm is bit-exact with the "
-        "reference kernels of tflite-micro for int8, onnxruntime with the definition of ONNX's "
-        "quantised operators; pt2e rounds the exact value of the formula of PyTorch's quantised "
-        "programs, where PyTorch itself rounds floats; model takes the one of the file's format; "
-        "tflm for an ONNX file rescales layers of int8 in fixed point, at most one step of the "
-        "output's scale from onnxruntime; tflite_ref quantises the inputs of hybrid layers as "
-        "LiteRT's reference kernels do, and rescales dense layers of integers once, in double.",
+        "Names the reference whose results the code reproduces. model: that of the file's "
+        "format. tflm: tflite-micro's reference kernels, bit-exact for int8; for ONNX files at "
+        "most one step of the output's scale from onnxruntime. tflite_ref: as LiteRT's "
+        "reference kernels for hybrid layers and dense layers of integers. onnxruntime: ONNX's "
+        "quantised operators, bit-exact. pt2e: PyTorch's quantised programs, rounded from exact "
+        "values.",
         pending=pending("use numerics 'tflm'", "tflite_opt", "float"),
     ),
     Option(
@@ -133,19 +132,20 @@ _CONFIG = (
         "optimize",
         Choice(enums.Optimize),
         "balanced",
-        "Chooses what a plan keeps small: speed estimated instructions, flash code and weights, "
-        "ram the workspace (1 % of it for 20 % of the instructions at most), ram-least at any "
-        "price; balanced all of them (1 % of RAM and flash for 3 % at most).",
+        "Chooses what a plan keeps small. speed: estimated instructions. flash: code and "
+        "weights. ram: the workspace; 1 % of it may cost 20 % of the instructions at most. "
+        "ram-least: the workspace, at any cost. balanced: all of them; 1 % of RAM and flash may "
+        "cost 3 % of the instructions at most.",
     ),
     Option(
         Section.CONFIG,
         "measure",
         Choice(enums.Measure),
         "model",
-        "Chooses what kernels are priced in: executed instructions, which an emulator counts "
-        "exactly, or estimated cycles of a microcontroller, where a kernel may take more "
-        "instructions that wait less; model takes cycles for a microcontroller with an FPU whose "
-        "model multiplies floats for the most part, and instructions for all others.",
+        "Chooses the cost by which kernels are compared. instructions: executed instructions, "
+        "which an emulator counts exactly. cycles: estimated cycles of a microcontroller. "
+        "model: cycles for a microcontroller with an FPU whose model mostly multiplies floats, "
+        "and instructions otherwise.",
     ),
     Option(
         Section.CONFIG,
@@ -173,7 +173,7 @@ _CONFIG = (
         "tuning_records",
         Word(
             "the name of a file that `microtir tune` wrote",
-            lambda text: "is no name of a file" if "\n" in text else "",
+            lambda text: "is not a name of a file" if "\n" in text else "",
         ),
         "",
         "Ranks kernels by what they were measured to cost, where the records know the operator, "
@@ -185,8 +185,8 @@ _CONFIG = (
         "stateful",
         Flag(),
         False,
-        "Computes a model with recurrent layers one step a run: the axis of time of its input is "
-        "1, states go on from run to run, and a run gives what a whole sequence gives for that "
+        "Computes one time step of a recurrent model in each run. The time axis of its input is "
+        "1, states stay from run to run, and a run gives what the whole sequence gives for that "
         "step.",
     ),
     Option(
@@ -197,20 +197,20 @@ _CONFIG = (
             states_problem,
         ),
         "",
-        "Keeps inputs from run to run: the first run begins with zeros, every other one with what "
-        "the output was, and callers give and take neither.",
+        "Keeps inputs from run to run. The first run begins with zeros, each later run with the "
+        "output of the run before. Callers pass neither.",
         derived="none",
     ),
     Option(
         Section.CONFIG,
         "stream_axis",
         Word(
-            "an axis from 0 to 9, behind the name of an input where there are several: 1, mfcc=1",
+            "an axis from 0 to 9, after the name of an input where there are several: 1, mfcc=1",
             stream_axis_problem,
         ),
         "",
-        "Streams a model of a window of frames along an axis of its input: a run is given the "
-        "newest frames, and gives what the model would give for the window that they end.",
+        "Streams a model of a window of frames along an axis of its input. A run takes the "
+        "newest frames and gives the outputs of the window that ends with them.",
         derived="none: a run is given whole inputs",
     ),
     Option(
@@ -218,33 +218,34 @@ _CONFIG = (
         "stream_hop",
         Integer(1, 1 << 16),
         1,
-        "Sets how many frames a run is given where the model is streamed; where rows of layers "
-        "are several frames apart, a multiple of that takes one ring each, and no phases.",
+        "Sets the number of frames that a run of a streamed model takes. If rows of layers are "
+        "several frames apart, a multiple of that number needs one ring each and no phases.",
     ),
     Option(
         Section.CONFIG,
         "prepend",
         Word(
-            "steps with commas between, behind INPUT= where there are several inputs, and ';' "
+            "steps with commas between, after INPUT= where there are several inputs, and ';' "
             f"between these: uint8,minus:127.5,over:127.5; steps: {legal_steps(before=True)}",
             prepend_problem,
         ),
         "",
-        "Computes what the model takes of what a sensor gives, from left to right, as part of the "
-        "C; the input then has the sensor's type and extents.",
+        "Adds pre-processing steps, from left to right: the C computes the model's input from "
+        "what the sensor gives. The input then has the sensor's type and extents.",
         derived="none: the model's own inputs",
     ),
     Option(
         Section.CONFIG,
         "append",
         Word(
-            "steps with commas between, behind OUTPUT= where there are several outputs, and ';' "
+            "steps with commas between, after OUTPUT= where there are several outputs, and ';' "
             f"between these: dequantize,softmax; steps: {legal_steps(before=False)}",
             append_problem,
         ),
         "",
-        "Computes what the application wants of what the model gives, from left to right, as part "
-        "of the C; the output then has the type and extents of the last step.",
+        "Adds post-processing steps, from left to right: the C computes what the application "
+        "needs from the model's output. The output then has the type and extents of the last "
+        "step.",
         derived="none: the model's own outputs",
     ),
     Option(
@@ -304,8 +305,8 @@ _AOT = (
         "workspace-byte-alignment",
         _ALIGNMENT,
         None,
-        "Sets the least alignment, in bytes, of the workspace and of every buffer in it; elements "
-        "of a buffer are aligned to their size in any case.",
+        "Sets the least alignment, in bytes, of the workspace and of every buffer in it. "
+        "Elements of a buffer are aligned to their size in any case.",
         derived=_NATURAL,
     ),
     Option(
@@ -325,8 +326,8 @@ _AOT_ROWS = (
         "row-fed-inputs",
         Flag(),
         False,
-        "Asks the application for the rows of each input as they are needed, by a function that "
-        "it sets, so that no memory holds an input as a whole.",
+        "Takes the rows of each input from a function of the application as they are needed, so "
+        "that no memory holds a whole input.",
     ),
     Option(
         Section.EXECUTOR_AOT,
@@ -344,9 +345,9 @@ _AOT_STEPS = Option(
     "steps",
     Flag(),
     False,
-    "Adds a function that runs the model step by step, an operator or a turn of a loop over rows "
-    "each, between which an application does other work, and the estimated instructions of each "
-    "step as macros.",
+    "Adds a function that runs the model step by step, so that the application can do other "
+    "work in between. A step is an operator, or one turn of a loop over rows. Macros give the "
+    "estimated instructions of each step.",
 )
 
 _AOT_GUARD = Option(
@@ -354,9 +355,9 @@ _AOT_GUARD = Option(
     "guard-inputs",
     Flag(),
     False,
-    "Counts in each run the elements of inputs outside of the range that calibration saw, into a "
-    "struct of the caller: stored values at the ends of an integer type, and floats that the "
-    "model's QUANTIZE clips.",
+    "Counts, in each run, the elements of inputs outside of the range that calibration saw: "
+    "stored values at the ends of an integer type, and floats that the model's QUANTIZE clips. "
+    "The counts go into a struct of the caller.",
     is_quiet=True,
 )
 
@@ -366,8 +367,8 @@ _AOT_BATCH = Option(
     "batch-count",
     Flag(),
     False,
-    "Tells each run how many entries the outermost dimension of more than one has, from 1 to all "
-    "that the model was read with; only these are computed, one by one.",
+    "Passes each run the number of entries of the outermost dimension, from 1 to the number "
+    "that the model was read with. Only these entries are computed, one by one.",
     is_quiet=True,
 )
 
@@ -402,9 +403,9 @@ _BUDGET = (
         "ram",
         _BYTES,
         None,
-        "Takes the best plan whose workspace, with the state of the model, keeps to so many bytes, "
-        "and refuses the build if there is none; inputs and outputs outside of it and stack are "
-        "not counted.",
+        "Selects the best plan whose workspace, with the state of the model, has at most this "
+        "many bytes. The build is refused if there is none. Inputs and outputs outside of the "
+        "workspace, and the stack, do not count.",
         derived="no limit",
     ),
     Option(
@@ -421,8 +422,8 @@ _BUDGET = (
         "stack",
         _BYTES,
         None,
-        "Takes the best plan whose stack of one run, as the header bounds it, keeps to so many "
-        "bytes, and refuses the build if there is none.",
+        "Selects the best plan whose stack in one run, as the header bounds it, has at most "
+        "this many bytes. The build is refused if there is none.",
         derived="no limit",
     ),
 )
@@ -434,9 +435,9 @@ _PASS = (
         "graph.block_activations",
         Choice(enums.BlockActivations),
         "model",
-        "Chooses what meets weights with a scale for each block, those of MatMulNBits: int8 rounds "
-        "each row of activations to 8 bits by its largest value while the model runs, float32 "
-        "rounds none, and model rounds those of layers whose accuracy_level is 4.",
+        "Chooses the activations of MatMulNBits, whose weights have a scale for each block. "
+        "int8 rounds each row to 8 bits by its largest value while the model runs. float32 "
+        "rounds none. model rounds those of layers whose accuracy_level is 4.",
         is_quiet=True,
     ),
     Option(
@@ -447,8 +448,8 @@ _PASS = (
             input_ranges_problem,
         ),
         "",
-        "Declares which stored values inputs take, so that more channels and sums are proven; "
-        "other values then give wrong outputs, and sums of them may overflow.",
+        "Declares the range of stored values of inputs, so that more channels and sums are "
+        "proven. Other values then give wrong outputs, and their sums may overflow.",
         derived="all of int8",
     ),
     Option(
@@ -459,7 +460,7 @@ _PASS = (
             more_outputs_problem,
         ),
         "",
-        "Makes tensors inside the model outputs of it, behind its own: for a run that ends early, "
+        "Makes tensors inside the model outputs of it, after its own: for a run that ends early, "
         "or to see them.",
         derived="the model's outputs only",
     ),
@@ -483,8 +484,8 @@ _PASS = (
         "tir.float_functions",
         Choice(enums.FloatFunctions),
         "polynomials",
-        "Chooses how exp and tanh of floats are computed: polynomials takes few instructions and "
-        "gives the same bits everywhere, libm calls expf and tanhf of the C library.",
+        "Chooses how exp and tanh of floats are computed. polynomials: few instructions, and "
+        "the same bits everywhere. libm: calls of expf and tanhf of the C library.",
         is_quiet=True,
     ),
     Option(
@@ -492,33 +493,34 @@ _PASS = (
         "tir.verify_each_pass",
         Flag(),
         False,
-        "Runs the verifier after every pass of the graph and of every function and names the pass "
-        "that broke a rule; slow, for finding a faulty pass.",
+        "Runs the verifier after every pass over the graph and every function, and names the "
+        "pass that broke a rule. Slow; for finding a faulty pass.",
     ),
     Option(
         Section.PASS,
         "tir.replay_each_pass",
         Flag(),
         False,
-        "Computes the graph and every function before and after each pass, functions on rows that "
-        "take at most a million steps, and names the first pass that changed a result; very slow.",
+        "Computes the graph and every function before and after each pass, and names the first "
+        "pass that changed a result. Functions run on rows that take at most a million steps. "
+        "Very slow.",
     ),
     Option(
         Section.PASS,
         "memory.placement",
         Choice(enums.Placement),
         "greedy",
-        "Chooses how buffers are placed in the workspace: greedy shortens the best of a few "
-        "orders, exact searches all orders, up to a fixed effort, optimal asks the solver of "
-        "microtir[solver], and guarded shares nothing and leaves gaps that sanitizers watch.",
+        "Chooses how buffers are placed in the workspace. greedy: the best of a few orders. "
+        "exact: all orders, up to a fixed effort. optimal: the solver of microtir[solver]. "
+        "guarded: no sharing, with gaps that sanitizers watch.",
     ),
     Option(
         Section.PASS,
         "memory.recompute",
         Integer(0, 1000),
         0,
-        "Computes images in bands of columns where that takes less memory and at most so many "
-        "percent more multiply-accumulates: columns at the edges of bands are computed twice.",
+        "Computes images in bands of columns where that takes less memory. Columns at the edges "
+        "of bands are computed twice, for at most this many percent more multiply-accumulates.",
     ),
     Option(
         Section.PASS,

@@ -27,8 +27,8 @@ _WORKSPACE = (
         "is_internal",
         Flag(),
         False,
-        "Makes the pool an array of the generated code, for one run at a time; False leaves it to "
-        "the application, which passes a pointer.",
+        "Makes the pool a section of arrays in the generated code. False leaves the pool to the "
+        "application, which passes a pointer to the bytes. The header and a file hold them.",
     ),
     Option(
         Section.WORKSPACE_POOL,
@@ -85,8 +85,8 @@ _CONSTANT = (
         "is_internal",
         Flag(),
         False,
-        "Makes the pool a section of arrays of the generated code; False leaves it to the "
-        "application, which passes a pointer to the bytes that the header and a file hold.",
+        "Makes the pool a section of arrays in the generated code. False leaves the pool to the "
+        "application, which passes a pointer to the bytes. The header and a file hold them.",
     ),
     replace(
         _WORKSPACE[2],

@@ -87,7 +87,7 @@ def _check_port_pool(config: ConfigFields, key: str, name: str) -> None:
     if name not in names:
         hint = nearest(name, names)
         raise ConfigError(
-            f"pass_config option '{key}' is '{name}', which is no workspace pool that the "
+            f"pass_config option '{key}' is '{name}', which is not a workspace pool that the "
             f"application passes{': ' + hint if hint else ''}",
             where=f"pass_config.{key}",
             legal=", ".join(names) or "none: every pool is internal",
@@ -106,7 +106,7 @@ def _check_pool_name(config: ConfigFields, key: str, name: str) -> None:
     if name not in names:
         hint = nearest(name, names)
         raise ConfigError(
-            f"pass_config option '{key}' is '{name}', which is no workspace pool"
+            f"pass_config option '{key}' is '{name}', which is not a workspace pool"
             f"{': ' + hint if hint else ''}",
             where=f"pass_config.{key}",
             legal=", ".join(names),

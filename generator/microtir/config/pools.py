@@ -146,7 +146,7 @@ class PoolInfo:
         }
 
     def _checked_name(self, name: object) -> str:
-        problem = "is no name for a memory"
+        problem = "is not a name for a memory"
         if isinstance(name, str) and name:
             problem = pool_name_problem(name)
             if not problem:

@@ -3,7 +3,7 @@
     INPUT=STEP,STEP;INPUT=STEP     from what a sensor gives to what the model takes
     OUTPUT=STEP,STEP               from what the model gives to what an application wants
 
-A step has numbers behind colons: `minus:0.485:0.456:0.406`.  The name may be left out where there
+A step has numbers after colons: `minus:0.485:0.456:0.406`.  The name may be left out where there
 is only one.
 """
 
@@ -143,9 +143,9 @@ def prepend_problem(text: str) -> str:
     for processing in prepended(text):
         kinds = [step.kind for step in processing.steps]
         if any(kind in GIVEN for kind in kinds[1:]):
-            return f"says '{_late(kinds).value}' behind another step: what a sensor gives is first"
+            return f"says '{_late(kinds).value}' after another step: what a sensor gives is first"
         if StepKind.NHWC in kinds[:-1]:
-            return "has a step behind 'nhwc', which is the last one: channels are last until then"
+            return "has a step after 'nhwc', which is the last one: channels are last until then"
         if StepKind.POWER in kinds and StepKind.RESIZE in kinds:
             return "has 'resize' of images and 'power' of samples in it"
         if StepKind.MEL in kinds and StepKind.POWER not in kinds[: kinds.index(StepKind.MEL)]:
@@ -159,7 +159,7 @@ def append_problem(text: str) -> str:
     if problem:
         return problem
     if any(StepKind.NMS in [s.kind for s in one.steps[:-1]] for one in appended(text)):
-        return "has a step behind 'nms', which is the last one"
+        return "has a step after 'nms', which is the last one"
     return ""
 
 
@@ -172,7 +172,7 @@ _Read = Callable[[StepKind, list[str]], ProcessingStep]
 
 def _alone(kind: StepKind, words: list[str]) -> ProcessingStep:
     if words:
-        raise ConfigError(f"has numbers behind '{kind.value}', which takes none")
+        raise ConfigError(f"has numbers after '{kind.value}', which takes none")
     return ProcessingStep(kind)
 
 
@@ -180,9 +180,9 @@ def _numbers(kind: StepKind, words: list[str]) -> ProcessingStep:
     try:
         numbers = tuple(float(text) for text in words)
     except ValueError:
-        raise ConfigError(f"has '{':'.join(words)}' in it, which is no number") from None
+        raise ConfigError(f"has '{':'.join(words)}' in it, which is not a number") from None
     if not 1 <= len(numbers) <= _CHANNELS or not all(map(math.isfinite, numbers)):
-        raise ConfigError(f"needs finite numbers behind '{kind.value}': {kind.value}:127.5")
+        raise ConfigError(f"needs finite numbers after '{kind.value}': {kind.value}:127.5")
     if kind is StepKind.OVER and 0.0 in numbers:
         raise ConfigError("divides by 0")
     return ProcessingStep(kind, numbers)
@@ -191,20 +191,20 @@ def _numbers(kind: StepKind, words: list[str]) -> ProcessingStep:
 def _extents(kind: StepKind, words: list[str]) -> ProcessingStep:
     match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", ":".join(words))
     if match is None or not all(map(int, match.groups())):
-        raise ConfigError("needs height x width of the sensor behind 'resize': resize:120x160")
+        raise ConfigError("needs height x width of the sensor after 'resize': resize:120x160")
     return ProcessingStep(kind, extents=(int(match[1]), int(match[2])))
 
 
 def _window(kind: StepKind, words: list[str]) -> ProcessingStep:
     names = [window.value for window in Window]
     if len(words) != 1 or words[0] not in names:
-        raise ConfigError(f"needs {' or '.join(names)} behind 'window': window:hann")
+        raise ConfigError(f"needs {' or '.join(names)} after 'window': window:hann")
     return ProcessingStep(kind, window=Window(words[0]))
 
 
 def _count(kind: StepKind, words: list[str]) -> ProcessingStep:
     if len(words) != 1 or not re.fullmatch(r"[1-9]\d{0,5}", words[0]):
-        raise ConfigError("needs how many behind 'topk': topk:3")
+        raise ConfigError("needs how many after 'topk': topk:3")
     return ProcessingStep(kind, (float(words[0]),))
 
 
@@ -219,8 +219,8 @@ def _suppression(kind: StepKind, words: list[str]) -> ProcessingStep:
     is_count = re.fullmatch(r"[1-9]\d{0,5}", most)
     if not (name and is_count and 0 <= numbers[0] <= 1 and math.isfinite(numbers[1])):
         raise ConfigError(
-            "needs the output with scores behind 'nms', the overlap from 0 to 1 that removes a "
-            "box, the score that others are above, how many boxes are kept, and may have "
+            "needs four values after 'nms'. They are the output with scores, the overlap from 0 to "
+            "1 that removes a box, the least score, and the number of boxes to keep. A fifth is "
             f"'{_CORNERS}' or '{_CENTRES}': nms:scores:0.5:0.25:10:{_CENTRES}"
         )
     is_centred = is_said and words[-1] == _CENTRES
@@ -234,7 +234,7 @@ def _lengths(kind: StepKind, words: list[str]) -> ProcessingStep:
     samples, length = (numbers + numbers)[:2] if len(numbers) in (1, 2) else (1, 0)
     if samples > length or length % 2:
         raise ConfigError(
-            "needs samples behind 'power', and an even length of the transform that is not less: "
+            "needs samples after 'power', and an even length of the transform that is not less: "
             "power:480:512"
         )
     return ProcessingStep(kind, tuple(map(float, numbers)))
@@ -244,7 +244,7 @@ def _bands(kind: StepKind, words: list[str]) -> ProcessingStep:
     step = _numbers(kind, words)
     if len(step.numbers) not in (1, 3) or step.numbers[0] <= 0:
         raise ConfigError(
-            "needs the rate of samples behind 'mel', and may have the lowest and highest "
+            "needs the rate of samples after 'mel', and may have the lowest and highest "
             "frequency: mel:16000:20:4000"
         )
     return step
@@ -312,5 +312,5 @@ def _step(text: str, readers: dict[StepKind, _Read]) -> ProcessingStep:
     name, *words = text.split(":")
     kind = next((kind for kind in readers if kind.value == name), None)
     if kind is None:
-        raise ConfigError(f"has '{text}' in it, which is no step")
+        raise ConfigError(f"has '{text}' in it, which is not a step")
     return readers[kind](kind, words)

@@ -76,7 +76,7 @@ def from_text(text: str) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            f"the configuration is no JSON: {error}",
+            f"the configuration is not JSON: {error}",
             where="CompilationConfig",
             fix=Fix("write a fresh one with to_json()", "write a fresh one with --dump-config"),
         ) from None

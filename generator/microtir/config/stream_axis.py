@@ -18,7 +18,7 @@ class StreamAxis:
 
 def stream_axis_problem(text: str) -> str:
     """Return what is wrong with the text of an axis, or an empty text."""
-    return "" if not text or _AXIS.fullmatch(text) else "is no axis"
+    return "" if not text or _AXIS.fullmatch(text) else "is not an axis"
 
 
 def stream_axis(text: str) -> StreamAxis | None:

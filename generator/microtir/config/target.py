@@ -189,7 +189,7 @@ def _checked_host(host: object) -> Target | None:
         return None
     if not isinstance(host, (Target, str, Mapping)):
         raise ConfigError(
-            f"target option 'host' is {shown(host)}, which is no target", where="target.host"
+            f"target option 'host' is {shown(host)}, which is not a target", where="target.host"
         )
     result = Target(host)
     if result.host is not None:

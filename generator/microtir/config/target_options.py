@@ -51,7 +51,7 @@ TARGET_OPTIONS: tuple[Option, ...] = (
             (
                 "keys",
                 "the keys that follow from the CPU: arm_cpu,cpu or cpu",
-                "Is read for the sake of existing target strings, and must state what is so.",
+                "Accepts existing target strings; the value must agree with the CPU.",
                 "arm_cpu,cpu for Arm, else cpu",
             ),
             (

@@ -29,7 +29,7 @@ def attributes_of(spec: object) -> dict[str, object]:
         return _from_json(text) if text.startswith("{") else _from_words(text)
     if isinstance(spec, Mapping):
         return _named(dict(spec), shown(dict(spec)))
-    raise ConfigError(f"{shown(spec)} is no target", where="target", legal=_FORMS)
+    raise ConfigError(f"{shown(spec)} is not a target", where="target", legal=_FORMS)
 
 
 def _from_json(text: str) -> dict[str, object]:
@@ -37,7 +37,7 @@ def _from_json(text: str) -> dict[str, object]:
         spec = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            f"{shown(text)} is no target: {error}", where="target", legal=_FORMS
+            f"{shown(text)} is not a target: {error}", where="target", legal=_FORMS
         ) from None
     return _named(spec, shown(text))
 
@@ -64,7 +64,7 @@ def _from_words(text: str) -> dict[str, object]:
         name, equals, value = word.removeprefix("-").partition("=")
         if not word.startswith("-"):
             raise ConfigError(
-                f"{shown(text)} has the word {shown(word)}, which is no option",
+                f"{shown(text)} has the word {shown(word)}, which is not an option",
                 where="target",
                 fix="write options as -name=value, without blanks in the value",
             )

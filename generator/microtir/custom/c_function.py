@@ -54,10 +54,10 @@ def from_c(
         stack_bytes: what it has on the stack besides a few variables, and what it calls.
 
     Raises:
-        UsageError: the function's name is no C identifier, or a file cannot be read.
+        UsageError: the function's name is not a C identifier, or a file cannot be read.
     """
     if not is_identifier(function):
-        raise UsageError(f"'{function}' is no C identifier", where="from_c(function)")
+        raise UsageError(f"'{function}' is not a C identifier", where="from_c(function)")
     sources = tuple(map(_read, files))
     if code is not None:
         sources = (tir.ExternSource(f"{function}.c", code, tir.SourceKind.DEFINITION), *sources)

@@ -80,7 +80,7 @@ def from_tir(
         for tensor, param in zip(tensors, function.params, strict=True):
             if not isinstance(param, Buffer):
                 raise UsageError(
-                    f"the parameter '{param.name}' of the operator '{name}' is no buffer",
+                    f"the parameter '{param.name}' of the operator '{name}' is not a buffer",
                     where=str(node.source),
                 )
             if tensor.data is not None:

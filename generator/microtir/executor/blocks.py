@@ -52,7 +52,7 @@ class Blocks:
                 otherwise, then = self._ended(Otherwise), self._ended(Then)
                 self.add([If(_condition(then, flag), then.body, otherwise.body)])
             case _:
-                raise AssertionError(f"'{node.op.name}' is no operator of control")
+                raise AssertionError(f"'{node.op.name}' is not an operator of control")
 
     def body(self) -> Stmt:
         """Return everything, once all blocks have ended."""

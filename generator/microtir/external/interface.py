@@ -132,7 +132,7 @@ def device(name: str, prefix: str | None = None) -> Device:
         prefix: of the functions, instead of `TVMDevice<Name>`.
 
     Raises:
-        UsageError: what becomes of the name is no C identifier.
+        UsageError: what becomes of the name is not a C identifier.
     """
     member = name.replace("-", "_")
     if c_name(member) != member:

@@ -430,7 +430,7 @@ class GraphReader:
         elif source.data is None or source.shape != self._graph.tensors[operator.outputs[0]].shape:
             self.problems.append(
                 ModelFileError(
-                    f"it takes {brief(source.name)!r}, which is no constant of its output's shape",
+                    f"it takes {brief(source.name)!r}, not a constant of its output's shape",
                     where=where,
                     legal="a sparse constant",
                     fix="export or download the model again",

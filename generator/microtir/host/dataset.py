@@ -64,7 +64,7 @@ def read_dataset(path: Path, port: TensorInfo) -> Dataset:
     with np.errstate(invalid="ignore"):  # NaN and infinity are refused below
         numbers = flat[:, 0].astype(np.int64)
     if numbers.min() < 0 or (flat[:, 0] != numbers).any():
-        raise DataFileError("labels are no classes", where=str(path), legal="0, 1, 2 and so on")
+        raise DataFileError("labels are not classes", where=str(path), legal="0, 1, 2 and so on")
     values = tuple({port.name: _stored(path, port, sample)} for sample in inputs)
     return Dataset(SampleBatch(values), tuple(numbers.tolist()))
 
@@ -111,7 +111,7 @@ def _stored(where: Path, port: TensorInfo, sample: Array) -> Array:
     values = sample.reshape(port.shape)
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise RunError(
-            "a sample has values that are no numbers (NaN)",
+            "a sample has values that are not numbers (NaN)",
             where=str(where),
             fix="leave the sample out, or put values where it has none",
         )

@@ -60,7 +60,7 @@ def configured(
         config = CompilationConfig.from_target(config, target_host)
     elif target_host is not None:
         raise UsageError(
-            f"argument 'target_host' got {target_host!r}, and 'config' is no target",
+            f"argument 'target_host' got {target_host!r}, and 'config' is not a target",
             where="build(target_host)",
             legal="a Target beside it: build(mod, target, target_host=host)",
             fix="name it in the configuration: config.with_(target_host=...)",

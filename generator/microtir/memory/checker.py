@@ -271,7 +271,7 @@ def _check_inputs(
     for arg, param in zip(call.args, callee.params, strict=True):
         if isinstance(arg, ir.BufferView) and arg.buffer in read_only and param in _written(callee):
             raise MemoryPlanError(
-                "it is written, and is the caller's to read",
+                "a call writes it, but only the caller may",
                 where=f"{where}, buffer {arg.buffer.name}",
             )
 
@@ -396,7 +396,7 @@ def _condition(test: ir.Expr) -> ir.Load:
         case ir.Binary(ir.BinaryOp.NE, ir.Load() as byte, ir.IntImm(0)):
             return byte
         case _:
-            raise MemoryPlanError("a condition of main is no stored value")
+            raise MemoryPlanError("a condition of main is not a stored value")
 
 
 def _calls(

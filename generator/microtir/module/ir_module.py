@@ -161,7 +161,7 @@ class IRModule:
             )
         if not all(isinstance(function, PrimFunc) for function in self.functions):
             raise UsageError(
-                "'functions' holds something that is no PrimFunc",
+                "'functions' holds something that is not a PrimFunc",
                 where="IRModule(functions)",
                 legal="PrimFuncs, as te.create_prim_func gives them",
             )

@@ -151,7 +151,7 @@ def _write(
     suffix = PurePosixPath(name).suffix
     if target.suffix != suffix or (template.fixed_archive and target.name != name):
         raise OutputError(
-            f"is no name of {template.title}",
+            f"is not a name of {template.title}",
             where=str(target),
             legal=f"a folder, or {name if template.fixed_archive else f'NAME{suffix}'}",
         )

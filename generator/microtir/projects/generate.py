@@ -108,7 +108,7 @@ def _project_type(value: ProjectType | str) -> ProjectType:
     names = [kind.value for kind in ProjectType]
     if value not in names:
         raise ProjectError(
-            f"'{value}' is no project type",
+            f"'{value}' is not a project type",
             where="project.generate(project_type)",
             legal=", ".join(names),
             fix=nearest(value, names) or None,

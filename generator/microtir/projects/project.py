@@ -333,7 +333,7 @@ def load_project(folder: str | os.PathLike[str]) -> Project:
         )
     except OSError as error:
         raise ProjectError(
-            f"is no project of microtir: {error.strerror}",
+            f"is not a project of microtir: {error.strerror}",
             where=str(path),
             fix="name the folder that a project was generated into",
         ) from None

@@ -130,7 +130,7 @@ def _served(
     _check_runs_samples(board)
     model = artifact.module.model
     if model is None:
-        raise ProjectError(f"'{artifact.metadata.module_name}' is no model", where="run_samples")
+        raise ProjectError(f"'{artifact.metadata.module_name}' is not a model", where="run_samples")
     with tempfile.TemporaryDirectory(prefix="microtir-board-") as scratch:
         options = ProjectOptions(server=True)
         project = generate(

@@ -56,7 +56,7 @@ def read_profile(path: Path) -> MeasuredProfile:
 
 def _no_profile(path: Path, why: str) -> DataFileError:
     return DataFileError(
-        f"the file is no profile: {why}",
+        f"the file is not a profile: {why}",
         where=str(path),
         legal="what `microtir profile MODEL --json FILE` writes",
     )

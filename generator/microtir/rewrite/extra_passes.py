@@ -136,7 +136,7 @@ def _require_conditions(
     conditions = getattr(function, kind, ())
     if not isinstance(conditions, Sequence) or not all(map(callable, conditions)):
         raise UsageError(
-            f"'{kind}' of the pass is no sequence of functions",
+            f"'{kind}' of the pass is not a sequence of functions",
             where=where,
             legal="functions that return True where the condition holds",
         )

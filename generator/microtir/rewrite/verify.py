@@ -70,7 +70,7 @@ def _states(graph: Graph) -> Iterator[GraphError]:
     for state in graph.states:
         where = f"{graph.name}: state '{state.name}'"
         if state.before not in graph.inputs or state.after not in graph.outputs:
-            yield GraphError("it is no input, or no output", where=where, legal="both")
+            yield GraphError("it is not both an input and an output", where=where, legal="both")
         if state.turns < 1:
             yield GraphError(f"it has {state.turns} values", where=where, legal="1 or more")
         if state.before.type != state.after.type:

@@ -36,7 +36,7 @@ def make_primfunc(
     where = f"function '{name}'"
     if not name.isidentifier():
         raise ScheduleError(
-            f"'{name}' is no name of a function", where=where, legal="an identifier"
+            f"'{name}' is not a name of a function", where=where, legal="an identifier"
         )
     storage = _Storage.of(program, binds or {}, where)
     if args is None:
@@ -119,7 +119,7 @@ class _Storage:
             return buffer
         if buffer.scope is ir.Scope.LOCAL and buffer.shape != own.shape:
             raise ScheduleError(
-                f"'{own.name}' is no argument: compute_at has shrunk its storage",
+                f"'{own.name}' is not an argument: compute_at has shrunk its storage",
                 where=self.where,
             )
         self.final[old] = replace(buffer, scope=ir.Scope.PARAMETER, data=None)

@@ -29,7 +29,7 @@ def cache_read(
     node = find_loop(program, loop, step)
     require_serial(node, step)
     if buffer not in (*program.inputs, *program.constants):
-        raise ScheduleError(f"'{buffer.name}' is no input and no constant", where=step)
+        raise ScheduleError(f"'{buffer.name}' is neither an input nor a constant", where=step)
     if buffer not in buffers_read(node.body):
         raise ScheduleError(f"'{buffer.name}' is not read inside '{loop}'", where=step)
     box = region_read(program.body, node.body, buffer, step)

@@ -63,7 +63,7 @@ _MAPPED = str.maketrans("-.", "__")
 def pool_name_problem(name: str) -> str:
     """Return what is wrong with a pool's name, which may hold `-` and `.`, or an empty string."""
     if name and not is_identifier(name.translate(_MAPPED)):
-        return "is no name for a memory"
+        return "is not a name for a memory"
     return "is a reserved word or a macro of C" if name in RESERVED_WORDS else ""
 
 

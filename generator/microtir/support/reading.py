@@ -49,9 +49,9 @@ def parse_json(text: str | bytes) -> Any:
     except MicrotirError:
         raise
     except RecursionError:
-        raise WrongDataError("it is no JSON that can be read: it is nested too deep") from None
+        raise WrongDataError("it is not JSON that can be read: it is nested too deep") from None
     except ValueError as error:
-        raise WrongDataError(f"it is no JSON: {error}") from None
+        raise WrongDataError(f"it is not JSON: {error}") from None
 
 
 def _integer(text: str) -> int:
@@ -68,7 +68,7 @@ def _real(text: str) -> float:
 
 
 def _no_constant(text: str) -> float:
-    raise WrongDataError(f"it is no JSON: {text} is no number")
+    raise WrongDataError(f"it is not JSON: {text} is not a number")
 
 
 def check(value: object, kind: Any, place: str = "") -> Any:

@@ -59,15 +59,15 @@ def line_problem(text: str) -> str:
 
 def section_problem(name: str) -> str:
     """Return what is wrong with the name of a section of a program, or an empty string."""
-    return "" if not name or _SECTION.fullmatch(name) else "is no name of a section"
+    return "" if not name or _SECTION.fullmatch(name) else "is not a name of a section"
 
 
 def _file_name(text: str) -> str:
-    return "is no name of a file" if "/" in text else path_problem(text)
+    return "is not a name of a file" if "/" in text else path_problem(text)
 
 
 def _identifier(text: str) -> str:
-    return "" if is_identifier(text) else "is no C identifier"
+    return "" if is_identifier(text) else "is not a C identifier"
 
 
 def _word(text: str) -> str:

@@ -316,7 +316,7 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
         return Expr(value)
     if not isinstance(value, int | float | np.generic):
         raise TirError(
-            f"{type(value).__name__} is no value of a kernel",
+            f"{type(value).__name__} is not a value of a kernel",
             where="te",
             legal="numbers and expressions",
             fix="give a tensor its indices",

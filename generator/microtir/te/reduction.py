@@ -113,7 +113,7 @@ def scan(
     handle = as_expr(value)
     first = _of_type(handle, init, where)
     if not isinstance(along.node, ir.Var):
-        raise TirError(f"{describe(along)} is no axis", where=where, legal="one of te.compute")
+        raise TirError(f"{describe(along)} is not an axis", where=where, legal="one of te.compute")
     prelude = Scan(ir.Var(name, handle.dtype), _built(combine, where), along.node, handle, first)
     return Expr(prelude.var, Needs((prelude,), merged(first.needs, handle.needs).tensors))
 

@@ -249,4 +249,4 @@ class Cursor:
                 return ir.FloatImm(sign * float(token.text), dtype)
             return ir.IntImm(sign * int(token.text), dtype)
         except ValueError:
-            raise self.error(f"{token} is no number") from None
+            raise self.error(f"{token} is not a number") from None

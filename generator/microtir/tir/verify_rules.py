@@ -340,7 +340,7 @@ def _kernel_contract(node: ir.KernelCall, _: Context) -> Iterator[str]:
 def _extern_function(node: ir.ExternCall, _: Context) -> Iterator[str]:
     function = node.function
     if not is_identifier(function.name):
-        yield f"'{function.name}' is no C identifier"
+        yield f"'{function.name}' is not a C identifier"
     for buffer in (*function.reads, *function.writes):
         if buffer not in function.params:
             yield f"'{buffer.name}' is not one of its parameters"

@@ -193,9 +193,9 @@ def test_refused(options: dict[str, str], text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("fft", "is no step"), ("over:0", "divides by 0"), ("over", "needs finite numbers"),
-        ("minus:nan", "needs finite numbers"), ("minus:x", "is no number"),
-        ("nhwc,over:2", "behind 'nhwc'"), ("over:2,uint8", "what a sensor gives is first"),
+        ("fft", "is not a step"), ("over:0", "divides by 0"), ("over", "needs finite numbers"),
+        ("minus:nan", "needs finite numbers"), ("minus:x", "is not a number"),
+        ("nhwc,over:2", "after 'nhwc'"), ("over:2,uint8", "what a sensor gives is first"),
         ("resize:3", "height x width"), ("window:box", "hann or hamming"),
         ("power:17", "an even length"), ("power:16:8", "an even length"), ("mel:8000", "without"),
         ("power:16,mel:8:2", "needs the rate"), ("resize:2x2,power:4", "images"),
@@ -296,12 +296,12 @@ def test_best_boxes_of_int8_in_c() -> None:
         ("boxes=nms:score:0.5:0.5:3", "no output beside 'boxes' is called 'score'"),
         ("scores=nms:boxes:0.5:0.5:3", "is for boxes, and the shape is (1, 6, 6)"),
         ("boxes=nms:scores:0.5:0.5:3", "has scores of the shape (1, 6, 6) for 6 boxes"),
-        ("boxes=nms:scores:0.5:0.5:3,over:2", "has a step behind 'nms'"),
-        ("boxes=nms:scores:1.5:0.5:3", "needs the output with scores"),
-        ("boxes=nms:0.5:0.5:3", "needs the output with scores"),
-        ("boxes=nms:3", "needs the output with scores"),
-        ("boxes=nms:corners", "needs the output with scores"),
-        ("boxes=nms", "needs the output with scores"),
+        ("boxes=nms:scores:0.5:0.5:3,over:2", "has a step after 'nms'"),
+        ("boxes=nms:scores:1.5:0.5:3", "needs four values"),
+        ("boxes=nms:0.5:0.5:3", "needs four values"),
+        ("boxes=nms:3", "needs four values"),
+        ("boxes=nms:corners", "needs four values"),
+        ("boxes=nms", "needs four values"),
     ],
 )
 def test_boxes_that_are_not_chosen(append: str, text: str) -> None:

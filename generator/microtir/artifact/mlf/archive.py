@@ -32,7 +32,7 @@ def members_of(file: Path) -> dict[str, bytes]:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
             return dict(_read_members(file, tar, len(content)))
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
-        raise damaged(file, f"the file is no tar archive: {error}") from None
+        raise damaged(file, f"the file is not a tar archive: {error}") from None
     except OSError as error:
         raise ModelFileError(
             f"the archive cannot be read: {error.strerror or error}", where=str(file)
@@ -98,7 +98,7 @@ def metadata_in(file: Path, members: Mapping[str, bytes]) -> dict[str, Any]:
     except WrongDataError as error:
         raise damaged(file, f"{METADATA}: {error.what}") from None
     if not isinstance(data, dict):
-        raise damaged(file, f"{METADATA} is no object")
+        raise damaged(file, f"{METADATA} is not an object")
     if data.get("version") != VERSION:
         raise damaged(file, f"{METADATA} has version {shown(data.get('version'))}, not {VERSION}")
     return data

@@ -118,7 +118,7 @@ class _Reader:
         try:
             return self.take(self.count()).decode()
         except UnicodeDecodeError:
-            raise self.damaged("a name is no text") from None
+            raise self.damaged("a name is not text") from None
 
     def array(self) -> npt.NDArray[np.generic]:
         self.expect("<QQ", (_ARRAY_MAGIC, 0), f"no array begins at byte {self.place}")
@@ -133,4 +133,4 @@ class _Reader:
             dtype = np.dtype(f"<{kinds[code]}{bits // 8}")
             return np.frombuffer(data, dtype).reshape(extents)
         except (TypeError, ValueError):
-            raise self.damaged(f"{size} bytes are no array of {extents}") from None
+            raise self.damaged(f"{size} bytes are not an array of {extents}") from None

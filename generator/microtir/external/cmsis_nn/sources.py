@@ -55,7 +55,7 @@ def read_sources(path: str) -> Sources:
     root = Path(path)
     if not (root / "Include" / _HEADER).is_file() or not (root / "Source").is_dir():
         raise ToolError(
-            "is no folder of CMSIS-NN" if root.is_dir() else "there is no such folder",
+            "is not a folder of CMSIS-NN" if root.is_dir() else "there is no such folder",
             where=f"external: cmsis-nn={path}",
             legal=f"a folder with Include/{_HEADER} and Source",
             fix="get CMSIS-NN from Arm, and name its folder",

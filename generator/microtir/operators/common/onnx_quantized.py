@@ -159,7 +159,7 @@ def _check_scale(node: OnnxNode, scaling: Scaling) -> None:
     """Refuse a known scale that makes every value a NaN."""
     data = scaling.scale.data
     if data is not None and not np.isfinite(data).all():
-        raise node.malformed(f"its scale {brief(scaling.scale.name)!r} is no finite number",
+        raise node.malformed(f"its scale {brief(scaling.scale.name)!r} is not a finite number",
                              "finite numbers above 0")  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def aliases(node: Node) -> Iterator[Aliases]:
         case EndIf():
             yield from zip(*_halves(node.inputs[1:]), node.outputs, strict=True)
         case _:
-            raise AssertionError(f"'{node.op.name}' is no operator of control")
+            raise AssertionError(f"'{node.op.name}' is not an operator of control")
 
 
 def turns_of(node: Node) -> tuple[tuple[Tensor, Tensor], ...]:

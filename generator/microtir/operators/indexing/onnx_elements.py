@@ -184,7 +184,7 @@ def _put_at_computed(
     """Add up the updates of each row; without a reduction the last one is the row."""
     if kind not in ("none", "add"):
         raise node.unsupported(
-            f"the model computes the indices by which it reduces with {kind!r} from its inputs",
+            f"the model computes the indices of a reduction with {kind!r} from its inputs",
             "constant indices, or the reductions none and add",
             "export the model with fixed indices",
         )

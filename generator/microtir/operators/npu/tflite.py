@@ -25,7 +25,7 @@ def ethos_u(operands: Operands) -> Converted:
     commands = _commands(operands)
     weights = operands.input(WEIGHTS)
     if weights.data is None:
-        raise operands.malformed(f"its weights {brief(weights.name)!r} are no constant")
+        raise operands.malformed(f"its weights {brief(weights.name)!r} are not constant")
     has_weights = weights.type.bytes > 0
     inputs = operands.present[FIRST_INPUT:]
     if operands.variables:

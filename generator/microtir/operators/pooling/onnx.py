@@ -128,7 +128,7 @@ def _windows(node: OnnxNode) -> tuple[Tensor, OnnxWindow]:
         raise node.malformed(f"pads {window.before} and {window.after}", "from 0 on")
     if node.outputs > 1 and min((*window.before, *window.after)) < 0:
         raise node.unsupported(
-            "it leaves elements out between its windows by auto_pad, and gives places",
+            "its auto_pad leaves elements out between windows, and it has an output of places",
             "strides of at most the window", "export the model with explicit pads",
         )  # fmt: skip
     return without_margins(node, image, window)

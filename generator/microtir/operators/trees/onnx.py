@@ -32,7 +32,7 @@ def _modes(node: OnnxNode) -> tuple[str, ...]:
     value = node.attributes.get("nodes_modes", ())
     legal = ", ".join((LEAF, *(question.value for question in Question)))
     if not isinstance(value, tuple) or not value:
-        raise node.malformed("the attribute 'nodes_modes' is no list of texts", legal)
+        raise node.malformed("the attribute 'nodes_modes' is not a list of texts", legal)
     modes = tuple(str(mode) for mode in value)
     known = {question.value for question in Question} | {LEAF}
     unknown = next((mode for mode in modes if mode not in known), None)
@@ -99,7 +99,7 @@ def _items(node: OnnxNode, prefix: str, targets: int, width: int) -> tuple[list[
         )  # fmt: skip
     roots = [i for i in range(count) if i == 0 or trees[i] != trees[i - 1]]
     if len({trees[i] for i in roots}) < len(roots):
-        raise node.malformed("nodes of one tree do not stand together", "tree by tree")
+        raise node.malformed("nodes of one tree are not consecutive", "tree by tree")
     return items, roots
 
 

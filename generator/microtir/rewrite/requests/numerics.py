@@ -188,8 +188,8 @@ def _check_scales(graph: Graph, numerics: Numerics) -> None:
                 where=f"{node.source} ({brief(name_in_model(node))!r})",
                 legal="one scale and zero point",
                 fix=Fix(
-                    f"convert the model again; numerics '{other.value}' {does} there",
-                    f"convert the model again; --numerics {other.value} {does} there",
+                    f"convert the model again, or use numerics '{other.value}', which {does} there",
+                    f"convert the model again, or use --numerics {other.value}, which {does} there",
                 ),
             )
 

@@ -278,7 +278,9 @@ class _Steps:
         assert isinstance(op, Lstm)
         axis = 0 if op.time_major else 1
         if self.axes.get(x) != axis:
-            raise _refused(f"the input of '{node.name}' is no sequence of the model's input", "one")
+            raise _refused(
+                f"the input of '{node.name}' is not a sequence of the model's input", "one"
+            )
         if not op.last_only:
             self._shorten(node.outputs[0], axis)
         states = [

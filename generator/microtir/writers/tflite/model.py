@@ -208,7 +208,7 @@ class _Model:
         if not np.array_equal(scales.astype(np.float32), scales):
             self.problems.append(
                 UnsupportedModelError(
-                    "its scales are no float32 numbers",
+                    "its scales are not float32 numbers",
                     where=f"{self.graph.name}: tensor {brief(tensor.name)!r}",
                     legal="scales of 32 bits",
                     fix="leave the layer out, or write another format",

@@ -110,7 +110,7 @@ def _turned(wanted: Tensor) -> tuple[int, ...]:
     """Return the shape of an input with its channels behind."""
     if len(wanted.shape) < 3:
         raise ConfigError(
-            f"'{wanted.name}' has the shape {wanted.shape}, which is no image",
+            f"'{wanted.name}' has the shape {wanted.shape}, which is not an image",
             where=_WHERE, legal="'nhwc' for inputs (N, C, H, W) or (N, C, W)",
         )  # fmt: skip
     batch, channels, *rest = wanted.shape

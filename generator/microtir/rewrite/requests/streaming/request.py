@@ -91,7 +91,7 @@ def _check_axis(x: Tensor, axis: int, hop: int) -> None:
         )
     if hop >= shape[axis]:
         raise ConfigError(
-            f"{hop} frames are no part of a window of {shape[axis]}",
+            f"{hop} frames are not part of a window of {shape[axis]}",
             where="stream_hop",
             legal=f"1 to {shape[axis] - 1}",
         )

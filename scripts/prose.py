@@ -1,0 +1,207 @@
+"""The linter of words: `make lint` runs it on what users read.
+
+    python -m scripts.prose          # print what docs/style.md does not allow; status 1 if any
+    python -m scripts.prose --renew  # lower the limits of long sentences to what there is
+
+It reads README.md, CONTRIBUTING.md, SECURITY.md, the pages of docs/ and of examples/, and, in the
+package, the help of verbs and options and the messages of errors. It finds phrases that have a
+plainer form, and sentences of more than 30 words. `prose.json` has the long sentences that each
+file may still have; a limit only falls.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "generator" / "microtir"
+LIMITS = Path(__file__).with_name("prose.json")
+MOST_WORDS = 30
+
+BANNED: Mapping[str, str] = MappingProxyType(
+    {
+        r"before and behind a model": "pre- and post-processing",
+        r"(kernels|library|libraries) of others": "third-party",
+        r"in the words of their own": "as their documentation describes them",
+        r"what gets the (rest|others)": "how to install what is missing",
+        r"no integers? of one scale": "not quantised with a single scale",
+        r"no form in integers": "no integer version",
+        r"\bless (128|32,768)\b": "after subtracting 128",
+        r"\blegal:": "expected:",
+        r"the least of all that": "name the plan that is shown",
+        r"(^|[.:] )Who (has|does|wants|made|uses)\b": "If you have",
+        r"\bwhoever\b": "name the caller, the user or the application",
+        r"(^|[.:] )Tried are\b": "subject and verb: These are tried",
+        r"times of the instructions": "the instruction count divided by",
+        r"\ball the same[,:]": "anyway",
+        r"CompilationConfig field": "option",
+        r"\bgot b'": "show bytes as hexadecimal numbers",
+        r"\bis for one\b": "name the noun",
+        r"\bthat one (looks|wants|needs)\b": "that you look at",
+        r"pip install [\"']?microtir(\[|[\"' ]|$)": "no index has it: pip install . in a clone",
+    }
+)
+"""Patterns, in any case, and what to write instead."""
+
+_SKIPPED = ("frontend/torch/", "frontend/keras/", "operators/common/torch")
+"""Files whose digest the recorded journeys have."""
+
+_MESSAGE = re.compile(
+    r"(Error|Fix|malformed|unsupported|problem|require|refused|wrong|damaged|broken|refuse)$"
+)
+_SPEAKS = re.compile(
+    r"(Error|Fix|Option|malformed|unsupported|problem|require|refuse\w*|wrong)\(|help="
+)
+_TOLD = ("legal", "fix", "what", "help")
+_FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$|<!--.*?-->|^(?: {4}.*\n)+", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*#|]|\d+\.) )|\n(?=\|)")
+_END = re.compile(r"(?<=[.!?:])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of text that users read, with its file and line."""
+
+    file: str
+    line: int
+    words: str
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return its sentences; a colon ends one, too."""
+        return _END.split(self.words)
+
+    def faults(self) -> Iterator[str]:
+        """Yield the banned phrases in it, with what to write instead."""
+        for pattern, instead in _PATTERNS:
+            if found := pattern.search(self.words):
+                yield f"{self.file}:{self.line}: '{found[0].strip()}': {instead}"
+
+    def long_sentences(self) -> Iterator[str]:
+        """Yield its sentences of too many words, with their number."""
+        for sentence in self.sentences:
+            count = sum(any(map(str.isalnum, word)) for word in sentence.split())
+            if count > MOST_WORDS:
+                yield f"{self.file}:{self.line}: {count} words: {sentence}"
+
+
+_PATTERNS = [(re.compile(pattern, re.IGNORECASE), text) for pattern, text in BANNED.items()]
+
+
+def pages() -> list[Path]:
+    """Return the pages that are read; the history of decisions stays as it was written."""
+    tops = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+    folders = (ROOT / "docs", ROOT / "examples")
+    found = [page for folder in folders for page in folder.rglob("*.md")]
+    left_out = {"history", "style.md"}  # its examples are wrong on purpose
+    return [*tops, *sorted(page for page in found if not left_out & {*page.parts})]
+
+
+def of_page(file: str, content: str) -> Iterator[Text]:
+    """Yield the paragraphs, items and cells of a page, without code; code in a line is a word."""
+    bare = _FENCE.sub(lambda match: "\n" * (match[0].count("\n") + 1), content)
+    line = 1
+    for block, gap in zip(_BLOCK.split(bare), [*_BLOCK.findall(bare), ""], strict=True):
+        for cell in block.split(" | ") if block.startswith("|") else [block]:
+            plain = re.sub(r"`[^`]*`", "CODE", cell)
+            plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", plain)
+            if words := " ".join(plain.split()):
+                yield Text(file, line, words)
+        line += block.count("\n") + gap.count("\n")
+
+
+def of_module(file: str, content: str) -> Iterator[Text]:
+    """Yield the help texts and messages of a module."""
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.Call):
+            for told in _told(node):
+                yield from (Text(file, text.line, text.words) for text in _strings(file, told))
+        elif isinstance(node, ast.FunctionDef) and _is_verb(file, node):
+            yield Text(file, node.lineno, " ".join((ast.get_docstring(node) or "").split()))
+
+
+def _is_verb(file: str, node: ast.FunctionDef) -> bool:
+    is_public = "/cli/" in file and not node.name.startswith("_")
+    return is_public and isinstance(node.returns, ast.Name) and node.returns.id == "ExitCode"
+
+
+def _told(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield the arguments of a call that a user reads."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if _MESSAGE.search(name) or name == "Option":
+        yield from call.args
+    yield from (keyword.value for keyword in call.keywords if keyword.arg in _TOLD)
+
+
+def _strings(file: str, node: ast.expr) -> Iterator[Text]:
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, str) and " " in node.value:
+            yield Text(file, node.lineno, " ".join(node.value.split()))
+    elif isinstance(node, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
+        yield Text(file, node.lineno, " ".join("".join(map(str, parts)).split()))
+    elif not isinstance(node, ast.Call):  # whose own arguments are looked at anyway
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from _strings(file, child)
+
+
+def texts() -> Iterator[Text]:
+    """Yield everything that is read."""
+    for page in pages():
+        yield from of_page(page.relative_to(ROOT).as_posix(), page.read_text("utf-8"))
+    for module in sorted(PACKAGE.rglob("*.py")):
+        place = module.relative_to(PACKAGE).as_posix()
+        content = module.read_text("utf-8")
+        is_read = not place.startswith(_SKIPPED) and not place.endswith("/torch.py")
+        if is_read and _SPEAKS.search(content):
+            yield from of_module(module.relative_to(ROOT).as_posix(), content)
+
+
+def judged(read: Iterator[Text], limits: Mapping[str, int]) -> tuple[list[str], Counter[str]]:
+    """Return what is wrong, and the number of long sentences of each file.
+
+    Args:
+        read: what is judged.
+        limits: long sentences that a file may have.
+    """
+    faults: list[str] = []
+    long: dict[str, list[str]] = {}
+    for text in read:
+        faults += text.faults()
+        if sentences := [*text.long_sentences()]:
+            long.setdefault(text.file, []).extend(sentences)
+    for file, sentences in long.items():
+        if len(sentences) > limits.get(file, 0):
+            faults += [*sentences, f"{file}: {limits.get(file, 0)} long sentences are allowed"]
+    counts = Counter({file: len(sentences) for file, sentences in long.items()})
+    for file, limit in limits.items():
+        if counts[file] < limit:
+            faults.append(
+                f"{file}: lower its limit to {counts[file]}: python -m scripts.prose --renew"
+            )
+    return faults, counts
+
+
+def main() -> int:
+    """Print the faults; status 1 if there are some."""
+    limits: dict[str, int] = json.loads(LIMITS.read_text("utf-8"))
+    faults, counts = judged(texts(), limits)
+    if "--renew" in sys.argv[1:]:
+        lower = {file: min(counts[file], limit) for file, limit in limits.items() if counts[file]}
+        LIMITS.write_text(json.dumps(lower, indent=1, sort_keys=True) + "\n", "utf-8")
+        faults, _ = judged(texts(), lower)
+    print(*faults, sep="\n", end="\n" if faults else "")
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""The linter of words finds what docs/style.md does not allow, and what users read passes it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scripts import prose
+
+
+def test_what_users_read_passes() -> None:
+    """`python -m scripts.prose` has nothing to say, and no limit is higher than it must be."""
+    faults, _ = prose.judged(prose.texts(), json.loads(prose.LIMITS.read_text("utf-8")))
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "Before and behind a model", "Kernels of others", "what gets the rest", "legal: int8",
+        "Who has none yet sees how.", "its input is no integer of one scale", "is stored less 128",
+        "CompilationConfig field 'targets'", "bytes 4 to 7 are got b'o'", "is for one",
+        "Times of the instructions of the twin", 'pip install "microtir[keras]"',
+    ],
+)  # fmt: skip
+def test_a_banned_phrase_is_found(phrase: str) -> None:
+    """In a page and in a message."""
+    assert len([*_faults(prose.of_page("a.md", f"Words.\n\n{phrase}\n"))]) == 1
+    module = f"raise UsageError({phrase!r}, where=x)"
+    assert len([*_faults(prose.of_module("a.py", module))]) == 1
+
+
+def test_other_words_pass() -> None:
+    """What the style asks for, code in a page, and strings that nobody reads."""
+    page = "Pre- and post-processing.\n\n```\nkernels of others\n```\n\n`legal: x` is code.\n"
+    assert not [*_faults(prose.of_page("a.md", page))]
+    assert not [*_faults(prose.of_module("a.py", 'x = "kernels of others"'))]
+
+
+def test_long_sentences_are_counted_against_a_limit() -> None:
+    """A file may have as many as its limit, and a limit that is too high must fall."""
+    sentence = "word " * 31 + "end."
+    read = [*prose.of_page("a.md", f"{sentence}\n\nShort.\n\n- {sentence}\n")]
+    assert [text.line for text in read if [*text.long_sentences()]] == [1, 5]
+    assert prose.judged(iter(read), {"a.md": 2})[0] == []
+    assert len(prose.judged(iter(read), {"a.md": 1})[0]) == 3
+    assert "lower its limit to 2" in prose.judged(iter(read), {"a.md": 3})[0][0]
+
+
+def test_a_colon_and_a_cell_end_a_sentence() -> None:
+    """So do full stops; names of code count as one word."""
+    words = "word " * 20
+    page = f"{words}: {words}\n\n| {words} | {words} |\n|---|---|\n"
+    assert not any([*text.long_sentences()] for text in prose.of_page("a.md", page))
+
+
+def _faults(read: object) -> list[str]:
+    assert hasattr(read, "__iter__")
+    return [fault for text in read for fault in text.faults()]
