@@ -20,7 +20,7 @@ TEMPLATES = "templates"
 # The goal is 122,000; whatever makes the package shorter lowers it.
 # It is 19,000 more than it was, for models of PyTorch and Keras, quantising float models, and exact
 # integers of PT2E and of loops.
-LIMIT = 165_000
+LIMIT = 165_500
 
 _OF_ROOT = "(root)"
 
