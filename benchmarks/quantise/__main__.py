@@ -37,12 +37,14 @@ class Loss:
         loss: points of percent below the float network, or percent of error above it.
         deviation: of the loss over the seeds.
         price: of the network of the first seed on a Cortex-M4.
+        weights: bytes of weights as a share of those of int8; None where no bits were chosen.
     """
 
     score: float
     loss: float
     deviation: float
     price: Price
+    weights: float | None = None
 
 
 def score(network: Network, outputs: Array, split: Split) -> float:
@@ -63,6 +65,7 @@ def measured(
     """Quantise a network with each quantiser, and return the figures by the quantiser's name."""
     scores: dict[str, list[float]] = {}
     prices: dict[str, Price] = {}
+    shares: dict[str, list[float]] = {}
     for seed in seeds:
         with np.load(weights_file(folder, network.name, seed)) as file:
             weights = [file[name] for name in file.files]
@@ -72,19 +75,24 @@ def measured(
         for name, quantiser in quantisers.items():
             answer: Answer = quantiser(network, weights, split)
             scores.setdefault(name, []).append(score(network, answer.outputs, split))
+            if answer.weights is not None:
+                shares.setdefault(name, []).append(answer.weights)
             if name not in prices:
                 prices[name] = price_of(answer)
     return {
-        name: _loss(network, np.array(scores["float"]), np.array(own), prices.get(name, Price()))
+        name: _loss(
+            network, np.array(scores["float"]), np.array(own), prices.get(name, Price()),
+            round(float(np.mean(shares[name])), 4) if name in shares else None,
+        )
         for name, own in scores.items()
-    }
+    }  # fmt: skip
 
 
-def _loss(network: Network, floats: Array, own: Array, price: Price) -> Loss:
+def _loss(network: Network, floats: Array, own: Array, price: Price, weights: float | None) -> Loss:
     losses = loss(network, floats, own)
     deviation = losses.std(ddof=1) if len(losses) > 1 else 0.0
     mean, lost, spread = (round(float(n), 4) for n in (own.mean(), losses.mean(), deviation))
-    return Loss(mean, lost, spread, price)
+    return Loss(mean, lost, spread, price, weights)
 
 
 def shown(network: str, losses: Mapping[str, Loss]) -> str:

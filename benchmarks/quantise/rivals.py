@@ -33,12 +33,14 @@ _MOST_ARENA = 1 << 16
 class Answer:
     """The outputs (samples, units) of a quantised network, and its file.
 
-    What makes no file but C says how many bytes of flash that takes.
+    What makes no file but C says how many bytes of flash that takes, and what chooses the bits of
+    layers which share of the weight bytes of int8 is left.
     """
 
     outputs: Array
     file: bytes | None
     flash: int = 0
+    weights: float | None = None
 
 
 def answers_in_floats(network: Network, weights: Sequence[Array], x: Array) -> Array:

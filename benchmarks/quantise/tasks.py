@@ -33,6 +33,11 @@ class Split:
         """Return the first samples of the training set."""
         return self.train_x[:CALIBRATION_SAMPLES]
 
+    @property
+    def calibration_y(self) -> Array:
+        """Return the targets of these samples."""
+        return self.train_y[:CALIBRATION_SAMPLES]
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

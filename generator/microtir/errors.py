@@ -209,6 +209,12 @@ class MemoryPlanError(MicrotirError):
     exit_code = ExitCode.ANSWER_IS_NO
 
 
+class LossError(MicrotirError):
+    """No quantised form of a model keeps to limits on its loss and its size."""
+
+    exit_code = ExitCode.ANSWER_IS_NO
+
+
 class Resource(Enum):
     """A resource that a program takes some of, and that may be limited."""
 

@@ -87,3 +87,24 @@ def branches() -> Graph:
         [x],
         [gate, largest],
     )
+
+
+def chain(layers: int) -> Graph:
+    """Return dense layers of seven units, one behind the other."""
+    tensors = [tensor(f"x{n}", (1, 7)) for n in range(layers + 1)]
+    return graph(
+        [
+            node(
+                FullyConnected(),
+                (
+                    tensors[n],
+                    constant(f"w{n}", np.eye(7, dtype=np.float32) + floats(n, 7, 7, spread=0.3)),
+                    constant(f"b{n}", floats(n + 50, 7, spread=0.1)),
+                ),
+                tensors[n + 1],
+            )
+            for n in range(layers)
+        ],
+        [tensors[0]],
+        [tensors[-1]],
+    )

@@ -1,5 +1,8 @@
 """Post-training quantisation of float graphs, on graphs of this compiler."""
 
+from microtir.quantise.bits.frontier import Goal, Limits, Point, Price
+from microtir.quantise.bits.search import WidthSearch, search_widths
+from microtir.quantise.bits.sensitivity import Sensitivity
 from microtir.quantise.options import (
     Calibration,
     LayerWidth,
@@ -12,13 +15,20 @@ from microtir.quantise.road import quantise
 
 __all__ = [
     "Calibration",
+    "Goal",
     "LayerFigures",
     "LayerWidth",
     "LeftInFloats",
+    "Limits",
+    "Point",
     "PortType",
+    "Price",
     "QuantiseOptions",
     "Quantised",
+    "Sensitivity",
     "TensorRange",
     "Width",
+    "WidthSearch",
     "quantise",
+    "search_widths",
 ]

@@ -58,6 +58,25 @@ class Cost:
     decided_otherwise: int | None
     score: Score | None
 
+    @property
+    def error(self) -> float:
+        """Return the power of an output's difference as a share of that of its values."""
+        return max((10.0 ** (-one.sqnr / 10) for one in self.outputs), default=0.0)
+
+    @property
+    def loss(self) -> float:
+        """Return what is lost, as a share: 0.01 is one percent.
+
+        With classes it is the share of the samples that is no longer right, with wanted numbers the
+        growth of their mean squared error, without labels (and where floats have no error) `error`.
+        """
+        if self.score is None:
+            return self.error
+        before, after = self.score.before, self.score.after
+        if self.score.is_accuracy:
+            return before - after
+        return after / before - 1 if before > 0 else self.error
+
 
 def cost(
     quantised: Quantised,
@@ -76,34 +95,70 @@ def cost(
     Raises:
         UsageError: labels do not fit the output.
     """
-    floats, integers = quantised.floats_graph, quantised.graph
-    count = len(next(iter(samples.values()))) if samples else 1
-    held = () if floats.states else held_out(count, holdout)
-    numbers = (held or tuple(range(count)))[:_MOST]
-    runs = [
-        {
-            tensor.name: np.ascontiguousarray(samples[tensor.name][number], tensor.dtype.value)
-            .reshape(tensor.shape)
-            for tensor in floats.arguments
-        }
-        for number in numbers
-    ]  # fmt: skip
-    before = _results(floats, runs)
-    after = _results(integers, list(as_stored(integers, runs)))
-    outputs = tuple(
-        _difference(name, [run[name] for run in before], [run[other] for run in after])
-        for name, other in zip(
-            (t.name for t in floats.results), (t.name for t in integers.results), strict=True
+    return Reference.of(quantised.floats_graph, samples, holdout, labels).cost(quantised.graph)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """Samples that did not calibrate, and what the float graph answers to them.
+
+    Args:
+        floats: the graph.
+        runs: its arguments.
+        are_new: whether none of them was calibrated on.
+        answers: its outputs by name.
+        labels: of the runs; None where there are none.
+    """
+
+    floats: Graph
+    runs: Sequence[Mapping[str, Array]]
+    are_new: bool
+    answers: Sequence[Mapping[str, Array]]
+    labels: Array | None
+
+    @staticmethod
+    def of(
+        floats: Graph, samples: Mapping[str, Array], holdout: float, labels: Array | None
+    ) -> Reference:
+        """Run the float graph; the arguments are those of `cost`."""
+        count = len(next(iter(samples.values()))) if samples else 1
+        held = () if floats.states else held_out(count, holdout)
+        numbers = (held or tuple(range(count)))[:_MOST]
+        runs = [
+            {
+                tensor.name: np.ascontiguousarray(
+                    samples[tensor.name][number], tensor.dtype.value
+                ).reshape(tensor.shape)
+                for tensor in floats.arguments
+            }
+            for number in numbers
+        ]
+        wanted = None if labels is None else labels[list(numbers)]
+        return Reference(floats, runs, bool(held), _results(floats, runs), wanted)
+
+    def cost(self, integers: Graph) -> Cost:
+        """Run a graph of integers that stands for the float graph, and compare.
+
+        Raises:
+            UsageError: labels do not fit the output.
+        """
+        before = self.answers
+        after = _results(integers, list(as_stored(integers, self.runs)))
+        names = [
+            (real.name, stored.name)
+            for real, stored in zip(self.floats.results, integers.results, strict=True)
+        ]
+        outputs = tuple(
+            _difference(name, [run[name] for run in before], [run[other] for run in after])
+            for name, other in names
         )
-    )
-    name, other = floats.results[0].name, integers.results[0].name
-    first = [run[name].reshape(-1) for run in before], [run[other].reshape(-1) for run in after]
-    decided = None
-    if floats.results[0].dtype.is_float and len(first[0][0]) > 1:
-        decided = sum(int(a.argmax() != b.argmax()) for a, b in zip(*first, strict=True))
-    wanted = None if labels is None else labels[list(numbers)]
-    score = None if wanted is None else _score(wanted, *map(np.stack, first))
-    return Cost(len(runs), bool(held), outputs, decided, score)
+        name, other = names[0]
+        first = [run[name].reshape(-1) for run in before], [run[other].reshape(-1) for run in after]
+        decided = None
+        if self.floats.results[0].dtype.is_float and len(first[0][0]) > 1:
+            decided = sum(int(a.argmax() != b.argmax()) for a, b in zip(*first, strict=True))
+        score = None if self.labels is None else _score(self.labels, *map(np.stack, first))
+        return Cost(len(self.runs), self.are_new, outputs, decided, score)
 
 
 def _results(graph: Graph, runs: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
