@@ -13,8 +13,10 @@ from microtir.frontend import from_tflite
 from microtir.graph.ir import Array
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
-from microtir.writers import TfliteBuilder
+from microtir.rewrite.reference import execute
+from microtir.writers import TfliteBuilder, write_tflite
 from tests.support.command import FLOAT, INT8, TEST_SET, Command
+from tests.support.float_networks import chain, floats
 from tests.support.tflm import run_tflm
 
 pytestmark = pytest.mark.tools
@@ -271,3 +273,74 @@ def test_files_that_do_not_fit(
     short = stored(tmp_path, inputs=samples["inputs"], labels=samples["labels"][:3])
     result = microtir("quantise", FLOAT, "--data", short, "-o", output)
     assert "'labels' has the shape (3,)" in result.diagnostic and not output.exists()
+
+
+@pytest.fixture
+def dense(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a float model of two dense layers, and samples with the classes that it chooses."""
+    model = tmp_path / "dense.tflite"
+    write_tflite(chain(2), model)
+    rows = floats(3, 40, 1, 7)
+    answers = [next(iter(execute(chain(2), {"x0": row}).values())).argmax() for row in rows]
+    return model, stored(tmp_path, x0=rows, labels=np.array(answers))
+
+
+def test_widths_are_chosen_within_budgets(
+    microtir: Command, tmp_path: Path, dense: tuple[Path, Path]
+) -> None:
+    """Sensitivity and frontier are printed; the file has the chosen widths, and C the budget."""
+    model, data = dense
+    output, asked = tmp_path / "model.tflite", ("--optimize", "flash", "--board", "mps2_an386")
+    result = microtir("quantise", model, "--data", data, "-o", output, "--max-loss", "100%", *asked)
+    assert result.status == 0
+    assert "loss by layer (accuracy)" in result.out and "frontier of 9 combinations (all), 8" in (
+        result.out
+    )
+    assert result.out.count("   chosen   ") == 1
+    facts = figures(microtir, model, "--data", data, "-o", output, "--max-loss", "100%", *asked)
+    trials = facts["search"]["trials"]
+    assert "the limit lets none be lost" not in result.out
+    strict = microtir("quantise", model, "--data", data, "-o", output, "--max-loss", "1%")
+    assert "one of 8 samples is 12.5%: the limit lets none be lost" in strict.out
+    (chosen,) = (trial for trial in trials if trial["is_chosen"])
+    assert chosen["flash"] == min(trial["flash"] for trial in trials)
+    assert [layer["width"] for layer in facts["layers"]] == chosen["widths"]
+    assert facts["score"]["before"] - facts["score"]["after"] == pytest.approx(chosen["loss"])
+    built = microtir(
+        "compile", model, "--quantise", data, "--max-loss", "100%", "-o", tmp_path / "c",
+        "--flash-budget", str(chosen["flash"]), "--board", "mps2_an386",
+    )  # fmt: skip
+    assert built.status == 0, built.err
+    assert "note: of 9 combinations of widths the layers get" in built.err
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        (("--max-loss", "0.001"), 2, "1% or 0.5%"),
+        (("--max-loss", "1%", "--16x8"), 2, "chooses the widths that --16x8 and --weights name"),
+        (("--flash-budget", "9000"), 2, "add --max-loss 1%"),
+        (("--max-loss", "100%", "--flash-budget", "400"), 1, "nearest that keeps the loss is"),
+        (("--max-loss", "1%", "--layer", "*=int8"), 2, "no layer with weights whose width is free"),
+    ],
+)
+def test_limits_that_are_refused(
+    microtir: Command,
+    tmp_path: Path,
+    dense: tuple[Path, Path],
+    options: tuple[str, ...],
+    status: int,
+    words: str,
+) -> None:
+    """Each says what is legal, or how near the best widths come, and writes no file."""
+    model, data = dense
+    output = tmp_path / "model.tflite"
+    result = microtir("quantise", model, "--data", data, "-o", output, *options)
+    assert result.status == status and words in result.err
+    assert not output.exists()
+
+
+def test_a_loss_needs_samples(microtir: Command, tmp_path: Path) -> None:
+    """`compile --max-loss` without --quantise says what is missing."""
+    result = microtir("compile", FLOAT, "--max-loss", "1%", "-o", tmp_path / "c")
+    assert result.status == 2 and "add --quantise samples.npz" in result.diagnostic

@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 import microtir
+from microtir import host
+from microtir.boards import load_board
+from microtir.config import CompilationConfig
 from microtir.errors import LossError, UsageError
 from microtir.graph.ir import Array, Graph
+from microtir.module.ir_module import IRModule
 from microtir.quantise import (
     Calibration,
     Goal,
@@ -21,10 +25,13 @@ from microtir.quantise import (
     Price,
     QuantiseOptions,
     Width,
+    WidthSearch,
     quantise,
     search_widths,
 )
 from microtir.quantise.cost import Cost, cost
+from microtir.quantise.samples import held_out
+from microtir.search.planned_price import planned_price, width_limits
 from tests.support.float_networks import chain, floats, image_samples, residual
 
 PLAIN = QuantiseOptions(calibration=Calibration.MINMAX, rounding_work=0, equalise=False)
@@ -182,6 +189,47 @@ def test_what_cannot_be_kept_is_refused_with_the_best() -> None:
     tight = search_widths(model, samples, Limits(1.0, flash=9), price_by_counting, PLAIN)
     with pytest.raises(LossError, match="the nearest that keeps the loss is"):
         tight.quantised()
+
+
+def _error_of_c(found: WidthSearch, samples: dict[str, Array]) -> float:
+    """Return the power of the difference of C from floats, as a share, on held out samples."""
+    result = found.quantised()
+    model = host.load(microtir.build(IRModule(graph=result.graph)), opt_level=0)
+    numbers = held_out(len(samples["x0"]), 0.2)
+    runs = microtir.quantise.cost.Reference.of(result.floats_graph, samples, 0.2, None)
+    signal = noise = 0.0
+    port, wanted = result.graph.inputs[0].type, result.graph.outputs[0].type
+    for number, answer in zip(numbers, runs.answers, strict=True):
+        real = samples["x0"][number] / np.float32(port.quant.scale)
+        stored = np.clip(
+            np.trunc(real + np.copysign(0.5, real)) + port.quant.zero_point,
+            port.dtype.min, port.dtype.max,
+        ).astype(port.dtype.value)  # fmt: skip
+        (output,) = model.run({"x0": stored}).values()
+        actual = (output.astype(np.float64) - wanted.quant.zero_point) * wanted.quant.scale
+        (expected,) = answer.values()
+        signal += float(np.square(expected, dtype=np.float64).sum())
+        noise += float(np.square(expected - actual).sum())
+    return noise / signal
+
+
+@pytest.mark.tools
+def test_a_budget_is_kept_by_the_program() -> None:
+    """A board's program keeps to a budget that int8 exceeds, and C loses what was measured."""
+    model, samples = chain(3), rows(20)
+    pinned = replace(PLAIN, layers=(LayerWidth("x2_*", Width.INT8),))
+    config = CompilationConfig.from_target(load_board("mps2_an386").target)
+    least = config.with_(optimize="flash")
+    free = search_widths(model, samples, width_limits(least, 1.0), planned_price(least), pinned)
+    assert [layer.node.name for layer in free.layers] == ["x1_node", "x3_node"]
+    assert free.best.price.flash == min(point.price.flash for point in free.points)
+    budgeted = config.with_(budget={"flash": free.best.price.flash})
+    found = search_widths(
+        model, samples, width_limits(budgeted, 1.0), planned_price(budgeted), pinned
+    )
+    assert found.best.price.flash <= free.best.price.flash
+    microtir.lower(IRModule(graph=found.quantised().graph).with_configuration(budgeted))
+    assert _error_of_c(found, samples) == pytest.approx(found.best.error, rel=1e-4)
 
 
 def test_followers_are_as_wide_as_their_layer() -> None:

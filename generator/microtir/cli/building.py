@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from microtir.cli.model import read_model
 from microtir.cli.output import write_error
 from microtir.cli.progress import Progress
 from microtir.cli.quantiser import Quantiser
+from microtir.cli.width_search import note_of_search, within_of
 from microtir.config import CompilationConfig
 from microtir.errors import LimitError
 
@@ -17,10 +19,12 @@ if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.cli.graph_log import GraphLog
     from microtir.graph.ir import Graph
+    from microtir.host.float_samples import FloatSamples
     from microtir.host.quantised import QuantisedBySamples
     from microtir.module.ir_module import IRModule, ModelInfo
     from microtir.module.program import Program
     from microtir.profiling import BoardCompiler
+    from microtir.quantise import Quantised, WidthSearch
 
 
 _OF_GRAPHS = ("request", "graph", "offload", "plan")
@@ -66,6 +70,7 @@ def build_model(
 
     Raises:
         LimitError: the program is too large; says what would help.
+        UsageError: there is a loss, and no samples.
         MicrotirError: any other diagnostic of reading or compiling.
     """
     from microtir import driver
@@ -103,13 +108,27 @@ def build_model(
 
 
 def quantised(
-    module: IRModule, quantiser: Quantiser, progress: Progress
+    module: IRModule,
+    quantiser: Quantiser,
+    progress: Progress,
+    show: Callable[[WidthSearch], None] = note_of_search,
 ) -> tuple[IRModule, QuantisedBySamples]:
-    """Return a float model as one of integers, and what it was made by."""
+    """Return a float model as one of integers, and what it was made by.
+
+    Of a search over widths `show` is told, before the best that it found may be refused.
+    """
     from microtir.host.quantised import quantised_by
 
-    assert module.graph is not None  # a frontend gave it
+    graph = module.graph
+    assert graph is not None  # a frontend gave it
+    within = within_of(module.require_config("quantise"), quantiser.max_loss, show)
+    search = None
+    if within is not None:
+
+        def search(samples: FloatSamples) -> Quantised:
+            return within.searched(graph, samples, quantiser.options, progress).quantised()
+
     by = quantised_by(
-        module.graph, quantiser.samples, quantiser.options, quantiser.labels, progress.show
+        graph, quantiser.samples, quantiser.options, quantiser.labels, progress.show, search
     )
     return replace(module, graph=by.result.graph), by

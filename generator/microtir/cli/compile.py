@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SOURCES = "sources"
 ARCHIVE = "mlf"
 PROJECT = "project"
+_WHERE = "microtir compile"
 _FORMATS = (SOURCES, ARCHIVE, PROJECT)
 
 Output = Annotated[
@@ -85,19 +86,19 @@ def compile_model(
     check_choice("output format", output_format, _FORMATS, "--output-format")
     check_choice("model format", model_format, (TFLITE,), "--model-format")
     if timestamp and output_format != ARCHIVE:
-        raise UsageError("--timestamp requires --output-format mlf", where="microtir compile")
+        raise UsageError("--timestamp requires --output-format mlf", where=_WHERE)
     target = _target_of(output, output_format)
     dumped = dump_formats(dump_code)
     if output_format == PROJECT:
         if dumped:
             raise UsageError(
-                "--dump-code cannot be used with --output-format project", where="microtir compile"
+                "--dump-code cannot be used with --output-format project", where=_WHERE
             )
         return _project(model, config, target, board, project_type, quantiser, force=force)
     if project_type is not None:
         raise UsageError(
             "--project-type requires --output-format project",
-            where="microtir compile",
+            where=_WHERE,
         )
     with Progress() as progress:
         log = log_of(dumped)
@@ -116,13 +117,11 @@ def _target_of(output: Path | None, output_format: str) -> Path:
     """Return where to write, if that suits the format."""
     if output is None:
         what, name = ("archive", "FILE.tar") if output_format == ARCHIVE else ("folder", "DIR")
-        raise UsageError(
-            f"there is no {what} to write to", where="microtir compile", fix=f"add -o {name}"
-        )
+        raise UsageError(f"there is no {what} to write to", where=_WHERE, fix=f"add -o {name}")
     if output.suffix == ".tar" and output_format != ARCHIVE:
         raise UsageError(
             f"-o {output} is the name of an archive, and --output-format is {output_format}",
-            where="microtir compile",
+            where=_WHERE,
             fix="add --output-format mlf, or name a folder",
         )
     return output
@@ -140,9 +139,7 @@ def _project(
 ) -> ExitCode:
     """Create the project that `microtir micro create-project` creates."""
     if board is None:
-        raise UsageError(
-            "a project is for a board", where="microtir compile", fix="add --board BOARD"
-        )
+        raise UsageError("a project is for a board", where=_WHERE, fix="add --board BOARD")
     project = create_project(
         [model], config, output, board, project_type, force=force, quantiser=quantiser
     )

@@ -5,61 +5,78 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from microtir.cli.model import Model, model_path, unconfigured
+from microtir.cli.building import quantised
+from microtir.cli.model import Model, model_path, read_model
 from microtir.cli.output import write_json
 from microtir.cli.progress import Progress
-from microtir.cli.quantise_options import Json, Output, with_quantiser
+from microtir.cli.quantise_options import Json, Output, PricingBoard, with_quantiser
 from microtir.cli.quantised import facts_of, print_quantised
 from microtir.cli.quantiser import Quantiser
+from microtir.cli.width_search import facts_of_search, print_search
+from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from microtir.quantise import Quantised
+    from microtir.quantise import Quantised, WidthSearch
 
+_WHERE = "microtir quantise"
 _SUFFIXES = (".tflite", ".onnx")
 
 
 @with_quantiser
 def quantise(
     model: Model,
+    config: CompilationConfig,
     output: Output,
     quantiser: Quantiser,
     json: Json = None,
+    board: PricingBoard = None,
 ) -> ExitCode:
     """Makes a float model one of integers: a TFLite file or an ONNX one (QDQ).
 
     Error and accuracy are measured on samples that were not used for calibration.
     """
-    if output.suffix not in _SUFFIXES:
+    _check_output(model, output)
+    if quantiser.max_loss is None and (board is not None or config.budget.known()):
         raise UsageError(
-            f"the name of the file is {output.name}",
-            where="microtir quantise -o",
-            legal=" or ".join(f"NAME{suffix}" for suffix in _SUFFIXES),
-        )
-    if output.resolve() == model_path(model).resolve():
-        raise UsageError(
-            "it is the model itself",
-            where="microtir quantise -o",
-            fix="choose another name",
-        )
-    from microtir.host.quantised import quantised_by
+            "budgets and boards are those of a search over widths", where=_WHERE,
+            fix="add --max-loss 1%",
+        )  # fmt: skip
+    is_shown = str(json) != "-"
+    searches: list[WidthSearch] = []
+
+    def show(search: WidthSearch) -> None:
+        searches.append(search)
+        if is_shown:
+            print_search(search)
 
     with Progress() as progress:
         progress.show("reading the model")
-        graph = unconfigured(model).graph
-        assert graph is not None  # a frontend gave it
-        by = quantised_by(
-            graph, quantiser.samples, quantiser.options, quantiser.labels, progress.show
-        )
+        _, by = quantised(read_model(model, config), quantiser, progress, show)
         progress.show("measuring what it costs")
         summary = by.summary()
         progress.show("writing the file")
         wider = _write(by.result, output)
+    facts = facts_of(by, summary, model_path(model), output, wider)
+    for search in searches:
+        facts["search"] = facts_of_search(search)
     if json is not None:
-        write_json(facts_of(by, summary, model_path(model), output, wider), json)
-    if str(json) != "-":
+        write_json(facts, json)
+    if is_shown:
         print_quantised(summary, model_path(model), output, wider)
     return ExitCode.DONE
+
+
+def _check_output(model: str, output: Path) -> None:
+    """Refuse the name of a file that cannot be written."""
+    if output.suffix not in _SUFFIXES:
+        raise UsageError(
+            f"the name of the file is {output.name}",
+            where=f"{_WHERE} -o",
+            legal=" or ".join(f"NAME{suffix}" for suffix in _SUFFIXES),
+        )
+    if output.resolve() == model_path(model).resolve():
+        raise UsageError("it is the model itself", where=f"{_WHERE} -o", fix="choose another name")
 
 
 def _write(result: Quantised, output: Path) -> tuple[str, ...]:

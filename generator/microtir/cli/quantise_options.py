@@ -15,6 +15,7 @@ from microtir.cli.archive import check_flags
 from microtir.cli.choice import check_choice
 from microtir.cli.config_options import QUANTISE_PANEL, Verb, with_parameters
 from microtir.cli.quantiser import Quantiser
+from microtir.cli.width_search import MaxLoss, share_of
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -109,6 +110,13 @@ Json = Annotated[
     typer.Option("--json", metavar="FILE", help="Writes the figures as JSON. - is stdout."),
 ]
 
+PricingBoard = Annotated[
+    str | None,
+    typer.Option(
+        "--board", metavar="BOARD", help="The board of --max-loss: its target is the default."
+    ),
+]
+
 SamplesFirst = Annotated[
     Path | None,
     typer.Option(
@@ -132,6 +140,7 @@ _FLAGS: Mapping[str, tuple[str, Any, object]] = MappingProxyType({
     "outputs": ("--outputs", OutputType, "layer"),
     "adaround": ("--adaround", RoundingWork, 0.0),
     "labels": ("--labels", Labels, None),
+    "max_loss": ("--max-loss", MaxLoss, None),
 })  # fmt: skip
 """The options by their names in Python, with their defaults."""
 
@@ -193,8 +202,13 @@ def _quantiser(samples: Path | None, flags: Mapping[str, Any]) -> Quantiser | No
                 )  # fmt: skip
         return None
     width = _width_of(int8=flags["int8"], int16=flags["int16"], weights=flags["weights"])
-    options = _options_of(width, flags)
-    return Quantiser(samples, flags["labels"], options)
+    max_loss = None if flags["max_loss"] is None else share_of(flags["max_loss"])
+    if max_loss is not None and width != "int8":
+        raise UsageError(
+            "--max-loss chooses the widths that --16x8 and --weights name", where="--max-loss",
+            fix="name those of single layers with --layer",
+        )  # fmt: skip
+    return Quantiser(samples, flags["labels"], _options_of(width, flags), max_loss)
 
 
 def check_one_model(quantiser: Quantiser | None, models: Sequence[str]) -> None:

@@ -18,8 +18,10 @@ class Quantiser:
         samples: the file with samples of its inputs.
         labels: the name of the array in it that says what is right; None for the usual ones.
         options: of the quantiser.
+        max_loss: the share that a search over the widths of layers may lose; None without a search.
     """
 
     samples: Path
     labels: str | None
     options: QuantiseOptions
+    max_loss: float | None

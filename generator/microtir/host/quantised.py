@@ -50,6 +50,7 @@ def quantised_by(
     options: QuantiseOptions,
     labels: str | None,
     tell: Callable[[str], None],
+    search: Callable[[FloatSamples], Quantised] | None = None,
 ) -> QuantisedBySamples:
     """Quantise a graph by the samples of a file.
 
@@ -59,6 +60,7 @@ def quantised_by(
         options: of the quantiser.
         labels: the name of the array that says what is right; None for the usual ones.
         tell: is told what begins.
+        search: quantises the graph instead, with widths that it chooses.
 
     Raises:
         DataFileError: the file is damaged, or lacks an array.
@@ -67,4 +69,5 @@ def quantised_by(
     tell("reading the samples")
     samples = read_float_samples(path, graph, labels)
     tell("calibrating and quantising")
-    return QuantisedBySamples(quantise(graph, samples.inputs, options), samples, options)
+    result = search(samples) if search else quantise(graph, samples.inputs, options)
+    return QuantisedBySamples(result, samples, options)

@@ -116,6 +116,13 @@ class Reference:
     answers: Sequence[Mapping[str, Array]]
     labels: Array | None
 
+    @property
+    def kind(self) -> str:
+        """Return the name of what a loss is measured in."""
+        if self.labels is None:
+            return "difference of outputs"
+        return "mean squared error" if self.labels.dtype.kind == "f" else "accuracy"
+
     @staticmethod
     def of(
         floats: Graph, samples: Mapping[str, Array], holdout: float, labels: Array | None

@@ -107,7 +107,7 @@ def search_widths(
         graph: of floats, as a reader gave it.
         samples: for each argument of the graph an array whose first axis counts samples.
         limits: on loss, flash and RAM.
-        price_of: gives the price of the program of a graph of integers.
+        price_of: gives the price of a program, as `microtir.search.planned_price` does.
         options: by default those of `quantise`; layers that its patterns name keep their widths,
             and `rounding_work` is that of each trial.
         labels: for each sample its class, or the numbers that the first output should be.
