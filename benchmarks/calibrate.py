@@ -68,6 +68,13 @@ def _dense(rng: np.random.Generator, name: str) -> Node:
     return _layer(name, FullyConnected(), (rows, inputs), (outputs, inputs), (rows, outputs), rng)
 
 
+def _dense_nibbles(rng: np.random.Generator, name: str) -> Node:
+    node = _dense(rng, name)
+    x, w, *rest = node.inputs
+    small = replace(w, data=None if w.data is None else w.data >> 4)
+    return replace(node, inputs=(x, small, *rest))
+
+
 def _convolution(rng: np.random.Generator, name: str) -> Node:
     taps, stride = int(rng.choice([1, 3, 3, 5])), int(rng.choice([1, 1, 2]))
     height, width = (int(n) for n in rng.integers(5, 14, 2))
@@ -96,8 +103,8 @@ def _matmul(rng: np.random.Generator, name: str) -> Node:
 
 
 DRAWN: Mapping[str, Callable[[np.random.Generator, str], Node]] = MappingProxyType({
-    "dense_s8_1x8_dsp": _dense, "dense_s8_2x4_mve": _dense, "conv_s8_2x4_mve": _convolution,
-    "matmul_s8_2x4_dsp": _matmul,
+    "dense_s8_1x8_dsp": _dense, "dense_s4_1x8_dsp": _dense_nibbles,
+    "dense_s8_2x4_mve": _dense, "conv_s8_2x4_mve": _convolution, "matmul_s8_2x4_dsp": _matmul,
 })  # fmt: skip
 """Random layers for a kernel of each family."""
 

@@ -64,6 +64,10 @@ MUTANTS = {
         "dsp", ("dense",), f"{_KERNELS}/arm_dsp/dense.py",
         "return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks", "return blocks",
     ),
+    "weights of four bits are 4 less than they are stored": Mutant(
+        "dsp", ("dense_s4_1x8_dsp",), f"{_DSP}/dense_nibbles.j2", "lsl r6, r6, #3",
+        "lsl r6, r6, #2",
+    ),
     "groups of channels read the first one": Mutant(
         "dsp", ("grouped",), f"{_KERNELS}/arm_dsp/gemm.py",
         "replace(x, first=number * geometry.image.channels)", "x",

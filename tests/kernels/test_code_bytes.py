@@ -154,6 +154,13 @@ def in_f32(layer: Node) -> Node:
     return replace(layer, inputs=(x, weights), outputs=(y,))
 
 
+def in_four_bits(layer: Node) -> Node:
+    """The same layer with weights of four bits."""
+    x, w = layer.inputs
+    assert w.data is not None
+    return replace(layer, inputs=(x, replace(w, data=w.data >> 4)))
+
+
 SQUARE16, POINTWISE16 = map(in_int16, (SQUARE, POINTWISE))
 GROUPED16, TRANSPOSED16 = map(in_int16, (GROUPED, TRANSPOSED))
 DEPTHWISE16, DENSE16 = map(in_int16, (DEPTHWISE, DENSE))
@@ -176,6 +183,7 @@ CASES = [
     ("cortex-m4", "dwconv_s8_1x4_dsp", DEPTHWISE),
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),
     ("cortex-m4", "dense_s8_1x8_dsp", DENSE),
+    ("cortex-m4", "dense_s4_1x8_dsp", in_four_bits(DENSE)),
     ("cortex-m4", "dense_s8_2x4_dsp", LINES),
     ("cortex-m4", "dense_s8_4x2_dsp", LINES),
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),

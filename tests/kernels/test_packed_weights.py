@@ -15,6 +15,7 @@ from microtir.graph.ir import Array, Graph
 from microtir.graph.rewriting import substitute
 from microtir.kernels import candidates, refusals
 from microtir.kernels.common.packed_weights import PackedWeights
+from microtir.kernels.common.weights import pack_nibbles
 from microtir.module.ir_module import IRModule
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.convolution.tflite import DepthwiseConv2DOptions
@@ -23,6 +24,7 @@ from microtir.rewrite.reference import execute
 from tests.frontend.models import Value, model, read
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT
+from tests.support.dsp_cases import fully_connected, in_four_bits
 from tests.support.operator_cases import generate
 from tests.support.seeds import seeds
 
@@ -104,16 +106,48 @@ def test_they_are_offered_for_small_weights_alone(operator: str) -> None:
 
 
 def test_only_flash_asks_for_them() -> None:
-    """Speed, RAM and their balance keep to whole bytes."""
+    """Speed, RAM and their balance keep to whole bytes, but for a layer of one pixel."""
     taken: dict[Optimize, int] = dict.fromkeys(Optimize, 0)
     for seed in range(6):
         graph = drawn("CONV_2D", seed, "int8")[0]
         for goal in Optimize:
             lowered = microtir.lower(IRModule(graph=graph, config=config(goal)))
             (layer,) = lowered.require_program("test").plan.operators
-            taken[goal] += layer.candidate.kernel == NAME
+            is_one = layer.node.output.type.elements == layer.node.output.type.channels
+            taken[goal] += layer.candidate.kernel == NAME and not is_one
     assert taken.pop(Optimize.FLASH) >= 2
     assert set(taken.values()) == {0}
+
+
+def test_a_lane_holds_four_channels() -> None:
+    """The first three are 8 more than they are; the fourth one has a sign."""
+    lanes = pack_nibbles(np.array([[-8, 7], [0, 7], [7, 7], [-8, 7]], np.int8))
+    assert lanes is not None
+    assert lanes.view(np.uint16).tolist() == [[0x8F80, 0x7FFF]]
+
+
+@pytest.mark.parametrize(("channel", "longest"), [(0, 1 << 20), (2, 8191), (3, 511)])
+def test_sums_of_a_lane_fit(channel: int, longest: int) -> None:
+    """The sums of a channel are so many times as large as its place says, and may not wrap."""
+    weights = np.zeros((4, longest + 1), np.int8)
+    weights[channel] = -8
+    assert pack_nibbles(weights[:, :longest]) is not None
+    assert (pack_nibbles(weights) is None) is (channel > 0)
+
+
+@pytest.mark.parametrize("goal", [Optimize.BALANCED, Optimize.FLASH])
+def test_half_of_the_words_are_taken(goal: Optimize) -> None:
+    """A kernel of the DSP extension takes half of the constants of that for bytes."""
+    case = in_four_bits(fully_connected(57))
+    asked = CompilationConfig.from_target(M4).with_(optimize=goal)
+    lowered = microtir.lower(IRModule(graph=case.graph, config=asked))
+    (operator,) = lowered.require_program("test").plan.operators
+    assert operator.candidate.kernel == "dense_s4_1x8_dsp"
+    (node,) = case.graph.nodes
+    saved = node.inputs[1].type.elements // 2
+    offered = {c.kernel: c for c in candidates(node, asked, counts_constants=True)}
+    packed, plain = offered["dense_s4_1x8_dsp"], offered["dense_s8_1x8_dsp"]
+    assert plain.weight_bytes - packed.weight_bytes >= saved * 3 // 4
 
 
 def test_the_first_weight_is_the_low_half() -> None:

@@ -37,6 +37,7 @@ _WHOLE = (
     | kernel_cases.FLOAT_EDGES
     | kernel_cases.COLUMNS
     | kernel_cases.BLOCKS
+    | kernel_cases.DENSE
 )
 _WHOLE |= kernel_cases.ARITHMETIC
 ON_CORES = [name for name in kernel_cases.CONFIGS | _WHOLE if "_dsp" in name or "_mve" in name]

@@ -300,6 +300,15 @@ def with_wide_weights(seed: int, case: DspCase) -> DspCase:
     return DspCase(f"wide_{case.name}", graph, case.inputs)
 
 
+def in_four_bits(case: DspCase) -> DspCase:
+    """Return a case of one layer whose weights fit four bits, extremes among them."""
+    node = case.graph.nodes[0]
+    x, w, *rest = node.inputs
+    small = replace(w, data=None if w.data is None else w.data >> 4)
+    graph = replace(case.graph, nodes=(replace(node, inputs=(x, small, *rest)),))
+    return DspCase(f"s4_{case.name}", graph, case.inputs)
+
+
 def in_int16(seed: int, case: DspCase) -> DspCase:
     """Return a case of one layer with weights, its data in int16; some with a bias of int32."""
     node = case.graph.nodes[0]

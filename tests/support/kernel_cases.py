@@ -22,6 +22,7 @@ from tests.support.dsp_cases import (
     DspCase,
     convolution,
     fully_connected,
+    in_four_bits,
     in_int16,
     in_whole_floats,
     pool,
@@ -77,7 +78,7 @@ ELEMENTWISE = {
     "lanes_s8_1x4_dsp": M4, "lanes_s8_1x16_mve": M55, "lanes_f32_1x8_dsp": M4,
     "sigmoid_s16_1x2_dsp": M4,
 }  # fmt: skip
-DENSE = {"dense_s8_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
+DENSE = {"dense_s8_1x8_dsp": M4, "dense_s4_1x8_dsp": M4, "dense_s8_2x4_dsp_compact": M4}
 BLOCKS = {"blocks_s8_1x4_dsp": M4}
 FLOAT_EDGES = {
     "quantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_dsp": M4, "dequantize_f32_1x4_mve": M55,
@@ -152,6 +153,7 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
         is_made_long = "_s16_" in kernel and kernel not in ELEMENTWISE
         case = in_int16(seed, make(seed)) if is_made_long else make(seed)
         case = in_whole_floats(seed, case) if of_floats_alone else case
+        case = in_four_bits(case) if "_s4_" in kernel else case
         operator = planned(case, kernel)
         if operator is not None:
             yield case, operator

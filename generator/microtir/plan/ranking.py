@@ -28,6 +28,10 @@ PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12, Opti
 # so.  With one price for both, resnet8 had 20 % more RAM.
 PRICE_PER_CONSTANT, PRICE_BEYOND, MOST_TIMES = 30, 160, 3
 
+# What a byte of constants less than those of the node may cost there.  Two weights of four bits
+# save one; unpacked by a plain loop they take ten instructions more, which is too much.
+PRICE_PER_SAVED = 8
+
 Price = Callable[[int, plan.Candidate], int]
 """Price of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
 
@@ -78,12 +82,14 @@ def _growth(candidate: plan.Candidate, constants: int, per_code: int) -> int:
     """Return what is charged for code and constants beyond the node's own constants.
 
     Code may stand for constants, and constants may be more than the node's: transformed weights.
+    What is saved of both is less than nothing.
     """
     more = candidate.weight_bytes - constants
-    code = max(0, candidate.code_bytes + min(more, 0))
+    left = candidate.code_bytes + min(more, 0)
+    code, saved = max(left, 0), max(-left, 0)
     beyond = max(candidate.weight_bytes - MOST_TIMES * constants, 0)
     weights = PRICE_PER_CONSTANT * (max(more, 0) - beyond) + PRICE_BEYOND * beyond
-    return per_code * code + weights
+    return per_code * code + weights - PRICE_PER_SAVED * saved
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -97,6 +97,13 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
 
         Int8, whole quads of inputs, weights that fit the packed form.
         """
+        reason = self.shape_refusal(node)
+        if reason is not None:
+            return reason
+        return Refusal.FORM if _packed(node) is None else None
+
+    def shape_refusal(self, node: Node) -> Refusal | None:
+        """Return what speaks against the types and sizes of a layer."""
         reason = refusals.int8_refusal(node)
         if reason is not None:
             return reason
@@ -105,7 +112,7 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
             return Refusal.FEW_CHANNELS
         if inputs % _QUAD or max(inputs, outputs) > LARGEST:
             return Refusal.SIZES
-        return Refusal.FORM if _packed(node) is None else None
+        return None
 
     def printed(self, node: Node, _calls: Calls) -> int:
         """Return the instructions of all passes over each row."""
@@ -117,8 +124,14 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
 
     def around(self, node: Node, _calls: Calls) -> Mapping[str, int]:
         """Return the calls, for each row one or two."""
-        rows, blocks = rows_of(node), len(_blocks(node.inputs[1].shape[0]))
-        return {"layer": 1, "row": rows if rows > 1 else 0, "call": rows * blocks}
+        rows = rows_of(node)
+        return {
+            "layer": 1, "row": rows if rows > 1 else 0, "call": rows * self.calls_of(node)
+        }  # fmt: skip
+
+    def calls_of(self, node: Node) -> int:
+        """Return the calls for a row."""
+        return len(_blocks(node.inputs[1].shape[0]))
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
@@ -150,7 +163,7 @@ def _bodies(node: Node) -> Iterator[tuple[_Block, Printed, int]]:
     assert parts is not None, "reject() was asked"
     for block, packed in parts:
         values = _values(inputs, block.pairs, block.outputs, packed.rescaling)
-        yield block, printed("kernels/dense.j2", values), _repeats(inputs // _QUAD)
+        yield block, printed("kernels/dense.j2", values), repeats(inputs // _QUAD)
 
 
 def _of_row(inputs: int, block: _Block, rescaling: Rescaling, _rows: int) -> KernelDescription:
@@ -224,12 +237,12 @@ def _values(
         "input_bytes": str(inputs),
         "output_bytes": str(output_bytes),
         "outputs": str(2 * pairs),
-        "repeats": str(_repeats(inputs // _QUAD)),
+        "repeats": str(repeats(inputs // _QUAD)),
         **_registers(pairs),
     }
 
 
-def _repeats(quads: int) -> int:
+def repeats(quads: int) -> int:
     """Return how many quads of inputs a turn has."""
     return max(n for n in range(1, _QUADS_PER_TURN + 1) if quads % n == 0)
 

@@ -8,6 +8,7 @@ from microtir.kernels.arm_dsp import dense, depthwise_rows, depthwise_sums, gemm
 from microtir.kernels.arm_dsp.block_dense import BlockDenseRounded
 from microtir.kernels.arm_dsp.convolution_s16 import Convolution16
 from microtir.kernels.arm_dsp.copying import CopyWords, copy
+from microtir.kernels.arm_dsp.dense_nibbles import DenseNibbles
 from microtir.kernels.arm_dsp.dense_s16 import Dense16
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_s16 import Depthwise16
@@ -83,6 +84,7 @@ KERNELS: tuple[kernel.Kernel, ...] = (
     PlaneWindows("dwconv_s8_4x1_dsp_windows", turns=False),
     PlaneWindows("dwconv_s8_4x1_dsp_turned", turns=True),
     dense.Dense(),
+    DenseNibbles(),
     BlockDenseRounded(),
     Matmul(),
     Matmul16(),

@@ -23,6 +23,11 @@ def packed_bytes(elements: int) -> int:
     return -(-elements // 2)
 
 
+def saved_bytes(elements: int) -> int:
+    """Return how many bytes less so many weights take than those of eight bits."""
+    return elements - packed_bytes(elements)
+
+
 def _packed(values: Array) -> Array:
     """Return weights two in a byte, the first one in its low half."""
     flat = values.reshape(-1).astype(np.uint8) & 15

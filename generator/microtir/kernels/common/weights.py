@@ -11,10 +11,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from microtir.kernels.common.packed_weights import fits_four_bits
 from microtir.kernels.common.requantise import Ints
 
 INPUT_MAGNITUDE = 128
 QUAD = 4  # channels, or values, that a word holds
+NIBBLE = 8  # what is added to weights of four bits but the uppermost ones of a lane
 OCTET = 2 * QUAD
 _LANE = np.iinfo(np.int16)
 
@@ -56,6 +58,29 @@ def pack_pairs(
     if lanes.min() < _LANE.min or lanes.max() > _LANE.max or totals.max() >= 1 << 31:
         return None
     return lanes.astype(np.int16)
+
+
+def pack_nibbles(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16] | None:
+    """Return weights of four bits, those of four channels in a lane of 16 bits.
+
+    The fourth one has a sign, the others are 8 more than they are: what lies below a channel is
+    masked, or taken away, without a carry.  Raw sums wrap, so only what is left of each may not.
+
+    Args:
+        weights: (channels, ...), whole quads of them.
+
+    Returns:
+        (quads, ...) int16 lanes, or None if a weight or a sum does not fit.
+    """
+    if not fits_four_bits(weights):
+        return None
+    quads = weights.reshape(-1, QUAD, *weights.shape[1:]).astype(np.int64)
+    totals = np.abs(quads).reshape(len(quads), QUAD, -1).sum(axis=2).max(axis=0)
+    if any(int(total) * INPUT_MAGNITUDE << 4 * n >= 1 << 31 for n, total in enumerate(totals)):
+        return None
+    low = sum((quads[:, n] + NIBBLE) << 4 * n for n in range(QUAD - 1))
+    lanes: npt.NDArray[np.int16] = (low + quads[:, QUAD - 1] * (1 << 12)).astype(np.int16)
+    return lanes
 
 
 def folded_bias(weights: Ints, bias: Ints | None, zero_point: int) -> Ints:

@@ -16,7 +16,7 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.moves import Moves
 from microtir.kernels.common.nest import Nest
-from microtir.kernels.common.packed_weights import fits_four_bits, packed_bytes
+from microtir.kernels.common.packed_weights import fits_four_bits, saved_bytes
 from microtir.kernels.common.packing import bytes_of
 from microtir.kernels.portable import (
     accumulate,
@@ -104,8 +104,7 @@ class Nibbles(Direct):
         return _UNPACKING_CODE
 
     def weight_bytes(self, node: Node) -> int:
-        weights = node.inputs[1].type
-        return super().weight_bytes(node) - weights.bytes + packed_bytes(weights.elements)
+        return super().weight_bytes(node) - saved_bytes(node.inputs[1].type.elements)
 
     def computed(self, layer: Layer) -> tuple[te.Tensor, ...]:
         layer.packs_weights = True
