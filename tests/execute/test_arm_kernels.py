@@ -76,8 +76,8 @@ RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
         "conv_s8_16x2_dsp_winograd_bands_2", "conv_s8_16x2_dsp_winograd_bands_4",
         "conv_s16_2x2_dsp_wide", "dwconv_s16_2x2_dsp_wide", "pool_s8_1x4_dsp_windows",
-        "pool_s8_1x4_dsp", "dense_s8_1x8_dsp", "dense_s4_1x8_dsp", "dense_s8_2x4_dsp_compact",
-        "dwconv_s8_2x4_dsp", "dwconv_s8_4x1_dsp_windows", "dwconv_s8_4x1_dsp_turned")  # fmt: skip
+        "pool_s8_1x4_dsp", "dense_s8_1x8_dsp", "dense_s4_1x8_dsp", "dense_s8_2x4_dsp_compact", "conv_s4_2x4_dsp",
+                "dwconv_s8_2x4_dsp", "dwconv_s8_4x1_dsp_windows", "dwconv_s8_4x1_dsp_turned")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ CORES = {
         "quantize_f32_1x4_dsp": 9, "dequantize_f32_1x4_dsp": 6,
         "lanes_f32_1x8_dsp": 30, "pool_f32_1x8_dsp": 10, "sigmoid_s16_1x2_dsp": 10,
         "arithmetic_s8_1x1_dsp": 40, "blocks_s8_1x4_dsp": 5, "lstm_s8_1x8_dsp": 10,
-        "dense_s4_1x8_dsp": 5, "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
+        "dense_s4_1x8_dsp": 5, "conv_s4_2x4_dsp": 8, "dense_s8_2x4_dsp": 26, "dense_s8_4x2_dsp": 2,
         "dense_s8_2x4_dsp_compact": 8,
         "softmax_s8_1x4_dsp": 24, "svdf_s8_1x8_dsp": 10,
         "dwconv_s8_4x1_dsp_windows": 25, "dwconv_s8_4x1_dsp_turned": 10,

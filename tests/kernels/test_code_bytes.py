@@ -184,6 +184,8 @@ CASES = [
     ("cortex-m4", "dwconv_s8_4x1_dsp", DEPTHWISE),
     ("cortex-m4", "dense_s8_1x8_dsp", DENSE),
     ("cortex-m4", "dense_s4_1x8_dsp", in_four_bits(DENSE)),
+    ("cortex-m4", "conv_s4_2x4_dsp", in_four_bits(SQUARE)),
+    ("cortex-m4", "dense_s4_2x4_dsp", in_four_bits(LINES)),
     ("cortex-m4", "dense_s8_2x4_dsp", LINES),
     ("cortex-m4", "dense_s8_4x2_dsp", LINES),
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),
@@ -260,7 +262,10 @@ CASES = [
     ("x86-64", "add_s8_1x8_avx2", addition()),
 ]
 # Kernels that several layers of a model use are stated in parts.
-SHARED = frozenset({"conv_s8_2x4_dsp", "conv_s8_6x8_avx2", "conv_s8_6x8_avx2_windows"})
+SHARED = frozenset({
+    "conv_s8_2x4_dsp", "conv_s4_2x4_dsp", "dense_s4_2x4_dsp", "conv_s8_6x8_avx2",
+    "conv_s8_6x8_avx2_windows",
+})  # fmt: skip
 
 
 def config_for(cpu: str, kernel: str = "") -> CompilationConfig:

@@ -12,6 +12,7 @@ from tests.support.dsp_cases import (
     DspCase,
     fully_connected,
     in_float_rescaling,
+    in_four_bits,
     lines,
     with_wide_weights,
 )
@@ -35,6 +36,7 @@ def in_float(seed: int) -> DspCase:
         ("dense_s8_2x4_dsp_compact", in_float),
         ("dense_s8_2x4_dsp", wide),
         ("dense_s8_4x2_dsp", lines),
+        ("dense_s4_2x4_dsp", lambda seed: in_four_bits(lines(seed))),
     ],
 )
 def test_equal_to_the_reference(kernel: str, make: Callable[[int], DspCase]) -> None:

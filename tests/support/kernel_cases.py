@@ -54,7 +54,7 @@ CONVOLUTIONS = {
     "conv_s16_2x4_mve_wide": M55, "conv_s16_4x2_c": M3, "conv_s16_4x2_c_compact": M3,
     "conv_s16_4x4_c": RV32,
     "conv_s8_4x4_zbb": ZBB, "conv_s8_4x2_zbb_compact": ZBB,
-    "conv_s8_16x2_c_winograd": M3, "conv_f32_4x4_mve": M55,
+    "conv_s8_16x2_c_winograd": M3, "conv_f32_4x4_mve": M55, "conv_s4_2x4_dsp": M4,
 }  # fmt: skip
 DEPTHWISE = {
     "dwconv_s8_4x1_dsp": M4, "dwconv_s8_2x4_dsp": M4, "dwconv_s8_1x4_dsp": M4,

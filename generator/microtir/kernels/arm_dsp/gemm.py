@@ -266,13 +266,12 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
     def loops(self, part: Part, x: Rows, patch: ir.Buffer) -> ir.Stmt:
         """Return the loops over the groups of a part and over its pixels."""
         geometry, planes = Geometry.of(part.node), part.planes
-        packed = packed_of(part.node, planes.bytes if planes else 1)
+        packed = self.packed(part.node, planes.bytes if planes else 1)
         assert packed is not None, "reject() was asked"
-        steps, channels = Segments.of(geometry).steps, geometry.output.channels
-        distance = channels * geometry.groups * part.step
+        channels = geometry.output.channels
 
         def kernel(pixels: int) -> KernelDescription:
-            return gemm(pixels, steps, channels, packed.rescaling, self.unroll, planes, distance)
+            return self.product(pixels, part, packed.rescaling)
 
         def group(number: te.Expr) -> ir.Stmt:
             of_group = replace(x, first=number * geometry.image.channels)
@@ -283,6 +282,17 @@ class Gemm(float_rescaling.FloatRescaling, phase_kernel.PhaseKernel):
             return pixel_loops(part.rows, geometry.output.width, source, tile, part.sink)
 
         return each("group", geometry.groups, group)
+
+    def packed(self, node: Node, distance: int) -> Packed | None:
+        """Return the constants of a layer whose channels are so many bytes from each other."""
+        return packed_of(node, distance)
+
+    def product(self, pixels: int, part: Part, rescaling: Rescaling) -> KernelDescription:
+        """Return the micro-kernel for so many pixels of a part."""
+        geometry, planes = Geometry.of(part.node), part.planes
+        steps, channels = Segments.of(geometry).steps, geometry.output.channels
+        distance = channels * geometry.groups * part.step
+        return gemm(pixels, steps, channels, rescaling, self.unroll, planes, distance)
 
     def _spans_rows(self, geometry: Geometry) -> bool:
         return geometry.is_pointwise and not self.is_planar

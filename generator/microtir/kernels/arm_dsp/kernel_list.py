@@ -19,6 +19,7 @@ from microtir.kernels.arm_dsp.elementwise import (
     SigmoidWords,
 )
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
+from microtir.kernels.arm_dsp.gemm_nibbles import GemmNibbles
 from microtir.kernels.arm_dsp.lstm import Recurrent
 from microtir.kernels.arm_dsp.matmul import Matmul
 from microtir.kernels.arm_dsp.matmul_s16 import Matmul16
@@ -65,6 +66,8 @@ KERNELS: tuple[kernel.Kernel, ...] = (
         for name, unroll in _FORMS[:2]
     ),
     DensePixels("dense_s8_4x2_dsp", windows.GemmWindows(LayoutKind.NHWC), DType.INT16),
+    GemmNibbles("conv_s4_2x4_dsp"),
+    DensePixels("dense_s4_2x4_dsp", GemmNibbles("conv_s4_2x4_dsp"), DType.INT16),
     GemmBytes("conv_s8_2x4_dsp_bytes", 2),
     GemmBytes("conv_s8_1x8_dsp_bytes", 1),
     *map(narrow.GemmNarrow, _LAYOUTS),
