@@ -76,8 +76,9 @@ RARE = ("conv_s8_2x4_dsp_bytes", "conv_s8_2x4_dsp_compact", "conv_s8_4x2_dsp", "
         "conv_s8_16x2_dsp_winograd", "conv_s8_8x2_dsp_winograd", "conv_s8_4x4_dsp_winograd",
         "conv_s8_16x2_dsp_winograd_bands_2", "conv_s8_16x2_dsp_winograd_bands_4",
         "conv_s16_2x2_dsp_wide", "dwconv_s16_2x2_dsp_wide", "pool_s8_1x4_dsp_windows",
-        "pool_s8_1x4_dsp", "dense_s8_1x8_dsp", "dense_s4_1x8_dsp", "dense_s8_2x4_dsp_compact", "conv_s4_2x4_dsp",
-                "dwconv_s8_2x4_dsp", "dwconv_s8_4x1_dsp_windows", "dwconv_s8_4x1_dsp_turned")  # fmt: skip
+        "pool_s8_1x4_dsp", "dense_s8_1x8_dsp", "dense_s4_1x8_dsp", "dense_s8_2x4_dsp_compact",
+        "conv_s4_2x4_dsp", "dwconv_s8_2x4_dsp", "dwconv_s8_4x1_dsp_windows",
+        "dwconv_s8_4x1_dsp_turned")  # fmt: skip
 
 
 @dataclass(frozen=True)

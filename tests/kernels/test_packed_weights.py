@@ -137,7 +137,7 @@ def test_sums_of_a_lane_fit(channel: int, longest: int) -> None:
 
 def test_half_of_the_words_are_taken() -> None:
     """A kernel of the DSP extension takes half of the constants of that for bytes."""
-    case = in_four_bits(fully_connected(60))
+    case = in_four_bits(fully_connected(89))
     asked = CompilationConfig.from_target(M4).with_(optimize=Optimize.BALANCED)
     lowered = microtir.lower(IRModule(graph=case.graph, config=asked))
     (operator,) = lowered.require_program("test").plan.operators

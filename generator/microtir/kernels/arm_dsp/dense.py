@@ -33,7 +33,7 @@ LARGEST = 0xFFFF  # what MOVW loads
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class Block:
     """`passes` over the inputs of `pairs` pairs of outputs each, from output `first` on."""
 
     first: int
@@ -45,15 +45,15 @@ class _Block:
         return self.passes * self.pairs * 2
 
 
-def _blocks(outputs: int) -> list[_Block]:
+def _blocks(outputs: int) -> list[Block]:
     """Cover all outputs; where their number is odd, one of them is computed twice."""
     passes, rest = divmod(outputs, _PASS)
-    blocks = [_Block(0, _PASS // 2, passes)] if passes else []
+    blocks = [Block(0, _PASS // 2, passes)] if passes else []
     if rest % 2 and passes:
-        return [*blocks, _Block(passes * _PASS - 1, (rest + 1) // 2, 1)]
+        return [*blocks, Block(passes * _PASS - 1, (rest + 1) // 2, 1)]
     if rest > 1:
-        blocks.append(_Block(passes * _PASS, rest // 2, 1))
-    return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks
+        blocks.append(Block(passes * _PASS, rest // 2, 1))
+    return [*blocks, Block(outputs - 2, 1, 1)] if rest % 2 else blocks
 
 
 def arranged(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
@@ -64,7 +64,7 @@ def arranged(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
 
 
 @of_node
-def _packed(node: Node) -> list[tuple[_Block, packing.PackedLinear]] | None:
+def _packed(node: Node) -> list[tuple[Block, packing.PackedLinear]] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
@@ -91,35 +91,29 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
     needs = Feature.DSP
     cycles = 139
     measured_on, family = "cortex-m4", "dense_1x8_dsp"
+    fewest = 2  # outputs
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it.
 
         Int8, whole quads of inputs, weights that fit the packed form.
         """
-        reason = self.shape_refusal(node)
-        if reason is not None:
-            return reason
-        return Refusal.FORM if _packed(node) is None else None
-
-    def shape_refusal(self, node: Node) -> Refusal | None:
-        """Return what speaks against the types and sizes of a layer."""
         reason = refusals.int8_refusal(node)
         if reason is not None:
             return reason
         outputs, inputs = node.inputs[1].shape
-        if outputs == 1:
+        if outputs < self.fewest:
             return Refusal.FEW_CHANNELS
         if inputs % _QUAD or max(inputs, outputs) > LARGEST:
             return Refusal.SIZES
-        return None
+        return Refusal.FORM if self.parts(node) is None else None
 
     def printed(self, node: Node, _calls: Calls) -> int:
         """Return the instructions of all passes over each row."""
         quads = node.inputs[1].shape[1] // _QUAD
         return rows_of(node) * sum(
             body.instructions({"bne 1b": block.passes, "bne 2b": block.passes * quads // repeats})
-            for block, body, repeats in _bodies(node)
+            for block, body, repeats in self.bodies(node)
         )
 
     def around(self, node: Node, _calls: Calls) -> Mapping[str, int]:
@@ -135,7 +129,19 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
-        return sum(body.bytes for _, body, _ in _bodies(node))
+        return sum(body.bytes for _, body, _ in self.bodies(node))
+
+    def bodies(self, node: Node) -> Iterator[tuple[Block, Printed, int]]:
+        """Yield the blocks of outputs, what is printed for each, how many quads a turn has."""
+        return _bodies(node)
+
+    def parts(self, node: Node) -> list[tuple[Block, packing.PackedLinear]] | None:
+        """Return the constants of each block; None: they do not fit the packed form."""
+        return _packed(node)
+
+    def micro_kernel(self, inputs: int, block: Block, rescaling: Rescaling) -> KernelDescription:
+        """Return the kernel that computes a block for a row."""
+        return dense(inputs, block.pairs, block.passes, rescaling)
 
     def packed_bytes(self, node: Node) -> int:
         outputs, inputs = node.inputs[1].shape
@@ -143,12 +149,12 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: one call of the kernel, or two, for each row of inputs."""
-        parts = _packed(layer.node)
+        parts = self.parts(layer.node)
         assert parts is not None, "reject() was asked"
         inputs = layer.node.inputs[1].shape[1]
         products = tuple(
             macro_kernel.Product(
-                partial(_of_row, inputs, block, packed.rescaling),
+                partial(self._of_row, inputs, block, packed.rescaling),
                 (at(packed.weights, 0, 0, 0, 0, 0), at(packed.constants, 0, 0)),
                 block.first,
             )
@@ -156,18 +162,19 @@ class Dense(float_rescaling.FloatRescaling, counted.Counted):
         )
         return dense_rows(layer, name, macro_kernel.Tile((macro_kernel.Count(1, "row"),), products))
 
+    def _of_row(
+        self, inputs: int, block: Block, rescaling: Rescaling, _rows: int
+    ) -> KernelDescription:
+        return self.micro_kernel(inputs, block, rescaling)
 
-def _bodies(node: Node) -> Iterator[tuple[_Block, Printed, int]]:
+
+def _bodies(node: Node) -> Iterator[tuple[Block, Printed, int]]:
     """Yield the blocks of outputs, what is printed for each, and how many quads a turn has."""
     parts, inputs = _packed(node), node.inputs[1].shape[1]
     assert parts is not None, "reject() was asked"
     for block, packed in parts:
         values = _values(inputs, block.pairs, block.outputs, packed.rescaling)
         yield block, printed("kernels/dense.j2", values), repeats(inputs // _QUAD)
-
-
-def _of_row(inputs: int, block: _Block, rescaling: Rescaling, _rows: int) -> KernelDescription:
-    return dense(inputs, block.pairs, block.passes, rescaling)
 
 
 @made_once

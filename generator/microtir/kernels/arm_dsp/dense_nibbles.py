@@ -9,56 +9,40 @@ adds to their sums follows from the sum of the inputs, which is added up once a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
 
 from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import dense
-from microtir.kernels.common import macro_kernel, micro_kernel, packing
-from microtir.kernels.common.dense import dense_rows, rows_of
-from microtir.kernels.common.layer import Layer
+from microtir.kernels.common import micro_kernel, packing
+from microtir.kernels.common.dense import rows_of
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.packed_weights import saved_bytes
 from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.requantise import WORDS, Rescaling
-from microtir.kernels.common.statements import at, let, load, loop, seq, store
+from microtir.kernels.common.statements import let, load, loop, seq, store
 from microtir.kernels.common.weights import NIBBLE, OCTET, QUAD, pack_nibbles
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.plan.ir import Calls, Refusal
+from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 _TEMPLATE = "kernels/dense_nibbles.j2"
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """`passes` over the inputs of `quads` quads of outputs each, from output `first` on."""
-
-    first: int
-    quads: int
-    passes: int
-
-    @property
-    def outputs(self) -> int:
-        return self.passes * self.quads * QUAD
-
-
-def _blocks(outputs: int) -> list[_Block]:
+def _blocks(outputs: int) -> list[dense.Block]:
     """Cover all outputs: the last ones of a number that is not divided overlap those before."""
     passes, rest = divmod(outputs, OCTET)
-    blocks = [_Block(0, 2, passes)] if passes else []
+    blocks = [dense.Block(0, QUAD, passes)] if passes else []
     if rest > QUAD:
-        blocks.append(_Block(outputs - OCTET, 2, 1) if passes else _Block(0, 1, 1))
+        blocks.append(dense.Block(outputs - OCTET, QUAD, 1) if passes else dense.Block(0, 2, 1))
     if 0 < rest <= QUAD or (rest and not passes):
-        blocks.append(_Block(outputs - QUAD, 1, 1))
+        blocks.append(dense.Block(outputs - QUAD, 2, 1))
     return blocks
 
 
 @of_node
-def _packed(node: Node) -> list[tuple[_Block, packing.PackedLinear]] | None:
+def _packed(node: Node) -> list[tuple[dense.Block, packing.PackedLinear]] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
@@ -71,7 +55,7 @@ def _packed(node: Node) -> list[tuple[_Block, packing.PackedLinear]] | None:
         lanes = pack_nibbles(arranged[rows])
         if lanes is None:
             return None
-        ordered = lanes.reshape(block.passes, block.quads, *lanes.shape[1:]).transpose(
+        ordered = lanes.reshape(block.passes, block.pairs // 2, *lanes.shape[1:]).transpose(
             0, 2, 3, 1, 4
         )
         words = packing.constant("weights", ordered)
@@ -85,21 +69,13 @@ class DenseNibbles(dense.Dense):
 
     name = "dense_s4_1x8_dsp"
     cycles = 125
-
-    def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: weights of more bits, few outputs, and as for int8."""
-        reason = self.shape_refusal(node)
-        if reason is not None:
-            return reason
-        if node.inputs[1].shape[0] < QUAD:
-            return Refusal.FEW_CHANNELS
-        return Refusal.FORM if _packed(node) is None else None
+    fewest = QUAD
 
     def printed(self, node: Node, _calls: Calls) -> int:
         """Return the instructions of all passes over each row."""
         quads = node.inputs[1].shape[1] // QUAD
         count = 0
-        for block, body, repeats in _bodies(node):
+        for block, body, repeats in self.bodies(node):
             turns = quads // repeats
             count += body.instructions(
                 {"bne 1b": block.passes, "bne 2b": block.passes * turns, "bne 3b": turns}
@@ -109,10 +85,6 @@ class DenseNibbles(dense.Dense):
     def calls_of(self, node: Node) -> int:
         return len(_blocks(node.inputs[1].shape[0]))
 
-    def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
-        return sum(body.bytes for _, body, _ in _bodies(node))
-
     def weight_bytes(self, node: Node) -> int:
         return super().weight_bytes(node) - saved_bytes(node.inputs[1].type.elements)
 
@@ -120,33 +92,25 @@ class DenseNibbles(dense.Dense):
         outputs, inputs = node.inputs[1].shape
         return sum(packing.channel_bytes(b.outputs, 1, inputs // 2) for b in _blocks(outputs))
 
-    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Return the layer function: one call of the kernel, or two, for each row of inputs."""
-        parts = _packed(layer.node)
-        assert parts is not None, "reject() was asked"
-        inputs = layer.node.inputs[1].shape[1]
-        products = tuple(
-            macro_kernel.Product(
-                partial(_of_row, inputs, block, packed.rescaling),
-                (at(packed.weights, 0, 0, 0, 0, 0), at(packed.constants, 0, 0)),
-                block.first,
-            )
-            for block, packed in parts
-        )
-        return dense_rows(layer, name, macro_kernel.Tile((macro_kernel.Count(1, "row"),), products))
+    def bodies(self, node: Node) -> Iterator[tuple[dense.Block, Printed, int]]:
+        return _bodies(node)
+
+    def parts(self, node: Node) -> list[tuple[dense.Block, packing.PackedLinear]] | None:
+        return _packed(node)
+
+    def micro_kernel(
+        self, inputs: int, block: dense.Block, rescaling: Rescaling
+    ) -> KernelDescription:
+        return _kernel(inputs, block.pairs // 2, block.passes, rescaling)
 
 
-def _bodies(node: Node) -> Iterator[tuple[_Block, Printed, int]]:
+def _bodies(node: Node) -> Iterator[tuple[dense.Block, Printed, int]]:
     """Yield the blocks of outputs, what is printed for each, and how many quads a turn has."""
     parts, inputs = _packed(node), node.inputs[1].shape[1]
     assert parts is not None, "reject() was asked"
     for block, packed in parts:
-        values = _values(inputs, block.quads, block.outputs, packed.rescaling)
+        values = _values(inputs, block.pairs // 2, block.outputs, packed.rescaling)
         yield block, printed(_TEMPLATE, values), dense.repeats(inputs // QUAD)
-
-
-def _of_row(inputs: int, block: _Block, rescaling: Rescaling, _rows: int) -> KernelDescription:
-    return _kernel(inputs, block.quads, block.passes, rescaling)
 
 
 def nibble(lane: te.Expr, number: int) -> te.Expr:
