@@ -118,6 +118,11 @@ def nibble(lane: te.Expr, number: int) -> te.Expr:
     return lane >> 12 if number == QUAD - 1 else (lane >> 4 * number & 15) - NIBBLE
 
 
+def sums_of(number: int) -> dict[str, str]:
+    """Return the registers of the sums of a quad of channels, by letters."""
+    return {letter: f"r{QUAD * number + n}" for n, letter in enumerate("abcd")}
+
+
 @made_once
 def _kernel(inputs: int, groups: int, passes: int, rescaling: Rescaling) -> KernelDescription:
     """Compute `passes` over `inputs` values (a multiple of 4), each of one or two quads of outputs.
@@ -170,12 +175,11 @@ def _kernel(inputs: int, groups: int, passes: int, rescaling: Rescaling) -> Kern
 
 def _values(inputs: int, groups: int, outputs: int, rescaling: Rescaling) -> dict[str, object]:
     """Return what the template is given."""
-    names = [f"r{n}" for n in range(groups * QUAD)]
     return {
         "rescaling": rescaling.values(),
         "inputs": str(inputs),
         "outputs": str(outputs),
         "repeats": str(dense.repeats(inputs // QUAD)),
         "is_double": groups > 1,
-        "groups": [names[n : n + QUAD] for n in range(0, len(names), QUAD)],
+        "groups": [{**sums_of(n), "word": f"r{10 + n}"} for n in range(groups)],
     }

@@ -14,7 +14,7 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import gemm
-from microtir.kernels.arm_dsp.dense_nibbles import nibble
+from microtir.kernels.arm_dsp.dense_nibbles import nibble, sums_of
 from microtir.kernels.arm_dsp.patch import GROUP, TOGETHER, Segments
 from microtir.kernels.common import packing
 from microtir.kernels.common.convolution_geometry import Geometry
@@ -142,7 +142,7 @@ def gemm_nibbles(pixels: int, steps: int, channels: int, rescaling: Rescaling) -
         "kernels/gemm_nibbles.j2",
         {
             "is_pair": at_once > 1,
-            "pixels": [[f"r{4 * p + n}" for n in range(QUAD)] for p in range(at_once)],
+            "pixels": [{**sums_of(p), "value": f"r{8 + p}"} for p in range(at_once)],
             "shift": str(at_once + 1),
             "odd": steps % 2 == 1,
             "turn": str(_TURN),
