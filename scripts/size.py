@@ -18,14 +18,9 @@ TEMPLATES = "templates"
 
 # What growth has to ask for: a change that needs more lines raises it and says what they are for.
 # The goal is 122,000; whatever makes the package shorter lowers it.
-<<<<<<< HEAD
-# It is 19,000 more than it was, for models of PyTorch and Keras, quantising float models, and exact
-# integers of PT2E and of loops.
-=======
-# It is 18,500 more than it was, for models of PyTorch and Keras, quantising float models, and exact
-# integers of PT2E.
->>>>>>> c60eba61 (quantise and every verb that quantises on the way take --max-loss: sensitivity, a search over widths under budgets, and the frontier)
-LIMIT = 165_500
+# It is 21,500 more than it was, for models of PyTorch and Keras, for quantising float models and the
+# search over widths, and for kernels of four-bit weights.
+LIMIT = 167_000
 
 _OF_ROOT = "(root)"
 
