@@ -106,7 +106,8 @@ def interpreter(torch: Any, module: Any, *, rounds_biases: bool) -> Any:
                 scales = [self.scales.get(argument) for argument in node.args[:2]]
                 if scales[0] is not None and scales[1] is not None:
                     step, bias = scales[0] * scales[1], self.env[node.args[2]]
-                    self.env[node.args[2]] = torch.round(bias / step) * step
+                    if step.numel() in (1, bias.numel()):  # scales are those of outputs
+                        self.env[node.args[2]] = torch.round(bias / step) * step
             result = super().run_node(node)
             is_float = isinstance(result, torch.Tensor) and result.dtype is torch.float32
             return result.double() if is_float else result
