@@ -20,7 +20,7 @@ TEMPLATES = "templates"
 # The goal is 122,000; whatever makes the package shorter lowers it.
 # It is 21,500 more than it was, for models of PyTorch and Keras, for quantising float models and the
 # search over widths, and for kernels of four-bit weights.
-LIMIT = 167_000
+LIMIT = 166_500
 
 _OF_ROOT = "(root)"
 
