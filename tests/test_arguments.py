@@ -324,7 +324,7 @@ def test_what_others_make_says_who() -> None:
         microtir.Schedule(function)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"functions=\(f"):
         microtir.IRModule({"main": function})  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no PrimFunc"):
+    with pytest.raises(UsageError, match="not a PrimFunc"):
         microtir.IRModule(functions=("main",))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="artifact"):
         microtir.host.Model(function, None)  # type: ignore[arg-type]
