@@ -196,7 +196,7 @@ def test_a_model_runs_while_another_waits(apart: bool, tmp_path: Path) -> None:
 def test_sets_that_are_none(together: object, tmp_path: Path) -> None:
     """Sets of less than two, names twice, and names of no module are refused."""
     models = [built("first"), built("second")]
-    with pytest.raises(UsageError, match=r"(?s)together.*legal"):
+    with pytest.raises(UsageError, match=r"(?s)together.*expected"):
         export_model_library_format(models, tmp_path / "x.tar", together=[together])  # type: ignore[list-item]
     assert not (tmp_path / "x.tar").exists()
 

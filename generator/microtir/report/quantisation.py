@@ -34,7 +34,7 @@ def headline(summary: Summary) -> list[tuple[str, str]]:
             (_number(cost.score.after, cost.score), f"{cost.score.kind} in integers"),
         ]
     elif cost.decided_otherwise is not None:
-        rows.append((f"{cost.decided_otherwise} of {cost.samples}", "decisions are others"))
+        rows.append((f"{cost.decided_otherwise} of {cost.samples}", "decisions differ"))
     if cost.outputs:
         least = min(cost.outputs, key=lambda one: one.sqnr)
         rows.append((f"{least.sqnr:.1f} dB", f"SQNR of '{least.name}'"))
@@ -57,7 +57,9 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
           for one in cost.outputs),
     ]  # fmt: skip
     if cost.decided_otherwise is not None:
-        rows.append(("decisions", f"{cost.decided_otherwise} of {cost.samples} are others"))
+        rows.append(
+            ("decisions", f"{cost.decided_otherwise} of {cost.samples} differ from the floats")
+        )
     if cost.score is not None:
         before, after = (_number(n, cost.score) for n in (cost.score.before, cost.score.after))
         rows.append((cost.score.kind, f"{before} before, {after} after"))
