@@ -35,7 +35,8 @@ _OF_OTHERS = (
 # Words behind an option in a sentence, where it has no value.
 _PROSE = frozenset({
     "and", "or", "is", "its", "of", "one", "out", "the", "are", "for", "has", "goes", "makes",
-    "names", "says", "chooses", "runs", "adds", "typed", "found", "single", "micro.",
+    "names", "says", "chooses", "runs", "adds", "does", "does.", "typed", "found", "single",
+    "micro.",
 })  # fmt: skip
 # What a value needs beside it to be legal.
 _BESIDE: Mapping[str, tuple[str, ...]] = {

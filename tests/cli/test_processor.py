@@ -37,6 +37,7 @@ def test_every_verb_with_a_target_is_asked(microtir: Command) -> None:
     assert micro is not None
     names += [f"micro {command.name}" for command in micro.registered_commands]
     names.remove("micro create")  # tvmc's word for create-project
+    names.remove("quantise")  # it has a target for --max-loss, and takes no model of integers
     asked = [name for name in names if name and "--target " in microtir(*name.split(), "-h").out]
     assert asked == list(NEEDS)
 

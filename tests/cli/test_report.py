@@ -68,7 +68,7 @@ def test_wrong_files_are_diagnostics(microtir: Command, tmp_path: Path) -> None:
     """A profile that is none, and a page that cannot be written: status 3 and one diagnostic."""
     result = microtir("report", INT8, "--profile", INT8)
     assert result.status == 3
-    assert "no profile" in result.diagnostic
+    assert "not a profile" in result.diagnostic
     (tmp_path / "file").touch()
     result = microtir("report", INT8, "-o", tmp_path / "file" / "report.html")
     assert result.status == 3

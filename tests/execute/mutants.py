@@ -62,7 +62,7 @@ MUTANTS = {
     ),
     "the odd output is not computed": Mutant(
         "dsp", ("dense",), f"{_KERNELS}/arm_dsp/dense.py",
-        "return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks", "return blocks",
+        "return [*blocks, Block(outputs - 2, 1, 1)] if rest % 2 else blocks", "return blocks",
     ),
     "weights of four bits are 4 less than they are stored": Mutant(
         "dsp", ("dense_s4_1x8_dsp",), f"{_DSP}/dense_nibbles.j2", "lsl r6, r6, #3",
