@@ -103,11 +103,10 @@ class FileGraph:
 
 @dataclass(frozen=True, slots=True)
 class FileSignature:
-    """A name for a subgraph, by which callers ask for it; `names` of its ports, by tensor."""
+    """A name for a subgraph, by which callers ask for it."""
 
     key: str
     graph: int
-    names: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +202,7 @@ def _signatures(root: FlatbufferTable) -> Iterator[FileSignature]:
             raise table.buffer.malformed(
                 table.where, f"it names subgraph {graph}; there are {root.count(2)}"
             )
-        names = (*_port_names(table, 0, "inputs"), *_port_names(table, 1, "outputs"))
-        yield FileSignature(table.string(2), graph, names)
-
-
-def _port_names(signature: FlatbufferTable, slot: int, noun: str) -> Iterator[tuple[int, str]]:
-    """Yield tensors with their names in a signature; those that do not exist are nobody's."""
-    for index in range(_count(signature, slot, noun)):
-        port = signature.item(slot, index, f"{signature.where}, {noun}")
-        yield port.scalar(1, ScalarType.UINT32), port.string(0)
+        yield FileSignature(table.string(2), graph)
 
 
 _RecordT = TypeVar("_RecordT")
