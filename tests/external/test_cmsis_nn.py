@@ -298,7 +298,7 @@ def test_text_of_the_option() -> None:
         ("cmsis-nn", "has no '='"),
         ("cmsisnn=x", "names no library"),
         ("cmsis-nn=", "names no folder"),
-        ("cmsis-nn=x,all,3", "is for some operators, and for"),
+        ("cmsis-nn=x,all,3", "names positions of operators as well as"),
         (["cmsis-nn=x", "cmsis-nn=y"], "is there twice"),
         (5, "is not a sequence of libraries"),
         ([5], "is not a library"),

@@ -86,7 +86,7 @@ def test_the_base_of_these_tests_is_read() -> None:
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (archive("{" * 100), "is no JSON"),
+        (archive("{" * 100), "is not JSON"),
         (archive('{"a":' + "[" * 500 + "]" * 500 + "}"), "nested"),
         (archive("[" * 100_000), "nested too deep"),
         (archive(packed=zipfile.ZIP_DEFLATED, config='"' + " " * (1 << 29) + '"'), "more than"),

@@ -284,12 +284,12 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     "another byte order": (
         lambda: zipped({**layer().members(), "byteorder": b"middle"}), "byte order",
     ),
-    "no JSON": (lambda: zipped({**layer().members(), PROGRAM: b"{"}), "no JSON"),
+    "no JSON": (lambda: zipped({**layer().members(), PROGRAM: b"{"}), "not JSON"),
     "deep JSON": (lambda: zipped({**layer().members(), PROGRAM: b"[" * 100_000}), "deep"),
     "a number without end": (
         lambda: zipped({**layer().members(), PROGRAM: b'{"a": ' + b"9" * 5000 + b"}"}), "digits",
     ),
-    "no number": (lambda: zipped({**layer().members(), PROGRAM: b'{"a": NaN}'}), "no number"),
+    "no number": (lambda: zipped({**layer().members(), PROGRAM: b'{"a": NaN}'}), "not a number"),
     "of older versions": (
         lambda: zipped({"serialized_exported_program.json": b"{}", "version": b"1"}), "no program",
     ),
