@@ -9,6 +9,7 @@ import pytest
 
 from microtir.cli.output import facts, write_table
 from microtir.report.summary import layer_table
+from tests.support.command import INT8, Command
 from tests.support.report_facts import report
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -92,3 +93,32 @@ def test_a_pipe_is_as_wide_as_it_is_said_to_be(
     write_table(table.columns, table.rows, right=tuple(table.right), spare=table.spare)
     facts([("name", "word " * 20)])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("doctor",), ("boards",), ("operators",), ("package", "--list"),
+     ("report", INT8, "--board", "mps2_an386")],
+    ids=lambda arguments: arguments[0],
+)  # fmt: skip
+def test_verbs_keep_to_the_columns_of_a_pipe(
+    microtir: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    """Where COLUMNS is set, no line is longer, tables, notes, commands and the map of memory."""
+    monkeypatch.setenv("COLUMNS", "80")
+    result = microtir(*arguments)
+    assert result.status == 0
+    assert max(map(len, result.out.splitlines())) <= 80
+
+
+def test_a_chain_of_commands_folds_where_a_shell_goes_on(
+    microtir: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line ends in && or is the last one: the lines can be pasted."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for variable in ("ZEPHYR_BASE", "Zephyr_DIR", "CMAKE_PREFIX_PATH", "CMAKE_MODULE_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    out = microtir("doctor").out.splitlines()
+    first = next(n for n, line in enumerate(out) if "pip install west" in line)
+    assert [line.endswith("&&") for line in out[first : first + 3]] == [True, True, False]
+    assert out[first + 2].strip() == "west sdk install"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from microtir.cli.models import AsJson
-from microtir.cli.output import write, write_json, write_table
+from microtir.cli.output import write, write_json, write_table, write_text
 from microtir.errors import ExitCode
 from microtir.support.quantities import size
 
@@ -26,11 +26,11 @@ def boards(as_json: AsJson = False) -> ExitCode:
         [_row(board) for board in known],
         spare=("emulator", "flash"),
     )
-    write(
-        "\nexecuted: built and run in an emulator, outputs compared; built: compiled and\n"
-        "linked with the board's own tools; checked: the files obey their formats, and\n"
-        "nothing was compiled. Sizes are of all memories together: --json has each.\n"
-        "More boards: docs/boards.md"
+    write("")
+    write_text(
+        "executed: built and run in an emulator, outputs compared; built: compiled and linked with "
+        "the board's own tools; checked: the files obey their formats, and nothing was compiled. "
+        "Sizes are the sums of all memories: --json has each. More boards: docs/boards.md"
     )
     return ExitCode.DONE
 

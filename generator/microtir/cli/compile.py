@@ -39,7 +39,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="DIR|FILE.tar",
-        help="Folder of the generated files, or file name of the archive.",
+        help="Folder, or archive, of the generated files.",
     ),
 ]
 Timestamp = Annotated[
@@ -74,7 +74,7 @@ def compile_model(
     project_type: ProjectTypeName = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Deletes another model or other files in the folder."),
+        typer.Option("--force", help="Deletes other files in the folder first."),
     ] = False,
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,

@@ -276,7 +276,7 @@ _READING = (
         typer.Option(
             "--signature",
             metavar="NAME",
-            help="Selects one of several signatures of a TFLite file, as FILE#NAME does.",
+            help="Selects a signature of a TFLite file, as FILE#NAME does.",
             show_default="the first",
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtir.cli.models import AsJson
-from microtir.cli.output import write, write_json, write_table
+from microtir.cli.output import NO_BREAK, write, write_json, write_table, write_text
 from microtir.errors import ExitCode
 from microtir.support.resources import install_extra
 
@@ -134,7 +135,16 @@ def _write_fixes(fixes: dict[str, list[str]]) -> None:
     write("\nhow to install what is missing, and the boards that need it")
     for fix, boards in sorted(fixes.items(), key=lambda item: -len(item[1])):
         named = ", ".join(boards[:6]) + (f" and {len(boards) - 6} more" if len(boards) > 6 else "")
-        write(f"  {fix}\n      {named}")
+        _write_fix(fix)
+        write_text(named, "      ", "      ")
+
+
+def _write_fix(fix: str) -> None:
+    """Write a fix; a chain of commands folds behind `&&` only, so that its lines can be pasted."""
+    if "&&" in fix:
+        parts = re.split(r"(?<=&&) |(?<=:) ", fix)
+        fix = " ".join(part.replace(" ", NO_BREAK) for part in parts)
+    write_text(fix, "  ", "  ")
 
 
 def _version(package: str) -> str | None:

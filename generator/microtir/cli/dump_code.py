@@ -29,9 +29,8 @@ DumpCode = Annotated[
     typer.Option(
         _WHERE,
         metavar="|".join(_FORMATS),
-        help="Like tvmc: writes intermediate forms, separated by commas. graph: OUTPUT.graph, "
-        "the operators after each pass that changed them, and as planned. tir: "
-        "OUTPUT.tir, the program that is printed as C. c: OUTPUT.c, the main C file.",
+        help="Writes OUTPUT.graph, the operators after each pass; OUTPUT.tir, the program before "
+        "it is C; or OUTPUT.c. Commas separate several.",
     ),
 ]
 

@@ -12,7 +12,7 @@ import typer
 
 from microtir.cli.model import Model, model_path, read_model
 from microtir.cli.models import AsJson
-from microtir.cli.output import table_lines, write, write_json, write_table
+from microtir.cli.output import table_lines, write, write_json, write_table, write_text
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig, microcontroller
 from microtir.errors import ExitCode, UsageError
@@ -105,9 +105,12 @@ def _growing(known: Sequence[BoardFit], boards: Sequence[Board]) -> list[str]:
 def _print(title: str, fits: Sequence[BoardFit]) -> None:
     from microtir.search.fit_table import COLUMNS, NOTE, RIGHT, row
 
-    write(f"{title}\n")
+    write_text(title)
+    write("")
     write_table(COLUMNS, [row(fit) for fit in fits], right=RIGHT, spare=_SPARE)
-    write(f"\n{NOTE}\n{_NEXT}")
+    write("")
+    write_text(NOTE)
+    write_text(_NEXT)
 
 
 def _facts(fit: BoardFit) -> dict[str, object]:

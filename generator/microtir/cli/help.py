@@ -46,8 +46,7 @@ class Command(TyperCommand):
         if hidden:
             formatter.write_paragraph()
             formatter.write_text(
-                f"{hidden} more options, and the legal values and the default of each: "
-                f"{ctx.command_path} {HELP_ALL}"
+                f"{hidden} more options, with values and defaults: {ctx.command_path} {HELP_ALL}"
             )
 
 

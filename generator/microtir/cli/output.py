@@ -20,6 +20,9 @@ READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
 
 _UNLIMITED = 100_000  # columns of a table that goes to a file or a pipe: nothing is cut
 _GAP = 3  # spaces between columns
+NO_BREAK = "\x1f"
+"""A space at which `write_text` does not fold."""
+
 _LEAST = 20  # columns for text that folds: with fewer it cannot be read
 
 # A line of hyphens below the head and nothing else: it survives every encoding and e-mail.
@@ -72,11 +75,11 @@ def write_table(
     that is too narrow the columns in `spare` are left out, the first of them first, and a line
     says so; the last column folds, and the others only if that is not enough.
     """
-    write("\n".join(table_lines(columns, rows, right, spare, _columns() or _UNLIMITED)))
+    write("\n".join(table_lines(columns, rows, right, spare, terminal_width() or _UNLIMITED)))
 
 
-def _columns() -> int:
-    """Return the columns of the terminal, or what COLUMNS says of a pipe; 0 where nothing does."""
+def terminal_width() -> int:
+    """Return the width of the terminal, or what COLUMNS says of a pipe; 0 where nothing does."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
         return shutil.get_terminal_size().columns
     return 0
@@ -143,6 +146,25 @@ def _fitting(
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
+def write_text(text: str, begin: str = "", then: str = "") -> None:
+    """Write a sentence, folded at spaces to the columns of the terminal or of COLUMNS.
+
+    Args:
+        text: the words.
+        begin: what stands in front of the first line.
+        then: what stands in front of every other line.
+    """
+    lines = textwrap.wrap(
+        text,
+        max(terminal_width() or _UNLIMITED, _LEAST),
+        initial_indent=begin,
+        subsequent_indent=then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    write("\n".join(lines or [begin.rstrip()]).replace(NO_BREAK, " "))
+
+
 def cell(value: object) -> str:
     """Return a value as people read it: thousands apart, shapes as 1x49x10x1."""
     if isinstance(value, bool) or value is None:
@@ -160,16 +182,17 @@ def shape(extents: Sequence[int]) -> str:
 
 
 def facts(rows: Sequence[tuple[str, object]]) -> None:
-    """Write pairs, the names in one column; on a terminal long ones go on below their begin."""
+    """Write pairs, the names in one column; on a terminal long ones go on below their begin.
+
+    A word without spaces that only a whole line has room for stands on a line of its own.
+    """
     margin = max(len(name) for name, _ in rows) + 2
-    room = _columns() - margin
+    width = terminal_width()
     for name, value in rows:
-        text = cell(value)
-        lines = [text]
-        if room >= _LEAST:
-            lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [
-                ""
-            ]
-        write(f"{name:<{margin}}{lines[0]}".rstrip())
-        for line in lines[1:]:
-            write(f"{'':<{margin}}{line}")
+        text, begin = cell(value), f"{name:<{margin}}"
+        if width - margin < _LEAST:
+            write(f"{begin}{text}".rstrip())
+        elif width - margin < len(text) <= width - 2 and " " not in text:
+            write(f"{name}\n  {text}")
+        else:
+            write_text(text, begin, " " * margin)

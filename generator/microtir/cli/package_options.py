@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from microtir.cli.output import write, write_table
+from microtir.cli.output import write, write_table, write_text
 from microtir.errors import ExitCode
 
 
@@ -21,8 +21,9 @@ def _list_formats(wanted: bool) -> None:
         (str(known.format), known.title, known.label.value, known.proof) for known in all_formats()
     ]
     write_table(("format", "what it is", "label", "what tests do"), rows, spare=("what it is",))
-    write(
-        "\nexecuted: built and run, outputs compared; built: compiled with its users' tools;\n"
+    write("")
+    write_text(
+        "executed: built and run, outputs compared; built: compiled with its users' tools; "
         "checked: the files obey the format. More: docs/packages.md"
     )
     raise typer.Exit(ExitCode.DONE)

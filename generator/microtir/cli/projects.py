@@ -31,8 +31,8 @@ ProjectTypeName = Annotated[
     typer.Option(
         "--project-type",
         metavar="TYPE",
-        help="The tool that builds the project. `microtir boards` lists the types of each "
-        "board. Default: the first type whose tools are on this machine.",
+        help="The tool that builds the project; `microtir boards` lists them. Default: the "
+        "board's first one that is on this machine.",
     ),
 ]
 TemplateDir = Annotated[

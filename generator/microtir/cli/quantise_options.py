@@ -122,8 +122,7 @@ SamplesFirst = Annotated[
     typer.Option(
         "--quantise",
         metavar="FILE.npz",
-        help="Makes a float model one of integers by these samples first, int8 unless options of "
-        "`microtir quantise` say something else.",
+        help="Quantises a float model with these samples first, to int8 by default.",
     ),
 ]
 

@@ -12,7 +12,7 @@ from microtir.cli.board_options import LimitingBoard, compiler_of
 from microtir.cli.building import quantised
 from microtir.cli.model import Model, read_model
 from microtir.cli.models import AsJson
-from microtir.cli.output import facts, write, write_json, write_table
+from microtir.cli.output import facts, terminal_width, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.quantise_options import with_quantiser
 from microtir.cli.quantised import print_cost
@@ -116,7 +116,7 @@ def _print(report: Report, *, summary_only: bool) -> None:
         write("")
         if len(report.pools) > 1:
             write(f"pool {pool.name}")
-        write("\n".join(memory_map(report, pool)))
+        write("\n".join(memory_map(report, pool, terminal_width())))
         write("")
         _table(summary.buffer_table(report, pool.buffers))
     write("")

@@ -48,8 +48,7 @@ _CONFIG = (
             "at least one Target or target string, no kind twice",
         ),
         None,
-        "Describes the processors that code is generated for; the CPU decides which kernels "
-        "are candidates.",
+        "Describes the processors; the CPU decides which kernels are candidates.",
         derived=f"required; the command line takes the board's, else {DEFAULT_TARGET}",
         spelling="--target",
     ),
@@ -120,11 +119,8 @@ _CONFIG = (
         Choice(enums.Numerics),
         "model",
         "Names the reference whose results the code reproduces. model: that of the file's "
-        "format. tflm: tflite-micro's reference kernels, bit-exact for int8; for ONNX files at "
-        "most one step of the output's scale from onnxruntime. tflite_ref: as LiteRT's "
-        "reference kernels for hybrid layers and dense layers of integers. onnxruntime: ONNX's "
-        "quantised operators, bit-exact. pt2e: PyTorch's quantised programs, rounded from exact "
-        "values.",
+        "format. tflm: tflite-micro, bit-exact for int8. tflite_ref: LiteRT's reference kernels. "
+        "onnxruntime: ONNX's quantised operators, bit-exact. pt2e: PyTorch's quantised programs.",
         pending=pending("use numerics 'tflm'", "tflite_opt", "float"),
     ),
     Option(
@@ -413,8 +409,8 @@ _BUDGET = (
         "flash",
         _BYTES,
         None,
-        "Takes the best plan whose weights, and code as estimated, keep to so many bytes, and "
-        "refuses the build if there is none.",
+        "Selects the best plan whose weights and estimated code have at most this many bytes. "
+        "The build is refused if there is none.",
         derived="no limit",
     ),
     Option(

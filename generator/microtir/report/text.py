@@ -10,42 +10,51 @@ from microtir.report.summary import number
 
 _KEYS = string.ascii_lowercase + string.ascii_uppercase
 _LINES = 16
-_COLUMNS = 72
+_COLUMNS = 72  # of the picture, where there is room
+_LEAST_COLUMNS = 24
 _WIDEST = 4
 _FREE = "."
 _SHARED = "#"
 
 
-def memory_map(report: Report, pool: ReportedPool) -> list[str]:
+def memory_map(report: Report, pool: ReportedPool, width: int = 0) -> list[str]:
     """Draw a pool: steps from left to right, offset 0 at the bottom.
 
     A cell shows the buffer that keeps most of its bytes at its steps, or that two of them take
     turns there row by row.
+
+    Args:
+        report: the compiled model.
+        pool: one of its pools.
+        width: columns of the terminal, 0 where nothing says how many.
     """
     if not pool.size:
         return ["the model needs no workspace"]
     keys = {b.name: _KEYS[i % len(_KEYS)] for i, b in enumerate(pool.buffers)}
-    columns = _columns(len(report.steps))
-    cell = max(1, min(_WIDEST, _COLUMNS // len(columns)))
+    digits = len(number(pool.size))
+    room = width - digits - len("  ") - len(" exceeds a limit")
+    most = max(_LEAST_COLUMNS, min(_COLUMNS, room)) if width else _COLUMNS
+    columns = _columns(len(report.steps), most)
+    cell = max(1, min(_WIDEST, most // len(columns)))
     edges = [pool.size * line // _LINES for line in range(_LINES + 1)]
     lines = [(low, high) for low, high in pairwise(edges) if high > low]
-    width = len(number(pool.size))
     drawn = []
     for low, high in reversed(lines):
         cells = (_cell(pool, keys, steps, low, high) * cell for steps in columns)
-        drawn.append(f"{number(high):>{width}} |{''.join(cells)}|")
-    margin = " " * width
-    drawn.append(f"{0:>{width}} +{'-' * cell * len(columns)}+")
+        drawn.append(f"{number(high):>{digits}} |{''.join(cells)}|")
+    margin = " " * digits
+    drawn.append(f"{0:>{digits}} +{'-' * cell * len(columns)}+")
     drawn += [f"{margin}  {line}" for line in _axis(report, columns, cell)]
     drawn.append(f"{margin}  {_mark(pool, columns, cell)}")
     if any(layer.exceeds for layer in report.layers):
         drawn.append(f"{margin}  {_exceeding(report, columns, cell)}")
-    return [line.rstrip() for line in drawn] + _legend(pool, keys, drawn)
+    legend = _legend(pool, keys, drawn, min(width or _COLUMNS, _COLUMNS))
+    return [line.rstrip() for line in drawn] + legend
 
 
-def _columns(steps: int) -> list[range]:
+def _columns(steps: int, most: int) -> list[range]:
     """Return the steps of each column: one, or several where there are more than fit."""
-    per = -(-steps // _COLUMNS)
+    per = -(-steps // most)
     return [range(first, min(first + per, steps)) for first in range(0, steps, per)]
 
 
@@ -100,14 +109,14 @@ def _exceeding(report: Report, columns: list[range], cell: int) -> str:
     return f"{marks} exceeds a limit"
 
 
-def _legend(pool: ReportedPool, keys: dict[str, str], drawn: list[str]) -> list[str]:
+def _legend(pool: ReportedPool, keys: dict[str, str], drawn: list[str], width: int) -> list[str]:
     """Return what the letters mean, as many to a line as fit."""
     entries = [f"{keys[b.name]} {b.name}" for b in pool.buffers]
     if any(_SHARED in line for line in drawn):
         entries.append(f"{_SHARED} two buffers, row by row")
     lines = [""]
     for entry in entries:
-        if lines[-1] and len(lines[-1]) + len(entry) + 3 > _COLUMNS:
+        if lines[-1] and len(lines[-1]) + len(entry) + 3 > width:
             lines.append("")
         lines[-1] += ("   " if lines[-1] else "") + entry
     return ["", *lines]

@@ -11,8 +11,8 @@ from microtir.support.quantities import duration, size, three_digits
 COLUMNS = ("board", "CPU", "RAM", "flash", "est. cycles", "est. time", "verdict")
 RIGHT = ("RAM", "flash", "est. cycles", "est. time")
 NOTE = (
-    "RAM and flash: needed of what there is. All figures are estimates; cycles and time have no\n"
-    "wait states."
+    "RAM and flash: the bytes needed, of those that the board has. All figures are estimates; "
+    "cycles and time have no wait states."
 )
 
 
