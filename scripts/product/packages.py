@@ -23,6 +23,7 @@ from microtir import artifact, boards, packages, projects
 from microtir.device.emulate import emulator_command, run_program
 from microtir.support import resources
 
+ROOT = Path(__file__).resolve().parents[2]
 HARDWARE = ("/usr/share/arduino-builder", "/usr/share/arduino/hardware")
 SAMPLES = 3
 # Of microcontrollers, and where each has floats that are passed to functions.
@@ -171,6 +172,12 @@ def pico(folder: Path) -> None:
         sys.exit("product: the Pico SDK has built no program")
 
 
+def bills(folder: Path) -> None:
+    """Validate the bills of materials of all packages, and that of the wheel."""
+    for bill in (ROOT / artifact.SBOM_FILE, *sorted(folder.rglob(artifact.SBOM_FILE))):
+        run([SCRIPTS / "pyspdxtools", "-i", bill], folder)
+
+
 def main() -> None:
     """Try every package whose tool is there to be had, and those whose SDK is named."""
     folder = Path(sys.argv[1]).resolve()
@@ -178,6 +185,7 @@ def main() -> None:
     checks = [arduino, rust, platformio, esp_idf, zephyr]
     checks += [micropython] * ("MICROPYTHON_DIR" in os.environ)
     checks += [pico] * ("PICO_SDK_PATH" in os.environ)
+    checks += [bills]
     for check in checks:
         print(f"product: packages: {check.__name__}", flush=True)
         check(folder)

@@ -82,3 +82,35 @@ def test_steps_call_what_they_say(tmp_path: Path) -> None:
     (tmp_path / "calls").unlink()
     status, said, calls = run(*publish, folder=tmp_path)
     assert (status, len(calls)) == (0, 1) and "there already" in said
+
+
+def test_a_tag_needs_the_signature_of_a_listed_key(tmp_path: Path) -> None:
+    """A plain tag, one of another key, and a list without keys end with status 1."""
+    script = tmp_path / "scripts" / "release" / "signed.sh"
+    script.parent.mkdir(parents=True)
+    script.write_bytes((ROOT / "scripts" / "release" / "signed.sh").read_bytes())
+    signers = tmp_path / ".github" / "allowed_signers"
+    signers.parent.mkdir()
+    signers.write_bytes((ROOT / ".github" / "allowed_signers").read_bytes())
+
+    def called(*command: str | Path) -> subprocess.CompletedProcess[str]:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "gpg.format=ssh")
+        words = ["git", *identity, *command[1:]] if command[0] == "git" else list(command)
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    for name in ("listed", "other"):
+        made = called("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", name)
+        assert made.returncode == 0, made.stderr
+    called("git", "init", "-q")
+    called("git", "commit", "-q", "--allow-empty", "-m", "a")
+    called("git", "tag", "plain")
+    for name in ("listed", "other"):
+        key = f"user.signingKey={tmp_path / name}.pub"
+        signed = called("git", "-c", key, "tag", "-s", "-m", name, name)
+        assert signed.returncode == 0, signed.stderr
+    assert "lists no key" in called("bash", script, "listed").stderr
+    signers.write_text(f'a@b namespaces="git" {(tmp_path / "listed.pub").read_text()}')
+    statuses = {
+        name: called("bash", script, name).returncode for name in ("listed", "other", "plain")
+    }
+    assert statuses["listed"] == 0 and statuses["other"] != 0 and statuses["plain"] != 0

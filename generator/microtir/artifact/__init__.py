@@ -16,6 +16,7 @@ from microtir.artifact.nodes import (
     nodes_of,
 )
 from microtir.artifact.rows import logical_rows
+from microtir.artifact.sbom import SBOM_FILE, sbom_text
 from microtir.artifact.sizes import read_metadata
 from microtir.artifact.source_map import is_described, layer_text, layers_at, places_in
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
@@ -36,6 +37,7 @@ from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
 __all__ = [
     "C_TYPES",
     "METADATA_FILE",
+    "SBOM_FILE",
     "Artifact",
     "ConcurrentModules",
     "ConstantPoolData",
@@ -71,4 +73,5 @@ __all__ = [
     "places_in",
     "read_metadata",
     "runtime_dtype",
+    "sbom_text",
 ]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from microtir.artifact import Artifact
+from microtir.artifact import SBOM_FILE, Artifact, sbom_text
 from microtir.errors import Fix, OutputError, UsageError, instead_of_replacing
 from microtir.packages import formats
 from microtir.packages.manifest import PackageManifest, describe_package, vendor_of
@@ -59,6 +59,8 @@ def generate(
     template = templates.manifest(formats.checked_format(format))
     models = _described(several, template, options)
     manifest, files = _files(several, templates, template, models, options)
+    bill = sbom_text(manifest.name, manifest.version, files, several, options.licence)
+    files[SBOM_FILE] = bill.encode()
     _write(Path(target), files, template, manifest, force=force)
     return manifest
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from microtir.artifact import Artifact
+from microtir.artifact import SBOM_FILE, Artifact, sbom_text
 from microtir.boards.board import Board, Console, EmulatorKind, ProjectSupport, ProjectType
 from microtir.boards.errors import ProjectError
 from microtir.boards.search import load_board
@@ -88,9 +88,16 @@ def generate(
     targets = files.targets(_parts(template, support, options), values)
     check_headers(models.names, list(targets), "project.generate(artifact)")
     values |= build_values(project, template, [*targets, *sources])
-    rendered = files.render(targets, values)
-    write_folder(project.folder, sources | rendered | _data_files(project), force=force)
+    contents = sources | files.render(targets, values) | _data_files(project)
+    write_folder(project.folder, contents | _bill(contents, models.names, built), force=force)
     return project
+
+
+def _bill(
+    files: dict[str, bytes], names: Sequence[str], artifacts: Sequence[Artifact]
+) -> dict[str, bytes]:
+    """Return the bill of materials, as a file."""
+    return {SBOM_FILE: sbom_text(package_name(names), "", files, artifacts).encode()}
 
 
 def _data_files(project: Project) -> dict[str, bytes]:
