@@ -117,15 +117,19 @@ def test_widths_and_ports(
 def test_compile_quantises_in_one_step(
     microtir: Command, tmp_path: Path, samples: dict[str, Array]
 ) -> None:
-    """The program takes what that of the written file takes."""
+    """The program takes what that of the written file takes, and costs the same accuracy."""
     path, output = stored(tmp_path, **samples), tmp_path / "digits_float.tflite"
-    assert microtir("quantise", FLOAT, "--data", path, "-o", output).status == 0
+    cost = figures(microtir, FLOAT, "--data", path, "-o", output)
     taken = []
     for number, arguments in enumerate(((FLOAT, "--quantise", path), (output,))):
         folder = tmp_path / f"c{number}"
         facts = json.loads(microtir("compile", *arguments, "-o", folder, "--json").out)
         taken.append((facts["weights_bytes"], facts["memory"], facts["ports"]))
+        found = facts.get("quantisation", {})
+        assert {key: cost[key] for key in found} == found and bool(found) == (number == 0)
     assert taken[0] == taken[1]
+    screen = microtir("compile", FLOAT, "--quantise", path, "-o", tmp_path / "c0")
+    assert screen.err == "" and "accuracy" in screen.out and screen.out.count("worst") == 1
 
 
 _FOR_A_BOARD = ("--board", "mps2_an386", "--project-type", "baremetal")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from microtir.cli.board_options import board_compiler
 from microtir.cli.model import read_model
-from microtir.cli.output import write_error
 from microtir.cli.progress import Progress
 from microtir.cli.quantiser import Quantiser
 from microtir.cli.width_search import note_of_search, within_of
@@ -32,10 +31,17 @@ _OF_GRAPHS = ("request", "graph", "offload", "plan")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A compiled model, with the compiler that says how much code there is, if there is one."""
+    """A compiled model.
+
+    Args:
+        artifact: its C.
+        compiler: says how much code there is, if there is one.
+        quantised: what made integers of a float model, if it was one.
+    """
 
     artifact: Artifact
     compiler: BoardCompiler | None
+    quantised: QuantisedBySamples | None = None
 
     @property
     def graph(self) -> Graph:
@@ -80,10 +86,9 @@ def build_model(
     progress.show("reading the model")
     stages = pipeline(config)
     module = read_model(model, config, log.behind([reading()]) if log else None)
+    by = None
     if quantiser is not None:
         module, by = quantised(module, quantiser, progress)
-        for warning in by.warnings:
-            write_error(f"note: {warning}")
     passes = (
         ExtraPasses(after=log.behind(stage for stage in stages if stage.name in _OF_GRAPHS))
         if log
@@ -104,7 +109,7 @@ def build_model(
 
         progress.show("trying what would help")
         raise with_suggestions(error, module, board, compiler) from None
-    return Built(artifact, compiler)
+    return Built(artifact, compiler, by)
 
 
 def quantised(

@@ -16,6 +16,7 @@ from microtir.cli.output import cell, facts, shape, write, write_json, write_tab
 from microtir.cli.progress import Progress
 from microtir.cli.projects import ProjectTypeName, create_project, print_project
 from microtir.cli.quantise_options import with_quantiser
+from microtir.cli.quantised import print_cost_below
 from microtir.cli.quantiser import Quantiser
 from microtir.cli.stored_as_is import changed_values, write_changed_values
 from microtir.cli.tvmc import TFLITE, ModelFormat
@@ -106,10 +107,17 @@ def compile_model(
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
         write_dumps(dumped, built, log, target)
+        price = None
+        if built.quantised is not None:
+            progress.show("measuring what it costs")
+            price = built.quantised.summary()
     if as_json:
-        write_json(_summary(artifact, written))
+        integers = {} if price is None else {"quantisation": price.to_dict()}
+        write_json({**_summary(artifact, written), **integers})
     else:
         _print(built, written)
+        if price is not None:
+            print_cost_below(price)
     return ExitCode.DONE
 
 

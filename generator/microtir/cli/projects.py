@@ -12,7 +12,7 @@ from microtir.cli.archive import is_archive, programs
 from microtir.cli.building import build_model
 from microtir.cli.choice import check_choice
 from microtir.cli.model import golden_path, module_name
-from microtir.cli.output import write, write_table
+from microtir.cli.output import write, write_error, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.quantise_options import check_one_model
 from microtir.cli.quantiser import Quantiser
@@ -189,6 +189,8 @@ def _programs(
     if is_archive(model):
         return programs(model, config, progress), None
     built = build_model(model, config, progress, board, quantiser=quantiser)
+    for warning in built.quantised.warnings if built.quantised else ():
+        write_error(f"note: {warning}")
     return (built.artifact,), built.graph
 
 

@@ -50,6 +50,12 @@ def print_quantised(summary: Summary, model: Path, output: Path, wider: tuple[st
         )
 
 
+def print_cost_below(summary: Summary) -> None:
+    """Print what integers cost behind other figures of a program."""
+    write("\nintegers, beside the floats that they stand for\n")
+    print_cost(summary)
+
+
 def print_cost(summary: Summary) -> None:
     """Print what integers cost."""
     from microtir.report import quantisation

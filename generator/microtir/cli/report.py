@@ -15,7 +15,7 @@ from microtir.cli.models import AsJson
 from microtir.cli.output import facts, terminal_width, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.quantise_options import with_quantiser
-from microtir.cli.quantised import print_cost
+from microtir.cli.quantised import print_cost_below
 from microtir.cli.quantiser import Quantiser
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
@@ -106,8 +106,7 @@ def _print(report: Report, *, summary_only: bool) -> None:
 
     facts([*summary.facts(report), *summary.profile_facts(report)])
     if report.quantisation is not None:
-        write("\nintegers, beside the floats that they stand for\n")
-        print_cost(report.quantisation)
+        print_cost_below(report.quantisation)
     write("")
     _table(summary.largest_table(report))
     if summary_only:

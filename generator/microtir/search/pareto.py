@@ -17,6 +17,7 @@ from microtir.config import Budget, CompilationConfig, Measure, Optimize, PassCo
 from microtir.errors import LimitError
 from microtir.module.ir_module import IRModule
 from microtir.rewrite.requests.requested import completed
+from microtir.support.dominance import beats
 
 _RECOMPUTE = "memory.recompute"
 
@@ -48,7 +49,7 @@ class ProgramCost:
         """Return whether it is nowhere worse in RAM, flash and measure, and better in one."""
         mine = (self.ram, self.work(measure), self.flash)
         its = (other.ram, other.work(measure), other.flash)
-        return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
+        return beats(mine, its)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from microtir.quantise.options import Width
+from microtir.support.dominance import beats
 
 Widths: TypeAlias = "tuple[Width, ...]"
 """The width of each layer, in the order of the layers."""
@@ -73,8 +74,7 @@ class Point:
 
     def beats(self, other: Point) -> bool:
         """Return whether it is nowhere worse in flash, work and loss, and better in one."""
-        mine, its = self.figures, other.figures
-        return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
+        return beats(self.figures, other.figures)
 
     def keeps_loss(self, limits: Limits) -> bool:
         """Return whether no more is lost than the limits allow."""
