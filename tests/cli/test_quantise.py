@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -301,13 +302,18 @@ def test_widths_are_chosen_within_budgets(
         result.out
     )
     assert result.out.count("   chosen   ") == 1
-    facts = figures(microtir, model, "--data", data, "-o", output, "--max-loss", "100%", *asked)
+    picture = tmp_path / "frontier.svg"
+    drawn = ("--max-loss", "100%", *asked, "--plot", picture)
+    facts = figures(microtir, model, "--data", data, "-o", output, *drawn)
+    marks = ET.parse(picture).getroot().findall("{http://www.w3.org/2000/svg}circle")
     trials = facts["search"]["trials"]
     assert "the limit lets none be lost" not in result.out
     strict = microtir("quantise", model, "--data", data, "-o", output, "--max-loss", "1%")
     assert "one of 8 samples is 12.5%: the limit lets none be lost" in strict.out
     (chosen,) = (trial for trial in trials if trial["is_chosen"])
     assert chosen["flash"] == min(trial["flash"] for trial in trials)
+    best = [mark for mark in marks if mark.attrib["class"] == "best"]
+    assert (len(marks), len(best)) == (9, sum(trial["on_frontier"] for trial in trials))
     assert [layer["width"] for layer in facts["layers"]] == chosen["widths"]
     assert facts["score"]["before"] - facts["score"]["after"] == pytest.approx(chosen["loss"])
     built = microtir(
@@ -324,6 +330,7 @@ def test_widths_are_chosen_within_budgets(
         (("--max-loss", "0.001"), 2, "1% or 0.5%"),
         (("--max-loss", "1%", "--16x8"), 2, "chooses the widths that --16x8 and --weights name"),
         (("--flash-budget", "9000"), 2, "add --max-loss 1%"),
+        (("--plot", "frontier.svg"), 2, "add --max-loss 1%"),
         (("--max-loss", "100%", "--flash-budget", "400"), 1, "nearest that keeps the loss is"),
         (("--max-loss", "1%", "--layer", "*=int8"), 2, "no layer with weights whose width is free"),
     ],

@@ -13,8 +13,9 @@ from microtir.errors import LimitError
 from microtir.module.ir_module import IRModule
 from microtir.operators.convolution.definition import Conv2D
 from microtir.plan.ir import IN_ONE_CALL
-from microtir.search.chart import to_svg
+from microtir.search.chart import picture_of
 from microtir.search.pareto import Frontier, ProgramCost, Trial, pareto
+from microtir.search.picture import to_svg
 from tests.kernels.test_code_bytes import SAME, linear
 from tests.support.graphs import graph
 from tests.support.small_models import module_of, quantised_graph
@@ -48,9 +49,9 @@ def test_cycles_may_decide() -> None:
     assert Frontier((few, fast)).best == (few,)
     by_cycles = Frontier((few, fast), Measure.CYCLES)
     assert by_cycles.best == (fast,)
-    picture = to_svg(by_cycles, "m")
+    picture = to_svg(picture_of(by_cycles, "m"))
     assert "estimated cycles of one inference" in picture
-    assert "instructions of one inference" in to_svg(Frontier((few, fast)), "m")
+    assert "instructions of one inference" in to_svg(picture_of(Frontier((few, fast)), "m"))
 
 
 def test_each_program_is_measured_once_and_keeps_its_budget() -> None:
@@ -129,8 +130,8 @@ def test_budgets_of_flash_show_the_kernels_that_keep_weights_as_they_are() -> No
 def test_the_picture_has_a_mark_for_each_trial() -> None:
     """Well-formed, the same bytes again, and every mark inside."""
     frontier = Frontier((trial(5000, 100, 9), trial(900, 120_000, 9), trial(950, 130_000, 9)))
-    text = to_svg(frontier, "m & n on b")
-    assert text == to_svg(frontier, "m & n on b")
+    text = to_svg(picture_of(frontier, "m & n on b"))
+    assert text == to_svg(picture_of(frontier, "m & n on b"))
     root = ET.fromstring(text)
     marks = root.findall("{http://www.w3.org/2000/svg}circle")
     assert len(marks) == 3
@@ -138,5 +139,5 @@ def test_the_picture_has_a_mark_for_each_trial() -> None:
         assert 0 < float(mark.attrib["cx"]) < 720 and 0 < float(mark.attrib["cy"]) < 440
     words = [text for text in root.itertext() if text == "balanced"]
     assert 1 <= len(words) <= 3  # a mark is called by its goal where there is room
-    one = to_svg(Frontier((trial(1, 1, 1),)), "one")
+    one = to_svg(picture_of(Frontier((trial(1, 1, 1),)), "one"))
     assert one.count("<circle") == 1

@@ -27,6 +27,7 @@ from microtir.support.names import c_name
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact, ConstantPoolData, Metadata, PoolData
+    from microtir.quantise.summary import Summary
 
 SOURCES = "sources"
 ARCHIVE = "mlf"
@@ -107,17 +108,11 @@ def compile_model(
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
         write_dumps(dumped, built, log, target)
-        price = None
-        if built.quantised is not None:
-            progress.show("measuring what it costs")
-            price = built.quantised.summary()
+        price = built.quantised.summary() if built.quantised else None
     if as_json:
-        integers = {} if price is None else {"quantisation": price.to_dict()}
-        write_json({**_summary(artifact, written), **integers})
+        write_json(_summary(artifact, written, price))
     else:
-        _print(built, written)
-        if price is not None:
-            print_cost_below(price)
+        _print(built, written, price)
     return ExitCode.DONE
 
 
@@ -168,7 +163,7 @@ def _export(
     return export_model_library_format(artifact, output, timestamp=now, force=force)
 
 
-def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
+def _summary(artifact: Artifact, folder: Path, price: Summary | None) -> dict[str, object]:
     metadata, written = artifact.metadata, artifact.metadata.as_json()
     return {
         "output": str(folder),
@@ -186,6 +181,7 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
         "ports": written["ports"],
         "changed_values": [asdict(one) for one in changed_values(artifact.module)],
         **({"state": written["state"]} if metadata.state is not None else {}),
+        **({"quantisation": price.to_dict()} if price is not None else {}),
     }
 
 
@@ -249,7 +245,7 @@ def _not_taken(artifact: Artifact) -> list[tuple[str, object]]:
     return [("trade-off", declined.text)] if declined else []
 
 
-def _print(built: Built, folder: Path) -> None:
+def _print(built: Built, folder: Path, price: Summary | None) -> None:
     artifact = built.artifact
     metadata, name = artifact.metadata, artifact.metadata.module_name
     memory = metadata.memory
@@ -291,3 +287,5 @@ def _print(built: Built, folder: Path) -> None:
     write("")
     facts(rows)
     write_changed_values(model, changed_values(artifact.module))
+    if price is not None:
+        print_cost_below(price)

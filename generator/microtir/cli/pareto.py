@@ -63,9 +63,10 @@ def pareto(
     name = module.graph.name if module.graph else model
     title = f"{name} {for_processors(config.targets)} on {chosen.name}"
     if plot is not None:
-        from microtir.search.chart import to_svg
+        from microtir.search.chart import picture_of
+        from microtir.search.picture import to_svg
 
-        replace_file(plot, to_svg(frontier, title).encode())
+        replace_file(plot, to_svg(picture_of(frontier, title)).encode())
     if json is not None:
         write_json(_facts(frontier, title), json)
     if str(json) != "-":

@@ -9,11 +9,12 @@ from microtir.cli.building import quantised
 from microtir.cli.model import Model, model_path, read_model
 from microtir.cli.output import write_json
 from microtir.cli.progress import Progress
-from microtir.cli.quantise_options import Json, Output, PricingBoard, with_quantiser
+from microtir.cli.quantise_options import Json, Output, Plot, PricingBoard, with_quantiser
 from microtir.cli.quantised import facts_of, print_quantised
 from microtir.cli.quantiser import Quantiser
-from microtir.cli.width_search import facts_of_search, print_search
+from microtir.cli.width_search import draw_search, facts_of_search, print_search
 from microtir.config import CompilationConfig
+from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -31,15 +32,17 @@ def quantise(
     quantiser: Quantiser,
     json: Json = None,
     board: PricingBoard = None,
+    plot: Plot = None,
 ) -> ExitCode:
     """Makes a float model one of integers: a TFLite file or an ONNX one (QDQ).
 
     Error and accuracy are measured on samples that were not used for calibration.
     """
     _check_output(model, output)
-    if quantiser.max_loss is None and (board is not None or config.budget.known()):
+    is_of_search = board is not None or plot is not None or config.budget.known()
+    if quantiser.max_loss is None and is_of_search:
         raise UsageError(
-            "budgets and boards are those of a search over widths", where=_WHERE,
+            "budgets, boards and pictures are those of a search over widths", where=_WHERE,
             fix="add --max-loss 1%",
         )  # fmt: skip
     is_shown = str(json) != "-"
@@ -47,6 +50,9 @@ def quantise(
 
     def show(search: WidthSearch) -> None:
         searches.append(search)
+        if plot is not None:
+            name = model_path(model).stem
+            draw_search(search, f"widths of {name} {for_processors(config.targets)}", plot)
         if is_shown:
             print_search(search)
 

@@ -116,6 +116,12 @@ PricingBoard = Annotated[
         "--board", metavar="BOARD", help="The board of --max-loss: its target is the default."
     ),
 ]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE.svg", help="Draws the frontier of --max-loss: work over flash."
+    ),
+]
 
 SamplesFirst = Annotated[
     Path | None,

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from microtir.cli.output import write, write_error, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.errors import UsageError
+from microtir.support.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.graph.ir import Graph
@@ -143,6 +145,18 @@ def print_search(search: WidthSearch) -> None:
     if kind == "accuracy" and search.limits.max_loss < 1 / samples:
         write(f"one of {samples} samples is {1 / samples:.1%}: the limit lets none be lost")
     write("")
+
+
+def draw_search(search: WidthSearch, title: str, path: Path) -> None:
+    """Draw the frontier of a search as SVG.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    from microtir.search.picture import to_svg
+    from microtir.search.width_chart import picture_of_widths
+
+    replace_file(path, to_svg(picture_of_widths(search, title)).encode())
 
 
 def facts_of_search(search: WidthSearch) -> dict[str, Any]:

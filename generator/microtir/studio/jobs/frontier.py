@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from microtir.report.html import to_grid
 from microtir.report.summary import TextTable
-from microtir.search.chart import to_svg
+from microtir.search.chart import picture_of
 from microtir.search.estimates import estimated_cost
 from microtir.search.frontier_table import frontier_columns, frontier_right, frontier_rows
 from microtir.search.pareto import Trial, pareto
+from microtir.search.picture import to_svg
 from microtir.studio.events import Emit, progress
 from microtir.studio.plan import Plan
 
@@ -41,9 +42,10 @@ class FrontierSearch:
         )  # fmt: skip
         right = frozenset(frontier_right(frontier))
         where = plan.board or plan.target
+        title = f"{plan.model.label} for {where}, by estimates of planning"
         emit({
             "event": "frontier",
-            "chart": to_svg(frontier, f"{plan.model.label} for {where}, by estimates of planning"),
+            "chart": to_svg(picture_of(frontier, title)),
             "table": to_grid(TextTable(columns, rows, right), "frontier"),
             "trials": [_trial(trial) for trial in frontier.trials],
         })  # fmt: skip
