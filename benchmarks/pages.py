@@ -20,8 +20,9 @@ from typing import Any, TypeAlias
 
 from benchmarks import arena
 from microtir.config import Budget, CompilationConfig, Measure
-from microtir.search.chart import to_svg
+from microtir.search.chart import picture_of
 from microtir.search.pareto import Frontier, ProgramCost, Trial
+from microtir.search.picture import to_svg
 
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "frontier.svg"
@@ -136,7 +137,8 @@ def picture() -> str:
         for trial in facts["trials"]
         if "flash" not in trial["flags"]
     )
-    return to_svg(Frontier(trials, Measure(facts["measure"])), "keyword spotting on a Cortex-M4")
+    frontier = Frontier(trials, Measure(facts["measure"]))
+    return to_svg(picture_of(frontier, "keyword spotting on a Cortex-M4"))
 
 
 def _config(flags: Sequence[str]) -> CompilationConfig:
