@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("artifact", "external", "writers"),
     ("host", "device", "lowering"),
     ("driver", "projects"),
-    ("custom", "report", "packages", "profiling"),
+    ("custom", "report", "packages", "profiling", "certificate"),
     ("search",),
     ("studio",),
     ("cli",),
@@ -41,7 +41,7 @@ PRIVATE: dict[str, frozenset[str]] = {
     "kernels": frozenset({"lowering", "driver"}),
     "executor": frozenset({"driver"}),
     "memory": frozenset({"lowering", "driver"}),
-    "codegen": frozenset({"artifact", "lowering", "driver"}),
+    "codegen": frozenset({"artifact", "lowering", "driver", "certificate"}),
     "external": frozenset({"lowering", "driver"}),
     "fit": frozenset({"driver"}),
 }

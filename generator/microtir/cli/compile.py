@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +52,13 @@ Timestamp = Annotated[
         "every time.",
     ),
 ]
+Certificate = Annotated[
+    bool,
+    typer.Option(
+        "--certificate",
+        help="Adds a certificate: digests, placement, and what was proven of every access.",
+    ),
+]
 
 
 @with_quantiser
@@ -81,14 +88,13 @@ def compile_model(
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,
     dump_code: DumpCode = None,
+    certificate: Certificate = False,
     quantiser: Quantiser | None = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
     """Compiles a model to C. Needs no C compiler."""
-    check_choice("output format", output_format, _FORMATS, "--output-format")
     check_choice("model format", model_format, (TFLITE,), "--model-format")
-    if timestamp and output_format != ARCHIVE:
-        raise UsageError("--timestamp requires --output-format mlf", where=_WHERE)
+    _check_format(output_format, timestamp=timestamp, certificate=certificate)
     target = _target_of(output, output_format)
     dumped = dump_formats(dump_code)
     if output_format == PROJECT:
@@ -105,6 +111,7 @@ def compile_model(
     with Progress() as progress:
         log = log_of(dumped)
         built = build_model(model, config, progress, board, log, quantiser)
+        built = _certified(built) if certificate else built
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
         write_dumps(dumped, built, log, target)
@@ -114,6 +121,21 @@ def compile_model(
     else:
         _print(built, written, price)
     return ExitCode.DONE
+
+
+def _check_format(output_format: str, *, timestamp: bool, certificate: bool) -> None:
+    """Refuse an unknown format, and options that need another."""
+    check_choice("output format", output_format, _FORMATS, "--output-format")
+    if timestamp and output_format != ARCHIVE:
+        raise UsageError("--timestamp requires --output-format mlf", where=_WHERE)
+    if certificate and output_format != SOURCES:
+        raise UsageError("--certificate requires --output-format sources", where=_WHERE)
+
+
+def _certified(built: Built) -> Built:
+    from microtir.certificate import certified
+
+    return replace(built, artifact=certified(built.artifact))
 
 
 def _target_of(output: Path | None, output_format: str) -> Path:

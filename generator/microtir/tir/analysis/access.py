@@ -6,8 +6,10 @@ An access that cannot be proven stops the build: generated code carries no check
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from microtir.errors import TirError
@@ -16,6 +18,50 @@ from microtir.tir.analysis.bounds import declared_range
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.printer import access_text, expr_text
 from microtir.tir.visitor import Replacement, allocations, calls_of, children, substitute, walk
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenAccess:
+    """Elements [least, greatest] of a buffer, counted row-major, and what is known there.
+
+    `kind` is "read", "write", or "pass" where a kernel is given a pointer to them.
+    """
+
+    buffer: ir.Buffer
+    kind: str
+    least: int
+    greatest: int
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenLoop:
+    """A loop whose variable lies in [low, stop), whatever the loops around it are at."""
+
+    var: str
+    low: int
+    stop: int
+
+
+@dataclass(slots=True)
+class Proof:
+    """The accesses and loops of one function, in the order of its text."""
+
+    accesses: list[ProvenAccess] = field(default_factory=list)
+    loops: list[ProvenLoop] = field(default_factory=list)
+
+
+def proof_of(func: ir.PrimFunc, assuming: tuple[ir.Expr, ...] = ()) -> Proof:
+    """Return what the proof of a function says; the kernels that it calls are not proven.
+
+    Buffers with an extent that is a parameter have no accesses there.
+
+    Raises:
+        TirError: as for `prove_accesses`.
+    """
+    prover = _Prover(func, {})
+    prover.run(assuming)
+    return prover.proof
 
 
 def prove_accesses(
@@ -46,11 +92,15 @@ def _prove_kernel(kernel: ir.PrimFunc, known: tuple[ir.Expr, ...]) -> None:
     prove_accesses(kernel, assuming=known)
 
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
 class _Prover:
     def __init__(self, func: ir.PrimFunc, functions: Mapping[str, ir.PrimFunc]) -> None:
         self.func = func
         self.functions = functions
         self.facts = Facts()
+        self.proof = Proof()
         self.known: list[str] = []  # enclosing loops, names and conditions, for the error
 
     def run(self, assuming: tuple[ir.Expr, ...]) -> None:
@@ -73,6 +123,8 @@ class _Prover:
                     self.stmt(statement)
             case ir.For(var, start, stop, body):
                 self.exprs((start, stop))
+                low, high = self.facts.interval(start).low, self.facts.interval(stop).high
+                self.proof.loops.append(ProvenLoop(var.name, low, high))
                 text = f"{var.name} in [{expr_text(start)}, {expr_text(stop)})"
                 with self.facts.loop(var, start, stop), self._noting(text):
                     self.stmt(body)
@@ -96,6 +148,7 @@ class _Prover:
             case ir.Store(buffer, indices, value):
                 self.exprs((*indices, value))
                 self.access(buffer, indices)
+                self.note("write", buffer, indices)
             case ir.Invoke():
                 self.invoke(s)
             case ir.KernelCall():
@@ -119,6 +172,7 @@ class _Prover:
             case ir.Load(buffer, indices):
                 self.exprs(indices)
                 self.access(buffer, indices)
+                self.note("read", buffer, indices)
             case ir.Select(condition, then, otherwise):
                 self.expr(condition)
                 self._guarded(condition, then, truth=True)
@@ -145,6 +199,28 @@ class _Prover:
                     f" in [0, {_dim(extent)})",
                     index,
                 )
+
+    def note(
+        self,
+        kind: str,
+        buffer: ir.Buffer,
+        indices: tuple[ir.Expr, ...],
+        span: ir.Expr | None = None,
+    ) -> None:
+        """Add a proven access to the proof: of one element, or of `span` from the indices on."""
+        extents = [extent for extent in buffer.shape if isinstance(extent, int)]
+        if len(extents) < len(buffer.shape):
+            return
+        least = greatest = 0
+        for index, extent in zip(indices, extents, strict=True):
+            interval = self.facts.interval(index)
+            least = least * extent + max(interval.low, 0)
+            greatest = greatest * extent + min(interval.high, extent - 1)
+        if span is not None:
+            last = greatest + self.facts.interval(span).high - 1
+            greatest = max(greatest, min(last, math.prod(extents) - 1))
+        facts = _about(self.known, indices)
+        self.proof.accesses.append(ProvenAccess(buffer, kind, least, greatest, facts))
 
     def in_range(self, index: ir.Expr, extent: ir.Dim) -> bool:
         interval = self.facts.bounds.of(index)
@@ -244,6 +320,7 @@ class _Prover:
                 f" {expr_text(total)}",
                 offset,
             )
+        self.note("pass", arg.buffer, arg.indices, span)
 
     def region(
         self,
@@ -274,3 +351,19 @@ def _size(shape: tuple[ir.Expr, ...], values: Mapping[ir.Param, Replacement]) ->
 
 def _dim(extent: ir.Dim) -> str:
     return extent.name if isinstance(extent, ir.Var) else str(extent)
+
+
+def _about(known: Sequence[str], indices: tuple[ir.Expr, ...]) -> tuple[str, ...]:
+    """Return what is known of the names in indices, and of the names in that."""
+    names = set(_NAME.findall(" ".join(map(expr_text, indices))))
+    facts = [text for text in reversed(known) if _reaches(names, text)]
+    return tuple(reversed(facts))
+
+
+def _reaches(names: set[str], fact: str) -> bool:
+    """Return whether a fact has one of the names, to which its own are added then."""
+    of_fact = set(_NAME.findall(fact))
+    if names.isdisjoint(of_fact):
+        return False
+    names |= of_fact
+    return True

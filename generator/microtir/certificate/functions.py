@@ -1,0 +1,78 @@
+"""Collects what was proven of each C function: parameters, loops, accesses, sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from microtir.certificate.data import (
+    AccessFacts,
+    AccumulatorFacts,
+    FunctionFacts,
+    LoopFacts,
+    ParameterFacts,
+)
+from microtir.codegen import Metadata
+from microtir.codegen.program import CProgram
+from microtir.tir import ir
+from microtir.tir.analysis.access import ProvenAccess, proof_of
+from microtir.tir.visitor import calls_of
+
+
+def functions_of(program: CProgram, metadata: Metadata) -> Iterator[FunctionFacts]:
+    """Yield the facts of every function but main, in the order of the C file."""
+    known = _preconditions(program.functions)
+    sums = {
+        layer.function: AccumulatorFacts(
+            layer.accumulator.bits, layer.accumulator.low, layer.accumulator.high
+        )
+        for layer in metadata.layers
+        if layer.accumulator is not None
+    }
+    for function in program.functions:
+        if function is not program.entry:
+            name = program.names[function]
+            proof = proof_of(function, known.get(function, ()))
+            yield FunctionFacts(
+                name,
+                tuple(map(_parameter, function.params)),
+                tuple(LoopFacts(loop.var, loop.low, loop.stop) for loop in proof.loops),
+                tuple(_accesses(proof.accesses, program)),
+                sums.get(name),
+            )
+
+
+def _preconditions(
+    functions: Iterable[ir.PrimFunc],
+) -> dict[ir.PrimFunc, tuple[ir.Expr, ...]]:
+    """Return what calls of a kernel prove before it runs; its own proof rests on that."""
+    return {
+        call.meaning: call.contract.preconditions
+        for function in functions
+        for call in calls_of(function)
+        if isinstance(call, ir.KernelCall)
+    }
+
+
+def _parameter(parameter: ir.Param) -> ParameterFacts:
+    if isinstance(parameter, ir.Var):
+        return ParameterFacts(
+            parameter.name, parameter.dtype.value, None, parameter.low, parameter.high
+        )
+    elements: int | None = 1
+    for extent in parameter.shape:
+        elements = elements * extent if elements is not None and isinstance(extent, int) else None
+    return ParameterFacts(parameter.name, parameter.dtype.value, elements, None, None)
+
+
+def _accesses(proven: Iterable[ProvenAccess], program: CProgram) -> Iterator[AccessFacts]:
+    """Yield accesses of arrays, one of those that reach the same elements.
+
+    Constants have their C names.
+    """
+    seen = set()
+    for one in proven:
+        key = (one.buffer, one.kind, one.least, one.greatest)
+        if one.buffer.shape and key not in seen:
+            seen.add(key)
+            name = program.array_names.get(one.buffer, one.buffer.name)
+            yield AccessFacts(name, one.kind, one.least, one.greatest, one.facts)

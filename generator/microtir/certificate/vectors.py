@@ -1,0 +1,66 @@
+"""Runs the numpy reference on inputs that a rule makes, for the digests of its outputs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from microtir.certificate.data import VectorFacts
+from microtir.dtype import DType
+from microtir.graph.ir import Array, Graph, TensorType
+from microtir.module.ir_module import ModelInfo
+from microtir.rewrite.reference.evaluate import execute
+
+SEEDS = (1, 2)
+
+_MULTIPLIER, _INCREMENT = 1664525, 1013904223
+
+# How the upper half of a state of the generator becomes a value of each type.
+_VALUES = {
+    DType.INT8: lambda upper: (upper >> 8) - 128,
+    DType.UINT8: lambda upper: upper >> 8,
+    DType.INT16: lambda upper: upper - 32768,
+    DType.FLOAT32: lambda upper: ((upper >> 8) - 128) / 128,
+}
+
+
+def vectors_of(graph: Graph, model: ModelInfo) -> Iterator[VectorFacts]:
+    """Yield a run for each seed, where C and numpy agree to the bit: outputs are integers.
+
+    A model with states, or with inputs of other types than the rule has values for, has no runs.
+    """
+    types = [graph.type_of_all(tensor) for tensor in graph.inputs]
+    if graph.states or not all(type_.dtype in _VALUES for type_ in types):
+        return
+    if any(port.type.dtype.is_float for port in model.outputs):
+        return
+    for seed in SEEDS:
+        inputs = {
+            tensor.name: _values(type_, seed + number)
+            for number, (tensor, type_) in enumerate(zip(graph.inputs, types, strict=True))
+        }
+        yield VectorFacts(seed, _digests(execute(graph, inputs), model))
+
+
+def _values(type_: TensorType, seed: int) -> Array:
+    """Return values in row-major order: state = 1664525 * state + 1013904223 modulo 2^32."""
+    state, upper = seed, []
+    for _ in range(math.prod(type_.shape)):
+        state = (_MULTIPLIER * state + _INCREMENT) % 2**32
+        upper.append(state >> 16)
+    values: Array = _VALUES[type_.dtype](np.array(upper, np.int64)).astype(type_.dtype.value)
+    return values.reshape(type_.shape)
+
+
+def _digests(outputs: Mapping[str, Array], model: ModelInfo) -> dict[str, str]:
+    return {
+        port.c_name: hashlib.sha256(_little_endian(outputs[port.name])).hexdigest()
+        for port in model.outputs
+    }
+
+
+def _little_endian(array: Array) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<")).tobytes()
