@@ -11,6 +11,7 @@ pytest_plugins = [
     "tests.support.command",
     "tests.support.golden",
     "tests.support.host_cache",
+    "tests.support.network",
     "tests.support.tools_gate",
     "tests.support.model_gate",
     "tests.support.tiers",

@@ -19,6 +19,7 @@ from microtir.cli import main
 from microtir.support import ending, scratch
 from microtir.support.ending import ENDINGS, EndRequested, ends_cleanly
 from tests.support.command import INT8
+from tests.support.network import python_path
 
 ROOT = Path(__file__).resolve().parents[1]
 _PATIENCE = 60.0
@@ -120,7 +121,7 @@ mv {begun}.x {begun}; wait
     )
     compiler.chmod(stat.S_IRWXU)
     environment = {
-        **os.environ, "PYTHONPATH": str(ROOT / "generator"), "CC": str(compiler),
+        **os.environ, "PYTHONPATH": python_path(ROOT / "generator"), "CC": str(compiler),
         "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(tmp_path / "cache"),
     }  # fmt: skip
     command = [sys.executable, "-m", "microtir", "verify", str(INT8), "--samples", "1"]
@@ -158,7 +159,7 @@ def test_processes_of_a_pool_end_with_their_files(tmp_path: Path) -> None:
     temporary, begun = tmp_path / "tmp", tmp_path / "begun"
     temporary.mkdir()
     environment = {
-        **os.environ, "PYTHONPATH": str(ROOT / "generator"), "TMPDIR": str(temporary)
+        **os.environ, "PYTHONPATH": python_path(ROOT / "generator"), "TMPDIR": str(temporary)
     }  # fmt: skip
     command = [sys.executable, str(script), str(begun)]
     status, _ = _ended(command, environment, begun, signal.SIGTERM)

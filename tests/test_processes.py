@@ -18,6 +18,7 @@ from microtir.device.emulate import run_program
 from microtir.projects.build import run_build
 from microtir.support import processes
 from tests.layering.source import PACKAGE
+from tests.support.network import python_path
 
 ROOT = PACKAGE.parent
 # A program with a helper; both write their number into a file.
@@ -65,7 +66,7 @@ def test_children_end_with_their_parent(tmp_path: Path, start: str, number: int)
     """SIGTERM left QEMU running: nothing that was started is left, helpers included."""
     file = tmp_path / "numbers"
     code = HEARD + STARTS[start].format(["/bin/sh", "-c", SCRIPT.format(file)])
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": python_path(ROOT)}
     parent = subprocess.Popen(
         [sys.executable, "-c", code], env=environment,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

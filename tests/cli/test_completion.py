@@ -14,6 +14,7 @@ import pytest
 from microtir.boards import all_boards
 from microtir.cli.completion import SCRIPTS
 from tests.support.command import ROOT, Command
+from tests.support.network import python_path
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,8 @@ def test_bash_completes(microtir: Command, tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
         env={
             **os.environ,
-            "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "generator"),
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PYTHONPATH": python_path(ROOT / "generator"),
         },
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

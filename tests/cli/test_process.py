@@ -14,6 +14,7 @@ import microtir as package
 from microtir import driver, frontend
 from microtir.cli.status import INTERRUPTED
 from tests.support.command import INT8, ROOT, Command
+from tests.support.network import python_path
 
 VERBS = (
     "compile",
@@ -45,7 +46,7 @@ VERBS = (
 
 def start(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run `python -m microtir` in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "generator")}
+    environment = {**os.environ, "PYTHONPATH": python_path(ROOT / "generator")}
     if path is not None:
         environment["PATH"] = path
     return subprocess.run(
@@ -181,7 +182,7 @@ sys.exit(main(["boards"]))
     result = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        env={**os.environ, "PYTHONPATH": python_path(ROOT / "generator")},
     )  # fmt: skip
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "interrupted\n")
 
@@ -191,7 +192,7 @@ def test_broken_pipe() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "microtir", "options"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        env={**os.environ, "PYTHONPATH": python_path(ROOT / "generator")},
     )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
@@ -221,7 +222,7 @@ def test_progress_on_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "microtir", "compile", "example:digits", "-o", str(tmp_path / "o")],
         stdout=subprocess.PIPE, stderr=theirs, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator"), "TERM": "xterm"},
+        env={**os.environ, "PYTHONPATH": python_path(ROOT / "generator"), "TERM": "xterm"},
     )  # fmt: skip
     os.close(theirs)
     shown = b""
@@ -246,7 +247,7 @@ def test_help_loads_little() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        env={**os.environ, "PYTHONPATH": python_path(ROOT / "generator")},
     )  # fmt: skip
     status, loaded = json.loads(done.stdout.splitlines()[-2])
     own = json.loads(done.stdout.splitlines()[-1])

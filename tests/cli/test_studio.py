@@ -13,11 +13,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import ROOT, Command
+from tests.support.network import python_path
 
 
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     """The first line has the address, on loopback; Ctrl-C is no error and leaves nothing behind."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "generator"), "TMPDIR": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": python_path(ROOT / "generator"),
+        "TMPDIR": str(tmp_path),
+    }
     with subprocess.Popen(
         [sys.executable, "-m", "microtir", "studio", "example:digits", "--no-browser"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,

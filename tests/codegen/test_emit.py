@@ -32,6 +32,7 @@ from tests.support.c_compilers import (
     strict_problems,
 )
 from tests.support.golden import Golden
+from tests.support.network import python_path
 from tests.support.programs import artifact_of, config, image, matmul_module, model_module
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -131,10 +132,11 @@ def test_output_does_not_depend_on_the_hash_seed() -> None:
         "print(hashlib.sha256(text.encode()).hexdigest())\n"
     )
     root = Path(__file__).resolve().parents[2]
+    path = python_path(root / "generator", root)
     digests = {
         subprocess.run(
             [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": f"{root}/generator:{root}"},
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
             capture_output=True, text=True, check=True,
         ).stdout
         for seed in ("0", "1", "77")

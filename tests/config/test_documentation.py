@@ -9,6 +9,7 @@ import pytest
 from microtir.config import OPTIONS, CompilationConfig
 from microtir.config.reference import BEGIN, END, markdown, option_rows, with_tables
 from microtir.errors import UsageError
+from tests.support.network import python_path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "configuration.md"
@@ -52,7 +53,7 @@ def test_writer_updates_a_page(tmp_path: Path) -> None:
         [sys.executable, "-m", "microtir.config.reference", str(page)],
         check=True,
         cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT / "generator")},
+        env={"PYTHONPATH": python_path(ROOT / "generator")},
     )
     assert markdown() in page.read_text(encoding="utf-8")
 
@@ -65,7 +66,7 @@ def test_configuration_imports_nothing_heavy() -> None:
         check=True,
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": str(ROOT / "generator")},
+        env={"PYTHONPATH": python_path(ROOT / "generator")},
     )
     heavy = {"numpy", "jinja2", "cffi", "typer", "rich", "tflite", "flatbuffers"}
     assert not heavy & set(run.stdout.split())

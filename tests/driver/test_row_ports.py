@@ -22,6 +22,7 @@ from microtir.graph.ir import Graph
 from microtir.operators.activations.definition import Relu
 from tests.support.graphs import graph as make_graph
 from tests.support.graphs import node, tensor
+from tests.support.network import python_path
 from tests.support.pages import ROOT, follow, shown
 from tests.support.small_models import (
     mixed_graph,
@@ -180,6 +181,6 @@ def test_some_by_rows_and_some_not() -> None:
 def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What docs/rows.md shows is what happens."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "generator"))
+    monkeypatch.setenv("PYTHONPATH", python_path(ROOT / "generator"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     assert shown("rows.md")[0] in follow("rows.md", tmp_path)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.execute.mutants import MUTANTS
+from tests.support.network import python_path
 from tests.support.seeds import VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,7 +57,7 @@ def test_layers_of_a_mutant_are_wrong(damaged: Path, name: str, tmp_path: Path) 
     mutant = MUTANTS[name]
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(damaged / "generator"), str(ROOT)]),
+        "PYTHONPATH": python_path(damaged / "generator", ROOT),
         # The file changes within a second, which is what the cache of bytecode knows of its time.
         "PYTHONDONTWRITEBYTECODE": "1",
         # The layers of `make test` must find it; those of a single other seed need not.

@@ -15,6 +15,7 @@ import microtir
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig
 from microtir.graph.ir import Graph
+from tests.support.network import python_path
 from tests.support.small_models import branching_graph, module_of, quantised_graph
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +43,12 @@ def exported(folder: Path, model: str, seed: str, **environment: str) -> dict[st
     subprocess.run(
         [sys.executable, "-c", SCRIPT, model, CONFIG.to_json(), "out"],
         cwd=folder,
-        env={**base, "PYTHONPATH": str(ROOT / "generator"), "PYTHONHASHSEED": seed, **environment},
+        env={
+            **base,
+            "PYTHONPATH": python_path(ROOT / "generator"),
+            "PYTHONHASHSEED": seed,
+            **environment,
+        },
         check=True,
         timeout=120,
     )

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.network import python_path
+
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / ".github" / "actions" / "diff"
 MODELS = ROOT / "examples" / "digits"
@@ -41,7 +43,7 @@ def run(repository: Path, script: str, **variables: str) -> subprocess.Completed
     """Run a script of the action as its step does."""
     environment = {
         **os.environ,
-        "PYTHONPATH": str(ROOT / "generator"),
+        "PYTHONPATH": python_path(ROOT / "generator"),
         "PATH": f"{repository.parent / 'bin'}:{os.environ['PATH']}",
         "REPORT": str(repository.parent / "report.md"),
         **variables,

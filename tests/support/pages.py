@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from microtir.cli import main
+from tests.support.network import python_path
 
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -41,7 +42,7 @@ def follow(page: str, folder: Path) -> str:
         elif language == "sh":
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", f"{_COMMAND}\n{block}"],
-                env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+                env={**os.environ, "PYTHONPATH": python_path(ROOT / "generator")},
                 cwd=folder, capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.network import python_path
+
 FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 _ROOT = Path(__file__).parent.parent.parent
 
@@ -23,7 +25,7 @@ def run_sanitized(module: str, folder: Path) -> str:
         **os.environ,
         "LD_PRELOAD": library,
         "ASAN_OPTIONS": "detect_leaks=0",
-        "PYTHONPATH": os.pathsep.join([str(_ROOT / "generator"), str(_ROOT)]),
+        "PYTHONPATH": python_path(_ROOT / "generator", _ROOT),
     }
     result = subprocess.run(
         [sys.executable, "-m", module, str(folder)],
