@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from microtir.host.oracle import expected_outputs
+from microtir.host.samples import SampleBatch
 from microtir.support.resources import install_extra
 from tests.frontend.test_control import coder
 from tests.support.command import FLOAT, INT8, TEST_SET, Command
@@ -25,6 +28,7 @@ KEYS = [
     "mismatches",
     "max_abs_error",
     "equal",
+    "within_one_step",
     "first_wrong_layer",
     "compared_with",
 ]
@@ -91,6 +95,7 @@ def test_reference_oracle(microtir: Command, tmp_path: Path) -> None:
         "mismatches": 0,
         "max_abs_error": 0.0,
         "equal": True,
+        "within_one_step": False,
         "first_wrong_layer": None,
         "compared_with": "microtir's numpy reference on random inputs, seed 0",
     }
@@ -117,7 +122,8 @@ def test_litert_rounds_otherwise(microtir: Command) -> None:
     result = microtir(*options)
     assert result.status == 1
     assert "layers: all equal" in result.out
-    assert "--numerics tflite_ref has LiteRT's" in result.out
+    assert "LiteRT rounds FULLY_CONNECTED otherwise than tflite-micro" in result.out
+    assert "--numerics tflite_ref gives the outputs of the reference to the bit" in result.out
     result = microtir(*options, "--numerics", "tflite_ref")
     assert result.status == 0, result.out
 
@@ -132,7 +138,7 @@ def test_float16_of_onnxruntime(microtir: Command, tmp_path: Path) -> None:
     options = ("verify", path, "--oracle", "onnxruntime")
     result = microtir(*options)
     assert result.status == 1
-    assert "--rtol 0.01 allows as much to floats" in result.out
+    assert "--rtol 0.01 accepts these" in result.out
     assert microtir(*options, "--rtol", "0.01").status == 0
 
 
@@ -278,22 +284,57 @@ def test_difference_is_shown(
 ) -> None:
     """One wrong expected byte: status 1, a row that names it, and no layer to blame."""
     right = int(some_samples["outputs"][2, 0, 7])
-    some_samples["outputs"][2, 0, 7] = right ^ 1
+    some_samples["outputs"][2, 0, 7] = right ^ 2
     golden, verdict = tmp_path / "golden.npz", tmp_path / "verdict.json"
     np.savez(golden, **some_samples)
     result = microtir("verify", INT8, "--golden", golden, "--json", verdict)
     assert (result.status, result.err) == (1, "")
     assert result.out.startswith(
-        "DIFFERENT: 1 of 40 values in 1 of 4 samples, by up to 1; for cortex-m4, run here"
+        "DIFFERENT: 1 of 40 values in 1 of 4 samples, by up to 2; for cortex-m4, run here"
     )
     row = next(line for line in result.out.splitlines() if "probabilities" in line)
     assert row.split() == [
-        "2", "probabilities", "1", "10", "1", "[0,", "7]", str(right ^ 1), str(right),
+        "2", "probabilities", "1", "10", "2", "[0,", "7]", str(right ^ 2), str(right),
     ]  # fmt: skip
     assert "the reference outputs are of another model" in result.out
     facts = json.loads(verdict.read_text())
-    assert (facts["equal"], facts["mismatches"], facts["max_abs_error"]) == (False, 1, 1.0)
-    assert facts["first_wrong_layer"] is None
+    assert (facts["equal"], facts["mismatches"], facts["max_abs_error"]) == (False, 1, 2.0)
+    assert (facts["first_wrong_layer"], facts["within_one_step"]) == (None, False)
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--exact",), 1)])
+def test_one_step_is_a_rounding_of_the_reference(
+    microtir: Command, tmp_path: Path, some_samples: dict[str, Any],
+    options: tuple[str, ...], status: int,
+) -> None:  # fmt: skip
+    """A golden file of LiteRT's may be a step off, which is said, and is a no with --exact."""
+    some_samples["outputs"][2, 0, 7] ^= 1
+    golden, verdict = tmp_path / "golden.npz", tmp_path / "verdict.json"
+    np.savez(golden, **some_samples)
+    result = microtir("verify", INT8, "--golden", golden, "--json", verdict, *options)
+    assert (result.status, result.err) == (status, "")
+    words = "equal within one quantisation step (1 of 40 values; the reference rounds halves"
+    assert result.out.startswith("DIFFERENT: " if status else words)
+    assert "another model" not in result.out and "docs/frontend.md" in result.out
+    facts = json.loads(verdict.read_text())
+    assert (facts["equal"], facts["within_one_step"]) == (False, True)
+
+
+def test_a_step_from_a_reference_that_rounds_alike_is_a_difference(
+    microtir: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tflite-micro rounds as the C does: a value that is one off is a no, by any name."""
+
+    def off_by_one(*arguments: Any, **options: Any) -> SampleBatch:
+        expected = expected_outputs(*arguments, **options)
+        first = {name: array ^ 1 for name, array in expected.values[0].items()}
+        return replace(expected, values=(first, *expected.values[1:]))
+
+    monkeypatch.setattr("microtir.host.oracle.expected_outputs", off_by_one)
+    for options in (("--oracle", "tflm"), ()):
+        result = microtir("verify", INT8, "--samples", 2, *options)
+        assert result.status == 1
+        assert result.out.startswith("DIFFERENT: 10 of 20 values")
 
 
 def test_many_differences_are_cut(microtir: Command, tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ def print_verdict(
     source: str,
     sanitized: bool,
     numerics: Numerics,
+    *,
+    exact: bool = False,
 ) -> None:
     """Write one line when all is equal, else a table of what differs and the layer behind it.
 
@@ -37,11 +39,18 @@ def print_verdict(
         source: the reference in words.
         sanitized: whether the C ran under sanitizers.
         numerics: what the C was asked to reproduce.
+        exact: whether a difference of one quantisation step is one.
     """
     comparison = verdict.comparison
     processors = (run_here if verdict.is_here else for_processors)(verdict.targets)
-    if comparison.equal:
-        where = "" if verdict.is_here else f" on {verdict.board}"
+    where = "" if verdict.is_here else f" on {verdict.board}"
+    if verdict.within_one_step and not exact:
+        write(
+            f"equal within one quantisation step{where} ({cell(comparison.mismatches)} of "
+            f"{cell(comparison.values)} values; the reference rounds halves otherwise); "
+            f"{processors}"
+        )
+    elif comparison.equal:
         how = _how_equal(comparison, model, tolerance)
         write(f"equal{where}: {_counts(comparison)}, {how}; {processors}")
     else:
@@ -158,10 +167,9 @@ def _print_layers(verdict: Verification) -> None:
             f"or the emulator of {verdict.board}"
         )
     else:
-        write(
-            "layers: all equal to microtir's numpy reference, so the C does what microtir "
-            "means;\nthe reference outputs are of another model, other numerics, or other inputs"
-        )
+        write("layers: all equal to microtir's numpy reference, so the C does what microtir means")
+        if not verdict.within_one_step:
+            write("the reference outputs are of another model, other numerics, or other inputs")
 
 
 def _layer_text(layer: WrongLayer) -> str:

@@ -15,12 +15,14 @@ from microtir.cli.model import Model, golden_path, model_path, reading_of
 from microtir.cli.output import write, write_json
 from microtir.cli.progress import Progress
 from microtir.cli.verdict import print_verdict
-from microtir.config import CompilationConfig
+from microtir.config import CompilationConfig, Numerics
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from microtir.graph.ir import Graph
     from microtir.host.oracle import Oracle
     from microtir.host.samples import SampleBatch
+    from microtir.host.verify import Verification
     from microtir.module.ir_module import ModelInfo
 
 _REFERENCE = "reference"
@@ -91,6 +93,14 @@ Rtol = Annotated[
         "Integers must be equal. Default: a bound of the rounding errors of float32.",
     ),
 ]
+Exact = Annotated[
+    bool,
+    typer.Option(
+        "--exact",
+        help="Exit status 1 also where integers differ by one step, because the reference rounds "
+        "otherwise.",
+    ),
+]
 EveryLayer = Annotated[
     bool,
     typer.Option(
@@ -116,6 +126,7 @@ def verify(
     seed: Seed = 0,
     rtol: Rtol = None,
     sanitize: Sanitize = False,
+    exact: Exact = False,
     every_layer: EveryLayer = False,
     json: JsonFile = None,
     board: board_options.MaybeBoard = None,
@@ -125,7 +136,7 @@ def verify(
     """Runs the C of a model and compares every output with a reference.
 
     It compiles the C for this machine or for a board, and executes it. Exit status 1 means that
-    an output differs.
+    an output differs, by more than the rounding of the reference explains.
     """
     source = _Source.of(model, golden, samples, oracle, seed, steps, oracle_timeout)
     _check_rtol(rtol)
@@ -141,6 +152,7 @@ def verify(
         inputs, expected = source.read(built)
         progress.show("compiling and running the C")
         tolerance = tolerance_of(built.graph, inputs.values, rtol, inputs.steps)
+        cause = source.rounding_cause(built.graph, config)
         verdict = verify_on_host(
             built.artifact,
             built.program.graph,
@@ -151,16 +163,42 @@ def verify(
             every_layer=every_layer,
             board=board or HOST,
             run=board_options.board_runner(built.artifact, board, port, timeout),
+            rounds_otherwise=bool(cause),
         )
     if json is not None:
         write_json({**verdict.to_dict(), "compared_with": source.text}, json)
+    is_accepted = verdict.equal or (verdict.within_one_step and not exact)
     if str(json) != "-":
-        print_verdict(verdict, built.model, tolerance, source.text, sanitize, config.numerics)
+        print_verdict(
+            verdict, built.model, tolerance, source.text, sanitize, config.numerics, exact=exact
+        )
         if verdict.first_wrong_layer is None and not verdict.equal:
-            for known in (source.known_difference(config), source.may_differ(built, inputs)):
-                if known:
-                    write(known)
-    return ExitCode.DONE if verdict.equal else ExitCode.ANSWER_IS_NO
+            _explain(verdict, source, cause, built, inputs, expected, config.numerics)
+    return ExitCode.DONE if is_accepted else ExitCode.ANSWER_IS_NO
+
+
+def _explain(
+    verdict: Verification,
+    source: _Source,
+    cause: str,
+    built: Built,
+    inputs: SampleBatch,
+    expected: SampleBatch,
+    numerics: Numerics,
+) -> None:
+    """Write why the reference may differ from C that is right, and the option that mends it."""
+    from microtir.host.reproduced import is_half_precision, numerics_that_reproduce
+
+    if cause:
+        write(cause)
+    if known := source.may_differ(built, inputs):
+        write(known)
+    if not source.is_own:
+        other = numerics_that_reproduce(built.graph, inputs, expected.values, numerics)
+        if other is not None:
+            write(f"--numerics {other.value} gives the outputs of the reference to the bit")
+    if source.is_onnxruntime and is_half_precision(verdict.comparison, expected.values):
+        write("values that are float16 in the file are float32 in C: --rtol 0.01 accepts these")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,17 +264,26 @@ class _Source:
 
         return f"{title_of(self.oracle)} on random inputs, seed {self.seed}"
 
-    def known_difference(self, config: CompilationConfig) -> str:
-        """Return where the reference is known to be otherwise; empty if nowhere."""
-        from microtir.host.oracle import known_difference
+    @property
+    def is_own(self) -> bool:
+        """Return whether the reference is microtir's own."""
+        return self.golden is None and self.oracle.value == _REFERENCE
 
-        return "" if self.golden else known_difference(self.oracle, config.numerics)
+    @property
+    def is_onnxruntime(self) -> bool:
+        return self.golden is None and self.oracle.value == "onnxruntime"
+
+    def rounding_cause(self, graph: Graph, config: CompilationConfig) -> str:
+        """Return why integers may be a step from the reference; empty if they may not be."""
+        from microtir.host.known_differences import rounding_cause
+
+        return rounding_cause(graph, None if self.golden else self.oracle, config.numerics)
 
     def may_differ(self, built: Built, inputs: SampleBatch) -> str:
         """Return what of the model the reference may mean otherwise; empty if nothing."""
         from microtir.host.known_differences import one_run_each, operators_that_differ
 
-        if self.golden is None and self.oracle.value == _REFERENCE:
+        if self.is_own:
             return ""
         if self.golden is not None and built.model.states and inputs.steps is None:
             return one_run_each(len(inputs))

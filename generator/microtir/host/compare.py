@@ -6,7 +6,7 @@ everything, also from NaN; infinities are equal only to themselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +59,11 @@ class Comparison:
     @property
     def equal(self) -> bool:
         return self.mismatches == 0
+
+    def differs_by_one(self, outputs: Collection[str]) -> bool:
+        """Return whether values differ, all of them in these outputs and by one."""
+        found = self.differences
+        return bool(found) and all(d.output in outputs and d.max_abs_error == 1 for d in found)
 
 
 def compare(

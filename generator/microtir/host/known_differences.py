@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from microtir.config import Numerics
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node
 from microtir.graph.names import brief
-from microtir.operators.division.definition import may_shift_far
-from microtir.operators.unary.definition import may_leave_float32
+from microtir.host.oracle import Oracle
+from microtir.operators.activations.definition import LeakyRelu, Logistic, Prelu, Relu
+from microtir.operators.arithmetic.definition import Mul
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.division.definition import Div, may_shift_far
+from microtir.operators.softmax.definition import Softmax
+from microtir.operators.unary.definition import Abs, may_leave_float32
+from microtir.rewrite.requests.numerics import rescales_as_onnx
 
 _KNOWN: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
     (
@@ -28,6 +37,56 @@ _KNOWN: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
         ),
     ),
 )
+
+_ROUNDED_BY_LITERT: tuple[tuple[str, type, tuple[DType, ...]], ...] = (
+    ("FULLY_CONNECTED", FullyConnected, (DType.INT8, DType.INT16)),
+    ("CONV_2D", Conv2D, (DType.INT8,)),
+    ("LOGISTIC", Logistic, (DType.INT8,)),
+    ("RELU", Relu, (DType.INT8, DType.INT16)),
+    ("LEAKY_RELU", LeakyRelu, (DType.INT8, DType.INT16)),
+    ("PRELU", Prelu, (DType.INT8, DType.INT16)),
+    ("ABS", Abs, (DType.INT8, DType.INT16)),
+    ("MUL", Mul, (DType.INT8, DType.INT16)),
+    ("DIV", Div, (DType.INT8, DType.INT16)),
+    ("SOFTMAX", Softmax, (DType.INT16,)),
+)
+"""Operators of docs/frontend.md that LiteRT rounds otherwise than tflite-micro, by a step."""
+
+_NOT_FOLLOWED = ("SOFTMAX",)  # with --numerics tflite_ref
+_OPTIMISED = ("CONV_2D",)  # LiteRT's optimised kernels alone round it otherwise
+
+
+def rounding_cause(graph: Graph, oracle: Oracle | None, numerics: Numerics) -> str:
+    """Return why integers of a reference may be a step from the C's; empty if they may not be.
+
+    Args:
+        graph: as it was read.
+        oracle: the program that computed the reference, None for a golden file of any maker.
+        numerics: what the C was asked to reproduce.
+    """
+    if oracle is Oracle.REFERENCE:
+        return ""
+    if oracle is Oracle.TFLM:
+        if numerics in (Numerics.MODEL, Numerics.TFLM):
+            return ""
+        return f"tflite-micro rounds otherwise than --numerics {numerics.value}"
+    if rescales_as_onnx(graph):
+        return (
+            "onnxruntime and PyTorch rescale integers in floats, where a value near the middle of "
+            "two integers becomes either of them (docs/onnx.md)"
+        )
+    is_reference = oracle is Oracle.LITERT
+    is_followed = is_reference and numerics is Numerics.TFLITE_REF
+    kinds = [
+        kind
+        for kind, operator, dtypes in _ROUNDED_BY_LITERT
+        if (kind in _NOT_FOLLOWED or not is_followed)
+        and not (is_reference and kind in _OPTIMISED)
+        and any(isinstance(n.op, operator) and n.inputs[0].dtype in dtypes for n in graph.nodes)
+    ]
+    if not kinds or oracle is Oracle.ONNXRUNTIME:
+        return ""
+    return f"LiteRT rounds {', '.join(kinds)} otherwise than tflite-micro (docs/frontend.md)"
 
 
 def operators_that_differ(graph: Graph) -> str:

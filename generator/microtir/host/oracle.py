@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from microtir.config import Numerics
 from microtir.errors import ToolError, UsageError
 from microtir.graph.ir import Array, Graph, Stream
 from microtir.host import oracle_process, runtimes
@@ -78,27 +77,6 @@ def title_of(oracle: Oracle) -> str:
     """Return what a verdict calls an oracle."""
     foreign = _FOREIGN.get(oracle)
     return "microtir's numpy reference" if foreign is None else foreign.title
-
-
-def known_difference(oracle: Oracle, numerics: Numerics) -> str:
-    """Return where an oracle is known to compute otherwise than the C; empty if nowhere.
-
-    Args:
-        oracle: who computed the reference outputs.
-        numerics: what the C was asked to reproduce.
-    """
-    if oracle is Oracle.LITERT and numerics is not Numerics.TFLITE_REF:
-        return (
-            "LiteRT rounds sums of fully connected layers once, and tflite-micro, whose numerics "
-            "are the default, twice:\n--numerics tflite_ref has LiteRT's"
-        )
-    if oracle is Oracle.ONNXRUNTIME:
-        return (
-            "of a value within its rounding of the middle of two integers onnxruntime may take the "
-            "other one, and what is\nfloat16 in the file it rounds to that: --rtol 0.01 allows as "
-            "much to floats"
-        )
-    return ""
 
 
 def hands_on_outputs(oracle: Oracle) -> bool:

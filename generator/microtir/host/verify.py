@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
+
+import numpy as np
 
 from microtir.artifact import Artifact
 from microtir.config import Target
@@ -16,6 +18,7 @@ from microtir.host.layers import WrongLayer, first_wrong_layer
 from microtir.host.samples import SampleBatch
 from microtir.host.sequences import run_samples
 from microtir.host.tolerance import Tolerance, Values
+from microtir.rewrite import reference
 
 HOST = "host"
 """Name that stands for the board where a model runs on this machine."""
@@ -53,6 +56,7 @@ class VerificationData(TypedDict):
     mismatches: int
     max_abs_error: float | None
     equal: bool
+    within_one_step: bool
     first_wrong_layer: WrongLayerData | None
 
 
@@ -61,7 +65,9 @@ class Verification:
     """The verdict on a model.
 
     `layers_checked` says that `first_wrong_layer` is an answer also where it is None. Layers are
-    compared on this machine, wherever the model ran.
+    compared on this machine, wherever the model ran. `within_one_step` says that quantised outputs
+    differ by one, that the reference is known to round otherwise, and that the C computes what
+    microtir means to the bit.
     """
 
     model: str
@@ -70,6 +76,7 @@ class Verification:
     comparison: Comparison
     layers_checked: bool
     first_wrong_layer: WrongLayer | None
+    within_one_step: bool = False
 
     @property
     def equal(self) -> bool:
@@ -93,6 +100,7 @@ class Verification:
             "mismatches": comparison.mismatches,
             "max_abs_error": _finite(comparison.max_abs_error),
             "equal": self.equal,
+            "within_one_step": self.within_one_step,
             "first_wrong_layer": None if layer is None else _layer_data(layer),
         }
 
@@ -109,6 +117,7 @@ def verify(
     every_layer: bool = False,
     board: str = HOST,
     run: Runner | None = None,
+    rounds_otherwise: bool = False,
 ) -> Verification:
     """Compile the C, run it on every sample, and compare.
 
@@ -125,6 +134,7 @@ def verify(
             in any case, for the samples that show it.
         board: where `run` runs the model.
         run: runs it somewhere else than on this machine.
+        rounds_otherwise: whether the reference is known to round integers otherwise.
 
     Raises:
         ToolError: there is no compiler, or it failed.
@@ -142,6 +152,8 @@ def verify(
     if suspects:
         debug = load(artifact, compiler=compiler, debug=True)
         wrong = first_wrong_layer(debug, graph, inputs, suspects, tolerance)
+    quantised = {t.name for t in graph.results if t.dtype.is_int and t.type.quantization}
+    is_near = rounds_otherwise and wrong is None and comparison.differs_by_one(quantised)
     model_info = artifact.metadata.model
     return Verification(
         model=model_info.file if model_info else artifact.metadata.module_name,
@@ -150,7 +162,28 @@ def verify(
         comparison=comparison,
         layers_checked=bool(suspects),
         first_wrong_layer=wrong,
+        within_one_step=is_near and _is_as_meant(graph, inputs, got, differing),
     )
+
+
+def _is_as_meant(
+    graph: Graph, inputs: SampleBatch, got: Sequence[Values], runs: Collection[int]
+) -> bool:
+    """Return whether the integers of some runs are those of the numpy reference."""
+    steps = inputs.steps or 1
+    for number, sample in enumerate(inputs.samples()):
+        first = number * steps
+        if not any(first <= run < first + len(sample) for run in runs):
+            continue
+        meant = reference.execute_steps(graph, sample)
+        for run, outputs in enumerate(meant, first):
+            if run in runs and any(
+                not np.array_equal(array, got[run][name])
+                for name, array in outputs.items()
+                if array.dtype.kind != "f"
+            ):
+                return False
+    return True
 
 
 def _layer_data(layer: WrongLayer) -> WrongLayerData:
