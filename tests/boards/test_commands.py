@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,14 @@ def few(tmp_path: Path) -> Path:
     with np.load(TEST_SET) as stored:
         np.savez(path, inputs=stored["inputs"][:3], outputs=stored["outputs"][:3])
     return path
+
+
+def sizes(program: Path) -> tuple[int, int, int]:
+    """Return the bytes of code and constants, of data and of bss, as binutils count them."""
+    command = ("arm-none-eabi-size", program)
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    text, data, bss = map(int, listed.splitlines()[1].split()[:3])
+    return text, data, bss
 
 
 def test_boards(microtir: Command) -> None:
@@ -53,7 +62,9 @@ def test_project_from_creation_to_run(microtir: Command, tmp_path: Path) -> None
     assert (not_built.status, "is not built" in not_built.diagnostic) == (2, True)
     built = microtir("micro", "build", folder, "CFLAGS=-Os")
     assert (built.status, built.err) == (0, "")
-    assert "firmware.elf" in built.out
+    text, data, bss = sizes(folder / "build" / "firmware.elf")
+    taken = f"firmware.elf: {text + data:,} bytes of flash, {data + bss:,} bytes of RAM"
+    assert f"{taken}, 4,096 of them for the stack\n" in built.out
     run = microtir("micro", "run", folder)
     assert (run.status, run.out.count(" equal\n")) == (0, 2)
     emulated = microtir("micro", "flash", folder)

@@ -3,6 +3,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from microtir.boards.board import MemoryKind
+from microtir.search.board_fit import BoardFit, MemoryFit
 from tests.support.command import FLOAT, INT8, ROOT, Command
 from tests.support.pages import shown
 
@@ -79,3 +83,24 @@ def test_the_page_of_the_documentation(microtir: Command) -> None:
     """The output that the page shows is what the command prints."""
     result = microtir("report", "example:digits", "--target", "c", "--optimize", "ram-least")
     assert shown("report.md") == result.out.splitlines()
+
+
+def test_what_does_not_fit_a_board_names_the_cause_and_a_remedy(microtir: Command) -> None:
+    """The memory that lacks bytes, what takes most of it, and what comes nearest to fitting."""
+    result = microtir("report", FLOAT, "--board", "uno")
+    assert result.status == 1
+    text = " ".join(result.out.split())
+    assert "does not fit: uno sram lacks 1,252 bytes; the largest part is the workspace" in text
+    assert "none of the options that were tried makes it fit" in text
+    assert "the nearest is --optimize ram-least --pass-config memory.use_workspace_io=1" in text
+
+
+def test_the_cheapest_option_that_fits_is_named(
+    microtir: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where planning finds room, the report has the option and what each memory takes then."""
+    memory = MemoryFit("sram", MemoryKind.RAM, 2000, 2048)
+    fit = BoardFit("uno", "atmega328p", "--optimize ram", (memory,), 1, 1, 1)
+    monkeypatch.setattr("microtir.search.fit_plans.fit_boards", lambda *_: (fit,))
+    out = " ".join(microtir("report", FLOAT, "--board", "uno").out.split())
+    assert "tried --optimize ram: fits, with 2,000 of 2,048 bytes of sram" in out

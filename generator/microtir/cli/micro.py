@@ -160,13 +160,15 @@ def build_project(
     assert not listing
     del force  # every build renews what changed
     from microtir.projects import load_project
+    from microtir.projects.program_size import program_size
 
     project = load_project(folder)
     own_options = project_options.build_arguments(arguments or (), project_option or (), project)
     with Progress() as progress:
         progress.show(f"building {folder}")
         program = project.build(own_options)
-    write(f"{program}: {program.stat().st_size:,} bytes")
+    size = program_size(program)
+    write(f"{program}: {size or f'{program.stat().st_size:,} bytes'}")
     return ExitCode.DONE
 
 

@@ -22,6 +22,8 @@ from microtir.errors import ExitCode
 from microtir.support.files import replace_file
 
 if TYPE_CHECKING:
+    from microtir.module.ir_module import IRModule
+    from microtir.profiling import BoardCompiler
     from microtir.report.collect import LimitsOf
     from microtir.report.data import Report
     from microtir.report.summary import TextTable
@@ -60,7 +62,6 @@ def report(
     from microtir.report.collect import describe
     from microtir.report.html import to_html
     from microtir.report.profile import read_profile
-    from microtir.search.refusals import limit_error, with_suggestions
 
     measured = read_profile(profile) if profile else None
     with Progress() as progress:
@@ -75,11 +76,9 @@ def report(
         compiler = compiler_of(board)
         result = describe(module, measured, compiler=compiler, limits_of=_limits_of(board))
         result = replace(result, quantisation=price)
-        errors = (limit_error(limit, result) for limit in result.limits if limit.free < 0)
-        error = next((error for error in errors if error is not None), None)
-        if error is not None:
+        if not result.fits:
             progress.show("trying what would help")
-            result = replace(result, tried=with_suggestions(error, module, board, compiler).tried)
+            result = replace(result, tried=_remedies(result, module, board, compiler))
     if output is not None:
         # A file's name may be no text.
         replace_file(output, to_html(result).encode(errors="backslashreplace"))
@@ -88,6 +87,19 @@ def report(
     else:
         _print(result, summary_only=output is not None)
     return ExitCode.DONE if result.fits else ExitCode.ANSWER_IS_NO
+
+
+def _remedies(
+    result: Report, module: IRModule, board: str | None, compiler: BoardCompiler | None
+) -> tuple[str, ...]:
+    """Return what would help a model that does not fit: the limit of an option, else the board."""
+    from microtir.search.refusals import board_remedy, limit_error, with_suggestions
+
+    errors = (limit_error(limit, result) for limit in result.limits if limit.free < 0)
+    error = next((error for error in errors if error is not None), None)
+    if error is not None:
+        return with_suggestions(error, module, board, compiler).tried
+    return () if board is None else board_remedy(module, board)
 
 
 def _limits_of(board: str | None) -> LimitsOf | None:

@@ -62,8 +62,10 @@ class Comparison:
 
     def differs_by_one(self, outputs: Collection[str]) -> bool:
         """Return whether values differ, all of them in these outputs and by one."""
-        found = self.differences
-        return bool(found) and all(d.output in outputs and d.max_abs_error == 1 for d in found)
+        return not self.equal and all(
+            difference.output in outputs and difference.max_abs_error == 1
+            for difference in self.differences
+        )
 
 
 def compare(

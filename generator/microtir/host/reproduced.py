@@ -67,12 +67,12 @@ def is_half_precision(comparison: Comparison, expected: Sequence[Values]) -> boo
         comparison: of the outputs with those that were expected.
         expected: the reference outputs of each run.
     """
-    for found in comparison.differences:
-        run = found.sample * (comparison.steps or 1) + (found.step or 0)
-        array = expected[run][found.output]
+    for difference in comparison.differences:
+        run = difference.sample * (comparison.steps or 1) + (difference.step or 0)
+        array = expected[run][difference.output]
         if array.dtype.kind != "f":
             return False
         largest = float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
-        if not found.max_abs_error <= HALF_PRECISION * largest:
+        if not difference.max_abs_error <= HALF_PRECISION * largest:
             return False
     return bool(comparison.differences)

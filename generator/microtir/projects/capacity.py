@@ -151,6 +151,7 @@ class MemoryUse:
     memory: BoardMemory
     what: str
     bytes: int
+    largest: Need
 
 
 def memory_uses(board: Board, artifact: Artifact, code: int) -> tuple[MemoryUse, ...]:
@@ -169,7 +170,12 @@ def memory_uses(board: Board, artifact: Artifact, code: int) -> tuple[MemoryUse,
     )
     flash = (*arrays, Need("code", code))
     return tuple(
-        MemoryUse(memory, _listed([part.what for part in parts if part.bytes]), _total(parts))
+        MemoryUse(
+            memory,
+            _listed([part.what for part in parts if part.bytes]),
+            _total(parts),
+            max(parts, key=lambda need: need.bytes),
+        )
         for memory, parts in by_memory(board, MemoryDemand(flash, tuple(ram)))
     )
 

@@ -201,12 +201,16 @@ class ReportedConstant:
 
 @dataclass(frozen=True, slots=True)
 class ReportedLimit:
-    """The bytes that an option allows, and those that are used."""
+    """The bytes that an option or a memory allows, and those that are used.
+
+    `largest` is the part that takes most of a memory, with its bytes.
+    """
 
     option: str
     what: str
     allowed: int
     used: int
+    largest: str = ""
 
     @property
     def free(self) -> int:

@@ -44,12 +44,7 @@ def facts(report: data.Report) -> list[tuple[str, str]]:
         ("model", _model(report)),
         ("compiled", f"--optimize {report.optimize}, {', '.join(report.targets)}"),
         ("images", f"{report.images}, one by one" if report.images > 1 else ""),
-        (
-            "plan",
-            ""
-            if report.fits
-            else "does not fit: it exceeds a limit. Of all plans tried, this one exceeds it least",
-        ),
+        ("plan", _plan(report)),
         *((f"pool {pool.name}", _pool(pool)) for pool in report.pools),
         ("weights", f"{number(report.weights_bytes)} bytes of flash"),
         ("code", _code(report)),
@@ -68,6 +63,21 @@ def facts(report: data.Report) -> list[tuple[str, str]]:
         ("integers", report.quantised_sha256),
     ]
     return [row for row in rows if row[1]]
+
+
+def _plan(report: data.Report) -> str:
+    """Return what does not fit, and the largest part of it; empty if all does."""
+    exceeded = [limit for limit in report.limits if limit.free < 0]
+    causes = [
+        f"{limit.option} lacks {number(-limit.free)} bytes; the largest part is the {limit.largest}"
+        for limit in exceeded
+        if limit.largest
+    ]
+    if causes:
+        return f"does not fit: {'. '.join(causes)}"
+    if exceeded:
+        return "does not fit: it exceeds a limit. Of all plans tried, this one exceeds it least"
+    return ""
 
 
 def _model(report: data.Report) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from microtir.module.ir_module import IRModule
     from microtir.profiling import BoardCompiler
     from microtir.report.data import Report, ReportedLimit
+    from microtir.search.board_fit import BoardFit
 
 
 def with_suggestions(
@@ -61,30 +62,55 @@ def too_large(module: IRModule, config: CompilationConfig, board: str) -> tuple[
 
     Code is as large as planning estimates it, so that no compiler is needed.
     """
-    from microtir.boards import load_board
     from microtir.boards.errors import ModelTooLargeError
-    from microtir.search.fit_plans import fit_boards
 
-    assert module.graph is not None, "a frontend gave the graph"
-    [fit] = fit_boards(module.graph, config, [load_board(board)])
+    fit = _fit_on(module, config, board)
     if fit.fits and not fit.flags:
         return ()
     what, where = "the model does not fit the board as it is configured", f"board '{board}'"
     if fit.fits:
         return (ModelTooLargeError(what, where=where, fix=f"{fit.flags}: it fits then"),)
     at = f", even with {fit.flags}" if fit.flags else ""
-    lines = [
-        f"  {memory.name} would need {memory.taken:,} bytes and has {memory.size:,}"
-        for memory in fit.memories
-        if memory.missing
-    ]
     return (
         ModelTooLargeError(
-            "\n".join([f"the model does not fit the board{at}:", *lines]),
+            "\n".join([f"the model does not fit the board{at}:", *map("  {}".format, _lacks(fit))]),
             where=where,
             fix="`microtir fit MODEL` shows the boards that have room",
         ),
     )
+
+
+def board_remedy(module: IRModule, board: str) -> tuple[str, ...]:
+    """Return the cheapest options with which a model fits a board, or what comes nearest.
+
+    Code is as large as planning estimates it.
+    """
+    fit = _fit_on(module, module.require_config("refusals"), board)
+    if fit.fits:
+        sizes = " and ".join(f"{m.taken:,} of {m.size:,} bytes of {m.name}" for m in fit.memories)
+        return (f"{fit.flags or 'nothing else'}: fits, with {sizes}, as planning estimates it",)
+    nearest = f"the nearest is {fit.flags}:" if fit.flags else "as it is:"
+    lines = (
+        "none of the options that were tried makes it fit; `microtir fit MODEL` shows the boards"
+    )
+    return (f"{lines} that have room; {nearest} {'; '.join(_lacks(fit))}",)
+
+
+def _fit_on(module: IRModule, config: CompilationConfig, board: str) -> BoardFit:
+    from microtir.boards import load_board
+    from microtir.search.fit_plans import fit_boards
+
+    assert module.graph is not None, "a frontend gave the graph"
+    [fit] = fit_boards(module.graph, config, [load_board(board)])
+    return fit
+
+
+def _lacks(fit: BoardFit) -> list[str]:
+    return [
+        f"{memory.name} would need {memory.taken:,} bytes and has {memory.size:,}"
+        for memory in fit.memories
+        if memory.missing
+    ]
 
 
 def limit_error(limit: ReportedLimit, report: Report) -> LimitError | None:
