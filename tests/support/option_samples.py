@@ -60,6 +60,13 @@ _SAMPLES: dict[tuple[Section, str], Samples] = {
         (1,),  # others need stream_axis
         (0, -1, "x"),
     ),
+    **{
+        (Section.CONFIG, name): (
+            ("",),  # others need a model with such a port
+            ("x", "x=", "=y", "x=y-z", "x=9", "x=y,", "x=y,x=z", "x=z,y=z", f"x={'y' * 64}", 1),
+        )
+        for name in ("rename_input", "rename_output")
+    },
     (Section.CONFIG, "prepend"): (
         ("",),  # others need a model with such an input
         ("fft", "over:0", "over", "nhwc,over:2", "over:2,uint8", "=over:2", "resize:3", 1),

@@ -117,7 +117,7 @@ def _decided(
 
 def _only(ports: Sequence[TensorInfo], name: str | None, kind: str) -> TensorInfo:
     """Return the port that is named, or the only one."""
-    named = [port for port in ports if name in (port.name, port.member)]
+    named = [port for port in ports if name in port.names]
     if named:
         return named[0]
     if name is None and len(ports) == 1:

@@ -156,6 +156,7 @@ def _port(port: Port, model: ModelInfo) -> metadata.PortData:
         row_bytes=port.row_bytes,
         quantization=_quantization(port),
         names=port.names,
+        aliases=port.aliases,
     )
 
 

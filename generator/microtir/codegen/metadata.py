@@ -32,8 +32,8 @@ class PortData:
     `offset` is its place in the workspace pool `pool`, in bytes; both are null if the caller has
     other memory for it.
     `row_bytes` is the size of a row where functions of the caller hand it over row by row.
-    `names` are what the values of an output are places in; the text has none where they are
-    numbers.
+    `names` are what the values of an output are places in, and `aliases` other names by which users
+    know it; the text has neither where it is empty.
     """
 
     kind: typed.Text
@@ -47,6 +47,7 @@ class PortData:
     row_bytes: typed.Size | None
     quantization: QuantizationData | None
     names: tuple[typed.Text, ...] = ()
+    aliases: tuple[typed.Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +377,7 @@ class Metadata:
         if self.images == 1:
             del facts["images"]
         for port in facts["ports"]:
-            if not port["names"]:
-                del port["names"]
+            for key in ("names", "aliases"):
+                if not port[key]:
+                    del port[key]
         return facts

@@ -66,6 +66,8 @@ class CompilationConfig(ConfigFields):
         states: inputs that keep what outputs were, as INPUT=OUTPUT.
         stream_axis: of the input, along which a run is given the newest frames of a window.
         stream_hop: how many frames that are.
+        rename_input: names that inputs get, as NAME=NEW.
+        rename_output: names that outputs get.
         prepend: steps from what a sensor gives to what an input takes.
         append: steps from what an output gives to what the application wants.
         budget: limits in bytes.
@@ -95,6 +97,8 @@ class CompilationConfig(ConfigFields):
         states: str = "",
         stream_axis: str = "",
         stream_hop: int = 1,
+        rename_input: str = "",
+        rename_output: str = "",
         prepend: str = "",
         append: str = "",
         budget: Budget | Mapping[str, int | None] | None = None,
@@ -121,6 +125,8 @@ class CompilationConfig(ConfigFields):
             states=_option("states", states),
             stream_axis=_option("stream_axis", stream_axis),
             stream_hop=find(Section.CONFIG, "stream_hop").check(stream_hop),
+            rename_input=_option("rename_input", rename_input),
+            rename_output=_option("rename_output", rename_output),
             prepend=_option("prepend", prepend),
             append=_option("append", append),
             budget=_budget(budget),

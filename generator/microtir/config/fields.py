@@ -36,6 +36,8 @@ class ConfigFields:
     states: str
     stream_axis: str
     stream_hop: int
+    rename_input: str
+    rename_output: str
     prepend: str
     append: str
     budget: Budget

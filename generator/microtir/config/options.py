@@ -21,6 +21,7 @@ from microtir.config.processing import (
     legal_steps,
     prepend_problem,
 )
+from microtir.config.renames import renames_problem
 from microtir.config.states import states_problem
 from microtir.config.stream_axis import stream_axis_problem
 from microtir.config.target_options import TARGET_OPTIONS
@@ -216,6 +217,23 @@ _CONFIG = (
         1,
         "Sets the number of frames that a run of a streamed model takes. If rows of layers are "
         "several frames apart, a multiple of that number needs one ring each and no phases.",
+    ),
+    Option(
+        Section.CONFIG,
+        "rename_input",
+        Word("NAME=NEW, with commas between several", renames_problem),
+        "",
+        "Gives inputs other names, which are C identifiers. The former names stay valid in options "
+        "and as keys of samples.",
+        derived="the names in the model",
+    ),
+    Option(
+        Section.CONFIG,
+        "rename_output",
+        Word("NAME=NEW, with commas between several", renames_problem),
+        "",
+        "Gives outputs other names, as --rename-input does for inputs.",
+        derived="the names in the model",
     ),
     Option(
         Section.CONFIG,

@@ -35,6 +35,8 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
         "states": config.states,
         "stream_axis": config.stream_axis,
         "stream_hop": config.stream_hop,
+        "rename_input": config.rename_input,
+        "rename_output": config.rename_output,
         "prepend": config.prepend,
         "append": config.append,
         "budget": config.budget.known(),

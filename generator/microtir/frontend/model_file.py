@@ -13,6 +13,7 @@ from microtir.frontend.model_bytes import ModelSource, load
 from microtir.frontend.onnx import check_onnx, from_onnx, onnx_float_layers
 from microtir.frontend.torch import check_torch, from_torch
 from microtir.graph.ir import Graph
+from microtir.graph.port_names import by_own_names
 from microtir.graph.rewriting import GraphPass
 from microtir.module.ir_module import IRModule
 from microtir.rewrite.extra_passes import GraphFunction, refuse_unknown_passes
@@ -152,7 +153,7 @@ def _check_shapes(graph: Graph, wanted: Mapping[str, Sequence[int | range]]) -> 
         UsageError: an input that does not exist, or another shape.
     """
     shapes = {tensor.name: list(tensor.shape) for tensor in graph.arguments}
-    for name, extents in wanted.items():
+    for name, extents in by_own_names(wanted, graph.port_name, "input_shapes").items():
         if shapes.get(name) != list(extents):
             known = (
                 f"has the shape {shapes[name]}" if name in shapes else "is no input of the model"

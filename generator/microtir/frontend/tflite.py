@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from microtir.config import PassConfig
-from microtir.errors import Fix, MicrotirError, UsageError, nearest
+from microtir.errors import MicrotirError
 from microtir.frontend.model_bytes import ModelSource, load, summary
-from microtir.frontend.tflite_file import ModelFile, parse
+from microtir.frontend.tflite_file import parse
 from microtir.frontend.tflite_graph import GraphReader
-from microtir.graph.names import brief
+from microtir.frontend.tflite_signatures import chosen_signature, named_by
 from microtir.module.ir_module import IRModule
 from microtir.operators import OperatorRecord
 from microtir.rewrite.extra_passes import GraphFunction
@@ -51,10 +51,12 @@ def from_tflite(
     """
     model = load(source)
     file = parse(model)
-    reader = GraphReader(file, _number(file, signature), operators)
+    chosen = chosen_signature(file, signature)
+    reader = GraphReader(file, chosen.graph, operators)
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
         raise summary(model, reader.problems)
+    graph = named_by(chosen, graph, file.graphs[chosen.graph])
     return IRModule(graph=read(graph, TFLITE_PASSES, pass_config, after))
 
 
@@ -66,7 +68,7 @@ def check(source: ModelSource, *, signature: str | None = None) -> tuple[Microti
     """
     try:
         file = parse(load(source))
-        reader = GraphReader(file, _number(file, signature))
+        reader = GraphReader(file, chosen_signature(file, signature).graph)
         reader.graph("")
     except MicrotirError as error:
         return (error,)
@@ -81,22 +83,3 @@ def signatures(source: ModelSource) -> tuple[str, ...]:
         ModelFileError: the file is missing, unreadable or damaged.
     """
     return tuple(signature.key for signature in parse(load(source)).signatures)
-
-
-def _number(file: ModelFile, signature: str | None) -> int:
-    """Return the subgraph of a signature.
-
-    Raises:
-        UsageError: there is none of this name.
-    """
-    if signature is None:
-        return 0
-    known = {known.key: known.graph for known in file.signatures}
-    if signature not in known:
-        raise UsageError(
-            f"the model has no signature {brief(signature)!r}",
-            where=file.file,
-            legal=", ".join(map(brief, known)) or "none: it has no names for its subgraphs",
-            fix=nearest(signature, known) or Fix("leave `signature` out", "leave --signature out"),
-        )
-    return known[signature]

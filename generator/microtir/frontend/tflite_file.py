@@ -36,6 +36,7 @@ MAX_TENSOR_BYTES = (1 << 31) - 1
 MAX_RANK = 6
 
 _CUSTOM = 32
+_PORTS = ("inputs", "outputs")  # the first fields of a signature
 _MOST_DAMAGE = 50
 
 
@@ -103,10 +104,16 @@ class FileGraph:
 
 @dataclass(frozen=True, slots=True)
 class FileSignature:
-    """A name for a subgraph, by which callers ask for it."""
+    """A name for a subgraph, by which callers ask for it.
+
+    `inputs` and `outputs` are the names of its ports, each with the index of a tensor, which need
+    not exist.
+    """
 
     key: str
     graph: int
+    inputs: tuple[tuple[int, str], ...] = ()
+    outputs: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +209,15 @@ def _signatures(root: FlatbufferTable) -> Iterator[FileSignature]:
             raise table.buffer.malformed(
                 table.where, f"it names subgraph {graph}; there are {root.count(2)}"
             )
-        yield FileSignature(table.string(2), graph)
+        inputs, outputs = (_port_names(table, n, noun) for n, noun in enumerate(_PORTS))
+        yield FileSignature(table.string(2), graph, tuple(inputs), tuple(outputs))
+
+
+def _port_names(signature: FlatbufferTable, slot: int, noun: str) -> Iterator[tuple[int, str]]:
+    """Yield indices of tensors with their names in a signature."""
+    for index in range(_count(signature, slot, noun)):
+        port = signature.item(slot, index, f"{signature.where}, {noun}")
+        yield port.scalar(1, ScalarType.UINT32), port.string(0)
 
 
 _RecordT = TypeVar("_RecordT")

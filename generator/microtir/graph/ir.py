@@ -294,6 +294,9 @@ class Graph:
     Of several `images` the graph is what is done with one: callers give and take all of them, one
     behind the other along the first axes, or along `image_axes`, by the names of arguments and
     results, where axes of one element stand before these.
+
+    `aliases` are pairs of an argument's or result's name and another name that users may call it
+    by; the last one of a port is the name of its tensor in the model file.
     """
 
     name: str
@@ -310,6 +313,24 @@ class Graph:
     stream: Stream | None = None  # where a run is given the newest frames of a window
     counted: tuple[CountedResult, ...] = ()
     named: tuple[NamedResult, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
+
+    def port_name(self, name: str) -> str:
+        """Return the own name of the argument or result that a user calls by a name or an alias.
+
+        A name that no port has is returned as it is.
+        """
+        if name in {port.name for port in (*self.arguments, *self.results)}:
+            return name
+        return next((own for own, alias in self.aliases if alias == name), name)
+
+    def file_name(self, name: str) -> str:
+        """Return what a model file calls the tensor of an argument or result."""
+        return next((alias for own, alias in reversed(self.aliases) if own == name), name)
+
+    def aliases_of(self, port: Tensor) -> tuple[str, ...]:
+        """Return the other names of an argument or result."""
+        return tuple(alias for name, alias in self.aliases if name == port.name)
 
     def type_of_all(self, tensor: Tensor) -> TensorType:
         """Return the type of an argument or result as callers have it, with all images."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ import numpy as np
 
 from microtir.errors import DataFileError, UsageError
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.host.samples import read_arrays
+from microtir.host.samples import key_of, read_arrays
 from microtir.operators.arithmetic.definition import Mul
 from microtir.operators.division.definition import Div
 
@@ -47,8 +47,8 @@ class FloatSamples:
 def read_float_samples(path: Path, graph: Graph, labels: str | None = None) -> FloatSamples:
     """Read an `.npz` file with an array for each input, or an `.npy` file for the only one.
 
-    Keys are the names of the inputs, or `inputs.NAME`; the only input may have any name, such as
-    `inputs`, `x`, or none at all.
+    Keys are the names or aliases of the inputs, or `inputs.NAME`; the only input may have any name,
+    such as `inputs`, `x`, or none at all.
 
     Args:
         path: of the file.
@@ -60,11 +60,9 @@ def read_float_samples(path: Path, graph: Graph, labels: str | None = None) -> F
         UsageError: samples have the axes of another layout.
     """
     arrays = read_arrays(path)
-    named = _label_key(path, arrays, graph.arguments, labels)
+    named = _label_key(path, arrays, graph, labels)
     others = {name: array for name, array in arrays.items() if name != named}
-    inputs = {
-        tensor.name: _input(path, others, tensor, graph.arguments) for tensor in graph.arguments
-    }
+    inputs = {tensor.name: _input(path, others, tensor, graph) for tensor in graph.arguments}
     for tensor in graph.arguments:
         _check_layout(path, tensor, inputs[tensor.name])
     known = None if named is None else arrays[named]
@@ -80,7 +78,7 @@ def read_float_samples(path: Path, graph: Graph, labels: str | None = None) -> F
 
 
 def _label_key(
-    path: Path, arrays: Mapping[str, Array], inputs: Sequence[Tensor], named: str | None
+    path: Path, arrays: Mapping[str, Array], graph: Graph, named: str | None
 ) -> str | None:
     """Return the name of the array that says what is right."""
     if named is not None:
@@ -90,18 +88,17 @@ def _label_key(
                 where=str(path),
             )
         return named
-    names = {tensor.name for tensor in inputs}
+    names = {name for t in graph.arguments for name in (t.name, *graph.aliases_of(t))}
     return next((key for key in _LABELS if key in arrays and key not in names), None)
 
 
-def _input(
-    path: Path, arrays: Mapping[str, Array], tensor: Tensor, inputs: Sequence[Tensor]
-) -> Array:
-    keys = [tensor.name, f"inputs.{tensor.name}"]
-    for key in keys:
-        if key in arrays:
-            return arrays[key]
-    if len(inputs) == 1:
+def _input(path: Path, arrays: Mapping[str, Array], tensor: Tensor, graph: Graph) -> Array:
+    names = (tensor.name, *graph.aliases_of(tensor))
+    keys, *others = ([name, f"inputs.{name}"] for name in names)
+    known = key_of(path, arrays, (keys, *others))
+    if known is not None:
+        return arrays[known]
+    if len(graph.arguments) == 1:
         if "inputs" in arrays:
             return arrays["inputs"]
         if len(arrays) == 1:

@@ -222,23 +222,23 @@ class _Call:
         counts = {counted.count for counted in graph.counted}
         request = Request(
             runtime=self.oracle.value,
-            inputs=tuple(tensor.name for tensor in graph.arguments),
+            inputs=tuple(graph.file_name(tensor.name) for tensor in graph.arguments),
             outputs=tuple(t.name for t in graph.results if t.name not in counts),
             runs=len(samples),
             steps=(samples.steps or 1) if graph.states else 0,
             folder="" if self.folder is None else str(self.folder.resolve()),
-            counted=tuple(counted.name for counted in graph.counted),
+            counted=tuple(graph.file_name(counted.name) for counted in graph.counted),
             states=_handed_on(graph) if hands_on_outputs(self.oracle) else (),
-            names={named.name: named.names for named in graph.named},
+            names={graph.file_name(named.name): named.names for named in graph.named},
         )
         with tempfile.TemporaryDirectory(prefix="microtir-") as name:
             work = Path(name)
             (work / oracle_process.MODEL).write_bytes(model)
             request.write(work)
             arrays = {
-                oracle_process.key(run, index): inputs[title]
+                oracle_process.key(run, index): inputs[tensor.name]
                 for run, inputs in enumerate(samples.values)
-                for index, title in enumerate(request.inputs)
+                for index, tensor in enumerate(graph.arguments)
             }
             for state in graph.states[: len(request.states)]:
                 arrays[oracle_process.first_key(state.before.name)] = state.initial

@@ -7,7 +7,7 @@ import math
 import re
 import warnings
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -21,6 +21,7 @@ from microtir.errors import DataFileError, MicrotirError, RunError
 from microtir.graph.ir import Array
 from microtir.graph.names import brief
 from microtir.module.ir_module import ModelInfo, Port, PortKind
+from microtir.support.names import c_name
 
 # What an .npz and an .npy file start with; a .npz file without arrays has no local header.
 _SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")
@@ -114,8 +115,8 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
     """Return inputs and expected outputs from an `.npz` file.
 
     Its keys are `inputs` and `outputs`, or `inputs.NAME` and `outputs.NAME` for a model with
-    several; NAME is the model's name of the tensor or its name in C; an output whose name an input
-    has, too, which has a number behind it here, goes by that name.  The first axis counts
+    several; NAME is the model's name of the tensor, its name in C or an alias; an output whose name
+    an input has, too, which has a number behind it here, goes by that name.  The first axis counts
     samples; of a model with a state a second one may count the steps of each, which is a sequence
     then; a leading 1 of the model's shape may be missing behind them.  Other keys are not read.
 
@@ -124,7 +125,7 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]
         RunError: a shape or type does not fit the model.
     """
     arrays, has_state = read_arrays(path), bool(model.states)
-    names = frozenset(port.name for port in model.inputs)
+    names = frozenset(name for port in model.inputs for name in (port.name, *port.aliases))
     outputs = _stacks(path, arrays, model.outputs, has_state, inputs=names)
     if not model.inputs:
         return replace(outputs, values=tuple({} for _ in outputs.values)), outputs
@@ -334,22 +335,50 @@ def _port_array(
         inputs: names that inputs have, where the port is an output.
     """
     section = "inputs" if port.kind is PortKind.INPUT else "outputs"
-    names = dict.fromkeys((port.name, port.c_name))
-    original = _NUMBER.sub("", port.name)
-    if original in inputs:  # which has the name of this output
-        names[original] = None
-    keys = [*(f"{section}.{name}" for name in names), *(names if bare else ())]
+    groups = [
+        _keys(dict.fromkeys((name, in_c)), section, bare=bare, inputs=inputs)
+        for name, in_c in ((port.name, port.c_name), *((a, c_name(a)) for a in port.aliases))
+    ]
+    keys, *_ = groups
     if len(ports) == 1:
         keys.insert(0, section)
-    for key in keys:
-        if key in arrays:
-            return _places(path, port, arrays[key])
+    key = key_of(path, arrays, groups)
+    if key is not None:
+        return _places(path, port, arrays[key])
     raise DataFileError(
         f"it has no array for the {port.kind.value} '{port.name}'; it has: "
         + (", ".join(arrays) or "nothing"),
         where=str(path),
         legal=" or ".join(f"'{key}'" for key in keys),
     )
+
+
+def _keys(names: Iterable[str], section: str, *, bare: bool, inputs: Collection[str]) -> list[str]:
+    """Return the keys of a port's names; an output may have the name of an input and a number."""
+    known = dict.fromkeys(names)
+    known |= dict.fromkeys(n for name in names if (n := _NUMBER.sub("", name)) in inputs)
+    return [*(f"{section}.{name}" for name in known), *(known if bare else ())]
+
+
+def key_of(path: Path, arrays: Mapping[str, Array], groups: Iterable[Sequence[str]]) -> str | None:
+    """Return the key that a file has of a tensor; None if it has none.
+
+    Args:
+        path: of the file, for errors.
+        arrays: of the file.
+        groups: keys in order, for each name of the tensor: its own, then aliases.
+
+    Raises:
+        DataFileError: the file has arrays under two of the names.
+    """
+    known = [key for keys in groups for key in [k for k in keys if k in arrays][:1]]
+    if len(known) > 1:
+        raise DataFileError(
+            f"'{known[0]}' and '{known[1]}' are two names of one tensor",
+            where=str(path),
+            legal="an array under one of them",
+        )
+    return known[0] if known else None
 
 
 def _places(path: Path, port: Port, array: Array) -> Array:

@@ -108,7 +108,7 @@ class Session:
             RunError: a name, shape or type does not fit.
         """
         self._let_go()
-        wanted = [info for info in self.inputs if {info.name, info.member} & inputs.keys()]
+        wanted = [info for info in self.inputs if inputs.keys() & {*info.names}]
         for info, array in zip(wanted, matched(wanted, inputs), strict=True):
             self._transport.write(self._number, self.inputs.index(info), array.tobytes())
             self._given.add(info.name)

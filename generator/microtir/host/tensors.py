@@ -22,7 +22,8 @@ class TensorInfo:
 
     `scale` and `zero_point` are None unless the tensor is quantised as a whole; then the real
     value is scale * (stored value - zero point). `member` is its name in the C struct, `offset`
-    its place in the workspace pool `pool`, in bytes, if it has one there.
+    its place in the workspace pool `pool`, in bytes, if it has one there. `aliases` are other names
+    by which inputs may be given.
     """
 
     name: str
@@ -33,6 +34,12 @@ class TensorInfo:
     zero_point: int | None
     offset: int | None = None
     pool: str | None = None
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return all names by which users know the tensor."""
+        return self.name, self.member, *self.aliases
 
     def quantise(self, real: npt.ArrayLike) -> Array:
         """Return real values as the tensor stores them, as TFLite's QUANTIZE gives them.
@@ -107,6 +114,7 @@ def ports(metadata: Metadata, kind: PortKind) -> tuple[TensorInfo, ...]:
             port.quantization.zero_point if port.quantization else None,
             port.offset,
             port.pool,
+            port.aliases,
         )
         for port in metadata.ports
         if port.kind == kind.value
@@ -126,7 +134,7 @@ def matched(expected: Sequence[TensorInfo], stated: Mapping[str, Array] | Array)
     Raises:
         RunError: a name, shape or type does not fit; says what is legal.
     """
-    names = {name: info for info in expected for name in (info.member, info.name)}
+    names = {name: info for info in expected for name in reversed(info.names)}
     legal = ", ".join(_described(info) for info in expected)
     arrays: dict[str, Array] = {}
     if not isinstance(stated, Mapping):

@@ -45,6 +45,7 @@ def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple
             place.pool if place else 0,
             in_use=in_use.get(t.name) if kind is PortKind.OUTPUT else None,
             names=names_of_values.get(t.name, ()) if kind is PortKind.OUTPUT else (),
+            aliases=graph.aliases_of(t),
         )
         for kind, t, c_name, place, is_by_rows in zip(
             kinds, tensors, names, places, by_rows, strict=True

@@ -55,6 +55,7 @@ class Port:
     `seen` are the values of an input that a run does not count, where it counts the others.
     `in_use` is there for an output of which data say how many rows there are.
     `names` are what the values of an output are places in; empty where they are numbers.
+    `aliases` are other names by which users know it, as that of its tensor in the model file.
     """
 
     kind: PortKind
@@ -67,6 +68,7 @@ class Port:
     seen: SeenRange | None = None
     in_use: RowsInUse | None = None
     names: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

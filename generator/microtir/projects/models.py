@@ -21,6 +21,7 @@ from microtir.artifact import (
 )
 from microtir.boards.errors import ProjectError
 from microtir.errors import nearest
+from microtir.graph.port_names import by_own_names
 from microtir.module.ir_module import ModelInfo, Port, PortKind
 from microtir.projects.calls import RunCall, call_of
 from microtir.projects.options import ProjectOptions, Samples
@@ -358,6 +359,8 @@ def _info(artifact: Artifact) -> ModelInfo:
 def _by_port(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> dict[str, Array]:
     """Return the arrays by port; a name that no port has is refused."""
     names = [port.name for port in ports]
+    own = {alias: port.name for port in ports for alias in (*port.aliases, port.name)}
+    arrays = by_own_names(arrays, lambda name: own.get(name, name), f"samples: {where}")
     for name in arrays:
         if name not in names:
             hint = nearest(name, names)
@@ -367,7 +370,7 @@ def _by_port(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> 
                 where=f"samples: {where}",
                 legal=", ".join(names),
             )
-    return dict(arrays)
+    return arrays
 
 
 def _steps(model: ModelInfo, arrays: Mapping[str, Array]) -> int:

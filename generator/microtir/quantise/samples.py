@@ -9,6 +9,7 @@ import numpy as np
 
 from microtir.errors import UsageError, nearest
 from microtir.graph.ir import Array, Graph, Tensor
+from microtir.graph.port_names import by_own_names
 
 _MOST_MEASURED = 64  # samples
 
@@ -43,6 +44,7 @@ class Samples:
                 that is not finite.
         """
         names = [tensor.name for tensor in graph.arguments]
+        arrays = by_own_names(arrays, graph.port_name, "samples")
         for name in arrays:
             if name not in names:
                 raise UsageError(

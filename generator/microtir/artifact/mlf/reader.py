@@ -197,6 +197,7 @@ def _port(port: PortData, memory: MemoryData) -> Port:
         port.row_bytes,
         pools.index(port.pool) if port.pool is not None else 0,
         names=port.names,
+        aliases=port.aliases,
     )
 
 

@@ -30,13 +30,14 @@ class DeclareRanges:
         inputs = {t.name: t for t in graph.arguments if t.dtype is DType.INT8}
         bounds = {t: (r.low, r.high) for r in self.ranges if not r.name for t in inputs.values()}
         for declared in self.ranges:
-            if declared.name and declared.name not in inputs:
-                hint = nearest(declared.name, tuple(inputs))
+            name = graph.port_name(declared.name)
+            if name and name not in inputs:
+                hint = nearest(name, tuple(inputs))
                 raise ConfigError(
-                    f"the model has no int8 input '{declared.name}'{f': {hint}' if hint else ''}",
+                    f"the model has no int8 input '{name}'{f': {hint}' if hint else ''}",
                     where="pass_config.graph.input_ranges",
                     legal=", ".join(inputs) or "nothing: no input is int8",
                 )
-            if declared.name:
-                bounds[inputs[declared.name]] = (declared.low, declared.high)
+            if name:
+                bounds[inputs[name]] = (declared.low, declared.high)
         return replace(graph, input_ranges=tuple(bounds.items())) if bounds else graph

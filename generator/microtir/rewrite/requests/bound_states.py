@@ -39,9 +39,7 @@ class BindStates:
     def __call__(self, graph: Graph) -> Graph:
         if not self.pairs:
             return graph
-        inputs = {tensor.name: tensor for tensor in graph.arguments}
-        outputs = {tensor.name: tensor for tensor in graph.results}
-        bound = _bound(self.pairs, inputs, outputs)
+        bound = _bound(graph, self.pairs)
         chosen = {output for _, output in bound}
         if chosen.issuperset(graph.results):
             raise _refused("all outputs are kept, and a run gives nothing", "an output that is not")
@@ -67,11 +65,16 @@ class BindStates:
         )
 
 
-def _bound(
-    pairs: Sequence[StatePair], inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
-) -> list[tuple[Tensor, Tensor]]:
+def _bound(graph: Graph, pairs: Sequence[StatePair]) -> list[tuple[Tensor, Tensor]]:
     """Return the inputs that are kept, each with its output."""
-    named = [(pair, bound) for pair in pairs for bound in pair.bound(tuple(inputs))]
+    inputs = {tensor.name: tensor for tensor in graph.arguments}
+    outputs = {tensor.name: tensor for tensor in graph.results}
+    own, aliases = tuple(inputs), tuple(a for name, a in graph.aliases if name in inputs)
+    named = [
+        (pair, tuple(map(graph.port_name, bound)))
+        for pair in pairs
+        for bound in pair.bound(own) or pair.bound(aliases)
+    ]
     for pair in pairs:
         if all(pair is not known for known, _ in named):
             raise _unknown("input", pair.input, inputs)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from microtir.config import Compatibility, CompilationConfig, Feature, Measure, Numerics, Target
 from microtir.config.processing import appended, prepended
+from microtir.config.renames import renames
 from microtir.config.states import states
 from microtir.config.stream_axis import stream_axis
 from microtir.graph.ir import Graph
@@ -27,6 +28,7 @@ from microtir.rewrite.requests.block_activations import ChooseActivations
 from microtir.rewrite.requests.bound_states import BindStates
 from microtir.rewrite.requests.more_outputs import AddOutputs
 from microtir.rewrite.requests.numerics import ChooseNumerics, made_for
+from microtir.rewrite.requests.port_names import RenamePorts
 from microtir.rewrite.requests.processing import Append, Prepend
 from microtir.rewrite.requests.stepwise import OneStep
 from microtir.rewrite.requests.streaming import CheckPush, Push, check_push
@@ -103,6 +105,11 @@ def request_passes_of(config: CompilationConfig) -> tuple[GraphPass, ...]:
     always = (
         BindStates(states(config.states)),
         AddOutputs(config.pass_config.more_outputs),
+        RenamePorts(
+            renames(config.rename_input),
+            renames(config.rename_output),
+            by_tensors=config.compatibility is Compatibility.MICROTVM,
+        ),
         Prepend(prepended(config.prepend)),
         Append(appended(config.append)),
         ChooseNumerics(config.numerics),

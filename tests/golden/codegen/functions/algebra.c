@@ -9,7 +9,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x5e26a1b9
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xb9d1212f
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

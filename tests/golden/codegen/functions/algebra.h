@@ -22,6 +22,8 @@
  *   states           ""
  *   stream_axis      ""
  *   stream_hop       1
+ *   rename_input     ""
+ *   rename_output    ""
  *   prepend          ""
  *   append           ""
  *   budget           {}
@@ -46,7 +48,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0x5e26a1b9
+#define ALGEBRA_FINGERPRINT 0xb9d1212f
 
 /* Products and sums of floats: each is rounded by itself. Outputs are the same bits in all modes
  * of compilers.

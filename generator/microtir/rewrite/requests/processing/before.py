@@ -37,7 +37,7 @@ class Prepend:
     keeps: ClassVar[Keeps] = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
-        for wanted, processing in each_processing(self.asked, graph.arguments, _WHERE):
+        for wanted, processing in each_processing(graph, self.asked, graph.arguments, _WHERE):
             inside = replace(wanted, name=f"{wanted.name}/prepended")
             chain = _chain(graph, wanted, processing)
             nodes = [substitute(node, {wanted: inside}) for node in graph.nodes]

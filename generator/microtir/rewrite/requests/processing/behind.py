@@ -49,7 +49,7 @@ class Append:
     keeps: ClassVar[Keeps] = Keeps.NOTHING
 
     def __call__(self, graph: Graph) -> Graph:
-        pairs = list(each_processing(self.asked, graph.results, _WHERE))
+        pairs = list(each_processing(graph, self.asked, graph.results, _WHERE))
         # Scores may have steps of their own, which come before boxes are chosen by them.
         pairs.sort(key=lambda pair: _suppression(pair[1]) is not None)
         for output, processing in pairs:

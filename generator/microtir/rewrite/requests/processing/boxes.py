@@ -22,14 +22,14 @@ def scores_of(graph: Graph, boxes: Tensor, asked: Suppression, where: str) -> Te
         ConfigError: no other output is called so.
     """
     others = {tensor.name: tensor for tensor in graph.results if tensor is not boxes}
-    if asked.scores not in others:
+    name = graph.port_name(asked.scores)
+    if name not in others:
         raise ConfigError(
-            f"no output beside '{boxes.name}' is called '{asked.scores}'"
-            f"{nearest(asked.scores, list(others))}",
+            f"no output beside '{boxes.name}' is called '{name}'{nearest(name, list(others))}",
             where=where,
             legal=", ".join(others) or "none: the model has one output",
         )
-    return others[asked.scores]
+    return others[name]
 
 
 def suppressed(boxes: Chain, scores: Chain, step: ProcessingStep) -> tuple[Tensor, ...]:

@@ -189,7 +189,7 @@ def file_of(graph: Graph) -> str:
 
 
 def each_processing(
-    asked: Sequence[Processing], tensors: Sequence[Tensor], where: str
+    graph: Graph, asked: Sequence[Processing], tensors: Sequence[Tensor], where: str
 ) -> Iterator[tuple[Tensor, Processing]]:
     """Yield tensors of a graph with the steps that are asked for.
 
@@ -199,7 +199,7 @@ def each_processing(
     names = [tensor.name for tensor in tensors]
     seen: set[str] = set()
     for processing in asked:
-        name = processing.name or (names[0] if len(names) == 1 else "")
+        name = graph.port_name(processing.name) or (names[0] if len(names) == 1 else "")
         if name not in names or name in seen:
             what = f"nothing is called '{name}'" if name else "there are several tensors"
             raise ConfigError(

@@ -65,7 +65,7 @@ class Push:
 
 def _input(graph: Graph, name: str, axis: int) -> Tensor:
     """Return the input that is streamed."""
-    names = [tensor.name for tensor in graph.arguments]
+    names, name = [tensor.name for tensor in graph.arguments], graph.port_name(name)
     if not name and len(names) == 1:
         return graph.arguments[0]
     if name not in names:
