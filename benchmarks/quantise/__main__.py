@@ -1,18 +1,20 @@
-"""`python -m benchmarks.quantise WEIGHTS [NETWORK ...] [--record]`: losses beside other quantisers.
+"""`python -m benchmarks.quantise [NETWORK ...] [--record]`: losses beside other quantisers.
 
-WEIGHTS is the folder that `benchmarks.quantise.training` wrote.  Each network is quantised once for
-each seed by each quantiser that is installed, or those that `--quantisers` names; all answer the
-same test samples.  Files are compiled for an emulated Cortex-M4, once each.  `--record` writes the
-figures to `benchmarks/quantise.json`, beside those of other networks, and to `docs/quantise.md`.
+Each network is quantised once for each seed by each quantiser that is installed, or those that
+`--quantisers` names; all answer the same test samples.  Files are compiled for an emulated
+Cortex-M4, once each.  Weights of the first seed are part of the repository; `--weights FOLDER` are
+those of all seeds, which `benchmarks.quantise.training` wrote.  `--record` writes the figures to
+`benchmarks/quantise.json`, beside those of other networks, and to `docs/quantise.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 
 import numpy as np
@@ -25,24 +27,27 @@ from benchmarks.quantise.rivals import RIVALS, Answer, Rival, answers_in_floats
 from benchmarks.quantise.tasks import Array, Split
 from benchmarks.quantise.training import SEEDS, weights_file
 
-_PACKAGES = ("onnxruntime", "ai-edge-quantizer", "bakenn", "torch", "scikit-learn")
+WEIGHTS = Path(__file__).parent / "weights"
+_PACKAGES = (
+    "onnxruntime", "ai-edge-quantizer", "bakenn", "tensorflow", "tensorflow-cpu", "torch",
+    "scikit-learn",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a quantiser costs a network, as means over the seeds.
+    """What a quantiser costs a network.
 
     Args:
-        score: percent of the test samples that are classified right, or mean squared error.
-        loss: points of percent below the float network, or percent of error above it.
-        deviation: of the loss over the seeds.
+        score: percent of the test samples that are classified right, or the mean squared error; a
+            mean over the seeds.
+        losses: of each seed: points of percent below the float network, or percent of error above.
         price: of the network of the first seed on a Cortex-M4.
         weights: bytes of weights as a share of those of int8; None where no bits were chosen.
     """
 
     score: float
-    loss: float
-    deviation: float
+    losses: tuple[float, ...]
     price: Price
     weights: float | None = None
 
@@ -89,54 +94,75 @@ def measured(
 
 
 def _loss(network: Network, floats: Array, own: Array, price: Price, weights: float | None) -> Loss:
-    losses = loss(network, floats, own)
-    deviation = losses.std(ddof=1) if len(losses) > 1 else 0.0
-    mean, lost, spread = (round(float(n), 4) for n in (own.mean(), losses.mean(), deviation))
-    return Loss(mean, lost, spread, price, weights)
+    losses = (round(float(one), 4) for one in loss(network, floats, own))
+    return Loss(round(float(own.mean()), 4), tuple(losses), price, weights)
 
 
 def shown(network: str, losses: Mapping[str, Loss]) -> str:
     """Return the figures of a network as lines of text."""
-    lines = [f"{network:<34}{'score':>9}{'loss':>9}{'+-':>7}{'instructions':>14}{'flash':>9}"]
+    lines = [f"{network:<34}{'score':>9}{'loss':>9}{'instructions':>14}{'flash':>9}"]
     for name, one in losses.items():
-        figures = f"{one.score:9.3f}{one.loss:9.3f}{one.deviation:7.3f}"
+        figures = f"{one.score:9.3f}{np.mean(one.losses):9.3f}"
         lines.append(f"  {name:<32}{figures}{one.price.instructions:14,}{one.price.flash:9,}")
     return "\n".join(lines)
 
 
 def _record(losses: Mapping[str, Mapping[str, Loss]]) -> None:
-    networks = dict(page.read_recorded()["networks"]) if page.RECORDED.exists() else {}
+    there = _installed()
+    installed = {name: metadata.version(name) for name in _PACKAGES if name in there}
+    content = dict(page.read_recorded()) if page.RECORDED.exists() else {}
+    networks = dict(content.get("networks", {}))
     for network, own in losses.items():
-        networks.setdefault(network, {}).update({n: asdict(one) for n, one in own.items()})
-    versions = {name: metadata.version(name) for name in _PACKAGES if name in _installed()}
+        known = networks.setdefault(network, {})
+        floats = known.get("float", {"losses": ()})["losses"]
+        known.update(
+            (name, asdict(one))
+            for name, one in own.items()
+            if name != "float" or len(one.losses) >= len(floats)  # of those that had most seeds
+        )
+    versions = {**content.get("versions", {}), **installed}
     content = {"seeds": SEEDS, "versions": versions, "networks": networks}
-    page.RECORDED.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    page.RECORDED.write_text(_as_text(content) + "\n", "utf-8")
     page.write()
+
+
+def _as_text(content: object) -> str:
+    """Return JSON whose lists of numbers are lines."""
+    lines = re.compile(r"\[\s+([^][]*?)\s+\]")
+    return lines.sub(lambda one: f"[{' '.join(one[1].split())}]", json.dumps(content, indent=1))
 
 
 def _installed() -> frozenset[str]:
     """Return the names of the distributions that are there."""
-    return frozenset(one.name.lower() for one in metadata.distributions())
+    return frozenset(one.name.lower().replace("_", "-") for one in metadata.distributions())
 
 
 def _available() -> list[str]:
     """Return the quantisers whose packages are installed."""
-    missing = {name.lower() for name in RIVALS} & (set(_PACKAGES) - _installed())
-    return [name for name in (*OWN, *RIVALS) if name.lower() not in missing]
+
+    def is_there(rival: str) -> bool:
+        package, *_ = rival.lower().replace("-", "_").split()
+        return util.find_spec(package) is not None
+
+    return [*OWN, *filter(is_there, RIVALS)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure networks, and print or record the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quantise")
-    parser.add_argument("weights", type=Path)
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, metavar="FOLDER")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--quantisers", nargs="+", default=_available(), metavar="NAME")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args(arguments)
-    losses, seeds = {}, range(options.seeds)
+    losses = {}
     chosen = {name: {**OWN, **RIVALS}[name] for name in options.quantisers}
     for name in options.networks:
+        files = (weights_file(options.weights, name, seed) for seed in range(options.seeds))
+        seeds = range(sum(file.exists() for file in files))
+        if not seeds:
+            parser.error(f"{options.weights} has no weights of {name}")
         losses[name] = measured(NETWORKS[name], options.weights, seeds, chosen)
         print(shown(name, losses[name]), flush=True)
         if options.record:

@@ -10,7 +10,7 @@ import ctypes
 import importlib
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.quantise.converter import channels_last, converted
 from benchmarks.quantise.networks import Network, onnx_file
 from benchmarks.quantise.tasks import Array, Split
 from benchmarks.quantise.training import module_of
@@ -89,44 +90,71 @@ class _Samples:
         return None if sample is None else {"x": sample}
 
 
-def _ai_edge(network: Network, weights: Sequence[Array], split: Split) -> Answer:
-    """Quantise the float network as a TFLite file with ai-edge-quantizer, and run it in LiteRT."""
-    litert: Any = importlib.import_module("ai_edge_litert.interpreter")
+def _ai_edge(update: str, network: Network, weights: Sequence[Array], split: Split) -> Answer:
+    """Quantise the float network as a TFLite file with ai-edge-quantizer, and run it in LiteRT.
+
+    Args:
+        update: the function of its `qsv_utils` that joins the extremes of one sample with those of
+            the samples before it.
+        network: of which the file is.
+        weights: of the network.
+        split: whose samples calibrate and test.
+    """
+    calibrators: Any = importlib.import_module("ai_edge_quantizer.calibrator")
     quantizer: Any = importlib.import_module("ai_edge_quantizer.quantizer")
-    recipe: Any = importlib.import_module("ai_edge_quantizer.recipe")
+    managers: Any = importlib.import_module("ai_edge_quantizer.recipe_manager")
+    recipes: Any = importlib.import_module("ai_edge_quantizer.recipe")
+    utils: Any = importlib.import_module("ai_edge_quantizer.utils.qsv_utils")
 
     graph = frontend.read_model(onnx_file(network, weights)).graph
     assert graph is not None
     # Normalisations are folded and activations fused, as TensorFlow's converter would do it.
-    given = tflite_bytes(prepared(graph))
-    reader = litert.Interpreter(model_content=given)
-    (signature, ports), *_ = reader.get_signature_list().items()
+    floats = tflite_bytes(prepared(graph))
+    ((signature, ports),) = _reader(floats).get_signature_list().items()
     (port,) = ports["inputs"]
     shape = graph.arguments[0].shape
+    samples = [{port: sample.reshape(shape)} for sample in split.calibration]
+    recipe = [*recipes.static_wi8_ai8(), *_FLOAT_PORTS]
+    manager = managers.RecipeManager()
+    manager.load_quantization_recipe(recipe)
+    calibrator = calibrators.Calibrator(floats, qsv_update_func=getattr(utils, update))
+    calibrator.calibrate({signature: samples}, manager)
+    tool = quantizer.Quantizer(floats, recipe)
+    file = bytes(tool.quantize(calibrator.get_model_qsvs()).quantized_model)
+    return Answer(_answers_of(file, split.test_x), file)
 
-    def samples(x: Array) -> Iterator[dict[str, Array]]:
-        yield from ({port: sample.reshape(shape)} for sample in x)
 
-    tool = quantizer.Quantizer(given, recipe.static_wi8_ai8())
-    file = bytes(
-        tool.quantize(tool.calibrate({signature: list(samples(split.calibration))})).quantized_model
-    )
-    # XNNPACK, which LiteRT would use, refuses some of these files.
+_FLOAT_PORTS: tuple[dict[str, Any], ...] = tuple(
+    {"regex": ".*", "operation": port, "algorithm_key": "no_quantize", "op_config": {}}
+    for port in ("INPUT", "OUTPUT")
+)
+"""Rows of a recipe of ai-edge-quantizer: the files of all quantisers take and give floats."""
+
+
+def _reader(file: bytes) -> Any:
+    """Return LiteRT's interpreter of a file; XNNPACK, which it would use, refuses some."""
+    litert: Any = importlib.import_module("ai_edge_litert.interpreter")
     plain = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    reader = litert.Interpreter(model_content=file, experimental_op_resolver_type=plain)
-    runner = reader.get_signature_runner(signature)
-    ((_, before),) = runner.get_input_details().items()
-    ((result, after),) = runner.get_output_details().items()
+    return litert.Interpreter(model_content=file, experimental_op_resolver_type=plain)
+
+
+def _answers_of(file: bytes, x: Array) -> Array:
+    """Return the outputs of a file with float ports, sample by sample."""
+    reader = _reader(file)
+    reader.allocate_tensors()
+    (port,), (result,) = reader.get_input_details(), reader.get_output_details()
     outputs = []
-    for sample in samples(split.test_x):
-        stored = runner(**{port: _stored(sample[port], *before["quantization"])})[result]
-        scale, zero_point = after["quantization"]
-        outputs.append((stored.reshape(-1).astype(np.float32) - zero_point) * scale)
-    return Answer(np.stack(outputs), file)
+    for sample in x:
+        reader.set_tensor(port["index"], sample.reshape(port["shape"]))
+        reader.invoke()
+        outputs.append(reader.get_tensor(result["index"]).reshape(-1))
+    return np.stack(outputs)
 
 
-def _stored(x: Array, scale: float, zero_point: int) -> Array:
-    return np.asarray(np.clip(np.round(x / scale) + zero_point, -128, 127).astype(np.int8))
+def _tensorflow(network: Network, weights: Sequence[Array], split: Split) -> Answer:
+    """Quantise with TensorFlow's converter, and run the file in LiteRT."""
+    file = converted(network, weights, split.calibration)
+    return Answer(_answers_of(file, channels_last(split.test_x)), file)
 
 
 def _bakenn(network: Network, weights: Sequence[Array], split: Split) -> Answer:
@@ -135,8 +163,7 @@ def _bakenn(network: Network, weights: Sequence[Array], split: Split) -> Answer:
     torch: Any = importlib.import_module("torch")
 
     samples = [torch.tensor(sample[None]) for sample in split.calibration]
-    is_image = len(network.task.shape) > 1
-    x = split.test_x.transpose(0, 2, 3, 1) if is_image else split.test_x
+    x = channels_last(split.test_x)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = module_of(network, weights)
@@ -179,7 +206,9 @@ RIVALS: Mapping[str, Rival] = MappingProxyType(
             f"onnxruntime {m}": partial(_onnxruntime, m)
             for m in ("MinMax", "Entropy", "Percentile")
         },
-        "ai-edge-quantizer": _ai_edge,
+        "ai-edge-quantizer": partial(_ai_edge, "moving_average_update"),
+        "ai-edge-quantizer MinMax": partial(_ai_edge, "min_max_update"),
+        "TensorFlow": _tensorflow,
         "BakeNN": _bakenn,
     }
 )
