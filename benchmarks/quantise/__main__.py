@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata, util
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -28,6 +29,16 @@ from benchmarks.quantise.tasks import Array, Split
 from benchmarks.quantise.training import SEEDS, weights_file
 
 WEIGHTS = Path(__file__).parent / "weights"
+_NEEDED: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "onnxruntime": ("onnxruntime", "sympy"),
+        "ai-edge-quantizer": ("ai_edge_quantizer", "ai_edge_litert"),
+        "TensorFlow": ("tensorflow", "ai_edge_litert"),
+        "BakeNN": ("bakenn", "torch"),
+    }
+)
+"""The packages of quantisers, by the first word of their names."""
+
 _PACKAGES = (
     "onnxruntime", "ai-edge-quantizer", "bakenn", "tensorflow", "tensorflow-cpu", "torch",
     "scikit-learn",
@@ -108,17 +119,17 @@ def shown(network: str, losses: Mapping[str, Loss]) -> str:
 
 
 def _record(losses: Mapping[str, Mapping[str, Loss]]) -> None:
+    """Write figures beside those that are recorded, unless these are of more seeds."""
     there = _installed()
     installed = {name: metadata.version(name) for name in _PACKAGES if name in there}
     content = dict(page.read_recorded()) if page.RECORDED.exists() else {}
     networks = dict(content.get("networks", {}))
     for network, own in losses.items():
         known = networks.setdefault(network, {})
-        floats = known.get("float", {"losses": ()})["losses"]
         known.update(
             (name, asdict(one))
             for name, one in own.items()
-            if name != "float" or len(one.losses) >= len(floats)  # of those that had most seeds
+            if len(one.losses) >= len(known.get(name, {}).get("losses", ()))
         )
     versions = {**content.get("versions", {}), **installed}
     content = {"seeds": SEEDS, "versions": versions, "networks": networks}
@@ -141,8 +152,8 @@ def _available() -> list[str]:
     """Return the quantisers whose packages are installed."""
 
     def is_there(rival: str) -> bool:
-        package, *_ = rival.lower().replace("-", "_").split()
-        return util.find_spec(package) is not None
+        name, *_ = rival.split()
+        return all(util.find_spec(package) is not None for package in _NEEDED[name])
 
     return [*OWN, *filter(is_there, RIVALS)]
 

@@ -126,7 +126,8 @@ def _loss(one: Mapping[str, Any] | None, splits: int) -> str:
     weights = one.get("weights")
     share = "" if weights is None else f"; {weights:.2f}"
     fewer = f" ({len(losses)} splits)" if len(losses) < splits else ""
-    return f"{_without_sign(mean(losses))} ± {stdev(losses):.3f}{share}{fewer}"
+    spread = f" ± {stdev(losses):.3f}" if len(losses) > 1 else ""
+    return f"{_without_sign(mean(losses))}{spread}{share}{fewer}"
 
 
 def _without_sign(number: float) -> str:
