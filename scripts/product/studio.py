@@ -160,15 +160,25 @@ def chooses_a_board(page: Browser) -> None:
     assert page.get("[data-board=microbit]").get_attribute("aria-pressed") == "true"
     page.until("all rows came", lambda: "fits" in page.text("#boards-title"))
     assert page.count("[data-seen]") == 1, "a row was replaced while others came"
+    assert "micro:bit" in page.text("[data-board=microbit]")
     page.get("#filter").clear()
+    page.get("#filter").send_keys("cortex-m0", Keys.ARROW_DOWN)
+    shown = page.run("return document.activeElement.dataset.board")
+    page.press(Keys.ARROW_DOWN)
+    assert shown not in (None, page.run("return document.activeElement.dataset.board"))
+    assert page.count("#boards-table button[tabindex='0']") == 1
+    page.get("#filter").clear()
+    page.get("#filter").send_keys(" ", Keys.BACKSPACE)
+    page.picture("boards")
 
 
 def downloads(page: Browser, folder: Path) -> None:
-    """Check that sources, a project and the report arrive whole."""
+    """Check that sources, a project, a package and the report arrive whole."""
     page.click("#tab-download")
     for kind, name in (
         ("sources", "digits_int8.zip"),
         ("project", "digits_int8_microbit.zip"),
+        ("package", "digits_int8_arduino.zip"),
         ("report", "digits_int8.html"),
     ):
         page.click(f"[data-kind={kind}]")
@@ -192,6 +202,8 @@ def refuses_bad_files(page: Browser, folder: Path) -> None:
         page.get("#file").send_keys(str(folder / name))
         page.until(name, lambda what=what: what in page.text("#model-said [role=alert]"))  # type: ignore[misc]
     page.picture("bad_file")
+    page.click("#model-said .close")
+    assert page.text("#model-said") == ""
     assert page.get("#views").is_displayed()
 
 

@@ -20,6 +20,40 @@ export function begin() {
     }
   });
   byId("filter").addEventListener("input", filter);
+  byId("filter").addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "Enter") {
+      event.preventDefault();
+      buttons()[0]?.focus();
+    }
+  });
+  byId("boards-table").addEventListener("keydown", move);
+  byId("boards-table").addEventListener("focusin", (event) => keepStop(event.target));
+}
+
+// The boards that are shown, from the top down.
+function buttons() {
+  return [...byId("boards-table").querySelectorAll("tr:not([hidden]) button")];
+}
+
+// One stop of the Tab key for the whole table: arrows go from board to board.
+function keepStop(focused) {
+  const shown = buttons();
+  const stop = shown.find((one) => one === focused)
+    || shown.find((one) => one.getAttribute("aria-pressed") === "true") || shown[0];
+  byId("boards-table").querySelectorAll("button").forEach((one) => {
+    one.tabIndex = one === stop ? 0 : -1;
+  });
+}
+
+function move(event) {
+  const shown = buttons();
+  const at = shown.indexOf(document.activeElement);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1 }[event.key];
+  if (at < 0 || to === undefined) {
+    return;
+  }
+  event.preventDefault();
+  shown[Math.max(0, Math.min(to, shown.length - 1))].focus();
 }
 
 async function look(isOther) {
@@ -87,8 +121,9 @@ function row(found) {
 function update(line, found) {
   const [first, ...rest] = found.cells;
   const button = line.querySelector("button");
-  if (button.textContent !== first) {
-    button.textContent = first;
+  if (!button.firstChild) {
+    fill(button, found.title);
+    button.after(element("span", { class: "soft small board" }, first));
   }
   const cells = rest.map((text, at) => {
     const name = table.columns[at + 1];
@@ -120,6 +155,7 @@ function markChosen() {
     button.setAttribute("aria-pressed", isChosen);
     button.closest("tr").classList.toggle("chosen", isChosen);
   });
+  keepStop(document.activeElement);
 }
 
 function filter() {
@@ -128,4 +164,5 @@ function filter() {
     const words = `${line.cells[0].textContent} ${line.cells[1].textContent}`.toLowerCase();
     line.hidden = !words.includes(wanted);
   });
+  keepStop(document.activeElement);
 }

@@ -13,7 +13,7 @@ export function begin(start) {
   fill(select,
     element("optgroup", { label: "CPUs" }, ...start.cpus.map((name) => option(CPU, name, name))),
     element("optgroup", { label: "Boards" },
-      ...boards.map((board) => option(BOARD, board.name, `${board.name}: ${board.title}`))));
+      ...boards.map((board) => option(BOARD, board.name, `${board.title} (${board.name})`))));
   select.value = CPU + start.cpu;
   select.addEventListener("change", () => change(chosen(select.value)));
   byId("goals").append(...start.goals.map((goal) => radio(goal, goal === start.goal)));

@@ -1,4 +1,4 @@
-// Takes what was made of the plan: C, an archive, a project, the report.
+// Takes what was made of the plan: C, an archive, a project, a package, the report.
 import { ask } from "./api.js";
 import { projectTypes } from "./controls.js";
 import { byId, element, fill } from "./dom.js";
@@ -18,14 +18,16 @@ const INTEGERS = [
   ["onnx", "ONNX file", "The same as QDQ: QuantizeLinear and DequantizeLinear around floats."],
 ];
 let task = null;
+let packages = [];
 
-export function begin() {
+export function begin(formats) {
+  packages = formats;
   const progress = element("div", { class: "progress" });
   const said = element("div");
   const choices = element("div", { class: "choices" });
   fill(byId("download"), choices, progress, said);
   task = new Task(progress, said);
-  const refresh = () => fill(choices, ...kinds().map(card), project());
+  const refresh = () => fill(choices, ...kinds().map(card), project(), packageCard());
   onShow("download", refresh);
   onChange((changed) => {
     if (changed.includes("board") || changed.includes("model")) {
@@ -63,8 +65,18 @@ function project() {
       "Download Project"));
 }
 
-async function take(kind, type) {
-  const body = { plan: plan(), kind, project_type: type };
+function packageCard() {
+  const select = element("select", { id: "package-format" },
+    ...packages.map((one) => element("option", { value: one.name }, `${one.name}: ${one.title}`)));
+  return element("div", { class: "choice" }, element("h3", {}, "Package"),
+    element("p", {}, "A zip of a library that another tool installs; its README says how."),
+    element("p", { class: "field" }, element("label", { for: "package-format" }, "Format"), select),
+    element("button", { type: "button", class: "button", "data-kind": "package",
+      onclick: () => take("package", null, select.value) }, "Download Package"));
+}
+
+async function take(kind, type, format = null) {
+  const body = { plan: plan(), kind, project_type: type, package_format: format };
   await task.run((signal, seen) => ask("download", body, signal, seen), save);
 }
 

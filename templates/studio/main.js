@@ -20,6 +20,7 @@ async function begin() {
   try {
     found = await start();
   } catch (error) {
+    byId("starting").hidden = true;
     byId("shut").hidden = false;
     showError(byId("shut"), {
       what: error.message,
@@ -33,10 +34,12 @@ async function begin() {
   plan.begin();
   boards.begin();
   makeTabs(document.querySelector("[role=tablist]"));
-  [code, trades, compare, download].forEach((part) => part.begin());
+  [code, trades, compare].forEach((part) => part.begin());
+  download.begin(found.packages);
   quantise.begin(found.samples);
   model.onSamples(quantise.takeSamples, quantise.showCost);
   history.begin();
+  byId("starting").hidden = true;
   byId("main").hidden = false;
   model.begin(found.models, found.first, found.most_bytes, history.before());
 }

@@ -6,8 +6,11 @@ export function announce(text) {
 }
 
 export function showError(place, error) {
-  const lines = [["where", error.where], ["legal", error.legal], ["fix", error.fix]];
-  fill(place, element("div", { class: "error", role: "alert" },
+  const lines = [["where", error.where], ["expected", error.legal], ["fix", error.fix]];
+  const close = element("button", {
+    type: "button", class: "close", "aria-label": "Close this message", onclick: () => fill(place),
+  }, "×");
+  fill(place, element("div", { class: "error", role: "alert" }, close,
     element("p", { class: "what" }, error.what),
     facts(lines),
     tried(error.tried),
@@ -55,5 +58,5 @@ function problems(found) {
   }
   return element("ol", { class: "problems" }, ...found.map((problem) =>
     element("li", {}, element("p", {}, problem.what),
-      facts([["where", problem.where], ["legal", problem.legal], ["fix", problem.fix]]))));
+      facts([["where", problem.where], ["expected", problem.legal], ["fix", problem.fix]]))));
 }

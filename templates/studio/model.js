@@ -1,7 +1,7 @@
 // Opens a model: one that is there, or a file that is chosen or dropped.
 import { ask, drop } from "./api.js";
 import { byId, element, fill } from "./dom.js";
-import { announce, showError } from "./messages.js";
+import { announce, clear, showError } from "./messages.js";
 import { change, plan } from "./state.js";
 import { Task } from "./task.js";
 
@@ -67,6 +67,7 @@ export function begin(models, first, mostBytes, before) {
 export function show(asked) {
   if (plan()?.model === asked.model) {
     task.stop();
+    clear(byId("model-said"));
     change(asked);
   } else {
     open(asked.model, asked);
@@ -81,9 +82,12 @@ function list(chosen) {
 }
 
 export async function open(number, asked = { ram_budget: null }) {
+  byId("empty").hidden = true;
   const work = (signal, seen) => ask("inspect", { model: number }, signal, seen);
   if (await task.run(work, showFacts)) {
     opened(number, asked);
+  } else {
+    byId("empty").hidden = plan() !== null;
   }
 }
 
@@ -126,6 +130,7 @@ async function takeAll(files) {
 }
 
 function opened(number, asked) {
+  clear(byId("model-said"));
   list(number);
   announce(`${labelOf(number)} is open`);
   document.title = `${labelOf(number)}: microtir studio`;

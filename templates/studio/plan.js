@@ -55,6 +55,9 @@ async function look() {
 function show(found) {
   title = found.title;
   insertReport(byId("headline"), found.parts.headline);
+  byId("headline").querySelector("ul").prepend(...found.figures.map(([figure, words]) =>
+    element("li", {}, element("b", {}, figure), words)));
+  byId("ram-note").textContent = found.ram_note;
   insertReport(byId("memory"), found.parts.maps + found.parts.summary);
   insertReport(byId("layers"), found.parts.layers);
   byId("views").hidden = false;
@@ -83,8 +86,7 @@ function showVerdict(found) {
   verdict.className = `verdict ${found.fits ? "good" : "bad"}`;
   fill(byId("plan-said"), ...found.exceeded.map((text) =>
     element("p", { class: "exceeded-limit" }, text)));
-  const figure = byId("headline").querySelector("b")?.textContent;
-  announce(`${figure} bytes of workspace${found.has_limits ? `, ${verdict.textContent}` : ""}`);
+  announce(`${found.figures.map((one) => one.join(" ")).join(", ")}${found.has_limits ? `, ${verdict.textContent}` : ""}`);
 }
 
 function showTried(found) {

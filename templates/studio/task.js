@@ -2,7 +2,7 @@
 import { element, fill } from "./dom.js";
 import { clear, showError } from "./messages.js";
 
-const SOON = 250; // milliseconds until it is worth a word
+const SOON = 100; // milliseconds until it is worth a word
 
 export class Task {
   // progress: where it says what is being done; said: where errors go.

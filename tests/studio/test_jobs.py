@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,20 @@ def test_a_plan_is_shown_as_the_report_shows_it() -> None:
     assert all(text.strip() in page for text in parts.values())
     assert (shown["fits"], shown["has_limits"], shown["ram"]) == (True, False, 1216)
     assert span == {"event": "range", "workspace": 736, "least": 736, "most": 2760}
+
+
+@pytest.mark.parametrize(("plan", "rate"), [(BALANCED, "100 MHz"), (SMALL, "16 MHz")])
+def test_time_and_ram_come_first(plan: Plan, rate: str) -> None:
+    """The sum has every part of the RAM, the stack among them, and the time has its clock."""
+    shown, *_ = told(Planning(plan, 736))
+    figures: Any = shown["figures"]
+    (time, words), (ram, in_all) = figures
+    assert time.startswith("about ") and f"a run at {rate}" in words
+    note = str(shown["ram_note"])
+    parts = [int(count.replace(",", "")) for count in re.findall(r"([\d,]+) bytes for", note)]
+    assert in_all == "bytes of RAM in all" and int(ram.replace(",", "")) == sum(parts)
+    stack = driver.build(plan.module()).metadata.stack.bytes
+    assert f"{stack:,} bytes for the stack of one run" in note and len(parts) == 3
 
 
 def test_a_budget_plans_anew() -> None:
@@ -163,6 +178,10 @@ def test_project_and_archive_to_take() -> None:
     assert name == "digits_int8_uno.zip"
     with zipfile.ZipFile(io.BytesIO(zipped)) as archive:
         assert any(path.endswith(".ino") for path in archive.namelist())
+    (file,) = told(Download(BALANCED, DownloadKind.PACKAGE, None, "arduino"))
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(str(file["content"])))) as archive:
+        assert "library.properties" in archive.namelist()
+    assert file["name"] == "digits_int8_arduino.zip"
     name, archived = content(BALANCED, DownloadKind.ARCHIVE)
     assert name == "digits_int8.tar" and b"metadata.json" in archived
 
@@ -180,6 +199,8 @@ def test_project_and_archive_to_take() -> None:
         ("plan", {"plan": {**PLAN, "board": "../x", "target": None}}, "there is no board '../x'"),
         ("download", {"plan": PLAN, "kind": "project"}, "a project is for a board"),
         ("download", {"plan": PLAN, "kind": "all"}, "'kind' is 'all'"),
+        ("download", {"plan": PLAN, "kind": "package"}, "a package has a format"),
+        ("download", {"plan": PLAN, "kind": "package", "package_format": "../x"}, "'../x'"),
     ],
 )
 def test_wrong_questions_are_answered(

@@ -58,7 +58,7 @@ _ONNX = FileKind(
     "read it with microtir.frontend.from_onnx",
 )
 _MODELS = "a .tflite, .onnx, .keras or .pt2 file"
-_OTHER = "pass the .tflite file that the TFLite converter wrote"
+_OTHER = "pass the .tflite file that the TFLite converter wrote, or the .onnx file of an exporter"
 
 _KINDS = {
     "onnx": _ONNX,
@@ -142,7 +142,7 @@ def refuse_other_kind(data: bytes, file: str) -> None:
     raise ModelFileError(
         "this is not a TFLite model: its file identifier is missing",
         where=file,
-        legal="'TFL3' as bytes 4 to 7 of the file",
+        legal=f"'TFL3' as bytes 4 to 7 of a TFLite file, or {_MODELS}",
         fix=_OTHER,
     )
 

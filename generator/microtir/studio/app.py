@@ -18,6 +18,7 @@ from microtir.boards import all_boards
 from microtir.config import Optimize, microcontroller
 from microtir.errors import MicrotirError, UsageError
 from microtir.instruction_sets import CPUS
+from microtir.packages import all_formats
 from microtir.studio.ahead import ahead
 from microtir.studio.answers import Answers
 from microtir.studio.asks import InspectAsk, read_ask
@@ -89,6 +90,9 @@ class Studio:
             "cpu": microcontroller().primary_target().mcpu,
             "goals": [goal.value for goal in Optimize],
             "goal": Optimize.BALANCED.value,
+            "packages": [
+                {"name": str(known.format), "title": known.title} for known in all_formats()
+            ],
             "models": self._models.listed(),
             "samples": self._models.newest_samples(),
             "first": self._first,

@@ -129,9 +129,11 @@ class DownloadAsk:
     plan: PlanAsk
     kind: DownloadKind
     project_type: str | None = None
+    package_format: str | None = None
 
     def job(self, models: ModelStore) -> Job:
-        return Download(self.plan.plan(models), self.kind, self.project_type)
+        plan = self.plan.plan(models)
+        return Download(plan, self.kind, self.project_type, self.package_format)
 
 
 ASKS: Mapping[str, type[Ask]] = MappingProxyType({

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
-from microtir.boards import all_boards
+from microtir.boards import all_boards, load_board
 from microtir.config import config_from_flags
 from microtir.errors import ToolError
 from microtir.search.board_fit import BoardFit
@@ -62,5 +62,13 @@ class Boards:
             "title": said if len(fits) == total else f"{len(fits)} of {total} boards",
             "columns": COLUMNS,
             "right": RIGHT,
-            "rows": [{"board": f.board, "fits": f.fits, "cells": row(f)} for f in fits],
+            "rows": [
+                {
+                    "board": f.board,
+                    "title": load_board(f.board).title,
+                    "fits": f.fits,
+                    "cells": row(f),
+                }
+                for f in fits
+            ],
         }

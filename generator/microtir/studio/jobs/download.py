@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from microtir import driver
+from microtir import driver, packages
 from microtir.artifact import Artifact
 from microtir.errors import UsageError
 from microtir.projects import generate
@@ -31,17 +31,19 @@ class DownloadKind(Enum):
     ARCHIVE = "mlf"
     PROJECT = "project"
     REPORT = "report"
+    PACKAGE = "package"
     TFLITE = "tflite"  # integers that were made here
     ONNX = "onnx"  # the same as QDQ
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A thing that is made of a plan; a project has a type."""
+    """A thing that is made of a plan; a project has a type, and a package a format."""
 
     plan: Plan
     kind: DownloadKind
     project_type: str | None
+    package_format: str | None = None
 
     def run(self, emit: Emit) -> None:
         """Tell the file, with its name."""
@@ -55,6 +57,8 @@ class Download:
                 file, content = f"{name}.tar", self._archive()
             case DownloadKind.PROJECT:
                 file, content = f"{name}_{self.plan.board}.zip", self._project()
+            case DownloadKind.PACKAGE:
+                file, content = f"{name}_{self.package_format}.zip", self._package()
             case DownloadKind.REPORT:
                 file, content = f"{name}.html", self._report()
             case DownloadKind.TFLITE | DownloadKind.ONNX:
@@ -79,8 +83,15 @@ class Download:
         with TemporaryDirectory() as folder:
             root = Path(folder) / "project"
             generate(self._artifact(), board, self.project_type, root)
-            paths = sorted(path for path in root.rglob("*") if path.is_file())
-            return _zipped({p.relative_to(root).as_posix(): p.read_bytes() for p in paths})
+            return _zipped(_files(root))
+
+    def _package(self) -> bytes:
+        if self.package_format is None:
+            raise UsageError("a package has a format", where="download", fix="choose one above")
+        with TemporaryDirectory() as folder:
+            root = Path(folder) / "package"
+            packages.generate(self._artifact(), self.package_format, root)
+            return _zipped(_files(root))
 
     def _integers(self) -> tuple[str, bytes]:
         """Return the name and the content of a model file."""
@@ -103,6 +114,11 @@ class Download:
         limits = limits_of_board(board) if board else None
         page = to_html(describe(self.plan.module(), limits_of=limits))
         return page.encode(errors="backslashreplace")
+
+
+def _files(root: Path) -> dict[str, bytes]:
+    paths = sorted(path for path in root.rglob("*") if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:

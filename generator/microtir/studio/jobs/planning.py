@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from microtir.artifact import Artifact, footprint
+from microtir.boards import Board
 from microtir.config import Budget, Optimize
 from microtir.module.ir_module import IRModule
 from microtir.report.board_limits import limits_of_board
 from microtir.report.collect import describe
-from microtir.report.data import Report
+from microtir.report.data import Report, ReportedLimit
 from microtir.report.html import Part, to_part
+from microtir.search.estimates import estimated_cost
 from microtir.search.pareto import budgeted_ram
 from microtir.search.refusals import limit_error, with_suggestions
 from microtir.studio.events import Emit, Event, progress
 from microtir.studio.plan import Plan
+from microtir.support.quantities import duration
+
+_USUAL_CLOCK = 100_000_000
+"""Hertz for a CPU that no board gives a clock, so that times can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +42,14 @@ class Planning:
         module = self.plan.module()
         emit(progress("planning"))
         board = self.plan.load_board()
-        limits = limits_of_board(board) if board else None
+        built: list[Artifact] = []
+
+        def limits(artifact: Artifact, code: int) -> Sequence[ReportedLimit]:
+            built.append(artifact)
+            return limits_of_board(board)(artifact, code) if board else ()
+
         report = describe(module, limits_of=limits, least=self.least)
-        emit(self._shown(report))
+        emit({**self._shown(report), **headline(built[-1], board)})
         if self.least is None:
             emit(progress("looking for the range of budgets"))
             emit(_range(module, report))
@@ -63,6 +76,28 @@ class Planning:
             "command": self.plan.command,
             "title": self.plan.title,
         }
+
+
+def headline(artifact: Artifact, board: Board | None) -> dict[str, object]:
+    """Return time and RAM of a run as the page shows them first, and what the RAM consists of."""
+    stack = artifact.metadata.stack.bytes
+    ram = footprint(artifact.metadata, stack=stack)
+    cycles = estimated_cost(artifact).cycles
+    clock = board.clock_hz if board is not None and board.clock_hz else _USUAL_CLOCK
+    rate = f"{clock / 1e6:g} MHz"
+    time = (f"about {duration(cycles / clock)}", f"a run at {rate}, without wait states")
+    parts = [
+        ("the workspace", ram.planned),
+        ("inputs and outputs in the caller's memory", ram.io),
+        ("the state", ram.state),
+        ("the stack of one run", stack),
+    ]
+    listed = ", ".join(f"{count:,} bytes for {what}" for what, count in parts if count)
+    return {
+        "figures": [*([time] if cycles else []), (f"{ram.total:,}", "bytes of RAM in all")],
+        "ram_note": f"RAM in all: {listed}. The stack is an upper bound for GCC and Clang: a task "
+        "that runs the model needs it beside what your own code and interrupts take.",
+    }
 
 
 def _range(module: IRModule, report: Report) -> Event:
