@@ -256,7 +256,7 @@ def test_with_targets_derives_the_host_anew() -> None:
         ('{"targets": ["c"], "executor": {"name": "aot", "option": {}}}', "'option': did you mean"),
         ('{"targets": ["c"], "executor": {"name": "aot", "options": 5}}', "not a mapping"),
         ('{"targets": ["c"], "runtime": 5}', "'runtime' is 5"),
-        ('{"targets": ["c"], "module_name": null}', "is None, not text"),
+        ('{"targets": ["c"], "module_name": null}', "option 'module_name' has no value"),
         ('{"targets": ["c"], "workspace_pools": [{"name": "a"}]}', "did you mean 'pool_name'?"),
         ('{"targets": ["c"], "workspace_pools": [{"targets": []}]}', "'pool_name' is missing"),
         ('{"targets": ["c"], "budget": {"ram": "64K"}}', "'ram' is '64K'"),

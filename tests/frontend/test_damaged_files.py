@@ -384,7 +384,10 @@ def test_scales_without_a_fixed_point_form() -> None:
 def test_zero_points_fit_the_type() -> None:
     """A zero point outside the type of the tensor is refused."""
     data = Patched(CONV).put(quantization(0, 3), 128, "<q").bytes
-    assert "tensor 0 'x0': zero point 128 is no int8\n  expected: -128 to 127" in refusal(data)
+    assert (
+        "tensor 0 'x0': the zero point 128 does not fit int8\n  expected: -128 to 127"
+        in refusal(data)
+    )
 
 
 def test_lengths_of_quantisation() -> None:

@@ -36,12 +36,12 @@ def check(
 ) -> ExitCode:
     """Lists all problems of a model by their causes, each with a fix.
 
-    It plans a model that it can read: an exceeded budget is a problem, and a memory of the board
-    that is too small. For a quantised ONNX model it lists layers that stay floats between integers,
-    with the reason. For a float model it estimates what int8 would save. For any model it lists
-    operators that take integers of one scale for those of another, and outputs that are strings,
-    for which the C gives the place in a list. Exit status 1 means that there are problems, 3 that
-    the file is damaged or cannot be read.
+    Problems are operators and types that cannot be compiled, an exceeded budget, and a memory of
+    the board that is too small. For a quantised ONNX model, layers that stay floats are listed with
+    the reason. For a float model, the savings of int8 are estimated. For any model, operators that
+    change the scale of integers without rescaling them are listed, and outputs that are strings,
+    which are indices in C. Exit status 1 means that there are problems, 3 that the file is damaged
+    or cannot be read.
     """
     from microtir import frontend
 

@@ -63,7 +63,7 @@ TogetherNames = Annotated[
         "--together",
         metavar="NAME,NAME",
         help="Module names of models that may run at the same time and so share no memory. "
-        "May be given several times. An archive has its own list.",
+        "May be given several times. An archive states its own.",
     ),
 ]
 

@@ -197,8 +197,8 @@ class CompilationConfig(ConfigFields):
         if self.measure is not enums.Measure.CYCLES or not target.has(Feature.BIT64):
             return
         raise ConfigError(
-            f"option 'measure' is 'cycles', which are not known of '{target}': "
-            "CPUs with 64 bits start as many instructions at a time as they find",
+            f"option 'measure' is 'cycles', but cycles of '{target}' cannot be estimated: "
+            "CPUs with 64 bits start several instructions at a time",
             where="measure",
             legal="cycles for microcontrollers, instructions for every target",
             fix="leave it out, or name a microcontroller as target: 'c -mcpu=cortex-m4'",
@@ -221,7 +221,7 @@ class CompilationConfig(ConfigFields):
         if self.stream_hop > 1 and not self.stream_axis:
             raise ConfigError(
                 f"option 'stream_hop' is {self.stream_hop}, but 'stream_axis' "
-                "is left out: a run is given whole inputs, and no frames",
+                "is left out: without it a run takes whole inputs instead of frames",
                 where="stream_hop",
                 legal="1, or a number of frames with stream_axis",
                 fix="name the axis of time as well, or leave stream_hop out",

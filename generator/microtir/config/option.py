@@ -97,7 +97,8 @@ class Option:
         problem = self.domain.problem(value)
         if problem:
             raise ConfigError(
-                f"{self.section.label} '{self.name}' is {shown(value)}, which {problem}",
+                f"{self.section.label} '{self.name}' "
+                + ("has no value" if value is None else f"is {shown(value)}, which {problem}"),
                 where=self.path,
                 legal=self.legal(),
             )

@@ -474,8 +474,8 @@ _PASS = (
             more_outputs_problem,
         ),
         "",
-        "Makes tensors inside the model outputs of it, after its own: for a run that ends early, "
-        "or to see them.",
+        "Adds tensors inside the model to its outputs, so that a run can end early or its values "
+        "can be looked at.",
         derived="the model's outputs only",
     ),
     Option(
@@ -525,7 +525,8 @@ _PASS = (
         Choice(enums.Placement),
         "greedy",
         "Chooses how buffers are placed in the workspace. greedy: the best of a few orders. "
-        "exact: all orders, up to a fixed effort. optimal: the solver of microtir[solver]. "
+        "exact: all orders, or as many as a fixed number of steps allows. optimal: the solver of "
+        "microtir[solver]. "
         "guarded: no sharing, with gaps that sanitizers watch.",
     ),
     Option(

@@ -171,5 +171,5 @@ class Library:
             raise UsageError(
                 f"the library '{self.name}' has hooks and a device",
                 where="external.Library",
-                legal="one of them: a device has functions around its calls of its own",
+                legal="hooks or a device: a device has functions before and after its calls",
             )

@@ -62,7 +62,9 @@ def _quantization(tensor: FileTensor, dtype: DType, where: str) -> Quantization 
     low, high = dtype.min, dtype.max
     for zero_point in zero_points:
         if not low <= zero_point <= high:
-            raise _broken(f"zero point {zero_point} is no {dtype.value}", where, f"{low} to {high}")
+            raise _broken(
+                f"the zero point {zero_point} does not fit {dtype.value}", where, f"{low} to {high}"
+            )
     quantization = Quantization(stored.scales, zero_points, axis)
     _check_scales(tensor, dtype, quantization, where)
     return quantization

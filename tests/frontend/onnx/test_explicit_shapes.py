@@ -67,7 +67,7 @@ def test_unpooling(data: st.DataObject, is_given: bool) -> None:
 def check_both(model: bytes, x: Array) -> None:
     """The graph computes what onnxruntime does; it refuses only where onnxruntime may stop."""
     for problem in frontend.check(model):
-        assert "its places reach from 0 to" in str(problem)
+        assert "its indices are 0 to" in str(problem)
         assert "give it the shape of what MaxPool pooled" in str(problem)
         return
     check(model, x=x)
@@ -85,9 +85,9 @@ def test_unpooling_in_c() -> None:
 @pytest.mark.parametrize(
     ("places", "wanted", "words"),
     [
-        ([[[[0, 1], [2, 16]]]], (1, 1, 4, 4), "its places reach from 0 to 16"),
-        ([[[[0, 1], [2, -1]]]], (1, 1, 4, 4), "its places reach from -1 to 2"),
-        ([[[[0, 1]]]], (1, 1, 4, 4), "places of shape (1, 1, 1, 2)"),
+        ([[[[0, 1], [2, 16]]]], (1, 1, 4, 4), "its indices are 0 to 16"),
+        ([[[[0, 1], [2, -1]]]], (1, 1, 4, 4), "its indices are -1 to 2"),
+        ([[[[0, 1]]]], (1, 1, 4, 4), "its indices have the shape (1, 1, 1, 2)"),
         ([[[[0, 1], [2, 3]]]], (2, 1, 4, 4), "the shape (2, 1, 4, 4) for (1, 1, 4, 4)"),
         ([[[[0, 1], [2, 3]]]], (1, 1, 4, 3), "the shape (1, 1, 4, 3) for (1, 1, 4, 4)"),
     ],

@@ -60,7 +60,7 @@ def computes_on_strings(where: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         "it computes on strings",
         where=where,
-        legal="strings that a model picks from known ones, moves, compares, and gives as outputs",
+        legal="strings that are constants: a model may choose, move, compare and output them",
         fix="train with classes and categories that are integers"
         " (sklearn.preprocessing.LabelEncoder or OrdinalEncoder), and name them in the application",
         export=ExportProblem.STRINGS,

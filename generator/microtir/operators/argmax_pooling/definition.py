@@ -63,7 +63,9 @@ def _unpool_shapes(node: Node) -> tuple[shapes.Shape, ...]:
     op, image = node.op, shapes.input_shape(node, 0, 4)
     assert isinstance(op, MaxUnpool)
     places = node.inputs[1].shape
-    shapes.require(places == image, f"places of shape {places} of {image} values", "one of each")
+    shapes.require(
+        places == image, f"indices of shape {places} for values of shape {image}", "equal shapes"
+    )
     return ((image[0], image[1] * op.window[0], image[2] * op.window[1], image[3]),)
 
 

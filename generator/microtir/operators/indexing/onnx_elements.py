@@ -355,7 +355,7 @@ def tensor_scatter(node: OnnxNode) -> Tensor:
         begins = node.known(2, "the places").reshape(-1)
     is_of_batch = begins.shape == cache.shape[:1] and not (begins < 0).any()
     if axis == 0 or not is_of_batch or (not wraps and (begins + size > room).any()):
-        raise node.malformed(f"an update of {size} in {room} places, from {begins.tolist()} on")
+        raise node.malformed(f"it writes {size} elements at {begins.tolist()} of {room}")
     strides = [math.prod(cache.shape[n + 1 :]) for n in range(len(cache.shape))]
     node.check_room(*update.shape)
     at = np.indices(update.shape)

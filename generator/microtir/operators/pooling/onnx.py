@@ -100,11 +100,13 @@ def max_unpool(node: OnnxNode) -> Tensor:
 def _check_places(node: OnnxNode, places: Tensor, x: Tensor, shape: tuple[int, ...]) -> None:
     """Refuse places that are not one for each element, or lie outside of the result."""
     if places.shape != x.shape:
-        raise node.malformed(f"places of shape {places.shape}", f"{x.shape}, one for each element")
+        raise node.malformed(
+            f"its indices have the shape {places.shape}", f"{x.shape}, one for each element"
+        )
     span, size = node.emitter.span(places), math.prod(shape)
     if span is not None and (span[0] < 0 or span[1] >= size):
         raise ModelFileError(
-            f"its places reach from {span[0]} to {span[1]}",
+            f"its indices are {span[0]} to {span[1]}",
             where=node.where,
             legal=f"0 to {size - 1}, the elements of its result {shape}",
             fix="give it the shape of what MaxPool pooled as output_shape",

@@ -196,8 +196,8 @@ _OF_DOUBLES = (
 def _unlike_doubles(node: OnnxNode, name: str) -> UnsupportedModelError:
     """Return the error for classes by sums of doubles of which float32 may take another one."""
     return node.unsupported(
-        f"its attribute '{name}' holds doubles, of whose sums two may be equal that float32 has"
-        " apart",
+        f"its attribute '{name}' holds doubles. Two of their sums may be equal, and differ in"
+        " float32",
         "trees of float32; of doubles a single tree, leaves that all give one number, or sums that"
         " float32 holds",
         "convert with inputs of FloatTensorType",
