@@ -41,7 +41,11 @@ from tests.support.small_models import module_of, quantised_graph
 WRONG: tuple[object, ...] = (None, 42, "text", [])
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits" / "digits_int8.tflite"
 ONNX = model_of([onnx.helper.make_node("Relu", ["x"], ["y"])], [typed("x", (1, 4))], ["y"])
-FIELDS = {"Target.spec": "target"}  # arguments that diagnostics call by the name of the field
+FIELDS = {
+    "Executor.name": "executor",
+    "Runtime.name": "runtime",
+    "Target.spec": "target",
+}  # arguments that diagnostics call by the name of the field
 CONFIG = CompilationConfig(targets="c")
 Case = tuple[Callable[..., Any], Mapping[str, Any]]
 
