@@ -153,7 +153,7 @@ def _put(node: Node) -> tuple[Shape, ...]:
         f"an item of shape {item.shape} for a list of shape {items.shape}",
         "all axes of the list but its first",
     )
-    require(index.type.elements == 1, f"a number of shape {index.shape}", "one element")
+    require(index.type.elements == 1, f"an index of shape {index.shape}", "one element")
     return (items.shape,)
 
 
