@@ -78,7 +78,7 @@ def test_the_cpu_is_said(microtir: Command, tmp_path: Path) -> None:
         assert ("have no such CPU" not in readme) == is_usual
         assert f"idf.py set-target {name if is_usual else 'CHIP'} build" in readme
         header = (place / "models" / "digits_int8" / "digits_int8.h").read_text()
-        assert f'targets          ["c -mcpu={name}"]' in header
+        assert f'targets      ["c -mcpu={name}"]' in header
 
 
 def test_a_configuration_names_the_cpu(microtir: Command, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -126,3 +127,56 @@ def test_nobody_serves_a_pack_that_is_said_to_be_served_nowhere(tmp_path: Path) 
         generate(digits("c"), "cmsis-pack", folder, options=PackageOptions(homepage=homepage))
         (file,) = folder.glob("*.pdsc")
         assert ET.parse(file).getroot().findtext("url") == (homepage or "")
+
+
+CALLED_IN_C = (
+    PackageFormat.ARDUINO, PackageFormat.ESP_IDF, PackageFormat.ZEPHYR, PackageFormat.PICO,
+    PackageFormat.CMSIS_PACK, PackageFormat.STM32CUBE, PackageFormat.PLATFORMIO,
+    PackageFormat.SINGLE_HEADER,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CALLED_IN_C)
+@pytest.mark.parametrize("language", ["c99", "c++11"])
+def test_the_call_of_the_readme_compiles(
+    kind: PackageFormat, language: str, models: list[Artifact], tmp_path: Path
+) -> None:
+    """Each call that is shown is a file of C, and of C++, as it stands."""
+    folder = tmp_path / "package"
+    manifest = generate(models, kind, folder)
+    blocks = re.findall(r"```c\n(.*?)```", (folder / "README.md").read_text(), re.S)
+    calls = [block for block in blocks if "_run(" in block]
+    assert len(calls) == len(models)
+    compiler = "g++" if "+" in language else "gcc"
+    paths = [f"-I{folder / path}" for path in (".", *manifest.include_folders)]
+    for number, call in enumerate(calls):
+        file = tmp_path / f"call{number}.{'cpp' if '+' in language else 'c'}"
+        file.write_text(call)
+        flags = ("-Wall", "-Wextra", "-Werror", f"-std={language}", "-fsyntax-only")
+        command = [compiler, *flags, *paths, file]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, f"{call}\n{run.stderr}"
+
+
+@pytest.mark.parametrize("kind", CALLED_IN_C)
+def test_the_readme_answers_an_engineer(
+    kind: PackageFormat, models: list[Artifact], tmp_path: Path
+) -> None:
+    """It says what stack a run takes, where weights lie, who may run, and what integers mean."""
+    generate(models, kind, tmp_path / "package")
+    readme = (tmp_path / "package" / "README.md").read_text()
+    most = max(artifact.metadata.stack.bytes_in_c for artifact in models)
+    code = sum(artifact.metadata.code_bytes_estimate for artifact in models)
+    assert f"| stack of a run, at most | {most} |" in readme
+    assert f"| code, estimated, in flash | {code} |" in readme
+    assert "which the linker places in flash" in readme
+    assert "each with a state and a workspace of its own" in readme
+    assert "| `digits`: `image` | 64 | int8_t | 0.003921569 | -128 |" in readme
+
+
+def test_metadata_is_no_part_of_a_sketch(models: list[Artifact], tmp_path: Path) -> None:
+    """The library of Arduino has no file that only tools of microtir read."""
+    generate(models, PackageFormat.ARDUINO, tmp_path / "a")
+    assert not [*(tmp_path / "a").rglob("metadata.json")]
+    generate(models, PackageFormat.ZEPHYR, tmp_path / "z")
+    assert len([*(tmp_path / "z").rglob("metadata.json")]) == len(models)

@@ -43,6 +43,8 @@ from microtir.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from microtir.packages import PackageManifest
 
+_SHORT_NAME = 24  # characters that people write without complaint
+
 
 @with_quantiser
 def package(
@@ -103,7 +105,7 @@ def package(
             artifacts, output_format, output,
             force=force, options=options, template_dir=template_dir,
         )  # fmt: skip
-    _print(manifest, output, as_json=as_json)
+    _print(manifest, output, as_json=as_json, is_named=package_name is not None)
     return ExitCode.DONE
 
 
@@ -116,7 +118,7 @@ def _missing(output_format: str | None) -> UsageError:
     )
 
 
-def _print(manifest: PackageManifest, output: Path, *, as_json: bool) -> None:
+def _print(manifest: PackageManifest, output: Path, *, as_json: bool, is_named: bool) -> None:
     """Write what was made."""
     if as_json:
         write_json({"output": str(output), **asdict(manifest)})
@@ -131,9 +133,17 @@ def _print(manifest: PackageManifest, output: Path, *, as_json: bool) -> None:
             ("RAM", f"{cell(workspace)} bytes of {what}{state}"),
             ("flash", f"{cell(sizes.weights)} bytes of weights"),
             *_warning(manifest),
+            *_long_name(manifest.name, is_named=is_named),
             ("next", "README.md says how it is installed and used"),
         ]
     )
+
+
+def _long_name(name: str, *, is_named: bool) -> list[tuple[str, str]]:
+    """Return the row for a name that nobody chose, and that is long where it is written."""
+    if is_named or len(name) <= _SHORT_NAME:
+        return []
+    return [("name", f"--package-name NAME gives a shorter one than these {len(name)} characters")]
 
 
 def _warning(manifest: PackageManifest) -> list[tuple[str, str]]:

@@ -287,9 +287,16 @@ class CompilationConfig(ConfigFields):
 
     def recorded(self) -> dict[str, object]:
         """Return `to_dict` for generated files, without what only this machine knows (folders)."""
+        return serial.to_dict(self._without_folders())
+
+    def recorded_changes(self) -> dict[str, object]:
+        """Return the targets and the options that are not at their defaults, as `recorded` does."""
+        return serial.changes(self._without_folders(), CompilationConfig(targets=self.targets))
+
+    def _without_folders(self) -> CompilationConfig:
         known = tuple(library.without_path() for library in self.external)
         records = PurePath(self.tuning_records).name
-        return serial.to_dict(self.with_(external=known or None, tuning_records=records))
+        return self.with_(external=known or None, tuning_records=records)
 
     @staticmethod
     @checked_arguments

@@ -57,8 +57,23 @@ def call_arguments(config: ConfigFields, plain: ConfigFields) -> str:
         "runtime": config.runtime,
         "pass_config": config.pass_config.changed(),
     }
-    told = [n for n in values if n != "targets" and getattr(config, n) != getattr(plain, n)]
-    return ", ".join(f"{name}={values[name]!r}" for name in ("targets", *told))
+    return ", ".join(f"{name}={values[name]!r}" for name in _changed(config, plain))
+
+
+def changes(config: ConfigFields, plain: ConfigFields) -> dict[str, object]:
+    """Return the targets and what else differs from a plain configuration, as values of JSON."""
+    kinds = {"executor": config.executor, "runtime": config.runtime}
+    values = {
+        **to_dict(config),
+        **{key: {"name": kind.name, "options": kind.changed()} for key, kind in kinds.items()},
+        "pass_config": config.pass_config.changed(),
+    }
+    return {name: values[name] for name in _changed(config, plain)}
+
+
+def _changed(config: ConfigFields, plain: ConfigFields) -> tuple[str, ...]:
+    others = [n for n in to_dict(config) if getattr(config, n) != getattr(plain, n)]
+    return ("targets", *(name for name in others if name != "targets"))
 
 
 def to_text(data: Mapping[str, object]) -> str:

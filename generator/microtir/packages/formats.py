@@ -53,6 +53,7 @@ class FormatTemplate:
         refuses: what models may not ask of their callers.
         writes_library: whether the library's files are written as they are.
         own_workspaces: whether each model has a workspace of its own.
+        has_metadata: whether the metadata.json of each model is part of it.
         reserved: names, in small letters, that no package may have: they mean something else there.
         families: of the CPUs that its users have; empty for all.
         chips: by CPU, what its users call a chip or board that has it, where their tool asks.
@@ -72,6 +73,7 @@ class FormatTemplate:
     refuses: tuple[ModelTrait, ...]
     writes_library: bool
     own_workspaces: bool
+    has_metadata: bool
     reserved: frozenset[str]
     families: tuple[Family, ...]
     chips: Mapping[str, str]
@@ -127,6 +129,7 @@ def _read(path: Path, chosen: PackageFormat) -> FormatTemplate:
         refuses=top.choices("refuses", ModelTrait),
         writes_library=not top.flag("embeds_library"),
         own_workspaces=top.flag("own_workspaces"),
+        has_metadata=not top.flag("leaves_out_metadata"),
         reserved=frozenset(" ".join(top.texts("reserved", WORDS)).split()),
         families=top.choices("families", Family),
         chips=MappingProxyType({} if chips is None else chips.named_texts(WORD)),

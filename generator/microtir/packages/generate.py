@@ -22,6 +22,7 @@ from microtir.support.template_files import Part
 
 _WHERE = "packages.generate(artifacts)"
 ARCHIVES = (".zip", ".pack")
+_METADATA = "/metadata.json"  # of each model, in its folder
 
 
 def generate(
@@ -92,6 +93,8 @@ def _files(
     name = _package_name(models, template, options)
     folders = template.folders
     library = model_files(artifacts, folders) | parameter_files(artifacts, folders, templates)
+    if not template.has_metadata:
+        library = {path: text for path, text in library.items() if not path.endswith(_METADATA)}
     targets = templates.targets(
         _parts(template, name), name_values(name, vendor_of(options), models)
     )

@@ -128,6 +128,12 @@ class ModelValues:
         return self.ram.state > 0
 
     @property
+    def is_called_plainly(self) -> bool:
+        """Return whether arrays, and pointers to them, are all that a call needs."""
+        own = all(port.is_own and not port.by_rows for port in self.ports)
+        return own and not (self.call.packed or self.call.parameters or self.call.devices)
+
+    @property
     def runs(self) -> int:
         """Return the runs that its samples are: the steps of all."""
         return self.sample_count * max(self.steps, 1)

@@ -100,6 +100,8 @@ def application_values(models: Models) -> Values:
         "together": [", ".join(names) for names in models.concurrent.sorted()],
         "model_count": len(names),
         "has_own_tensors": any(model.own_ports for model in models.models),
+        "has_constants": any(model.constants for model in models.models),
+        "has_internal": any(model.internal for model in models.models),
         "has_states": any(model.has_state for model in models.models),
         "has_rows": any(port.by_rows for model in models.models for port in model.ports),
         "uses_math": any(model.uses_math for model in models.models),

@@ -79,8 +79,9 @@ def file_comment(program: CProgram, title: str, *, with_options: bool = False) -
         if model.quantised_sha256:
             lines.append(f"Integers {model.quantised_sha256}")
     if with_options:
-        options = [(key, json.dumps(value)) for key, value in program.config.recorded().items()]
-        lines += ["", "Options:"]
+        changes = program.config.recorded_changes()
+        options = [(key, json.dumps(value)) for key, value in changes.items()]
+        lines += ["", "Target, and the options that differ from their defaults:"]
         for row in columns(options, gap="  "):
             lines += wrap(f"  {row}", WIDTH - 4)
     lines += [

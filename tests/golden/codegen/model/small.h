@@ -4,38 +4,9 @@
  * Model    net.tflite, 1234 bytes
  * SHA-256  abababababababababababababababababababababababababababababababab
  *
- * Options:
- *   target_host      "c"
- *   targets          ["c"]
- *   executor         {"name": "aot",
- *           "options": {"interface-api": "c", "unpacked-api": true, "link-params": true,
- *               "row-fed-inputs": false, "row-drained-outputs": false, "steps": false}}
- *   runtime          {"name": "crt", "options": {"system-lib": false}}
- *   workspace_pools  [{"pool_name": "workspace", "targets": [], "pool_info_properties": {}}]
- *   constant_pools   []
- *   module_name      "small"
- *   numerics         "model"
- *   optimize         "balanced"
- *   measure          "model"
- *   compatibility    "none"
- *   external         []
- *   tuning_records   ""
- *   stateful         false
- *   states           ""
- *   stream_axis      ""
- *   stream_hop       1
- *   rename_input     ""
- *   rename_output    ""
- *   prepend          ""
- *   append           ""
- *   budget           {}
- *   pass_config      {"graph.input_ranges": "", "graph.more_outputs": "",
- *           "tir.disable_unroll": false, "tir.unroll_max_extent": 0,
- *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
- *           "memory.placement": "greedy", "memory.recompute": 0, "memory.reorder": true,
- *           "memory.use_workspace_io": false, "memory.input_pool": "", "memory.output_pool": "",
- *           "ethos_u.invoke": "ethosu_invoke_v3", "ethos_u.fast_scratch": "workspace",
- *           "ethos_u.scratch_pool": "", "ethos_u.fast_scratch_pool": ""}
+ * Target, and the options that differ from their defaults:
+ *   targets      ["c"]
+ *   module_name  "small"
  *
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
