@@ -18,6 +18,7 @@ WHITELIST: dict[str, str] = {
     "dump_bytecode": "jinja2, when it has compiled a template",
     "publisher": "a template: library.properties of Arduino",
     "has_sequences": "a template: the test of a crate",
+    "is_called_plainly": "a template: the call in a README",
     "__getattr__": "Python, when a public name of the package is first used",
     "__dir__": "Python's interactive shell",
     "__init_subclass__": "Python, when a class of an operator is made",

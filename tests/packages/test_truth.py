@@ -153,7 +153,7 @@ def test_the_call_of_the_readme_compiles(
         file = tmp_path / f"call{number}.{'cpp' if '+' in language else 'c'}"
         file.write_text(call)
         flags = ("-Wall", "-Wextra", "-Werror", f"-std={language}", "-fsyntax-only")
-        command = [compiler, *flags, *paths, file]
+        command = [compiler, *flags, *paths, str(file)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         assert run.returncode == 0, f"{call}\n{run.stderr}"
 

@@ -62,10 +62,11 @@ def call_arguments(config: ConfigFields, plain: ConfigFields) -> str:
 
 def changes(config: ConfigFields, plain: ConfigFields) -> dict[str, object]:
     """Return the targets and what else differs from a plain configuration, as values of JSON."""
-    kinds = {"executor": config.executor, "runtime": config.runtime}
+    executor, runtime = config.executor, config.runtime
     values = {
         **to_dict(config),
-        **{key: {"name": kind.name, "options": kind.changed()} for key, kind in kinds.items()},
+        "executor": {"name": executor.name, "options": executor.changed()},
+        "runtime": {"name": runtime.name, "options": runtime.changed()},
         "pass_config": config.pass_config.changed(),
     }
     return {name: values[name] for name in _changed(config, plain)}

@@ -120,7 +120,7 @@ def _pool_struct(program: CProgram, pool: WorkspacePool, member: str) -> str:
     Elements of an array of them are aligned, which those of bytes are not.
     """
     tag = f"{program.name}{pool.macro.removeprefix(program.macro).lower()}"
-    comment = "/* The same as a type, for arrays, members and sections of an application. */"
+    comment = "/* The same memory as a type, for arrays, struct members and linker sections. */"
     return f"{comment}\nstruct {tag} {{\n    {member}\n}};"
 
 

@@ -29,16 +29,16 @@ extern "C" {
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */
 
-/* Stack of one call, in bytes: at most so much for GCC and Clang below -O3. It counts for the flags
- * that this header is compiled with, which have to be those of algebra.c. */
+/* Upper bound of the stack of one call, in bytes, for GCC and Clang below -O3. It holds if this
+ * header is compiled with the same flags as algebra.c. */
 #if !defined(__OPTIMIZE__)
 #define ALGEBRA_STACK_SIZE 432
 #else
 #define ALGEBRA_STACK_SIZE 376
 #endif
 
-/* Puts the variable that follows at a multiple of `bytes`, a power of two. For a compiler that is
- * not here the application defines it first, with the compiler's option -D for example. */
+/* Aligns the next variable to `bytes`, a power of two. For a compiler that is not listed here,
+ * define this macro before the header, for example with the option -D. */
 #if defined(ALGEBRA_ALIGNED)
 #elif defined(__GNUC__) || defined(__TINYC__)
 #define ALGEBRA_ALIGNED(bytes) __attribute__((aligned(bytes)))
@@ -47,7 +47,7 @@ extern "C" {
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define ALGEBRA_ALIGNED(bytes) _Alignas(bytes)
 #else
-#error "define ALGEBRA_ALIGNED(bytes): how this compiler aligns the variable that follows"
+#error "define ALGEBRA_ALIGNED(bytes): how this compiler aligns the next variable"
 #endif
 
 /* Statuses. */

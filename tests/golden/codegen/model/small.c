@@ -19,8 +19,8 @@
 /* Every index is proven to lie inside its array, so that no product in one overflows.
  * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
 
-/* Layers stay functions of their own, for debuggers and profilers, and so that the stack of one
- * is free again for the next. */
+/* Layers are not inlined: debuggers and profilers see each one, and consecutive layers reuse the
+ * same stack. */
 #if defined(SMALL_LAYER) /* weak, for an application that replaces some of them */
 #elif defined(__GNUC__)
 #define SMALL_LAYER static __attribute__((noinline))
@@ -44,8 +44,8 @@ static inline int32_t max_i32(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* C leaves it to the compiler what a negative number shifted right is: this file needs the floor
- * of x / 2^count, and the array below has a negative size where the compiler does otherwise. */
+/* The right shift of a negative number is implementation-defined in C. This file needs the floor of
+ * x / 2^count; the array below has a negative size, an error, if the compiler does otherwise. */
 typedef char shift_right_i32_is_arithmetic[((int32_t)-3 >> 1) == -2 ? 1 : -1];
 
 static inline int32_t shift_right_i32(int32_t x, int32_t count)
@@ -53,8 +53,8 @@ static inline int32_t shift_right_i32(int32_t x, int32_t count)
     return x >> count;
 }
 
-/* C leaves it to the compiler what a negative number shifted right is: this file needs the floor
- * of x / 2^count, and the array below has a negative size where the compiler does otherwise. */
+/* The right shift of a negative number is implementation-defined in C. This file needs the floor of
+ * x / 2^count; the array below has a negative size, an error, if the compiler does otherwise. */
 typedef char shift_right_i64_is_arithmetic[((int64_t)-3 >> 1) == -2 ? 1 : -1];
 
 static inline int64_t shift_right_i64(int64_t x, int64_t count)

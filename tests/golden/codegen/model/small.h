@@ -44,16 +44,16 @@ extern "C" {
 #define SMALL_WORKSPACE_ALIGNMENT 8
 #define SMALL_WEIGHTS_SIZE        14 /* constant, in flash where the linker puts it */
 
-/* Stack of one call, in bytes: at most so much for GCC and Clang below -O3. It counts for the flags
- * that this header is compiled with, which have to be those of small.c. */
+/* Upper bound of the stack of one call, in bytes, for GCC and Clang below -O3. It holds if this
+ * header is compiled with the same flags as small.c. */
 #if !defined(__OPTIMIZE__)
 #define SMALL_STACK_SIZE 752
 #else
 #define SMALL_STACK_SIZE 616
 #endif
 
-/* Puts the variable that follows at a multiple of `bytes`, a power of two. For a compiler that is
- * not here the application defines it first, with the compiler's option -D for example. */
+/* Aligns the next variable to `bytes`, a power of two. For a compiler that is not listed here,
+ * define this macro before the header, for example with the option -D. */
 #if defined(SMALL_ALIGNED)
 #elif defined(__GNUC__) || defined(__TINYC__)
 #define SMALL_ALIGNED(bytes) __attribute__((aligned(bytes)))
@@ -62,14 +62,14 @@ extern "C" {
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define SMALL_ALIGNED(bytes) _Alignas(bytes)
 #else
-#error "define SMALL_ALIGNED(bytes): how this compiler aligns the variable that follows"
+#error "define SMALL_ALIGNED(bytes): how this compiler aligns the next variable"
 #endif
 
 /* Declares a workspace, for example: static SMALL_WORKSPACE(my_workspace); */
 #define SMALL_WORKSPACE(variable) \
     SMALL_ALIGNED(SMALL_WORKSPACE_ALIGNMENT) \
     uint8_t variable[SMALL_WORKSPACE_SIZE]
-/* The same as a type, for arrays, members and sections of an application. */
+/* The same memory as a type, for arrays, struct members and linker sections. */
 struct small_workspace {
     SMALL_ALIGNED(SMALL_WORKSPACE_ALIGNMENT)
     uint8_t bytes[SMALL_WORKSPACE_SIZE];
@@ -103,7 +103,7 @@ int32_t small_run(
 /* The meaning of a status as a sentence; never NULL. */
 const char *small_status_text(int32_t status);
 
-/* This compiler has the types that the sizes were counted with. */
+/* Checks that the types of this compiler have the sizes that the macros above assume. */
 #if defined(__cplusplus) && __cplusplus >= 201103L
 static_assert(SMALL_IMAGE_SIZE / SMALL_IMAGE_ELEMENTS == sizeof(int8_t),
         "this compiler has other types");

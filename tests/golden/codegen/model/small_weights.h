@@ -14,8 +14,8 @@
 
 #include "small.h"
 
-/* As aligned as they are defined: compilers take an array without the attribute to be at a multiple
- * of 16 where the processor's ABI says so, and load vectors from it as if it were. */
+/* The alignment is that of the definitions. Without it, compilers may assume 16 bytes where the
+ * processor's ABI says so, and use vector loads that need them. */
 SMALL_ALIGNED(4) extern const int32_t small_layer0_bias[2];
 SMALL_ALIGNED(4) extern const int8_t small_layer0_weights[6];
 
