@@ -14,6 +14,7 @@ from tests.support.network import python_path
 from tests.support.network_gate.sitecustomize import VARIABLE, NetworkUsed
 
 ASK = "import socket; socket.getaddrinfo('localhost', 80)"
+LOADED = "import microtir; "
 
 
 def test_the_network_is_refused_here() -> None:
@@ -37,7 +38,17 @@ def test_the_network_is_refused_in_children(environment: dict[str, str]) -> None
     """They inherit the hook, also with a path of their own; the permission is inherited, too."""
     inherited = {**os.environ, **environment}
     done = subprocess.run(
-        [sys.executable, "-c", ASK], env=inherited, capture_output=True, text=True, check=False
+        [sys.executable, "-c", LOADED + ASK],
+        env=inherited,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1 and "NetworkUsed" in done.stderr
-    subprocess.run([sys.executable, "-c", ASK], env={**inherited, VARIABLE: "1"}, check=True)
+    allowed = {**inherited, VARIABLE: "1"}
+    subprocess.run([sys.executable, "-c", LOADED + ASK], env=allowed, check=True)
+
+
+def test_programs_of_others_are_free() -> None:
+    """What does not load the package may ask whether this machine has IPv6, for one."""
+    subprocess.run([sys.executable, "-c", ASK], check=True)
