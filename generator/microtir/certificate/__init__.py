@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from microtir.certificate.document import certificate_file, certified
+from microtir.certificate.document import certificate_file, certified, checker_path
 
-__all__ = ["certificate_file", "certified"]
+__all__ = ["certificate_file", "certified", "checker_path"]

@@ -93,13 +93,15 @@ class ParameterFacts:
 class AccessFacts:
     """The least and the greatest element of a buffer that expressions reach, and what proves it.
 
-    `kind` is "read", "write" or "pass": then a function that is called reaches them.
+    `kind` is "read", "write" or "pass": then a function that is called reaches them. `times` is the
+    number of expressions of the function that do so.
     """
 
     buffer: str
     kind: str
     least: int
     greatest: int
+    times: int
     facts: tuple[str, ...]
 
 
@@ -160,7 +162,11 @@ class StackFacts:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Everything that is claimed of one compiled model."""
+    """Everything that is claimed of one compiled model.
+
+    That integers of the functions in `trusted_arithmetic` fit their types rests on more than
+    intervals.
+    """
 
     format_version: int
     generator: str
@@ -175,5 +181,6 @@ class Certificate:
     constants: tuple[ConstantFacts, ...]
     calls: tuple[CallFacts, ...]
     functions: tuple[FunctionFacts, ...]
+    trusted_arithmetic: tuple[str, ...]
     stack: StackFacts
     vectors: tuple[VectorFacts, ...]

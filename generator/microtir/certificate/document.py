@@ -1,18 +1,27 @@
-"""Makes the certificate of an artifact, and adds it to the generated files."""
+"""Makes the certificate of an artifact, and adds it with its checker to the generated files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from dataclasses import replace
+from pathlib import Path
 
 from microtir.artifact import METADATA_FILE, Artifact, Metadata, PortData, SourceFile
 from microtir.certificate import data
-from microtir.certificate.calls import calls_in
-from microtir.certificate.functions import functions_of
+from microtir.certificate.calls import calls_in, members_of
+from microtir.certificate.functions import functions_of, trusted_arithmetic
 from microtir.certificate.vectors import vectors_of
 from microtir.codegen.program import CProgram, make_program
 from microtir.support.json_text import indented, plain
+from microtir.support.resources import templates
+
+CHECKER = "certcheck.py"
+
+
+def checker_path() -> Path:
+    """Return the checker: one file that needs nothing but Python."""
+    return templates() / "certificate" / CHECKER
 
 
 def certificate_file(artifact: Artifact) -> str:
@@ -21,17 +30,18 @@ def certificate_file(artifact: Artifact) -> str:
 
 
 def certified(artifact: Artifact) -> Artifact:
-    """Return an artifact with its certificate among its files.
+    """Return an artifact with its certificate and the checker among its files.
 
     Raises:
         UsageError: it is no compiled model, such as one that was read from an archive.
     """
     name = certificate_file(artifact)
-    files = tuple(sorted((*artifact.metadata.files, name)))
+    files = tuple(sorted((*artifact.metadata.files, name, CHECKER)))
     metadata = replace(artifact.metadata, files=files)
     sources = (
         *(file for file in artifact.sources if file.path != METADATA_FILE),
         SourceFile(METADATA_FILE, metadata.text),
+        SourceFile(CHECKER, checker_path().read_text("utf-8")),
     )
     complete = replace(artifact, sources=sources, metadata=metadata)
     text = indented(plain(_certificate(complete))) + "\n"
@@ -64,8 +74,9 @@ def _certificate(artifact: Artifact) -> data.Certificate:
             for p in memory.placements
         ),
         _constants(program),
-        tuple(calls_in(lowered.named_main.body, program)),
+        tuple(calls_in(lowered.named_main.body, program, members_of(program.model))),
         tuple(functions_of(program, facts)),
+        trusted_arithmetic(program),
         data.StackFacts(facts.stack.bytes, facts.stack.bytes_in_c, facts.stack.bytes_unoptimised),
         tuple(vectors_of(graph, program.model)),
     )

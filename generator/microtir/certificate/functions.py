@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from microtir.certificate.data import (
@@ -15,7 +16,7 @@ from microtir.codegen import Metadata
 from microtir.codegen.program import CProgram
 from microtir.tir import ir
 from microtir.tir.analysis.access import ProvenAccess, proof_of
-from microtir.tir.visitor import calls_of
+from microtir.tir.visitor import calls_of, walk
 
 
 def functions_of(program: CProgram, metadata: Metadata) -> Iterator[FunctionFacts]:
@@ -65,14 +66,25 @@ def _parameter(parameter: ir.Param) -> ParameterFacts:
 
 
 def _accesses(proven: Iterable[ProvenAccess], program: CProgram) -> Iterator[AccessFacts]:
-    """Yield accesses of arrays, one of those that reach the same elements.
+    """Yield accesses of arrays, those that reach the same elements as one; constants by C name."""
+    arrays = [one for one in proven if one.buffer.shape]
+    times = Counter(map(_reached, arrays))
+    for one in {_reached(one): one for one in reversed(arrays)}.values():
+        name = program.array_names.get(one.buffer, one.buffer.name)
+        yield AccessFacts(name, one.kind, one.least, one.greatest, times[_reached(one)], one.facts)
 
-    Constants have their C names.
-    """
-    seen = set()
-    for one in proven:
-        key = (one.buffer, one.kind, one.least, one.greatest)
-        if one.buffer.shape and key not in seen:
-            seen.add(key)
-            name = program.array_names.get(one.buffer, one.buffer.name)
-            yield AccessFacts(name, one.kind, one.least, one.greatest, one.facts)
+
+def _reached(access: ProvenAccess) -> tuple[object, ...]:
+    return access.buffer, access.kind, access.least, access.greatest
+
+
+def trusted_arithmetic(program: CProgram) -> tuple[str, ...]:
+    """Return the functions that iterate towards a reciprocal: intervals do not bound its steps."""
+    return tuple(
+        program.names[function]
+        for function in program.functions
+        if any(
+            isinstance(node, ir.Call) and node.intrinsic is ir.Intrinsic.COUNT_LEADING_ZEROS
+            for node in walk(function)
+        )
+    )

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from microtir.cli import micro
 from microtir.cli.boards import boards
+from microtir.cli.check_certificate import check_certificate
 from microtir.cli.choice import check_choice
 from microtir.cli.compile import ARCHIVE, compile_model
 from microtir.cli.completion import completion
@@ -84,6 +85,7 @@ APP.command("profile", cls=Command)(with_config(profile))
 APP.command("pareto", cls=Command)(with_config(pareto))
 APP.command("tune", cls=Command)(with_config(tune))
 APP.command("check", cls=Command)(with_config(check))
+APP.command("check-certificate", cls=Command)(check_certificate)
 APP.command("inspect", cls=Command)(inspect)
 APP.command("quantise", cls=Command)(with_config(quantise))
 APP.command("fit", cls=Command)(with_config(fit))

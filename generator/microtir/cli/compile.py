@@ -56,7 +56,7 @@ Certificate = Annotated[
     bool,
     typer.Option(
         "--certificate",
-        help="Adds a certificate: digests, placement, and what was proven of every access.",
+        help="Adds a certificate of what was proven, and certcheck.py, which proves it again.",
     ),
 ]
 

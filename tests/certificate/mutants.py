@@ -1,0 +1,251 @@
+"""Plausible certificates for wrong programs: one thing is changed, and all digests are made anew.
+
+    python -m tests.certificate.mutants 5000
+
+It prints how many mutants each part of the checker noticed, and those that were accepted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import runpy
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from microtir import build
+from microtir.certificate import certified, checker_path
+from microtir.config import Target
+from microtir.module.ir_module import IRModule
+from tests.support.small_models import quantised_graph
+
+CHECKER = runpy.run_path(str(checker_path()))
+Files = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """Changed files and claims; `kind` is what was changed, `what` how."""
+
+    kind: str
+    what: str
+    files: Files
+    facts: dict[str, Any]
+
+
+def program() -> tuple[Files, dict[str, Any]]:
+    """Return generated files and the certificate of a convolution and a dense layer."""
+    texts = dict(_texts())
+    facts = json.loads(texts.popitem()[1])
+    return {name: texts[name] for name in texts if name.endswith((".c", ".h"))}, facts
+
+
+@cache
+def _texts() -> tuple[tuple[str, str], ...]:
+    artifact = certified(build(IRModule(graph=quantised_graph()), Target("c")))
+    return tuple((file.path, file.text) for file in artifact.sources)
+
+
+def verdict(
+    files: Files, facts: dict[str, Any], folder: Path, compiler: str | None = None
+) -> list[str]:
+    """Return the parts of the checker that refuse files with a certificate of their digests."""
+    listed = [
+        {"path": name, "bytes": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+        for name, text in files.items()
+    ]
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+    path = folder / "a.certificate.json"
+    path.write_text(json.dumps({**facts, "files": listed}), "utf-8")
+    try:
+        check = CHECKER["Check"](path, folder)
+        check.all(compiler)
+    except CHECKER["BadInput"]:
+        return ["form"]
+    return [part for part, _ in check.refused]
+
+
+def mutants(files: Files, facts: dict[str, Any], seed: int) -> Iterator[Mutant]:
+    """Yield mutants without end."""
+    rng = random.Random(seed)
+    kinds = sorted(KINDS)
+    while True:
+        kind = rng.choice(kinds)
+        changed, claims = dict(files), json.loads(json.dumps(facts))
+        what = KINDS[kind](rng, changed, claims)
+        if what:
+            yield Mutant(kind, what, changed, claims)
+
+
+def _source(files: Files) -> str:
+    return next(name for name in files if name.endswith(".c") and "_weights" not in name)
+
+
+def _replaced(
+    rng: random.Random, files: Files, name: str, pattern: str, new: Callable[[re.Match[str]], str]
+) -> re.Match[str] | None:
+    """Change one place of a file that a pattern fits; comments and macros have none."""
+    matches = list(re.finditer(pattern, files[name]))
+    if not matches:
+        return None
+    match = rng.choice(matches)
+    text = files[name]
+    files[name] = text[: match.start()] + new(match) + text[match.end() :]
+    return match
+
+
+def _step(rng: random.Random) -> int:
+    return rng.choice((-16, -4, -3, -1, 1, 3, 4, 16))
+
+
+def _offset(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    step, where = _step(rng), rng.choice(("c", "claim", "both"))
+    buffers = [b for b in facts["buffers"] if b["offset"] + step >= 0]
+    if not buffers:
+        return ""
+    buffer = rng.choice(buffers)
+    old = buffer["offset"]
+    if where != "claim" and not _replaced(
+        rng, files, _source(files), rf"\(memory \+ {old}\)", lambda _: f"(memory + {old + step})"
+    ):
+        return ""
+    if where != "c":
+        buffer["offset"] += step
+    return f"{buffer['name']} at {old} by {step} in {where}"
+
+
+def _lifetime(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    buffer, end = rng.choice(facts["buffers"]), rng.choice(("first_call", "last_call"))
+    buffer[end] = max(0, buffer[end] + rng.choice((-1, 1, 2)))
+    return "" if facts == json.loads(json.dumps(facts)) and buffer[end] == 0 else str(buffer)
+
+
+def _bound(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    function = rng.choice([f for f in facts["functions"] if f["accesses"]])
+    arrays = {p["name"] for p in function["parameters"]} | {c["name"] for c in facts["constants"]}
+    accesses = [a for a in function["accesses"] if a["buffer"] in arrays]
+    if not accesses:
+        return ""
+    access, end, step = rng.choice(accesses), rng.choice(("least", "greatest")), _step(rng)
+    access[end] += step
+    return f"{function['name']} {access['buffer']} {end} by {step}"
+
+
+def _extent(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    step = rng.choice((-2, -1, 1, 2))
+    match = _replaced(
+        rng, files, _source(files), r"(for \(int32_t \w+ = \d+; \w+ < )(\d+)(;)",
+        lambda m: f"{m[1]}{max(1, int(m[2]) + step)}{m[3]}",
+    )  # fmt: skip
+    if match is None or int(match[2]) + step < 1:
+        return ""
+    variable, stop = match[1].split()[2], int(match[2])
+    if rng.random() < 0.7:
+        for function in facts["functions"]:
+            for one in function["loops"]:
+                if (one["variable"], one["stop"]) == (variable, stop):
+                    one["stop"] += step
+    return f"{match[0]} by {step}"
+
+
+def _size(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    constant, step = rng.choice(facts["constants"]), _step(rng)
+    old = constant["elements"]
+    if old + step < 1:
+        return ""
+    for name in files:
+        before = f"{constant['name']}[{old}]"
+        files[name] = files[name].replace(before, f"{constant['name']}[{old + step}]")
+    constant["elements"] += step
+    return f"{constant['name']} by {step}"
+
+
+def _callee(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    types = {
+        f["name"]: tuple((p["dtype"], p["elements"] is None) for p in f["parameters"])
+        for f in facts["functions"]
+    }
+    pairs = [(a, b) for a in types for b in types if a != b and types[a] == types[b]]
+    if not pairs:
+        return ""
+    one, other = rng.choice(pairs)
+    match = _replaced(rng, files, _source(files), rf"(?m)^( +){one}\(", lambda m: f"{m[1]}{other}(")
+    for call in facts["calls"]:
+        if call["function"] == one and rng.random() < 0.7:
+            call["function"] = other
+    return f"{one} becomes {other}" if match else ""
+
+
+def _order(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    name = _source(files)
+    head, start, run = files[name].partition("_run(\n")
+    calls = list(re.finditer(r"(?m)^ {4,}\w+_layer\d+\w*\((?:[^;]*?)\);\n", run))
+    if len(calls) < 2:
+        return ""
+    i = rng.randrange(len(calls) - 1)
+    a, b = calls[i], calls[i + 1]
+    run = run[: a.start()] + b[0] + run[a.end() : b.start()] + a[0] + run[b.end() :]
+    files[name] = head + start + run
+    if rng.random() < 0.7:
+        facts["calls"][i : i + 2] = reversed(facts["calls"][i : i + 2])
+    return f"calls {i} and {i + 1}"
+
+
+def _index(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    step = rng.choice((-2, -1, 1, 2))
+    match = _replaced(
+        rng, files, _source(files), r"(\w\[[^\]\n]*[+*] )(\d+)(\])",
+        lambda m: f"{m[1]}{int(m[2]) + step}{m[3]}",
+    )  # fmt: skip
+    return f"{match[0]} by {step}" if match and int(match[2]) + step >= 0 else ""
+
+
+def _accumulator(rng: random.Random, files: Files, facts: dict[str, Any]) -> str:
+    match = _replaced(
+        rng, files, _source(files), r"int32_t (sum\w*) = 0;", lambda m: f"int16_t {m[1]} = 0;"
+    )
+    return match[0] if match else ""
+
+
+KINDS: dict[str, Callable[[random.Random, Files, dict[str, Any]], str]] = {
+    "accumulator": _accumulator, "bound": _bound, "called layer": _callee, "index": _index,
+    "lifetime": _lifetime, "loop extent": _extent, "offset": _offset, "order": _order,
+    "array size": _size,
+}  # fmt: skip
+
+
+def tried(count: int, seed: int = 1) -> tuple[Counter[tuple[str, str]], list[Mutant]]:
+    """Return how often which part noticed which kind of mutant, and those that none noticed."""
+    files, facts = program()
+    noticed: Counter[tuple[str, str]] = Counter()
+    accepted = []
+    with tempfile.TemporaryDirectory() as folder:
+        assert verdict(files, facts, Path(folder)) == []
+        for mutant, _ in zip(mutants(files, facts, seed), range(count), strict=False):
+            parts = verdict(mutant.files, mutant.facts, Path(folder))
+            noticed[mutant.kind, parts[0] if parts else "nobody"] += 1
+            if not parts:
+                accepted.append(mutant)
+    return noticed, accepted
+
+
+def main(count: int) -> int:
+    """Print what noticed how many mutants; return 1 if one was accepted."""
+    noticed, accepted = tried(count)
+    lines = [f"{kind:14} {part:10} {n:6}" for (kind, part), n in sorted(noticed.items())]
+    lines += [f"accepted: {mutant.kind}: {mutant.what}" for mutant in accepted]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if accepted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

@@ -1,0 +1,143 @@
+"""The checker of certificates: what it proves, what it refuses, and that it stands alone."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microtir.certificate import checker_path
+from microtir.support.resources import example
+from tests.certificate.mutants import CHECKER, program, tried, verdict
+from tests.support.command import Command
+
+
+@pytest.fixture
+def digits(microtir: Command, tmp_path: Path) -> Path:
+    """Return the certificate of the example, with its C beside it."""
+    folder = tmp_path / "digits"
+    microtir(
+        "compile", example("digits/digits_int8.tflite"), "--target", "c", "--certificate",
+        "-o", folder,
+    )  # fmt: skip
+    return folder / "digits_int8.certificate.json"
+
+
+def test_the_example_is_proven_and_computes_its_vectors(digits: Path, microtir: Command) -> None:
+    """Everything is proven but the softmax's arithmetic, which is named."""
+    result = microtir("check-certificate", digits, "--run", "gcc")
+    assert result.status == 0, result.out
+    assert result.out.endswith("proven\n") and "not proven" not in result.out
+    assert "2 test vectors, compiled by gcc" in result.out
+    assert "digits_int8_layer10_softmax fit their types" in result.out
+
+
+def test_the_checker_needs_no_microtir(digits: Path) -> None:
+    """The copy beside the C runs with the standard library alone, and imports nothing else."""
+    command = [sys.executable, "-I", "-S", str(digits.parent / "certcheck.py"), str(digits)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    tree = ast.parse(checker_path().read_text("utf-8"))
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else name.name) or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    }
+    assert {name.split(".")[0] for name in imported} <= {*sys.stdlib_module_names}
+
+
+def test_changed_bytes_are_noticed_by_digests(digits: Path, microtir: Command) -> None:
+    """One other byte in any file is refused."""
+    facts = json.loads(digits.read_bytes())
+    for file in facts["files"]:
+        path = digits.parent / file["path"]
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        result = microtir("check-certificate", digits)
+        assert result.status == 1
+        assert f"not proven (digest): {file['path']} has other bytes" in result.out
+        path.write_bytes(content)
+
+
+def test_wrong_programs_with_plausible_certificates_are_refused(tmp_path: Path) -> None:
+    """Of 300 mutants with digests of their own the accepted ones compute the same bits.
+
+    They move a buffer to bytes that nothing else needs, which is another correct placement.
+    """
+    noticed, accepted = tried(300)
+    assert noticed.total() == 300
+    assert {part for _, part in noticed} >= {"access", "order", "placement", "range"}
+    for mutant in accepted:
+        assert mutant.kind == "offset" and mutant.what.endswith("both"), mutant.what
+        assert verdict(mutant.files, mutant.facts, tmp_path, "gcc") == [], mutant.what
+
+
+def _without(name: str) -> Callable[[dict[str, Any]], object]:
+    return lambda facts: facts.pop(name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *map(_without, ("buffers", "calls", "functions", "module_name", "vectors")),
+        lambda facts: facts["buffers"][0].update(offset=1 << 80),
+        lambda facts: facts["buffers"][0].update(bytes=-1),
+        lambda facts: facts["buffers"][0].update(bytes="many"),
+        lambda facts: facts.update(calls={}),
+        lambda facts: facts["calls"][0].update(arguments=[3]),
+        lambda facts: facts.update(format_version=2),
+    ],
+)
+def test_hostile_certificates_get_a_sentence(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    """A field that is missing or of another type is named."""
+    files, facts = program()
+    change(facts)
+    assert verdict(files, facts, tmp_path) == ["form"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "[]", "null", "1e999"])
+def test_what_is_no_certificate_gets_a_sentence(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Status 2, and one line."""
+    path = tmp_path / "a.certificate.json"
+    path.write_text(text, "utf-8")
+    assert CHECKER["main"]([str(path)]) == 2
+    assert capsys.readouterr().out.startswith("certcheck: ")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return " + "(" * 5000 + "1" + ")" * 5000 + ";",
+        "{" * 5000 + "}" * 5000,
+        "return " + "-" * 5000 + "1;",
+        "return " + "9" * 5000 + ";",
+        "return 1" + "+ 1" * 5000 + ";",
+        "for (int32_t i = 0; i < 10; i += 0) { }",
+        "for (int32_t i = 0; i < 2000000000; i++) { memory[i] = 1; }",
+        "while (1) { }",
+        "return 1 / 0;",
+        "goto end;",
+        "return undefined_function(workspace);",
+        "struct",
+        '#if 1\n',
+        "uint8_t a[99999999999];",
+    ],
+)  # fmt: skip
+def test_hostile_c_is_refused(tmp_path: Path, body: str) -> None:
+    """C that is too deep, too large, endless or of another language is not proven."""
+    files, facts = program()
+    name = next(name for name in files if name.endswith(".c") and "_weights" not in name)
+    head, run, rest = files[name].partition("    const int8_t *const image")
+    assert run
+    assert verdict({**files, name: f"{head}{body}\n{run}{rest}"}, facts, tmp_path)
