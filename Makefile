@@ -63,7 +63,7 @@ lint: setup-dev ## ruff, codespell, vermin, shellcheck, and the words of texts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell . .github/* .ci/*
-	$(BIN)/vermin generator tests scripts benchmarks examples
+	$(BIN)/vermin generator templates tests scripts benchmarks examples
 	$(BIN)/shellcheck $(SHELL_FILES)
 	$(BIN)/python -m scripts.prose
 

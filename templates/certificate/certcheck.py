@@ -521,6 +521,7 @@ class Machine:
         self.notes: dict[str, str] = {}  # what integers may leave their types, by place
         self.trusted: dict[str, set[str]] = {}
         self.loops: dict[tuple[str, str], tuple[int, int]] = {}
+        self.code: dict[tuple[Any, ...], bool] = {}  # whether loops and branches were ever executed
         self.passing = False  # whether what a function reached is noted for its caller
         self.bases: dict[Any, int] = {}  # where pointers of the function pointed when it began
         self.sites: dict[tuple[str, Any, str, str], tuple[int, int]] = {}
@@ -1036,6 +1037,9 @@ class Machine:
     def branch(self, tree: Any, env: dict[Any, Any]) -> bool:
         _, where, condition, then, otherwise = tree
         test = self.test(self.value(condition, env))
+        for truth in (0, 1):
+            key = (self.function, where, truth)
+            self.code[key] = self.code.get(key, False) or test.low <= truth <= test.high
         if test.low == test.high:
             chosen = then if test.low else otherwise
             return chosen is not None and self.run(chosen, env)
@@ -1099,6 +1103,7 @@ class Machine:
             old = self.loops.get((self.function, name), (low, high))
             self.loops[self.function, name] = min(low, old[0]), max(high, old[1])
             key = (where, self.function)
+            self.code[self.function, where] = True
             if turns > 3 and not self.entry_level() and key not in self.one_by_one:
                 try:
                     self.at_once(f"{name}@{where}", name, (start, by, turns), body, env)
@@ -1113,6 +1118,8 @@ class Machine:
             if self.turns > MOST_TURNS:
                 raise Refusal("loops", where, "too many turns to go through")
             again = self.test(self.value(test, env))
+            ran = self.code.get((self.function, where), False)
+            self.code[self.function, where] = ran or again.low == 1
             if again.low != again.high:
                 raise self.split(again.pure, Refusal("loops", where, "a loop may not end"))
             if not again.low:
@@ -1350,8 +1357,9 @@ class Machine:
                 buffer = v.memory.name if v.view is None else v.view
                 site = (self.function, buffer, "pass", f"{where} {i}")
                 span = self.sizes[name, i]
-                old = self.sites.get(site, (low, high + span))
-                self.sites[site] = min(low, old[0]), max(high + span, old[1])
+                end = min(high + span, self.sizes.get((self.function, v.view), LARGEST))
+                old = self.sites.get(site, (low, end))
+                self.sites[site] = min(low, old[0]), max(end, old[1])
 
     def apply(self, args: list[Any], groups: list[Any], effects: Any, where: str) -> None:
         """Note what a function read and wrote as accesses of its caller: reads first."""
@@ -1974,17 +1982,35 @@ class Check:
             size = SIZES[element or DTYPES.get(parameter["dtype"], f"{parameter['dtype']}_t")]
             of_kind = derived.setdefault((name, buffer, kind), {})
             of_kind.setdefault((low // size, end // size - 1), []).append(where)
+        unused = {key[0] for key, ran in machine.code.items() if not ran}
+        unused |= functions.keys() - {key[0] for key in machine.memo}
         for name, function in functions.items():
             claims: dict[Any, dict[Any, int]] = {}
             for a in function["accesses"]:
                 of_kind = claims.setdefault((name, a["buffer"], a["kind"]), {})
                 of_kind[a["least"], a["greatest"]] = a["times"]
+            counts = {p["name"]: p["elements"] for p in function["parameters"]}
+            counts |= {c["name"]: c["elements"] for c in self.facts["constants"]}
+            for a in function["accesses"]:
+                if (
+                    a["greatest"] >= (counts.get(a["buffer"]) or LARGEST)
+                    or a["least"] > a["greatest"]
+                ):
+                    self.refuse(
+                        "access",
+                        f"{name}: '{a['buffer']}' has no elements {a['least']} to {a['greatest']}",
+                    )
             arrays = {*machine.memories, *(p["name"] for p in function["parameters"])}
             for key in {*claims, *(key for key in derived if key[0] == name)}:
                 told, seen = claims.get(key, {}), derived.get(key, {})
+                if (
+                    key[2] == "pass"
+                ):  # a claim may be of all rows where calls hand over some of them
+                    told, seen = self.contained(told, seen)
                 for bounds in {*told, *seen} if key[1] in arrays else ():
                     times = len(seen.get(bounds, ()))
-                    if times != told.get(bounds, 0):
+                    surplus = times - told.get(bounds, 0)
+                    if surplus > 0 or (surplus and name not in unused):
                         where = seen.get(bounds, [name])[0]
                         self.refuse(
                             "access",
@@ -1993,11 +2019,30 @@ class Check:
         for (name, variable), (low, high) in machine.loops.items():
             loops = functions.get(name, {"loops": []})["loops"]
             of_name = [one for one in loops if one["variable"] == variable] or loops
-            if loops and (low, high + 1) not in {(one["low"], one["stop"]) for one in of_name}:
+            # A function that is told its rows may be called for fewer than it could compute.
+            is_told = (
+                any(p["elements"] is None for p in functions[name]["parameters"])
+                if loops
+                else False
+            )
+            ends = [(one["low"], one["stop"]) for one in of_name]
+            inside = any(first <= low and high < stop for first, stop in ends) and is_told
+            if loops and (low, high + 1) not in ends and not inside:
                 self.refuse(
                     "loops",
                     f"{name}: '{variable}' goes from {low} to {high}, which the certificate does not say",
                 )
+
+    def contained(self, told: Any, seen: Any) -> tuple[Any, Any]:
+        """Count each range as one claim that it lies in: the least of those that have room."""
+        room, placed = dict(told), dict[Any, list[str]]()
+        for bounds, places in sorted(seen.items(), key=lambda one: one[0][1] - one[0][0]):
+            for where in places:
+                fits = [c for c, n in room.items() if n and c[0] <= bounds[0] and bounds[1] <= c[1]]
+                claim = min(fits, key=lambda c: c[1] - c[0], default=bounds)
+                room[claim] = room.get(claim, 1) - 1
+                placed.setdefault(claim, []).append(where)
+        return told, placed
 
     def reach(self, machine: Machine) -> None:
         """Compare what functions reach with the bounds of the certificate."""

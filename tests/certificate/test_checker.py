@@ -69,13 +69,16 @@ def test_changed_bytes_are_noticed_by_digests(digits: Path, microtir: Command) -
 def test_wrong_programs_with_plausible_certificates_are_refused(tmp_path: Path) -> None:
     """Of 300 mutants with digests of their own the accepted ones compute the same bits.
 
-    They move a buffer to bytes that nothing else needs, which is another correct placement.
+    They move a buffer to bytes that nothing else needs, which is another correct placement, or
+    widen a bound in the certificate within its array, which is still true of the same C.
     """
     noticed, accepted = tried(300)
     assert noticed.total() == 300
     assert {part for _, part in noticed} >= {"access", "order", "placement", "range"}
     for mutant in accepted:
-        assert mutant.kind == "offset" and mutant.what.endswith("both"), mutant.what
+        is_claim = mutant.kind == "bound" and mutant.files == program()[0]
+        is_moved = mutant.kind == "offset" and mutant.what.endswith("both")
+        assert is_claim or is_moved, mutant.what
         assert verdict(mutant.files, mutant.facts, tmp_path, "gcc") == [], mutant.what
 
 

@@ -30,6 +30,6 @@ def test_output_of_the_page_is_real(microtir: Command) -> None:
 
 def test_page_lists_every_verb(microtir: Command) -> None:
     """The table of verbs has the verbs of the help, in the same order."""
-    table = re.findall(r"^\| `(\w+)[^`]*` \|", PAGE.split("## Configuration")[0], re.MULTILINE)
+    table = re.findall(r"^\| `([\w-]+)[^`]*` \|", PAGE.split("## Configuration")[0], re.MULTILINE)
     listed = microtir("--help").out.split("Commands:")[1].strip().splitlines()
     assert table == [line.split()[0] for line in listed]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.layering.source import ROOT, report
 
-FOLDERS = ("generator", "tests", "scripts", "benchmarks", "examples")
+FOLDERS = ("generator", "templates", "tests", "scripts", "benchmarks", "examples")
 
 # What maintenance releases brought, as 3.10.12 and 3.11.4 the filters of archives: Debian 12 has
 # 3.11.2, and tools that know the version of Python alone take it for new enough, or never see it
