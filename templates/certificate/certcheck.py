@@ -31,6 +31,10 @@ for _name, _ends in RANGES.items():
         (_name, _ends[0], _ends[0]), (_name, _ends[1], _ends[1]))  # fmt: skip
 SKIPPED = {"const", "restrict", "static", "inline", "extern", "volatile", "__restrict"}
 LARGEST, DEEPEST, MOST_TURNS = 1 << 27, 100, 5_000_000  # bytes, nested expressions, turns of loops
+NEVER_IN_C = re.compile(
+    r": #(if|ifdef) *(defined\(__cplusplus\)( && __cplusplus >= \d+L)?|__cplusplus)$"
+)
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
 TOKEN = re.compile(
     r"[A-Za-z_]\w*|0[xX][\w.]+(?:(?<=[pP])[+-]\d+)?\w*|(?:\d[\d.]*|\.\d+)(?:[eE][+-]?\d+)?\w*"
     r"|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'"
@@ -76,23 +80,37 @@ class Preprocessor:
         self.folder, self.macros, self.included = folder, macros, set[str]()
         self.tokens: list[Token] = []
         self.skipped: list[str] = []
+        self.names: set[str] = set()
 
     def read(self, name: str) -> None:
         if name in self.included:
             return
         self.included.add(name)
         text = read_file(self.folder, name).decode("utf-8", "replace")
-        text = re.sub(r"/\*.*?\*/", lambda m: " " + "\n" * m[0].count("\n"), text, flags=re.S)
-        text = re.sub(r"//[^\n]*", "", text.replace("\\\n", "\f"))
+        text = COMMENT.sub(
+            lambda m: m[0] if m[0][0] == '"' else " " + "\n" * m[0].count("\n"),
+            text.replace("\\\n", "\f"),
+        )
         active, at = [(True, True)], 1  # whether lines count, whether a branch was taken
+        skips = ""  # the directive of the part that is skipped
         for line in text.split("\n"):
             where = f"{name}:{at}"
-            if line.lstrip().startswith("#"):
-                self.directive(line.replace("\f", " ").strip()[1:].strip(), active, where)
-            elif active[-1][0]:
+            directive = line.replace("\f", " ").strip()
+            if re.match("# *(if|el|end)", directive):
+                self.directive(directive[1:].strip(), active, where)
+                skips = f"{where}: {directive}"
+            elif not active[-1][0]:
+                is_of_other_language = NEVER_IN_C.search(skips)
+                is_code = directive and not directive.startswith("#error")
+                if is_code and skips and not is_of_other_language and skips not in self.skipped:
+                    self.skipped.append(skips)
+            elif directive.startswith("#"):
+                self.directive(directive[1:].strip(), active, where)
+            else:
                 self.tokens += [
                     Token(m[0], f"{where}:{m.start() + 1}") for m in TOKEN.finditer(line)
                 ]
+                self.names.update(re.findall(r"[A-Za-z_]\w*", line))
             at += 1 + line.count("\f")
         if len(active) > 1:
             raise Refusal("access", name, "an #if has no #endif")
@@ -104,8 +122,6 @@ class Preprocessor:
             test = rest if word == "if" else f"{'!' * (word == 'ifndef')}defined({rest})"
             value = on and self.truth(test, where)
             active.append((value, value or not on))
-            if on and not value and not re.search("cplusplus|FINGERPRINT|STDC_VERSION", rest):
-                self.skipped.append(f"{where}: #{line}")
         elif word in ("elif", "else") and len(active) > 1:
             value = not active[-1][1] and (word == "else" or self.truth(rest, where))
             active[-1] = (value, active[-1][1] or value)
@@ -113,6 +129,8 @@ class Preprocessor:
             active.pop()
         elif on and word == "define":
             match = re.match(r"(\w+)(\(([^)]*)\))?\s*(.*)", rest)
+            if match and match[1] in self.names:
+                raise Refusal("access", where, f"'{match[1]}' is defined after it was used")
             if match:
                 names = match[3].replace(" ", "").split(",") if match[2] else None
                 self.macros.setdefault(match[1], (names, TOKEN.findall(match[4])))
@@ -1037,6 +1055,8 @@ class Machine:
     def branch(self, tree: Any, env: dict[Any, Any]) -> bool:
         _, where, condition, then, otherwise = tree
         test = self.test(self.value(condition, env))
+        if self.entry_level() and test.low != test.high:
+            raise Refusal("order", where, "whether a layer is called depends on data")
         for truth in (0, 1):
             key = (self.function, where, truth)
             self.code[key] = self.code.get(key, False) or test.low <= truth <= test.high
@@ -1188,6 +1208,8 @@ class Machine:
             self.frames.pop()
         for key, (low, high) in steps.items():
             env[key] = self.moved(before[key], turns * low, turns * high, {})
+            if isinstance(env[key], Value) and RANGES.get(env[key].type, (1, 0))[0] == 0:
+                env[key] = Value(env[key].type, *RANGES[env[key].type], {}, None)
         for key, v in list(env.items()):
             if key not in steps and isinstance(v, Value) and symbol in v.terms:
                 env[key] = self.plain(v)
@@ -1241,7 +1263,12 @@ class Machine:
                     steps[key] = self.bounds(new._replace(terms=rest))
         for key, v in first.items():
             low, high = steps.get(key, (0, 0))
-            if low == high:
+            kind = v.type if isinstance(v, Value) else ""
+            if RANGES.get(kind, (1, 0))[0] == 0 and (low, high) != (0, 0):
+                steps[key] = (0, 0)  # what is unsigned may wrap
+                env[key] = Value(kind, *RANGES[kind], {}, None)
+                first[key] = env[key]
+            elif low == high:
                 env[key] = self.moved(v, 0, 0, {symbol: low} if low else {})
             else:
                 env[key] = self.moved(v, min(0, (turns - 1) * low), max(0, (turns - 1) * high), {})
@@ -1963,8 +1990,8 @@ class Check:
         ]
         if self.skipped:
             texts.append(
-                f"{len(self.skipped)} parts for certain compilers or CPUs equal their twins in C, which were"
-                f" checked: {', '.join(self.skipped[:3])}" + ", ..." * (len(self.skipped) > 3)
+                f"{len(self.skipped)} parts for other compilers and CPUs do what the parts beside them do, which"
+                f" were checked: {', '.join(self.skipped)}"
             )
         return texts
 

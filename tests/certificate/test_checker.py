@@ -133,6 +133,8 @@ def test_what_is_no_certificate_gets_a_sentence(
         "goto end;",
         "return undefined_function(workspace);",
         "struct",
+        "if (inputs->image[0] > 0) { return 0; }",
+        "\n#define default_layer0_conv_2d default_layer1_conv_2d",
         '#if 1\n',
         "uint8_t a[99999999999];",
     ],
