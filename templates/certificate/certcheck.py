@@ -540,6 +540,7 @@ class Machine:
         self.trusted: dict[str, set[str]] = {}
         self.loops: dict[tuple[str, str], tuple[int, int]] = {}
         self.code: dict[tuple[Any, ...], bool] = {}  # whether loops and branches were ever executed
+        self.numbers: dict[str, tuple[int, int]] = {}  # least and greatest that functions are told
         self.passing = False  # whether what a function reached is noted for its caller
         self.bases: dict[Any, int] = {}  # where pointers of the function pointed when it began
         self.sites: dict[tuple[str, Any, str, str], tuple[int, int]] = {}
@@ -1348,6 +1349,10 @@ class Machine:
                 if pointers and v.pure and self.bounds(v)[0] != self.bounds(v)[1]:
                     raise self.split(v.pure, Refusal("access", where, "an argument is not decided"))
                 pure = None if pure is None or v.pure is None else pure | v.pure
+                if not self.quiet:
+                    low, high = self.bounds(v)
+                    old = self.numbers.get(name, (low, high))
+                    self.numbers[name] = min(low, old[0]), max(high, old[1])
                 args[i] = self.plain(v)._replace(pure=None if v.pure is None else frozenset())
         if self.entry_level():
             args = self.entry.arguments(name, args, where)
@@ -1735,7 +1740,15 @@ SHAPE = {
     "functions": [
         {
             "name": str,
-            "parameters": [{"name": str, "dtype": str, "elements": MAYBE_SIZE}],
+            "parameters": [
+                {
+                    "name": str,
+                    "dtype": str,
+                    "elements": MAYBE_SIZE,
+                    "low": MAYBE_SIZE,
+                    "high": MAYBE_SIZE,
+                }
+            ],
             "loops": [
                 {"variable": str, "low": (-(1 << 31), 1 << 31), "stop": (-(1 << 31), 1 << 31)}
             ],
@@ -1772,6 +1785,9 @@ def checked(value: Any, shape: Any, place: str) -> None:
 
 
 TABLE_ROW = 16  # bytes of a row of a table: four numbers of 32 bits
+
+
+NOTHING: dict[str, list[Any]] = {"parameters": []}
 
 
 class Check:
@@ -2030,9 +2046,7 @@ class Check:
             arrays = {*machine.memories, *(p["name"] for p in function["parameters"])}
             for key in {*claims, *(key for key in derived if key[0] == name)}:
                 told, seen = claims.get(key, {}), derived.get(key, {})
-                if (
-                    key[2] == "pass"
-                ):  # a claim may be of all rows where calls hand over some of them
+                if key[2] == "pass" and self.is_partial(function, machine):
                     told, seen = self.contained(told, seen)
                 for bounds in {*told, *seen} if key[1] in arrays else ():
                     times = len(seen.get(bounds, ()))
@@ -2046,12 +2060,7 @@ class Check:
         for (name, variable), (low, high) in machine.loops.items():
             loops = functions.get(name, {"loops": []})["loops"]
             of_name = [one for one in loops if one["variable"] == variable] or loops
-            # A function that is told its rows may be called for fewer than it could compute.
-            is_told = (
-                any(p["elements"] is None for p in functions[name]["parameters"])
-                if loops
-                else False
-            )
+            is_told = any(p["elements"] is None for p in functions.get(name, NOTHING)["parameters"])
             ends = [(one["low"], one["stop"]) for one in of_name]
             inside = any(first <= low and high < stop for first, stop in ends) and is_told
             if loops and (low, high + 1) not in ends and not inside:
@@ -2059,6 +2068,15 @@ class Check:
                     "loops",
                     f"{name}: '{variable}' goes from {low} to {high}, which the certificate does not say",
                 )
+
+    def is_partial(self, function: Any, machine: Machine) -> bool:
+        """Return whether a function is called for fewer rows than the certificate lets it compute.
+
+        Its claims are of all rows then, and the C that is executed lies within them.
+        """
+        told = [p for p in function["parameters"] if p["elements"] is None and p["low"] is not None]
+        limits = min((p["low"] for p in told), default=0), max((p["high"] for p in told), default=0)
+        return machine.numbers.get(function["name"], limits) != limits
 
     def contained(self, told: Any, seen: Any) -> tuple[Any, Any]:
         """Count each range as one claim that it lies in: the least of those that have room."""
