@@ -293,7 +293,7 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     "of older versions": (
         lambda: zipped({"serialized_exported_program.json": b"{}", "version": b"1"}), "no program",
     ),
-    "with a member twice": (_twice, "do not lie in one folder"),
+    "with a member twice": (_twice, "are not all in one folder"),
     "with members that overlap": (_overlapping, "larger than the file"),
 }  # fmt: skip
 

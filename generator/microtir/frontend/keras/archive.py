@@ -60,7 +60,7 @@ def open_archive(data: bytes, file: str) -> KerasArchive:
         text = weights.text("", "model_config")
         if text is None:
             raise ModelFileError(
-                "the file holds weights without the model that they are of",
+                "the file holds weights and no model",
                 where=file,
                 legal="a whole model",
                 fix="save the whole model with model.save, not with save_weights",

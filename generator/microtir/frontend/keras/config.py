@@ -151,7 +151,7 @@ def _model(kind: str, name: str, config: Mapping[str, Json], where: str) -> Mode
     entries = config.get("layers")
     if not isinstance(entries, list) or len(entries) > _MOST_LAYERS:
         raise UnsupportedModelError(
-            "its configuration lists no layers: it is a subclass of Model, which is code",
+            "its configuration lists no layers, because a subclass of Model is Python code",
             where=where,
             legal="Sequential and functional models",
             fix="build the model as keras.Sequential, or as keras.Model of inputs and outputs, and"
@@ -159,7 +159,7 @@ def _model(kind: str, name: str, config: Mapping[str, Json], where: str) -> Mode
         )
     layers = tuple(parse_layer(entry, where) for entry in entries)
     if len({layer.name for layer in layers}) < len(layers):
-        raise ModelFileError("two of its layers have one name", where=where, fix=SAVE_AGAIN)
+        raise ModelFileError("two of its layers have the same name", where=where, fix=SAVE_AGAIN)
     if kind == SEQUENTIAL:
         return ModelRecord(name, True, layers, (), ())
     counted = {layer.name for layer in layers if layer.kind in FUNCTIONAL}
@@ -236,7 +236,7 @@ def _old_result(value: Json) -> Result | None:
 
 def _calls(nodes: Json, where: str) -> Iterator[Call]:
     if not isinstance(nodes, list):
-        raise ModelFileError("its calls are no list", where=where, fix=SAVE_AGAIN)
+        raise ModelFileError("its calls are not a list", where=where, fix=SAVE_AGAIN)
     for node in nodes:
         if isinstance(node, dict):
             positional = _argument(node.get("args", []), where)
@@ -294,5 +294,5 @@ def _argument(value: Json, where: str) -> Argument:
 
 def _object(value: Json, what: str, where: str) -> Mapping[str, Json]:
     if not isinstance(value, dict):
-        raise ModelFileError(f"{what} is no JSON object", where=where, fix=SAVE_AGAIN)
+        raise ModelFileError(f"{what} is not a JSON object", where=where, fix=SAVE_AGAIN)
     return value

@@ -205,7 +205,7 @@ class KerasGraph:
         self._calls += 1
         if len(self._place) > _MOST_DEPTH or self._calls > _MOST_CALLS:
             raise UnsupportedModelError(
-                "its models stand in each other too often", where=where,
+                "its models are nested too deep", where=where,
                 legal=f"{_MOST_DEPTH} deep, {_MOST_CALLS} calls of layers", fix=SAVE_AGAIN,
             )  # fmt: skip
         if record.inner is not None:
@@ -228,7 +228,7 @@ class KerasGraph:
             results = reader.read(layer)
         except (ArithmeticError, MemoryError, ValueError) as error:
             raise layer.malformed(
-                f"its configuration has numbers that nothing can be computed with: {error}"
+                f"its configuration has numbers outside of the range of floats: {error}"
             ) from error
         if isinstance(results, Tensor) and reader.keeps_mask:
             self._pass_mask(layer, results)
@@ -337,7 +337,7 @@ def _order(
             continue
         layer = layers.get(key[0])
         if layer is None or key[1] >= len(layer.calls):
-            raise ModelFileError(f"call {key[1]} of {brief(key[0])!r} is nowhere", where=where,
+            raise ModelFileError(f"call {key[1]} of {brief(key[0])!r} is missing", where=where,
                                  fix=SAVE_AGAIN)  # fmt: skip
         call = layer.calls[key[1]]
         needed = {

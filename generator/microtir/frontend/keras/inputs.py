@@ -32,7 +32,7 @@ def input_values(model: ModelRecord, config: Mapping[str, Json], file: str) -> I
         for port in model.inputs:
             layer = layers.get(port.result.layer)
             if layer is None:
-                raise ModelFileError(f"the input {brief(port.name)!r} is no layer", where=file,
+                raise ModelFileError(f"the input {brief(port.name)!r} is not a layer", where=file,
                                      fix=SAVE_AGAIN)  # fmt: skip
             yield _value(port.name, layer, file)
         return
@@ -58,7 +58,7 @@ def _value(name: str, layer: LayerRecord, file: str, own: Json = None) -> FileVa
     if not isinstance(shape, list) or len(shape) > MAX_RANK or not all(map(_is_extent, shape)):
         raise ModelFileError(
             f"its shape is {brief(repr(shape))}", where=where,
-            legal="a list of extents, with None for what is open",
+            legal="a list of extents, with None for an open extent",
             fix="begin the model with a keras.Input of its shape, and save it again",
         )  # fmt: skip
     if layer.config.get("sparse") or layer.config.get("ragged"):
@@ -69,7 +69,7 @@ def _value(name: str, layer: LayerRecord, file: str, own: Json = None) -> FileVa
     if dtype is None:
         raise UnsupportedModelError(
             f"it has the type {brief(str(title))}", where=where, legal=", ".join(_TYPES),
-            fix="leave what is no number to the application",
+            fix="convert it to numbers in the application",
         )  # fmt: skip
     names = ("batch", *(f"{name}_{axis}" for axis in range(1, len(shape))))
     extents = (e if isinstance(e, int) else n for e, n in zip(shape, names, strict=False))

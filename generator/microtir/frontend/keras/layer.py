@@ -115,7 +115,7 @@ class KerasLayer:
         except ValueError:
             array = np.zeros(0, np.object_)
         if array.dtype.kind not in "fiub":
-            raise self.malformed("an argument is no array of numbers")
+            raise self.malformed("an argument is not an array of numbers")
         return self.node.constant(array.astype(np.int32 if array.dtype.kind in "iu" else
                                                np.bool_ if array.dtype.kind == "b" else
                                                np.float32))  # fmt: skip
@@ -222,7 +222,7 @@ class KerasLayer:
         values = self.integers(name)
         values = values * rank if len(values) == 1 else values
         if len(values) != rank or min(values) < 1:
-            raise self._wrong(name, f"{rank} whole numbers from 1 on")
+            raise self._wrong(name, f"{rank} integers of 1 or more")
         return values
 
     # --- results ----------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def open_archive(data: bytes, file: str) -> Archive:
     if len({entry.filename.partition("/")[0] for entry in entries}) != 1 or len(members) < len(
         entries
     ):
-        raise _damaged("its members do not lie in one folder, each once", file)
+        raise _damaged("its members are not all in one folder, or one is there twice", file)
     archive = Archive(file, members, "<", container, len(data), _Room(_BYTES_EACH * len(data)))
     order = archive._read("byteorder", 16) if "byteorder" in members else b"little"
     if order not in (b"little", b"big"):
@@ -239,7 +239,7 @@ def _extents(meta: Record, name: str) -> list[int]:
         kind, value = meta.inner(item).only()
         is_number = isinstance(value, int) and not isinstance(value, bool)
         if kind != "as_int" or not is_number or not 0 <= value < 1 << 40:  # type: ignore[operator]
-            raise meta.wrong(name, "whole numbers from 0 on")
+            raise meta.wrong(name, "integers of 0 or more")
         assert isinstance(value, int)
         numbers.append(value)
     return numbers

@@ -228,7 +228,7 @@ def _more(layer: KerasLayer, rank: int) -> list[int | None]:
     values = layer.integers("output_padding")
     values = values * rank if len(values) == 1 else values
     if len(values) != rank or min(values) < 0:
-        raise layer.malformed(f"its output_padding is {values}", f"{rank} numbers from 0 on")
+        raise layer.malformed(f"its output_padding is {values}", f"{rank} numbers of 0 or more")
     return list(values)
 
 

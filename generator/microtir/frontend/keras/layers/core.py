@@ -126,7 +126,7 @@ def sides(layer: KerasLayer, name: str, rank: int) -> list[tuple[int, int]]:
     pairs = [entry if isinstance(entry, list) else [entry, entry] for entry in entries]
     numbers = [n for pair in pairs for n in pair if isinstance(n, int) and 0 <= n < 1 << 24]
     if len(pairs) != rank or len(numbers) != 2 * rank:
-        raise layer.malformed(f"its field {name!r} is {value!r}", "numbers from 0 on for each axis")
+        raise layer.malformed(f"its field {name!r} is {value!r}", "numbers >= 0 for each axis")
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
@@ -166,7 +166,7 @@ def _cropping(rank: int) -> KerasReader:
         for axis, (before, after) in pairs:
             begin[axis], extent[axis] = before, x.shape[axis] - before - after
         if min(extent) < 1:
-            raise layer.malformed(f"it leaves nothing of the shape {x.shape}")
+            raise layer.malformed(f"it crops all of the shape {x.shape}")
         return box(layer.node, x, begin, extent)
 
     return KerasReader(f"Cropping{rank}D", read, ("cropping", "data_format"))

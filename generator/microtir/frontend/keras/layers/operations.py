@@ -38,7 +38,7 @@ def _numbers(layer: KerasLayer, place: int, name: str) -> tuple[int, ...] | None
     items = value if isinstance(value, tuple) else (value,)
     numbers = tuple(item for item in items if isinstance(item, int))
     if len(numbers) != len(items):
-        raise layer.malformed(f"its argument {name!r} is no list of whole numbers")
+        raise layer.malformed(f"its argument {name!r} is not a list of integers")
     return numbers
 
 
@@ -216,7 +216,7 @@ def _is_object(value: Operand, name: str) -> bool:
 def _slice(layer: KerasLayer, value: Operand) -> slice:
     config = value.get("config") if isinstance(value, Mapping) else None
     if not _is_object(value, "__slice__") or not isinstance(config, Mapping):
-        raise layer.unsupported("it takes elements that a tensor names", "numbers and slices",
+        raise layer.unsupported("its indices are computed", "numbers and slices",
                                 "take them in the application")  # fmt: skip
     ends = [config.get(name) for name in ("start", "stop", "step")]
     if not all(end is None or isinstance(end, int) for end in ends) or ends[2] == 0:
