@@ -18,9 +18,9 @@ TEMPLATES = "templates"
 
 # What growth has to ask for: a change that needs more lines raises it and says what they are for.
 # The goal is 122,000; whatever makes the package shorter lowers it.
-# It is 24,500 more than it was, for models of PyTorch and Keras, for quantising float models and
+# It is 23,500 more than it was, for models of PyTorch and Keras, for quantising float models and
 # the search over widths, for kernels of four-bit weights, and for certificates.
-LIMIT = 169_500
+LIMIT = 168_500
 
 _OF_ROOT = "(root)"
 
