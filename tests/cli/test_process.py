@@ -25,6 +25,7 @@ VERBS = (
     "pareto",
     "tune",
     "check",
+    "check-certificate",
     "inspect",
     "quantise",
     "fit",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from scripts import prose
 
 
 def test_what_users_read_passes() -> None:
-    """`python -m scripts.prose` has nothing to say, and no limit is higher than it must be."""
-    faults, _ = prose.judged(prose.texts(), json.loads(prose.LIMITS.read_text("utf-8")))
+    """`python -m scripts.prose` has nothing to say."""
+    faults = prose.faults_of(prose.texts())
     assert not faults, "\n".join(faults)
 
 
@@ -38,14 +36,14 @@ def test_other_words_pass() -> None:
     assert not [*_faults(prose.of_module("a.py", 'x = "kernels of others"'))]
 
 
-def test_long_sentences_are_counted_against_a_limit() -> None:
-    """A file may have as many as its limit, and a limit that is too high must fall."""
-    sentence = "word " * 31 + "end."
+def test_long_sentences_are_told_with_their_line() -> None:
+    """Of more than 30 words; a list of names of code is none."""
+    sentence = "word " * 30 + "end."
     read = [*prose.of_page("a.md", f"{sentence}\n\nShort.\n\n- {sentence}\n")]
     assert [text.line for text in read if [*text.long_sentences()]] == [1, 5]
-    assert prose.judged(iter(read), {"a.md": 2})[0] == []
-    assert len(prose.judged(iter(read), {"a.md": 1})[0]) == 3
-    assert "lower its limit to 2" in prose.judged(iter(read), {"a.md": 3})[0][0]
+    assert len(prose.faults_of(read)) == 2
+    names = ", ".join(["`name`"] * 40)
+    assert not prose.faults_of(prose.of_page("a.md", f"| {names} | |\n"))
 
 
 def test_a_colon_and_a_cell_end_a_sentence() -> None:
