@@ -106,7 +106,7 @@ def test_a12_bool_options_refuse_other_types(name: str, value: object) -> None:
 @pytest.mark.parametrize("value", ["C", "banana", "", 1, None])
 def test_d2_interface_api_is_no_free_string(value: object) -> None:
     """TVM accepted `C` and `banana`, and silently left out the header."""
-    with pytest.raises(ConfigError, match="'interface-api' (is|has no value)"):
+    with pytest.raises(ConfigError, match=r"'interface-api' (is|has no value)"):
         Executor("aot", {"interface-api": value})
 
 

@@ -312,6 +312,7 @@ class _Source:
 
     def read(self, built: Built) -> tuple[SampleBatch, SampleBatch]:
         """Return inputs and expected outputs of each sample."""
+        from microtir.frontend.model_bytes import load
         from microtir.host.oracle import SAMPLE_SECONDS, expected_outputs
         from microtir.host.samples import Fill, filled
         from microtir.host.windows import read_golden_windows
@@ -320,7 +321,7 @@ class _Source:
             return read_golden_windows(self.golden, built.model)
         steps = made_up_steps(built.model, self.steps, "microtir verify", _STEPS)
         inputs = filled(built.model.inputs, self.samples, Fill.RANDOM, self.seed, steps)
-        model = self.model.read_bytes()
+        model = load(self.model).data
         expected = expected_outputs(
             self.oracle, built.graph, model, inputs,
             file=self.model.name, folder=self.model.parent,

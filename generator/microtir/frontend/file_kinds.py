@@ -79,8 +79,8 @@ _KINDS = {
     "tosa": FileKind("a TOSA graph", _OTHER),
     "numpy": FileKind("a file of numpy arrays", _OTHER),
     "c": FileKind(
-        "a C source file",
-        "pass the .tflite file that the array in it was made from",
+        "a C source file without an array of a TFLite model",
+        "pass the .tflite file, or a C file with all of its bytes as numbers, as xxd -i writes it",
     ),
     "zip": FileKind("a zip archive", "unpack it, and pass the .tflite file in it"),
     "gzip": FileKind("a compressed file", "unpack it, and pass the .tflite file in it"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend.c_array import model_in_c
 from microtir.frontend.file_kinds import refuse_folder
 
 ModelSource: TypeAlias = str | Path | bytes | bytearray | memoryview
@@ -25,16 +26,17 @@ class ModelBytes:
 
 
 def load(source: ModelSource) -> ModelBytes:
-    """Read a file, or take bytes as they are.
+    """Read a file, or take bytes as they are; of a C file the array that holds a model.
 
     Raises:
-        ModelFileError: there is no such file, it is not a regular file, or it cannot be read.
+        ModelFileError: there is no such file, it is not a regular file, it cannot be read, or it
+            is a C file with several models.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return ModelBytes(bytes(source), "model", "model")
     path = Path(source)
     try:
-        return ModelBytes(_read(path), path.name, path.stem)
+        return ModelBytes(model_in_c(_read(path), path.name), path.name, path.stem)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(
