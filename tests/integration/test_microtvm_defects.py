@@ -84,7 +84,7 @@ def test_d1_d2_a12_every_accepted_interface_compiles(
 @pytest.mark.parametrize("value", ["C", "banana", "", True, None])
 def test_d2_interface_api_is_no_free_string(value: object) -> None:
     """TVM took any string and then silently left the header out."""
-    with pytest.raises(ConfigError, match="'interface-api' is") as caught:
+    with pytest.raises(ConfigError, match=r"'interface-api' (is|has no value)") as caught:
         Executor("aot", {"interface-api": value})
     assert caught.value.where == "executor.interface-api"
     assert caught.value.legal == "c, packed"
