@@ -9,14 +9,15 @@ import pytest
 
 from microtir.dtype import DType
 from microtir.graph.ir import Node
+from microtir.kernels.common.arithmetic import arithmetic_of, slopes_of
 from microtir.kernels.common.elementwise import Lane, lane_of, run_of
-from microtir.operators.activations.definition import Relu, Tanh
+from microtir.operators.activations.definition import Prelu, Relu, Tanh
 from microtir.operators.arithmetic.definition import Minimum
 from microtir.operators.common.attributes import Activation
 from microtir.rewrite.reference import execute
 from microtir.tir.interpreter import Interpreter
 from tests.kernels.test_block_rings import row_by_row
-from tests.support.graphs import constant, node, quant, tensor
+from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.kernel_cases import ARITHMETIC, ELEMENTWISE, emitted, found
 
 STORED = quant(0.05, 3)
@@ -65,6 +66,29 @@ def test_runs_are_as_long_as_inputs_allow(
     """Elements of a call, and calls."""
     run, axes = run_of(least(shape, other))
     assert (run.count, math.prod(axis.extent for axis in axes)) == (count, turns)
+
+
+def test_slopes_of_results_that_are_all_an_end_fit_words() -> None:
+    """Where nothing else bounds a slope, its products still fit int32, and give that end."""
+    x = tensor("x", (1, 8, 4), DType.INT8, quant(0.116, 64))
+    values = np.arange(-126, -94).astype(np.int8).reshape(8, 4)
+    alpha = constant("alpha", values, quant(0.00424, 127))
+    y = tensor("y", (1, 8, 4), DType.INT8, quant(0.0113, 127))
+    layer = node(Prelu(), (x, alpha), y)
+    model = graph([layer], [x], [y])
+    slopes, lane = slopes_of(layer), arithmetic_of(layer)
+    assert slopes is not None and lane is not None
+    _, centre, above, offset, *_ = lane.words
+    elements = np.arange(-128, 128).reshape(-1, 1, 1)
+    centred = elements + centre
+    sums = np.where(centred > 0, above, slopes.astype(np.int64)) * centred + offset
+    assert np.abs(sums).max() < 2**31
+    want = [
+        execute(model, {"x": np.full((1, 8, 4), element, np.int8)})["y"][0]
+        for element in range(-128, 128)
+    ]
+    got = np.clip(sums >> lane.form.shift, -128, 127)
+    np.testing.assert_array_equal(got, np.array(want))
 
 
 def test_a_table_that_only_clamps_is_no_table() -> None:

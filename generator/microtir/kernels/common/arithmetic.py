@@ -428,6 +428,8 @@ def _slopes(
 ) -> list[int] | None:
     """Return slopes by which values give the results of rows of products; None: some have none.
 
+    A product of a slope with any of the values, and the offset, fit int32.
+
     Args:
         values: of one sign.
         products: a row for each slope.
@@ -444,7 +446,10 @@ def _slopes(
     values = values * sign
     low = (-(-least // values)).max(axis=1, initial=-far)
     high = (most // values).min(axis=1, initial=far)
-    return (sign * ((low + high) // 2)).tolist() if (low <= high).all() else None
+    # Where all results are an end, nothing else bounds a slope.
+    steepest = (DType.INT32.max - abs(offset)) // int(values.max(initial=1))
+    chosen = np.clip((low + high) // 2, -steepest, steepest)
+    return (sign * chosen).tolist() if ((low <= chosen) & (chosen <= high)).all() else None
 
 
 def _alone(
