@@ -1,4 +1,4 @@
-"""No test uses the network, nor does a process of Python that it starts, but for those of `MAY`.
+"""No test uses the network, nor a process of microtir that it starts, but for those of `MAY`.
 
 Processes inherit the hook through PYTHONPATH, and the permission through the environment.
 """

@@ -59,9 +59,9 @@ def proof_of(func: ir.PrimFunc, assuming: tuple[ir.Expr, ...] = ()) -> Proof:
     Raises:
         TirError: as for `prove_accesses`.
     """
-    prover = _Prover(func, {})
-    prover.run(assuming)
-    return prover.proof
+    proof = Proof()
+    _Prover(func, {}, proof).run(assuming)
+    return proof
 
 
 def prove_accesses(
@@ -96,11 +96,16 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class _Prover:
-    def __init__(self, func: ir.PrimFunc, functions: Mapping[str, ir.PrimFunc]) -> None:
+    def __init__(
+        self,
+        func: ir.PrimFunc,
+        functions: Mapping[str, ir.PrimFunc],
+        proof: Proof | None = None,
+    ) -> None:
         self.func = func
         self.functions = functions
         self.facts = Facts()
-        self.proof = Proof()
+        self.proof = proof  # is written down where it is asked for
         self.known: list[str] = []  # enclosing loops, names and conditions, for the error
 
     def run(self, assuming: tuple[ir.Expr, ...]) -> None:
@@ -123,8 +128,9 @@ class _Prover:
                     self.stmt(statement)
             case ir.For(var, start, stop, body):
                 self.exprs((start, stop))
-                low, high = self.facts.interval(start).low, self.facts.interval(stop).high
-                self.proof.loops.append(ProvenLoop(var.name, low, high))
+                if self.proof is not None:
+                    low, high = self.facts.interval(start).low, self.facts.interval(stop).high
+                    self.proof.loops.append(ProvenLoop(var.name, low, high))
                 text = f"{var.name} in [{expr_text(start)}, {expr_text(stop)})"
                 with self.facts.loop(var, start, stop), self._noting(text):
                     self.stmt(body)
@@ -207,9 +213,9 @@ class _Prover:
         indices: tuple[ir.Expr, ...],
         span: ir.Expr | None = None,
     ) -> None:
-        """Add a proven access to the proof: of one element, or of `span` from the indices on."""
+        """Add an access to the proof, if it is written: one element, or `span` from there on."""
         extents = [extent for extent in buffer.shape if isinstance(extent, int)]
-        if len(extents) < len(buffer.shape):
+        if self.proof is None or len(extents) < len(buffer.shape):
             return
         least = greatest = 0
         for index, extent in zip(indices, extents, strict=True):
