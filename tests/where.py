@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,7 @@ from tests.layering.facts import Facts
 from tests.layering.source import ROOT, Module, modules_below
 from tests.support import operator_cases
 
+RECORD = ROOT / "templates" / "evidence" / "operator_tests.json"
 _CASES = "tests.support.operator_cases"
 _USUAL, _RECURRENT = frozenset(operator_cases.OPERATORS), frozenset(operator_cases.RECURRENT)
 _ONNX = frozenset(row.name for row in onnx_rows() if row.domain == "ai.onnx")
@@ -204,8 +206,29 @@ def index() -> Index:
     return Index(tuple(m for m in modules if not m.path.endswith("where.py")), tuple(operators()))
 
 
+def record() -> str:
+    """Return the test files of each operator by its names in model files, as JSON."""
+    answers = [(operator, index().answer(operator)) for operator in index().known]
+    files = sorted({path for _, answer in answers for path in (*answer.tables, *answer.tests)})
+    places = {path: place for place, path in enumerate(files)}
+    lines = {
+        name: json.dumps([places[path] for path in sorted((*answer.tables, *answer.tests))])
+        for operator, answer in answers
+        for name in operator.tflite | operator.onnx or operator.graph
+    }
+    listed = ",\n".join(f"    {json.dumps(path)}" for path in files)
+    rows = ",\n".join(f"    {json.dumps(name)}: {lines[name]}" for name in sorted(lines))
+    return f'{{\n  "files": [\n{listed}\n  ],\n  "operators": {{\n{rows}\n  }}\n}}\n'
+
+
 def main(arguments: list[str]) -> int:
-    """Print where an operator is tested; status 1 if there is none of that name."""
+    """Print where an operator is tested; status 1 if there is none of that name.
+
+    With `--record` it writes the record that `microtir evidence` reads.
+    """
+    if arguments == ["--record"]:
+        RECORD.write_text(record(), "utf-8")
+        return 0
     name = " ".join(arguments)
     made = index()
     operator = find(name, made.known)

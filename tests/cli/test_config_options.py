@@ -11,7 +11,7 @@ from microtir.cli.help import DAILY
 from microtir.config import FLAGS, CompilationConfig, microcontroller
 from tests.support.command import INT8, Command
 
-VERBS = ("compile", "verify", "run", "check")
+VERBS = ("compile", "verify", "run", "check", "evidence")
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -26,6 +26,7 @@ VERBS = (
     "tune",
     "check",
     "check-certificate",
+    "evidence",
     "inspect",
     "quantise",
     "fit",

@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("host", "device", "lowering"),
     ("driver", "projects"),
     ("custom", "report", "packages", "profiling", "certificate"),
-    ("search",),
+    ("search", "evidence"),
     ("studio",),
     ("cli",),
     ("__main__",),
@@ -41,7 +41,7 @@ PRIVATE: dict[str, frozenset[str]] = {
     "kernels": frozenset({"lowering", "driver"}),
     "executor": frozenset({"driver"}),
     "memory": frozenset({"lowering", "driver"}),
-    "codegen": frozenset({"artifact", "lowering", "driver", "certificate"}),
+    "codegen": frozenset({"artifact", "lowering", "driver", "certificate", "evidence"}),
     "external": frozenset({"lowering", "driver"}),
     "fit": frozenset({"driver"}),
 }

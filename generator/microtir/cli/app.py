@@ -18,6 +18,7 @@ from microtir.cli.config_options import with_config
 from microtir.cli.diff import diff
 from microtir.cli.doctor import doctor
 from microtir.cli.evaluate import evaluate
+from microtir.cli.evidence import evidence
 from microtir.cli.fit import fit
 from microtir.cli.help import Command
 from microtir.cli.listings import explain, operators, options, targets
@@ -86,6 +87,7 @@ APP.command("pareto", cls=Command)(with_config(pareto))
 APP.command("tune", cls=Command)(with_config(tune))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("check-certificate", cls=Command)(check_certificate)
+APP.command("evidence", cls=Command)(with_config(evidence))
 APP.command("inspect", cls=Command)(inspect)
 APP.command("quantise", cls=Command)(with_config(quantise))
 APP.command("fit", cls=Command)(with_config(fit))

@@ -25,16 +25,28 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, force: bool) -> No
     Raises:
         OutputError: the folder exists, or cannot be written.
     """
-    if folder.exists() and not folder.is_dir():
-        raise OutputError("is a file, not a folder", where=str(folder), fix="choose another name")
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise OutputError(
-            "the folder exists and is not empty",
-            where=str(folder),
-            legal="a new or empty folder",
-            fix=instead_of_replacing("folder"),
-        )
+    check_new_folder(folder, force=force)
     replace_folder(folder, files)
+
+
+def check_new_folder(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that `write_folder` would refuse, before the work that fills it.
+
+    Raises:
+        OutputError: it is a file, or holds files and `force` is not given.
+    """
+    with cannot_write(folder):
+        if folder.exists() and not folder.is_dir():
+            raise OutputError(
+                "is a file, not a folder", where=str(folder), fix="choose another name"
+            )
+        if folder.is_dir() and any(folder.iterdir()) and not force:
+            raise OutputError(
+                "the folder exists and is not empty",
+                where=str(folder),
+                legal="a new or empty folder",
+                fix=instead_of_replacing("folder"),
+            )
 
 
 def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:

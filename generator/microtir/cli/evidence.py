@@ -1,0 +1,79 @@
+"""`microtir evidence` writes a folder that shows what is known of a compiled model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir.cli.board_options import LimitingBoard
+from microtir.cli.building import build_model
+from microtir.cli.choice import check_choice
+from microtir.cli.model import Model
+from microtir.cli.output import write, write_json, write_table
+from microtir.cli.progress import Progress
+from microtir.cli.quantise_options import with_quantiser
+from microtir.cli.quantiser import Quantiser
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from microtir.evidence import Evidence
+
+_WHERE = "microtir evidence"
+
+
+@with_quantiser
+def evidence(
+    model: Model,
+    config: CompilationConfig,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Folder of the evidence."),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="PART",
+            help="Leaves out a part; the index says so. check: the checker of the certificate.",
+        ),
+    ] = None,
+    board: LimitingBoard = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Deletes other files in the folder first."),
+    ] = False,
+    quantiser: Quantiser | None = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
+) -> ExitCode:
+    """Writes a folder of evidence: C, certificate, traceability, versions, bill of materials.
+
+    README.md in the folder says what each file shows, and what that rests on. Exit status 1 means
+    that a part does not show what it is for.
+    """
+    from microtir.evidence import PARTS, evidence_of
+    from microtir.support.files import check_new_folder, write_folder
+
+    if output is None:
+        raise UsageError("there is no folder to write to", where=_WHERE, fix="add -o DIR")
+    for name in without or ():
+        check_choice("part", name, PARTS, "--without")
+    check_new_folder(output, force=force)
+    with Progress() as progress:
+        built = build_model(model, config, progress, board, None, quantiser)
+        contents = evidence_of(built.artifact, without or (), progress.show)
+        write_folder(output, contents.files, force=force)
+    _print(contents, output, as_json=as_json)
+    return ExitCode.DONE if contents.holds else ExitCode.ANSWER_IS_NO
+
+
+def _print(contents: Evidence, folder: Path, *, as_json: bool) -> None:
+    if as_json:
+        parts = {p.name: {"result": p.result, "holds": p.holds} for p in contents.parts}
+        write_json({"output": str(folder), "files": sorted(contents.files), "parts": parts})
+        return
+    write(f"{len(contents.files)} files in {folder}; begin with README.md")
+    rows = [(p.name, "yes" if p.holds else "no", p.result) for p in contents.parts]
+    write_table(("part", "holds", "result"), rows)
