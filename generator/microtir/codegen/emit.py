@@ -14,6 +14,7 @@ from microtir.codegen.interface.statuses import returned, status_lines
 from microtir.codegen.interfaces import INTERFACES
 from microtir.codegen.measured import measured
 from microtir.codegen.metadata import METADATA_FILE, Metadata
+from microtir.codegen.printer.definitions import in_section
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.externs import text_of
 from microtir.codegen.printer.functions import FunctionText, function_text
@@ -137,7 +138,9 @@ def _own_files(draft: Draft, of_interfaces: Sequence[Part]) -> Iterator[SourceFi
         "system_includes": _texts(parts, Place.SYSTEM_INCLUDES, Place.SYSTEM_INCLUDES),
         "includes": _texts(parts, Place.INCLUDES, Place.CONSTANT_INCLUDES),
         "settings": _texts(parts, Place.SETTINGS, Place.SETTINGS),
-        "source_parts": _texts(parts, Place.TYPES, Place.PACKED),
+        "source_parts": [
+            in_section(text, program.macro) for text in _texts(parts, Place.TYPES, Place.PACKED)
+        ],
     }
     model = program.model
     title = f"the model '{model.name}'" if model else "functions compiled from TIR"

@@ -13,6 +13,12 @@
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 
+/* The linker's section of the functions, for example
+ * -DALGEBRA_CODE_SECTION='__attribute__((section(".itcm")))'. */
+#ifndef ALGEBRA_CODE_SECTION
+#define ALGEBRA_CODE_SECTION
+#endif
+
 /* Floats: each product and each sum is rounded by itself to the type that it has, but where the
  * code says fused_multiply_add: results are the same bits in every mode of every compiler. GCC
  * ignores the pragma of C in its own modes, and has another. */
@@ -49,12 +55,14 @@ struct place_of_float {
 };
 
 /* Whether an address is none for elements of this type: the compiler knows what it asks for. */
+ALGEBRA_CODE_SECTION
 static inline int is_misaligned_float(const void *address)
 {
     return (uintptr_t)address % offsetof(struct place_of_float, element) != 0;
 }
 
 /* TIR function 'matmul' */
+ALGEBRA_CODE_SECTION
 static void algebra_matmul_body(const float *a, const float *b, float *c, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -67,6 +75,7 @@ static void algebra_matmul_body(const float *a, const float *b, float *c, int32_
     }
 }
 
+ALGEBRA_CODE_SECTION
 int32_t algebra_matmul(const float *a, const float *b, float *c, int32_t n)
 {
     if (a == NULL || b == NULL || c == NULL) {
@@ -82,6 +91,7 @@ int32_t algebra_matmul(const float *a, const float *b, float *c, int32_t n)
     return ALGEBRA_OK;
 }
 
+ALGEBRA_CODE_SECTION
 const char *algebra_status_text(int32_t status)
 {
     switch (status) {

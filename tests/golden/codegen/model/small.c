@@ -16,6 +16,12 @@
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 
+/* The linker's section of the functions, for example
+ * -DSMALL_CODE_SECTION='__attribute__((section(".itcm")))'. */
+#ifndef SMALL_CODE_SECTION
+#define SMALL_CODE_SECTION
+#endif
+
 /* Every index is proven to lie inside its array, so that no product in one overflows.
  * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
 
@@ -23,9 +29,9 @@
  * same stack. */
 #if defined(SMALL_LAYER) /* weak, for an application that replaces some of them */
 #elif defined(__GNUC__)
-#define SMALL_LAYER static __attribute__((noinline))
+#define SMALL_LAYER SMALL_CODE_SECTION static __attribute__((noinline))
 #else
-#define SMALL_LAYER static
+#define SMALL_LAYER SMALL_CODE_SECTION static
 #endif
 
 /* Called after a layer has written the rows [first, last) of its output number `output`; nothing
@@ -34,11 +40,13 @@
 #define SMALL_LAYER_HOOK(layer, output, data, first, last) ((void)0)
 #endif
 
+SMALL_CODE_SECTION
 static inline int32_t min_i32(int32_t a, int32_t b)
 {
     return a < b ? a : b;
 }
 
+SMALL_CODE_SECTION
 static inline int32_t max_i32(int32_t a, int32_t b)
 {
     return a > b ? a : b;
@@ -48,6 +56,7 @@ static inline int32_t max_i32(int32_t a, int32_t b)
  * x / 2^count; the array below has a negative size, an error, if the compiler does otherwise. */
 typedef char shift_right_i32_is_arithmetic[((int32_t)-3 >> 1) == -2 ? 1 : -1];
 
+SMALL_CODE_SECTION
 static inline int32_t shift_right_i32(int32_t x, int32_t count)
 {
     return x >> count;
@@ -57,12 +66,14 @@ static inline int32_t shift_right_i32(int32_t x, int32_t count)
  * x / 2^count; the array below has a negative size, an error, if the compiler does otherwise. */
 typedef char shift_right_i64_is_arithmetic[((int64_t)-3 >> 1) == -2 ? 1 : -1];
 
+SMALL_CODE_SECTION
 static inline int64_t shift_right_i64(int64_t x, int64_t count)
 {
     return x >> count;
 }
 
 /* a * b / 2^31, rounded to nearest, ties up; saturates in the one case that does not fit. */
+SMALL_CODE_SECTION
 static inline int32_t saturating_rounding_doubling_high_mul(int32_t a, int32_t b)
 {
     if (a == INT32_MIN && b == INT32_MIN) {
@@ -72,6 +83,7 @@ static inline int32_t saturating_rounding_doubling_high_mul(int32_t a, int32_t b
 }
 
 /* x / 2^exponent, rounded to nearest, ties away from zero. */
+SMALL_CODE_SECTION
 static inline int32_t rounding_divide_by_pot(int32_t x, int32_t exponent)
 {
     const int32_t mask = (int32_t)((UINT32_C(1) << exponent) - 1u);
@@ -80,6 +92,7 @@ static inline int32_t rounding_divide_by_pot(int32_t x, int32_t exponent)
 }
 
 /* x * multiplier * 2^(shift - 31), rounded twice as tflite-micro's reference kernels do. */
+SMALL_CODE_SECTION
 static inline int32_t multiply_by_quantized_multiplier(int32_t x, int32_t multiplier, int32_t shift)
 {
     const int32_t left = shift > 0 ? shift : 0;
@@ -120,6 +133,7 @@ SMALL_LAYER void small_layer1_relu(const int8_t *x, int8_t *y)
 /* The address of a pool, of which a compiler learns nothing. Where versions of GCC before 12.4 and
  * 13.3 see that a layer reads and writes one array, they may drop what it writes (bug 110702);
  * with link time optimisation they see that of the application's, too. */
+SMALL_CODE_SECTION
 static uint8_t *small_pool(void *memory)
 {
 #if defined(__GNUC__)
@@ -128,6 +142,7 @@ static uint8_t *small_pool(void *memory)
     return (uint8_t *)memory;
 }
 
+SMALL_CODE_SECTION
 int32_t small_run(
         const struct small_inputs *inputs, const struct small_outputs *outputs, void *workspace)
 {
@@ -155,6 +170,7 @@ int32_t small_run(
     return SMALL_OK;
 }
 
+SMALL_CODE_SECTION
 const char *small_status_text(int32_t status)
 {
     switch (status) {

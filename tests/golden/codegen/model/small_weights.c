@@ -14,11 +14,13 @@
 #endif
 
 /* layer0_fully_connected: 8 bytes */
+SMALL_WEIGHTS_SECTION
 SMALL_ALIGNED(4) const int32_t small_layer0_bias[2] = {
     100000,     -5,
 };
 
 /* layer0_fully_connected: 6 bytes */
+SMALL_WEIGHTS_SECTION
 SMALL_ALIGNED(4) const int8_t small_layer0_weights[6] = {
       3,  -2,   1,  -7,   5, 100,
 };

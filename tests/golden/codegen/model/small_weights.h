@@ -14,6 +14,12 @@
 
 #include "small.h"
 
+/* The linker's section of the arrays, for example
+ * -DSMALL_WEIGHTS_SECTION='__attribute__((section(".qspi")))'. */
+#ifndef SMALL_WEIGHTS_SECTION
+#define SMALL_WEIGHTS_SECTION
+#endif
+
 /* The alignment is that of the definitions. Without it, compilers may assume 16 bytes where the
  * processor's ABI says so, and use vector loads that need them. */
 SMALL_ALIGNED(4) extern const int32_t small_layer0_bias[2];
