@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from microtir.boards import ProjectType, load_board
+from microtir.boards import ProjectType, all_boards, load_board
 from microtir.boards.errors import BuildError, MissingToolError
 from microtir.projects import Project, default_type, generate, load_project
 from tests.support.board_projects import digits
@@ -135,6 +135,15 @@ def test_the_default_type_can_be_built(machine: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", "")
     assert default_type(board).type is ProjectType.ZEPHYR  # none can be built: the board's first
     assert default_type(board).missing == ()
+
+
+def test_the_default_of_chips_of_espressif_is_their_own_framework(machine: Path) -> None:
+    """A board that the ESP-IDF supports has a project for it where no tool of a board is there."""
+    supported = [
+        board for board in all_boards() if ProjectType.ESP_IDF in [s.type for s in board.projects]
+    ]
+    assert len(supported) >= 6
+    assert {default_type(board).type for board in supported} == {ProjectType.ESP_IDF}
 
 
 def test_create_project_says_what_it_passed_by(machine: Path, microtir: Command) -> None:

@@ -1,0 +1,127 @@
+"""docs/existing-project.md and examples/freertos: their C compiles, links where they say, and runs.
+
+With a clone of FreeRTOS-Kernel in FREERTOS_DIR the example runs in QEMU.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from microtir import CompilationConfig, frontend
+from tests.support import shared_programs
+from tests.support.network import python_path
+from tests.support.pages import ROOT, blocks
+
+PAGE = "existing-project.md"
+EXAMPLE = ROOT / "examples" / "freertos"
+STAND_INS = ROOT / "tests" / "support" / "rtos_stand_ins"
+KERNEL = os.environ.get("FREERTOS_DIR")
+SYSTEMS = {"c": "gcc -std=c99", "cpp": "g++ -std=c++11"}
+ARM = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-O2", "-std=c99")
+MEMORY = """MEMORY {
+    FLASH (rx) : ORIGIN = 0x08000000, LENGTH = 1M
+    QSPI (r) : ORIGIN = 0x90000000, LENGTH = 1M
+    ITCM (rx) : ORIGIN = 0x00000000, LENGTH = 64K
+    RAM (rw) : ORIGIN = 0x20000000, LENGTH = 256K
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the two models of the page, each in a folder that has its name."""
+    folder = tmp_path_factory.mktemp("existing")
+    for name, file in (("digits", "digits_int8"), ("digits_float", "digits_float")):
+        config = CompilationConfig(targets="c -mcpu=cortex-m4", module_name=name)
+        model = frontend.from_tflite(ROOT / "examples" / "digits" / f"{file}.tflite")
+        shared_programs.build(model, config).export(folder / name)
+    return folder
+
+
+def includes(models: Path) -> list[str]:
+    """Return the options that name folders of headers."""
+    folders = (models / "digits", models / "digits_float", STAND_INS)
+    return [f"-I{folder}" for folder in folders]
+
+
+def run(command: list[str]) -> str:
+    """Return what a program prints; all of it is shown where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("language", SYSTEMS)
+def test_blocks_compile(language: str, models: Path, tmp_path: Path) -> None:
+    """Each block of C and C++ is a file that compiles without a warning."""
+    found = blocks(PAGE, language)
+    assert len(found) == {"c": 5, "cpp": 1}[language]
+    for number, block in enumerate(found):
+        file = tmp_path / f"block{number}.{language}"
+        file.write_text(block, encoding="utf-8")
+        warnings = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+        run([*SYSTEMS[language].split(), *warnings, *includes(models), str(file)])
+
+
+def test_sections_are_where_the_page_says(models: Path, tmp_path: Path) -> None:
+    """Linked with the lines of the page, weights lie in the QSPI flash and code in the ITCM."""
+    (lines,) = blocks(PAGE, "ld")
+    definitions = ["-D" + line for line in "\n".join(blocks(PAGE, "text")).splitlines()]
+    script, program = tmp_path / "link.ld", tmp_path / "program.elf"
+    rest = ".text : { *(.text*) *(.rodata*) } > FLASH .bss : { *(.bss*) } > RAM"
+    script.write_text(f"{MEMORY}SECTIONS {{ {rest}\n{lines} }}\n")
+    calls = [tmp_path / "call.c", tmp_path / "copy.c"]
+    for file, block in zip(calls, (blocks(PAGE, "c")[i] for i in (0, 1)), strict=True):
+        file.write_text(block)
+    sources = [str(models / "digits" / f"digits{end}.c") for end in ("", "_weights")]
+    link = [
+        "-nostartfiles",
+        "-Wl,-e,classify",
+        "-Wl,--fatal-warnings",
+        "-Wl,--no-warn-rwx-segments",
+    ]
+    files = [*sources, *map(str, calls)]
+    linking = [*link, "-T", str(script), "-o", str(program)]
+    run([*ARM, *definitions, *includes(models), *files, *linking])
+    listed = run(["arm-none-eabi-nm", str(program)])
+    places = {name: int(at, 16) for at, _, name in map(str.split, listed.splitlines())}
+    own = {name: at >> 24 for name, at in places.items() if name.startswith("digits_")}
+    text = (models / "digits" / "digits_weights.c").read_text()
+    weights = re.findall(r"(\w+)\[\d+\] = \{$", text, re.MULTILINE)
+    assert {own.pop(name) for name in weights} == {0x90}
+    assert set(own.values()) == {0x00} and "digits_run" in own
+    assert places["copy_code"] >> 24 == 0x08 and places["itcm_load"] >> 24 == 0x08
+    assert 0 == places["itcm_start"] < places["itcm_end"]
+
+
+def test_the_example_compiles(models: Path, tmp_path: Path) -> None:
+    """The program for FreeRTOS compiles against stand-ins for the kernel's headers."""
+    samples = tmp_path / "samples.h"
+    data = ROOT / "examples" / "digits" / "digits_test.npz"
+    run([sys.executable, str(EXAMPLE / "samples.py"), str(data), str(samples)])
+    flags = ["-Wall", "-Wextra", "-Werror", f"-I{tmp_path}", "-fsyntax-only"]
+    run([*ARM, *flags, *includes(models), str(EXAMPLE / "main.c")])
+
+
+@pytest.mark.skipif(KERNEL is None, reason="FREERTOS_DIR names no clone of FreeRTOS-Kernel")
+def test_two_models_in_three_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All outputs are right though the tick stops tasks within runs; no stack is used up."""
+    monkeypatch.setenv("PYTHONPATH", python_path(ROOT / "generator"))
+    python = shlex.quote(sys.executable)
+    said = run(
+        ["make", "-s", "-C", str(EXAMPLE), "run", f"FREERTOS_DIR={KERNEL}", f"BUILD={tmp_path}",
+         f"PYTHON={python}", f"MICROTIR={python} -m microtir"]
+    )  # fmt: skip
+    row = re.compile(r"^(\w+): 40 of 40 right, (\d+) of (\d+) bytes of stack$", re.MULTILINE)
+    stacks = {name: (int(used), int(size)) for name, used, size in row.findall(said)}
+    assert stacks.keys() == {"shared", "floats", "own"}, said
+    assert all(used < size for used, size in stacks.values())
+    (switches,) = re.findall(r"^(\d+) switches of tasks$", said, re.MULTILINE)
+    assert int(switches) > 120  # more than one a run
