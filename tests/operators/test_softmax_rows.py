@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir import CompilationConfig, build
+from microtir import CompilationConfig, build, lower
 from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.module.ir_module import IRModule
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
 from microtir.rewrite.reference import execute
+from microtir.tir import ir
+from microtir.tir.visitor import walk
 from tests.support.batch import load_batch
 
 ROWS = 40
@@ -53,3 +55,13 @@ def test_rows_equal_the_meaning(tmp_path: Path) -> None:
         (want,) = execute(graph, {"x": x}).values()
         (got,) = model.run({"x": x}).values()
         np.testing.assert_array_equal(got, want, err_msg=str(graph.nodes[0]))
+
+
+@pytest.mark.parametrize("length", [10, 300])
+@pytest.mark.parametrize("op", [Softmax(), LogSoftmax()])
+def test_looked_up_powers_take_no_branch(op: Softmax | LogSoftmax, length: int) -> None:
+    """A load stands under no condition, so that no compiler jumps around it."""
+    config = CompilationConfig(targets="c -mcpu=cortex-m0")
+    module = lower(IRModule(graph=graph_of(op, length, 0.2, 3), config=config))
+    selects = [n for f in module.functions for n in walk(f) if isinstance(n, ir.Select)]
+    assert not [s for s in selects if any(isinstance(n, ir.Load) for n in walk(s.then))]

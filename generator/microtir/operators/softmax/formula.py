@@ -72,10 +72,14 @@ def _softmax_float(layer: FormulaContext) -> None:
 
 
 def exponentials(factor: QuantizedMultiplier, difference_min: int) -> Array:
-    """Return exp(-d) in Q0 for differences d = 0, 1, ... of stored values, as far as they count."""
+    """Return exp(-d) in Q0 for differences d = 0, 1, ... of stored values, as far as they count.
+
+    Behind them stands a 0, which all larger differences have.
+    """
     count = min(_DIFFERENCES, 1 - difference_min)
     difference = multiply_by_quantized_multiplier(-np.arange(count, dtype=np.int64), *factor)
-    return int32(exp_on_negative_values(difference, definition.DIFFERENCE_INTEGER_BITS))
+    powers = int32(exp_on_negative_values(difference, definition.DIFFERENCE_INTEGER_BITS))
+    return powers if count == _DIFFERENCES else np.append(powers, np.int32(0))
 
 
 def below(top: te.Expr, value: te.Expr) -> te.Expr:
@@ -88,11 +92,15 @@ def below(top: te.Expr, value: te.Expr) -> te.Expr:
 
 
 def looked_up(table: te.Tensor, difference: te.Expr) -> te.Expr:
-    """Return the entry of a table at a difference in [0, 255]; 0 behind its end."""
+    """Return the entry of a table at a difference in [0, 255]; behind its end the last, which is 0.
+
+    Most compilers make a branch of a look-up under a condition, so that time would depend on data.
+    """
     entries = table.shape[0]
     if entries == _DIFFERENCES:
         return table[difference]
-    return te.select(difference < entries, table[difference], 0)
+    assert isinstance(entries, int), "tables are constants"
+    return table[te.minimum(difference, entries - 1)]
 
 
 def _softmax_int8(layer: FormulaContext) -> None:
@@ -122,7 +130,7 @@ def _softmax_int8(layer: FormulaContext) -> None:
         if dtype is DType.INT8 and x.extents.channels >= _LONG_ROW:
             quotient = _ROUND(_MUL(scale, power), te.minimum(shift, 31))
             # What counts is 1 then, as the mask of the original's division has all of its bits.
-            counts = below(top, x.at(row, column, channel)) < table.shape[0]
+            counts = below(top, x.at(row, column, channel)) < 1 - params.difference_min
             is_long = te.clamp(shift - 31, 0, 1)
             quotient = te.maximum(quotient, te.select(counts, is_long, 0))
         return te.cast(dtype, te.clamp(quotient + dtype.min, dtype.min, dtype.max))
