@@ -10,6 +10,7 @@ build what they are for, too.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,10 @@ def micropython(folder: Path) -> None:
     said = run([build / "micropython", script], folder)
     if said.strip() != str(list(data["outputs"][0].tobytes())):
         sys.exit(f"product: MicroPython computes {said}")
+    calls = re.findall(r"```python\n(.*?)```", (module / "README.md").read_text(), re.DOTALL)
+    for call in calls:
+        script.write_text(call)
+        run([build / "micropython", script], folder)
 
 
 def pico(folder: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import sys
+import types
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -158,20 +161,66 @@ def test_the_call_of_the_readme_compiles(
         assert run.returncode == 0, f"{call}\n{run.stderr}"
 
 
-@pytest.mark.parametrize("kind", CALLED_IN_C)
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not on this machine")
+def test_the_call_in_rust_compiles(models: list[Artifact], tmp_path: Path) -> None:
+    """Each call that the crate's README shows is a crate that compiles as it stands."""
+    folder = tmp_path / "package"
+    generate(models, PackageFormat.RUST, folder, options=PackageOptions(name="two_models"))
+    flags = ["--edition", "2021", "--crate-type", "lib", "--emit", "metadata", "-Dwarnings"]
+    compiler = ["rustc", *flags, "--out-dir", str(tmp_path)]
+    known = ["--cfg", "has_core_error", "--crate-name", "two_models"]
+    subprocess.run([*compiler, *known, str(folder / "src" / "lib.rs")], check=True)
+    calls = re.findall(r"```rust\n(.*?)```", (folder / "README.md").read_text(), re.S)
+    assert len(calls) == len(models)
+    for number, call in enumerate(calls):
+        file = tmp_path / f"call{number}.rs"
+        file.write_text(call)
+        crate = f"two_models={tmp_path / 'libtwo_models.rmeta'}"
+        subprocess.run([*compiler, "--extern", crate, str(file)], check=True)
+
+
+def test_the_call_in_python_runs(
+    models: list[Artifact], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call of MicroPython's README gives buffers of the sizes that the C asks for, in order.
+
+    `make product` runs it in MicroPython itself.
+    """
+    generate(models, PackageFormat.MICROPYTHON, tmp_path, options=PackageOptions(name="two_models"))
+    package, sizes = types.ModuleType("two_models"), []
+    for name, ports in (
+        ("summed", {"x": 8, "out": 8}),
+        ("digits", {"image": 64, "probabilities": 10}),
+    ):
+        members = {f"{port}_bytes": size for port, size in ports.items()}
+        run = lambda *buffers: sizes.append([len(buffer) for buffer in buffers])  # noqa: E731
+        setattr(package, name, types.SimpleNamespace(run=run, **members))
+    monkeypatch.setitem(sys.modules, "two_models", package)
+    for call in re.findall(r"```python\n(.*?)```", (tmp_path / "README.md").read_text(), re.S):
+        exec(call, {})
+    assert sizes == [[8, 8], [64, 10]]
+
+
+@pytest.mark.parametrize("kind", PackageFormat)
 def test_the_readme_answers_an_engineer(
     kind: PackageFormat, models: list[Artifact], tmp_path: Path
 ) -> None:
     """It says what stack a run takes, where weights lie, who may run, and what integers mean."""
     generate(models, kind, tmp_path / "package")
-    readme = (tmp_path / "package" / "README.md").read_text()
+    readme = " ".join((tmp_path / "package" / "README.md").read_text().split())
     most = max(artifact.metadata.stack.bytes_in_c for artifact in models)
     code = sum(artifact.metadata.code_bytes_estimate for artifact in models)
     assert f"| stack of a run, at most | {most} |" in readme
     assert f"| code, estimated, in flash | {code} |" in readme
-    assert "which the linker places in flash" in readme
-    assert "each with a state and a workspace of its own" in readme
     assert "| `digits`: `image` | 64 | int8_t | 0.003921569 | -128 |" in readme
+    weights, tasks = {
+        PackageFormat.RUST: ("arrays of the C library, which the linker places in flash",
+                             "each with a `Workspace` and a `State` of its own"),
+        PackageFormat.MICROPYTHON: ("arrays of the firmware, in flash",
+                                    "one task at a time runs a model"),
+    }.get(kind, ("which the linker places in flash",
+                 "each with a state and a workspace of its own"))  # fmt: skip
+    assert weights in readme and tasks in readme
 
 
 def test_metadata_is_no_part_of_a_sketch(models: list[Artifact], tmp_path: Path) -> None:
