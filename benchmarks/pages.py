@@ -1,4 +1,4 @@
-"""The tables of README.md and of docs/figures.md whose figures are recorded, and the picture.
+"""The recorded figures of README.md, docs/index.md and docs/figures.md, and the picture.
 
     python -m benchmarks pages
 
@@ -85,6 +85,17 @@ def first_table() -> str:
     )
 
 
+def three_figures() -> str:
+    """Return the list of the site's first page: keyword spotting with default options."""
+    own, theirs = _own()["kws_int8"], _read("tflm.json")["models"]["kws_int8"]
+    figures = (
+        (f"{own['instructions']:,}", "instructions", f"TFLite Micro: {theirs['instructions']:,}"),
+        (f"{_ram(own):,}", "bytes of RAM", f"TFLite Micro: {theirs['arena']:,}, its arena"),
+        (f"{own['code'] + own['weights']:,}", "bytes of flash", "code and weights"),
+    )
+    return "".join(f"- **{count}** {unit} ({beside})\n" for count, unit, beside in figures)
+
+
 def default_table() -> str:
     """Return what the default takes on the Cortex-M4, beside TFLite Micro."""
     own, theirs = _own(), _read("tflm.json")["models"]
@@ -155,6 +166,7 @@ def _config(flags: Sequence[str]) -> CompilationConfig:
 TABLES: Mapping[tuple[str, str], Callable[[], str]] = MappingProxyType(
     {
         ("README.md", "first"): first_table,
+        ("docs/index.md", "three"): three_figures,
         ("docs/figures.md", "default"): default_table,
         ("docs/figures.md", "arena"): arena_table,
     }

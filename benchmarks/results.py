@@ -9,7 +9,7 @@ time of a run at the clock of the board, without wait states.  `--record` writes
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,17 +31,34 @@ BOARDS = (
     "mps3_an547", "esp32c3_devkitm",
 )  # fmt: skip
 
-_HEAD = """# Results: networks on boards
+_HEAD = """---
+hide:
+  - navigation
+  - toc
+---
+
+# Results: networks on boards
 
 What networks of many shapes take, as [`microtir fit`](search.md) says it: compiled with
 `--optimize balanced` for the CPU of each board, and planned for its memories. All are int8 with
 random weights, made by `python -m scripts.models.shapes FOLDER`; this page is made by
 `python -m benchmarks results --record`.
 
-Times are **estimates**: cycles as planning estimates them for a CPU, at the clock of the board and
-without the wait states of its memories. They are not measured on silicon. What was measured,
-instructions on an emulator, is on the page of [figures](figures.md).
+Times are **estimates**: cycles as planning estimates them for a CPU, at the clock of the
+[board](#boards) and without the wait states of its memories. They are not measured on silicon. What
+was measured, instructions on an emulator, is on the page of [figures](figures.md).
+
+Every figure in the first three tables is of the default options. A cell without a figure says why:
+
+- **10 KB short**: the network does not fit, and 10 KB are missing with the options that take least.
+- **other options**: it fits with the options of a [table of their own](#with-other-options).
+- **not compiled**: the compiler [refuses](#not-compiled) it for this CPU.
 """
+
+_WORDS = frozenset({"network", "what for", "board", "options", "CPU"})  # other columns are figures
+_RAM = "RAM has inputs, outputs and the stack that is usual on the board."
+_OTHERS = "What `fit` names for networks that do not fit with the default options."
+_REFUSED = "The message of the compiler for each pair:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,49 +119,74 @@ def _taken(fit: BoardFit, kind: MemoryKind) -> int:
 
 
 def page(found: Mapping[str, Mapping[str, Price]]) -> str:
-    """Return the page: times on all boards, then memory by CPU."""
-    boards = [load_board(name) for name in BOARDS]
+    """Return the page: times, RAM and flash on all boards, other options, and what is refused."""
+    boards = {name: load_board(name) for name in BOARDS}
     shapes = [name for name in SHAPES if name in found]
-    times = _table(
-        ["network", "what for", *(_clock(board) for board in boards)],
-        (
-            [f"`{name}`", SHAPES[name][0], *(_time(found[name][b.name], b) for b in boards)]
-            for name in shapes
-        ),
+
+    def by_board(column: Callable[[Price, Board], str]) -> str:
+        """Return a table of all networks, with a column for each board."""
+        heads = ["network", "what for", *(f"`{name}`" for name in boards)]
+        rows = (
+            [f"`{n}`", SHAPES[n][0], *(_cell(found[n][b.name], b, column) for b in boards.values())]
+            for n in shapes
+        )
+        return _in_table(heads, rows)
+
+    pairs = [(name, board, found[name][board.name]) for name in shapes for board in boards.values()]
+    others = (
+        [f"`{n}`", f"`{b.name}`", f"`{p.flags}`", _time(p, b), _ram(p, b), _flash(p, b)]
+        for n, b, p in pairs
+        if p.flags and not p.missing
     )
-    memory = _table(
-        ["network", *(f"`{board.name}`" for board in boards)],
-        ([f"`{n}`", *(_memory(found[n][b.name]) for b in boards)] for n in shapes),
+    refused = "".join(f"- `{n}` on `{b.name}`: {p.refusal}\n" for n, b, p in pairs if p.refusal)
+    clocks = (
+        [f"`{b.name}`", b.target.mcpu or "", f"{b.clock_hz / 1e6:g}"] for b in boards.values()
     )
+    kilobytes = "Kilobytes of 1,024 bytes."
     return (
-        f"{_HEAD}\n## Estimated milliseconds of a run\n\nWhere a network does not fit, the bytes "
-        f"that are missing. A star: it fits with options that `fit` names.\n\n{times}\n"
-        f"## RAM and flash\n\nKilobytes of 1,024 bytes, RAM / flash.\n\n{memory}"
+        f"{_HEAD}\n## Estimated milliseconds of a run\n\n{by_board(_time)}\n"
+        f"## RAM\n\n{kilobytes} {_RAM}\n\n{by_board(_ram)}\n"
+        f"## Flash\n\n{kilobytes} Code is an estimate.\n\n{by_board(_flash)}\n"
+        f"## With other options\n\n{_OTHERS}\n\n"
+        f"{_in_table(['network', 'board', 'options', 'ms', 'RAM, KB', 'flash, KB'], others)}\n"
+        f"## Not compiled\n\n{_REFUSED}\n\n{refused}\n"
+        f"## Boards\n\n{_table(['board', 'CPU', 'clock, MHz'], clocks)}"
     )
 
 
-def _clock(board: Board) -> str:
-    return f"`{board.name}`, {board.target.mcpu}, {board.clock_hz / 1e6:g} MHz"
+def _cell(price: Price, board: Board, column: Callable[[Price, Board], str]) -> str:
+    """Return a figure of the default options, or why there is none."""
+    if price.refusal:
+        return "[not compiled](#not-compiled)"
+    if price.missing:
+        return f"{_kilobytes(price.missing)} KB short"
+    return "[other options](#with-other-options)" if price.flags else column(price, board)
 
 
 def _time(price: Price, board: Board) -> str:
-    if price.refusal:
-        return "not compiled"
-    if price.missing:
-        return f"{_kilobytes(price.missing)} KB short"
-    star, milliseconds = "*" if price.flags else "", price.cycles / board.clock_hz * 1000
-    return f"{milliseconds:,.0f}{star}" if milliseconds >= 100 else f"{milliseconds:.3g}{star}"
+    milliseconds = price.cycles / board.clock_hz * 1000
+    return f"{milliseconds:,.0f}" if milliseconds >= 100 else f"{milliseconds:.3g}"
 
 
-def _memory(price: Price) -> str:
-    return "" if price.refusal else f"{_kilobytes(price.ram)} / {_kilobytes(price.flash)}"
+def _ram(price: Price, _: Board) -> str:
+    return _kilobytes(price.ram)
+
+
+def _flash(price: Price, _: Board) -> str:
+    return _kilobytes(price.flash)
 
 
 def _kilobytes(count: int) -> str:
     kilobytes = count / 1024
-    return f"{kilobytes:,.0f}" if kilobytes >= 10 else f"{kilobytes:.1f}"
+    return f"{kilobytes:,.0f}" if kilobytes >= 9.95 else f"{kilobytes:.1f}"
+
+
+def _in_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table that the site lets its reader sort, and reduce to a board."""
+    return f'<div class="sorts" markdown>\n\n{_table(head, rows)}\n</div>\n'
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
+    rule = ["---" if name in _WORDS else "---:" for name in head]
+    lines = [head, rule, *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -68,3 +68,27 @@ function outlined(element) {
     return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
   }) || element.matches("svg *");
 }
+
+// What has no name for a reader of screens, what scrolls and takes no keys, headings that leave out a
+// level, and whether there is one main part.
+function unnamed() {
+  const found = [];
+  const name = (one) => one.getAttribute("aria-label") || one.title || one.textContent.trim()
+    || one.querySelector("img[alt]:not([alt=''])") || (one.labels && one.labels.length);
+  document.querySelectorAll("a[href], button, select, [role=dialog], nav, input:not(.md-toggle)").forEach((one) => {
+    if (one.checkVisibility() && !name(one)) { found.push(`no name: ${one.outerHTML.slice(0, 90)}`); }
+  });
+  document.querySelectorAll("img:not([alt])").forEach((one) => found.push(`no alt: ${one.src}`));
+  document.querySelectorAll("main *").forEach((one) => {
+    const isScrolled = one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === "auto";
+    if (isScrolled && one.tabIndex < 0 && !one.querySelector("a, button, [tabindex]")) {
+      found.push(`scrolls and takes no keys: ${one.outerHTML.slice(0, 90)}`);
+    }
+  });
+  const levels = [...document.querySelectorAll("main h1, main h2, main h3, main h4")].map((h) => Number(h.tagName[1]));
+  if (levels.filter((level) => level === 1).length !== 1 || levels.some((level, n) => n && level > levels[n - 1] + 1)) {
+    found.push(`headings: ${levels}`);
+  }
+  if (document.querySelectorAll("main").length !== 1) { found.push("not one main part"); }
+  return found;
+}

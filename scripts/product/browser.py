@@ -92,6 +92,10 @@ class Browser:
         for key in keys:
             ActionChains(self.driver).send_keys(key).perform()
 
+    def point_at(self, selector: str) -> None:
+        """Move the pointer to what is there."""
+        ActionChains(self.driver).move_to_element(self.get(selector)).perform()
+
     def focus_order(self, most: int = 200) -> list[str]:
         """Press the Tab key until the focus is where it began; return the names on the way."""
         self.run("document.querySelector('.skip').focus()")
@@ -154,6 +158,11 @@ class Browser:
     def cut(self) -> list[str]:
         """Return what does not fit the width of the window."""
         found: list[str] = self.run(f"{_AUDITS} return cut()")
+        return found
+
+    def unnamed(self) -> list[str]:
+        """Return what a reader of screens cannot name, and headings that leave out a level."""
+        found: list[str] = self.run(f"{_AUDITS} return unnamed()")
         return found
 
     @contextmanager

@@ -18,6 +18,7 @@ studio=$!
 echo "product: the site"
 NO_MKDOCS_2_WARNING=1 "$bin/python" -m mkdocs build --strict --quiet
 "$bin/python" -m scripts.product.links build/site
+"$bin/python" -m scripts.product.site build/site
 
 echo "product: the wheel, and the sources"
 mkdir -p dist

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 
 from microtir.report.summary import headline
 from scripts.models.shapes import SHAPES
+from scripts.product import options
 from scripts.product.gallery import EXHIBITS, PAGE, PLACE, shown
 from scripts.product.links import problems
 from scripts.product.pages import OUTSIDE, ROOT, relinked
-from scripts.product.picture import PICTURE, drawn
+from scripts.product.picture import PICTURE, drawn, styles
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,7 @@ from scripts.product.picture import PICTURE, drawn
         ("README.md", "docs/boards.md", "boards.md"),
         ("README.md", "docs/decisions/README.md#x", "decisions/README.md#x"),
         ("README.md", "CHANGELOG.md", "changes.md"),
+        ("README.md", "templates/studio/icon.svg", "logo.svg"),
         ("docs/runtime.md", "../runtime_crt/MISRA.md", "misra.md"),
         ("docs/projects/cmake.md", "../../examples/wine/README.md", "../examples/wine.md"),
         ("docs/projects/cmake.md", "../boards.md#labels", "../boards.md#labels"),
@@ -39,7 +42,7 @@ def test_every_page_has_a_place() -> None:
     listed = [line.rpartition(": ")[2] for line in navigation.splitlines() if line.endswith(".md")]
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     free = {page for page in pages if page.startswith("decisions/")} - {"decisions/README.md"}
-    assert sorted(listed) == sorted({*pages, *OUTSIDE.values()} - free)
+    assert sorted(listed) == sorted({*pages, *OUTSIDE.values(), options.PAGE} - free)
     assert all((ROOT / source).is_file() for source in OUTSIDE)
 
 
@@ -72,6 +75,25 @@ def test_the_picture_is_what_is_planned_today() -> None:
     assert PICTURE.read_text("utf-8") == picture
     assert ET.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
     assert picture.count("http") == 1
+
+
+def test_the_picture_brings_its_styles_into_a_page() -> None:
+    """Each rule is for the map alone, and colours are those of the chosen scheme."""
+    rules = styles(PICTURE.read_text("utf-8"))
+    selectors = re.findall(r"^([^\n{}]+)\{", rules, re.MULTILINE)
+    scopes = (".live ", "[data-md-color-scheme=slate] .live ")
+    assert len(selectors) > 20 and all(
+        one.startswith(scopes) for selector in selectors for one in selector.split(", ")
+    )
+    assert not re.search(r"\bsvg(?!\.map)", rules)
+
+
+def test_every_option_is_a_section() -> None:
+    """An option of some verbs has their names, and one with other words elsewhere both texts."""
+    sections = dict(re.findall(r"^## (--\S+)\n(.*?)(?=^## |\Z)", options.page(), re.M | re.S))
+    assert {"--flash-budget", "--rename-input", "--certificate"} <= sections.keys()
+    assert "`compile`" in sections["--flash-budget"]
+    assert sections["--board"].count("Verbs:") > 2
 
 
 def test_the_gallery_shows_what_is_planned_today() -> None:
