@@ -127,3 +127,15 @@ def test_wrong_requests_are_refused(microtir: Command, tmp_path: Path) -> None:
     assert "add -o DIR" in microtir("evidence", INT8).diagnostic
     wrong = microtir("evidence", INT8, "-o", tmp_path / "e", "--without", "checks")
     assert "check" in wrong.diagnostic and not (tmp_path / "e").exists()
+
+
+def test_missing_programs_are_named(
+    microtir: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is missing is named at once with its package, and nothing is written."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    missing = microtir("evidence", INT8, "-o", tmp_path / "e")
+    assert missing.status == 3
+    assert "not on this machine: gcc, gcov" in missing.diagnostic
+    assert "apt install gcc" in missing.diagnostic and "--without coverage" in missing.diagnostic
+    assert not (tmp_path / "e").exists()

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from microtir.certificate.document import certificate_file, certified, checker_path
+from microtir.certificate.vectors import SEEDS, digests_of, inputs_of
 
-__all__ = ["certificate_file", "certified", "checker_path"]
+__all__ = ["SEEDS", "certificate_file", "certified", "checker_path", "digests_of", "inputs_of"]

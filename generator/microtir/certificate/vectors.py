@@ -32,17 +32,22 @@ def vectors_of(graph: Graph, model: ModelInfo) -> Iterator[VectorFacts]:
 
     A model with states, or with inputs of other types than the rule has values for, has no runs.
     """
-    types = [graph.type_of_all(tensor) for tensor in graph.inputs]
-    if graph.states or not all(type_.dtype in _VALUES for type_ in types):
-        return
-    if any(port.type.dtype.is_float for port in model.outputs):
+    if graph.states or any(port.type.dtype.is_float for port in model.outputs):
         return
     for seed in SEEDS:
-        inputs = {
-            tensor.name: _values(type_, seed + number)
-            for number, (tensor, type_) in enumerate(zip(graph.inputs, types, strict=True))
-        }
-        yield VectorFacts(seed, _digests(execute(graph, inputs), model))
+        if (inputs := inputs_of(graph, seed)) is not None:
+            yield VectorFacts(seed, digests_of(execute(graph, inputs), model))
+
+
+def inputs_of(graph: Graph, seed: int) -> dict[str, Array] | None:
+    """Return the inputs of a run by name; None where an input has a type without a rule."""
+    types = [graph.type_of_all(tensor) for tensor in graph.inputs]
+    if not all(type_.dtype in _VALUES for type_ in types):
+        return None
+    return {
+        tensor.name: _values(type_, seed + number)
+        for number, (tensor, type_) in enumerate(zip(graph.inputs, types, strict=True))
+    }
 
 
 def _values(type_: TensorType, seed: int) -> Array:
@@ -55,7 +60,8 @@ def _values(type_: TensorType, seed: int) -> Array:
     return values.reshape(type_.shape)
 
 
-def _digests(outputs: Mapping[str, Array], model: ModelInfo) -> dict[str, str]:
+def digests_of(outputs: Mapping[str, Array], model: ModelInfo) -> dict[str, str]:
+    """Return the SHA-256 of each output by its C name, from arrays by their names in the model."""
     return {
         port.c_name: hashlib.sha256(_little_endian(outputs[port.name])).hexdigest()
         for port in model.outputs

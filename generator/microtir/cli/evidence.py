@@ -37,7 +37,8 @@ def evidence(
         typer.Option(
             "--without",
             metavar="PART",
-            help="Leaves out a part; the index says so. check: the checker of the certificate.",
+            help="Leaves out a part; the index says so. check: the checker of the certificate. "
+            "coverage: counts of gcov.",
         ),
     ] = None,
     board: LimitingBoard = None,
@@ -48,7 +49,7 @@ def evidence(
     quantiser: Quantiser | None = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
-    """Writes a folder of evidence: C, certificate, traceability, versions, bill of materials.
+    """Writes a folder of evidence: C, certificate, coverage, traceability, versions, materials.
 
     README.md in the folder says what each file shows, and what that rests on. Exit status 1 means
     that a part does not show what it is for.

@@ -8,13 +8,15 @@ from microtir.artifact import SBOM_FILE, Artifact, sbom_text
 from microtir.certificate import certified
 from microtir.config.processors import for_processors
 from microtir.evidence.certificate import check_part, sources_part
+from microtir.evidence.coverage import coverage_part
 from microtir.evidence.matrix import matrix_part
 from microtir.evidence.part import Evidence, Part
+from microtir.evidence.tools import check_programs
 from microtir.evidence.versions import versions_part
 from microtir.support.code_templates import render
 from microtir.support.encoding import markdown_text
 
-PARTS = ("check",)
+PARTS = ("check", "coverage")
 """The parts that may be left out, in the order in which they are made."""
 
 INDEX = "README.md"
@@ -36,6 +38,7 @@ def evidence_of(
         UsageError: it is no compiled model.
         ToolError: a tool that a part needs is missing or failed.
     """
+    check_programs(without)
     observe("writing the certificate")
     artifact = certified(artifact)
     parts = [sources_part(artifact)]
@@ -43,6 +46,11 @@ def evidence_of(
     if "check" not in without:
         observe("checking the certificate")
         parts.append(check_part(artifact))
+    if "coverage" not in without:
+        observe("measuring coverage")
+        coverage, versions = coverage_part(artifact)
+        parts.append(coverage)
+        tools |= versions
     observe("tracing operators")
     parts += [matrix_part(artifact), versions_part(artifact, tools)]
     files = {path: content for part in parts for path, content in part.files.items()}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from microtir.artifact import Artifact
 from microtir.config import Feature
 from microtir.host.backend import Harness, SharedLibrary
-from microtir.host.build import Build
+from microtir.host.build import Build, sanitized_executable
 from microtir.host.functions import Function
 from microtir.host.model import POISON, LayerResult, Model
 from microtir.host.session import LayerStep, Session
@@ -49,7 +50,8 @@ def load(
     tool = find_compiler(compiler)
     build = _build(artifact, tool, opt_level, debug)
     if sanitize:
-        return Model(artifact, Harness(artifact, tool, native=build.native))
+        program_of = partial(sanitized_executable, artifact, tool, native=build.native)
+        return Model(artifact, Harness(artifact, program_of))
     return Model(artifact, SharedLibrary.compiled(artifact, build))
 
 

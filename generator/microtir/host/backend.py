@@ -16,11 +16,10 @@ import numpy as np
 
 from microtir.artifact import Artifact, PortData, places_in
 from microtir.errors import RunError
-from microtir.host.build import Build, module_name, sanitized_executable, shared_library
+from microtir.host.build import Build, module_name, shared_library
 from microtir.host.declarations import declarations
 from microtir.host.interface import Interface, interface_of, packed_call
 from microtir.host.tensors import Array, passed_pools
-from microtir.host.toolchain import Compiler
 from microtir.support import processes
 
 LayerHook = Callable[[int, int, int, int, int], None]
@@ -300,14 +299,12 @@ class Harness:
 
     Args:
         artifact: the program.
-        compiler: gcc or clang.
-        native: whether every instruction of this machine may be used.
+        program_of: compiles the program of a call, an expression in C.
     """
 
-    def __init__(self, artifact: Artifact, compiler: Compiler, *, native: bool = False) -> None:
+    def __init__(self, artifact: Artifact, program_of: Callable[[str], Path]) -> None:
         self._artifact = artifact
-        self._compiler = compiler
-        self._native = native
+        self._program_of = program_of
         self._name = module_name(artifact)
         self._texts: dict[int, str] = {}
         memory = artifact.metadata.memory
@@ -386,7 +383,7 @@ class Harness:
         alignments: dict[int, int],
         guards: Mapping[int, Sequence[str]] | None = None,
     ) -> int:
-        program = sanitized_executable(self._artifact, self._compiler, call, native=self._native)
+        program = self._program_of(call)
         with tempfile.TemporaryDirectory(prefix="microtir-") as folder:
             texts: list[str] = []
             arrays: list[tuple[Path, Array]] = []

@@ -13,11 +13,15 @@ from microtir.host.toolchain import Compiler, run_compiler
 from microtir.support import resources
 
 LIBRARY = "program.so"
-HARNESS = "harness"
+HARNESS, HARNESS_FILE = "harness", "harness.c"
 
 # Contraction into fused multiply-adds would round once where TIR, and so the reference, round
 # twice; GNU C contracts unless it is told not to.
 _COMMON = ("-std=c99", "-ffp-contract=off", "-I.", "-Iruntime_crt/include")
+# posix_memalign is not part of C99.
+_HARNESS_COMMON = ("-std=gnu99", *_COMMON[1:])
+# A branch of the source is one of the program only without optimisation.
+_COUNTED = ("-O0", "--coverage")
 _RUNTIME = "runtime_crt/"  # in the files of an artifact
 # Without optimisation every operation of the source is there to be watched, and compiling is fast.
 _SANITIZERS = (
@@ -74,20 +78,61 @@ def sanitized_executable(
     Raises:
         ToolError: the compiler failed, or has no sanitizers.
     """
-    # posix_memalign is not part of C99.
-    flags = [
-        *("-std=gnu99" if flag == "-std=c99" else flag for flag in _COMMON),
-        *_SANITIZERS,
-        *_native(native),
-    ]
-    files = {**_files(artifact), "harness.c": _support("harness.c")}
-    own = [
+    flags = [*_HARNESS_COMMON, *_SANITIZERS, *_native(native)]
+    files = {**_files(artifact), HARNESS_FILE: _support(HARNESS_FILE)}
+    own = [*_harness_macros(artifact, call), *_packed_support(artifact, files)]
+    return _compiled(compiler, flags, own, files, HARNESS)
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentedProgram:
+    """A program that counts how often each line of the generated C runs, for gcov.
+
+    Args:
+        artifact: the program.
+        compiler: gcc.
+        folder: holds the sources, and objects and counts below their names.
+    """
+
+    artifact: Artifact
+    compiler: Compiler
+    folder: Path
+
+    def compile(self) -> tuple[str, ...]:
+        """Compile the files of the artifact; returns the units, relative to the folder."""
+        files = _files(self.artifact)
+        for path, text in files.items():
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_text(text, encoding="utf-8", newline="\n")
+        units = tuple(_units(files))
+        for unit in units:
+            command = [*_HARNESS_COMMON, *_COUNTED, "-c", "-o", _object(unit), unit]
+            run_compiler(self.compiler, command, self.folder)
+        return units
+
+    def executable(self, call: str) -> Path:
+        """Link the objects with the harness for a call, a C expression."""
+        files = {HARNESS_FILE: _support(HARNESS_FILE)}
+        macros = [*_harness_macros(self.artifact, call), *_packed_support(self.artifact, files)]
+        for path, text in files.items():
+            (self.folder / path).write_text(text, encoding="utf-8", newline="\n")
+        objects = [_object(unit) for unit in _units(_files(self.artifact))]
+        units = _units(files)
+        command = [*_HARNESS_COMMON, *macros, "-o", HARNESS, *units, *objects, "--coverage", "-lm"]
+        run_compiler(self.compiler, command, self.folder)
+        return self.folder / HARNESS
+
+
+def _object(unit: str) -> str:
+    return f"{PurePosixPath(unit).with_suffix('.o')}"
+
+
+def _harness_macros(artifact: Artifact, call: str) -> list[str]:
+    return [
         f'-DHARNESS_HEADER="{call_header(artifact)}"',
         f"-DHARNESS_CALL={call}",
         f"-DHARNESS_TEXT={module_name(artifact)}_status_text",
-        *_packed_support(artifact, files),
     ]
-    return _compiled(compiler, flags, own, files, HARNESS)
 
 
 def module_name(artifact: Artifact) -> str:
