@@ -1,10 +1,10 @@
 """Makes packages of the example, and has the tools of their users build, run and pack them.
 
-    python -m scripts.product.packages FOLDER
+    python -m scripts.product.packages FOLDER [CHECK...]
 
-FOLDER gets the packages; nothing is fetched, and where a tool is missing the script fails.  With
-MICROPYTHON_DIR, a clone of MicroPython with its submodules, and PICO_SDK_PATH, the Pico SDK, these
-build what they are for, too.
+CHECK names the functions to call, all of them by default.  FOLDER gets the packages; nothing is
+fetched, and where a tool is missing the script fails.  With MICROPYTHON_DIR, a clone of
+MicroPython, and PICO_SDK_PATH, the Pico SDK, these build what they are for, too.
 """
 
 from __future__ import annotations
@@ -191,6 +191,10 @@ def main() -> None:
     checks += [micropython] * ("MICROPYTHON_DIR" in os.environ)
     checks += [pico] * ("PICO_SDK_PATH" in os.environ)
     checks += [bills]
+    asked = sys.argv[2:] or [check.__name__ for check in checks]
+    if unknown := set(asked) - {check.__name__ for check in checks}:
+        sys.exit(f"product: no check can be made of {', '.join(sorted(unknown))}")
+    checks = [check for check in checks if check.__name__ in asked]
     for check in checks:
         print(f"product: packages: {check.__name__}", flush=True)
         check(folder)

@@ -1,6 +1,7 @@
 """docs/existing-project.md and examples/freertos: their C compiles, links where they say, and runs.
 
-With a clone of FreeRTOS-Kernel in FREERTOS_DIR the example runs in QEMU.
+With a clone of FreeRTOS-Kernel in FREERTOS_DIR the example runs in QEMU, and with one of RIOT in
+RIOT_DIR the block for RIOT runs on this machine.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from microtir import CompilationConfig, frontend
@@ -23,6 +26,7 @@ PAGE = "existing-project.md"
 EXAMPLE = ROOT / "examples" / "freertos"
 STAND_INS = ROOT / "tests" / "support" / "rtos_stand_ins"
 KERNEL = os.environ.get("FREERTOS_DIR")
+RIOT = os.environ.get("RIOT_DIR")
 SYSTEMS = {"c": "gcc -std=c99", "cpp": "g++ -std=c++11"}
 ARM = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-O2", "-std=c99")
 MEMORY = """MEMORY {
@@ -125,3 +129,49 @@ def test_two_models_in_three_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert all(used < size for used, size in stacks.values())
     (switches,) = re.findall(r"^(\d+) switches of tasks$", said, re.MULTILINE)
     assert int(switches) > 120  # more than one a run
+
+
+RIOT_MAKEFILE = """APPLICATION = digits_app
+BOARD = native64
+RIOTBASE = {}
+{}
+include $(RIOTBASE)/Makefile.include
+"""
+RIOT_MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void)
+{
+    start_digits(); /* has run when this returns: its priority is higher */
+    for (int i = 0; i < DIGITS_PROBABILITIES_ELEMENTS; i++) {
+        printf("%d,", probabilities[i]);
+    }
+    printf("\\n");
+    fflush(stdout);
+    _Exit(0);
+}
+"""
+
+
+@pytest.mark.skipif(RIOT is None, reason="RIOT_DIR names no clone of RIOT")
+def test_the_thread_of_riot(models: Path, tmp_path: Path) -> None:
+    """Built for RIOT on Linux, the block of the page computes what the model computes."""
+    (task,) = (block for block in blocks(PAGE, "c") if "thread_create" in block)
+    page = (ROOT / "docs" / PAGE).read_text(encoding="utf-8")
+    lines = re.findall(r"^    ((?:DIRS|USEMODULE|INCLUDES) \+= .*)$", page, re.MULTILINE)
+    assert len(lines) == 3
+    shutil.copytree(models / "digits", tmp_path / "digits")
+    (tmp_path / "digits" / "Makefile").write_text("include $(RIOTBASE)/Makefile.base\n")
+    (tmp_path / "Makefile").write_text(RIOT_MAKEFILE.format(RIOT, "\n".join(lines)))
+    image = np.load(ROOT / "examples" / "digits" / "digits_test.npz")
+    values = ", ".join(map(str, image["inputs"][0].reshape(-1)))
+    filled = task.replace("image[DIGITS_IMAGE_ELEMENTS],", f"image[] = {{{values}}},")
+    (tmp_path / "main.c").write_text(filled + RIOT_MAIN)
+    run(["make", "-s", "-C", str(tmp_path)])
+    program = str(tmp_path / "bin" / "native64" / "digits_app.elf")
+    ended = subprocess.run(
+        [program], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=20
+    )
+    expected = ",".join(map(str, image["outputs"][0].reshape(-1)))
+    assert f"{expected},\n" in ended.stdout, ended.stdout + ended.stderr

@@ -18,9 +18,9 @@ CHANGES = "# Changes\n\n## Unreleased\n\nNext.\n\n## 0.2.0\n\nFaster.\n\n## 0.1.
 
 
 def run(script: str, *arguments: str, folder: Path) -> tuple[int, str, list[str]]:
-    """Run a step with a `python` and a `gh` that write down how they are called."""
+    """Run a step with a `python`, a `gh` and a `git` that write down how they are called."""
     calls = folder / "calls"
-    for name in ("python", "gh"):
+    for name in ("python", "gh", "git"):
         program = folder / name
         program.write_text(
             f'#!/bin/sh\necho "{name} $*" >>"{calls}"\n'
@@ -31,7 +31,8 @@ def run(script: str, *arguments: str, folder: Path) -> tuple[int, str, list[str]
         ["bash", str(ROOT / script), *arguments], capture_output=True, text=True, check=False,
         env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "GITHUB_REF_NAME": "v1.2.3"},
     )  # fmt: skip
-    return done.returncode, done.stdout, calls.read_text().splitlines()
+    called = calls.read_text().splitlines() if calls.exists() else []
+    return done.returncode, done.stdout, called
 
 
 def test_workflows_are_what_github_takes() -> None:
@@ -65,6 +66,24 @@ def test_notes_are_those_of_the_version() -> None:
     assert done.returncode == 0, done.stderr
     refused = subprocess.run([*command, "v9"], cwd=ROOT, capture_output=True, check=False)
     assert refused.returncode == 1 and b"release: the tag v9 is not" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("micropython", "python -m scripts.product.packages {packages} micropython"),
+        ("freertos", "python -m pytest -q tests/examples/test_existing_project.py -k three_tasks"),
+        ("riot", "python -m pytest -q tests/examples/test_existing_project.py -k riot"),
+    ],
+)
+def test_an_sdk_is_fetched_and_used(name: str, call: str, tmp_path: Path) -> None:
+    """The scheduled workflow clones an SDK at its tag, then calls what builds with it."""
+    status, _, calls = run("scripts/product/sdks.sh", name, "v0-of-no-sdk", folder=tmp_path)
+    assert status == 0 and len(calls) == 2
+    assert calls[0].startswith("git clone --quiet --depth 1 --branch v0-of-no-sdk https://")
+    assert calls[1] == call.format(packages=ROOT / "build" / "sdks" / "packages")
+    (tmp_path / "calls").unlink()
+    assert run("scripts/product/sdks.sh", "odd", "v1", folder=tmp_path)[0] == 2
 
 
 def test_steps_call_what_they_say(tmp_path: Path) -> None:
