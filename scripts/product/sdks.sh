@@ -17,6 +17,8 @@ case "$name" in
   micropython)
     fetch micropython/micropython
     MICROPYTHON_DIR=$folder python -m scripts.product.packages "$packages" micropython
+    MICROPYTHON_DIR=$folder MICROPYTHON=$packages/micropython-build/micropython \
+      python -m pytest -q tests/examples/test_existing_project.py -k native
     ;;
   pico)
     fetch raspberrypi/pico-sdk

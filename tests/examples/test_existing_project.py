@@ -27,6 +27,7 @@ EXAMPLE = ROOT / "examples" / "freertos"
 STAND_INS = ROOT / "tests" / "support" / "rtos_stand_ins"
 KERNEL = os.environ.get("FREERTOS_DIR")
 RIOT = os.environ.get("RIOT_DIR")
+SOURCES_OF_MICROPYTHON, MICROPYTHON = map(os.environ.get, ("MICROPYTHON_DIR", "MICROPYTHON"))
 SYSTEMS = {"c": "gcc -std=c99", "cpp": "g++ -std=c++11"}
 ARM = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-O2", "-std=c99")
 MEMORY = """MEMORY {
@@ -66,7 +67,7 @@ def run(command: list[str]) -> str:
 def test_blocks_compile(language: str, models: Path, tmp_path: Path) -> None:
     """Each block of C and C++ is a file that compiles without a warning."""
     found = blocks(PAGE, language)
-    assert len(found) == {"c": 5, "cpp": 1}[language]
+    assert len(found) == {"c": 6, "cpp": 1}[language]
     for number, block in enumerate(found):
         file = tmp_path / f"block{number}.{language}"
         file.write_text(block, encoding="utf-8")
@@ -175,3 +176,26 @@ def test_the_thread_of_riot(models: Path, tmp_path: Path) -> None:
     )
     expected = ",".join(map(str, image["outputs"][0].reshape(-1)))
     assert f"{expected},\n" in ended.stdout, ended.stdout + ended.stderr
+
+
+@pytest.mark.skipif(
+    SOURCES_OF_MICROPYTHON is None or MICROPYTHON is None,
+    reason="MICROPYTHON_DIR and MICROPYTHON name no clone of MicroPython and no interpreter",
+)
+def test_a_native_module_of_micropython(tmp_path: Path) -> None:
+    """The file that the lines of the page make is imported by an interpreter, and computes."""
+    model = frontend.from_tflite(ROOT / "examples" / "digits" / "digits_int8.tflite")
+    config = CompilationConfig(targets="c", module_name="digits")
+    shared_programs.build(model, config).export(tmp_path / "digits")
+    (native,) = (block for block in blocks(PAGE, "c") if "dynruntime" in block)
+    (tmp_path / "native.c").write_text(native)
+    (tmp_path / "Makefile").write_text(*blocks(PAGE, "make"))
+    facts = [f"MPY_DIR={SOURCES_OF_MICROPYTHON}", "ARCH=x64"]
+    run(["make", "-s", "-C", str(tmp_path), *facts])
+    data = np.load(ROOT / "examples" / "digits" / "digits_test.npz")
+    image, expected = (list(data[key][0].tobytes()) for key in ("inputs", "outputs"))
+    (tmp_path / "call.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport digits_native\n"
+        f"out = bytearray(10)\nprint(digits_native.run(bytearray({image}), out), list(out))\n"
+    )
+    assert run([str(MICROPYTHON), str(tmp_path / "call.py")]) == f"0 {expected}\n"
