@@ -13,15 +13,16 @@ from microtir.certificate.data import (
     ParameterFacts,
 )
 from microtir.codegen import Metadata
+from microtir.codegen.printer.annotations import preconditions
 from microtir.codegen.program import CProgram
 from microtir.tir import ir
 from microtir.tir.analysis.access import ProvenAccess, proof_of
-from microtir.tir.visitor import calls_of, walk
+from microtir.tir.visitor import walk
 
 
 def functions_of(program: CProgram, metadata: Metadata) -> Iterator[FunctionFacts]:
     """Yield the facts of every function but main, in the order of the C file."""
-    known = _preconditions(program.functions)
+    known = preconditions(program.functions)
     sums = {
         layer.function: AccumulatorFacts(
             layer.accumulator.bits, layer.accumulator.low, layer.accumulator.high
@@ -40,18 +41,6 @@ def functions_of(program: CProgram, metadata: Metadata) -> Iterator[FunctionFact
                 tuple(_accesses(proof.accesses, program)),
                 sums.get(name),
             )
-
-
-def _preconditions(
-    functions: Iterable[ir.PrimFunc],
-) -> dict[ir.PrimFunc, tuple[ir.Expr, ...]]:
-    """Return what calls of a kernel prove before it runs; its own proof rests on that."""
-    return {
-        call.meaning: call.contract.preconditions
-        for function in functions
-        for call in calls_of(function)
-        if isinstance(call, ir.KernelCall)
-    }
 
 
 def _parameter(parameter: ir.Param) -> ParameterFacts:

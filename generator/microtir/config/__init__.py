@@ -6,6 +6,7 @@ from microtir.config.budget import Budget
 from microtir.config.compilation import CompilationConfig
 from microtir.config.creators import host, micro, microcontroller
 from microtir.config.enums import (
+    Annotations,
     CallingConvention,
     Compatibility,
     ExecutorKind,
@@ -33,6 +34,7 @@ from microtir.instruction_sets.features import Feature
 __all__ = [
     "FLAGS",
     "OPTIONS",
+    "Annotations",
     "Budget",
     "CallingConvention",
     "Compatibility",

@@ -60,6 +60,7 @@ class CompilationConfig(ConfigFields):
         optimize: the goal that candidates are ranked by.
         measure: what the price of a candidate is counted in.
         compatibility: whose C interface is generated beside microtir's own.
+        annotations: the language of comments that state what was proven of each function.
         external: third-party kernel libraries.
         tuning_records: a file with measured costs of kernels, from `microtir tune`.
         stateful: whether a run is given one step of a sequence, and recurrent layers keep states.
@@ -91,6 +92,7 @@ class CompilationConfig(ConfigFields):
         optimize: enums.Optimize | str = enums.Optimize.BALANCED,
         measure: enums.Measure | str = enums.Measure.MODEL,
         compatibility: enums.Compatibility | str = enums.Compatibility.NONE,
+        annotations: enums.Annotations | str = enums.Annotations.NONE,
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
         stateful: bool = False,
@@ -119,6 +121,7 @@ class CompilationConfig(ConfigFields):
             optimize=enums.Optimize(_option("optimize", optimize)),
             measure=enums.Measure(_option("measure", measure)),
             compatibility=enums.Compatibility(_option("compatibility", compatibility)),
+            annotations=enums.Annotations(_option("annotations", annotations)),
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
             stateful=find(Section.CONFIG, "stateful").check(stateful),

@@ -46,6 +46,13 @@ class Compatibility(Spelled):
     MICROTVM = "microtvm"
 
 
+class Annotations(Spelled):
+    """The language in which comments of the generated C state what was proven."""
+
+    NONE = "none"
+    ACSL = "acsl"
+
+
 class Numerics(Spelled):
     """The reference whose results the generated code reproduces."""
 

@@ -30,6 +30,7 @@ class ConfigFields:
     optimize: enums.Optimize
     measure: enums.Measure
     compatibility: enums.Compatibility
+    annotations: enums.Annotations
     external: tuple[External, ...]
     tuning_records: str
     stateful: bool

@@ -154,6 +154,14 @@ _CONFIG = (
     ),
     Option(
         Section.CONFIG,
+        "annotations",
+        Choice(enums.Annotations),
+        "none",
+        "Writes what was proven of functions and loops as comments of the C, which compilers "
+        "ignore. acsl: contracts, loop invariants and variants for Frama-C.",
+    ),
+    Option(
+        Section.CONFIG,
         "external",
         Structure(
             "tuple of External",

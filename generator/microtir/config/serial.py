@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from microtir.config import enums
 from microtir.config.executor import Executor
 from microtir.config.fields import ConfigFields
 from microtir.config.option import Section
@@ -29,6 +30,7 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
         "optimize": str(config.optimize),
         "measure": str(config.measure),
         "compatibility": str(config.compatibility),
+        **_annotations(config),
         "external": [str(library) for library in config.external],
         "tuning_records": config.tuning_records,
         "stateful": config.stateful,
@@ -42,6 +44,12 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
         "budget": config.budget.known(),
         "pass_config": config.pass_config.known(),
     }
+
+
+def _annotations(config: ConfigFields) -> dict[str, object]:
+    """Return the option that changes comments alone, where it is set: others see nothing of it."""
+    written = config.annotations is not enums.Annotations.NONE
+    return {"annotations": str(config.annotations)} if written else {}
 
 
 def call_arguments(config: ConfigFields, plain: ConfigFields) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from microtir.codegen.interface.devices import devices_parameter
+from microtir.codegen.printer.annotations import contract_lines, preconditions
 from microtir.codegen.printer.assembly import assembly_lines
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.expressions import Requirements
@@ -14,6 +15,7 @@ from microtir.codegen.printer.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import StatementPrinter, parameter_text, pointer_cast
 from microtir.codegen.program import CProgram
+from microtir.config.enums import Annotations
 from microtir.dtype import DType
 from microtir.measure.functions import has_intrinsics
 from microtir.tir.function import Origin
@@ -32,13 +34,15 @@ class FunctionText:
     comment: str
     signature: str
     body: str
+    contract: str = ""
     assembly_signature: str = ""
     assembly: str = ""
 
     @property
     def definition(self) -> str:
-        """Return the function in C, without its comment."""
-        return f"{self.signature}\n{{\n{self.body}\n}}"
+        """Return the function in C, without its comment but with what a prover reads."""
+        contract = f"{self.contract}\n" if self.contract else ""
+        return f"{contract}{self.signature}\n{{\n{self.body}\n}}"
 
     @property
     def declaration(self) -> str:
@@ -83,6 +87,8 @@ def function_text(
     head = f"{storage} {returns} {program.names[function]}"
     lines = [*unused, *pointers, *body, *end]
     text = c_function(head, parameters, lines, origin_lines(function))
+    if program.config.annotations is Annotations.ACSL:
+        text = replace(text, contract=_contract(program, function, names))
     if function not in program.assembly:
         return text
     if has_intrinsics(function):
@@ -102,6 +108,13 @@ def function_text(
         assembly_signature="\n".join(signature(head, unread)),
         assembly="\n".join(assembly_lines(program.assembly[function], function)),
     )
+
+
+def _contract(program: CProgram, function: PrimFunc, names: ScopedNames) -> str:
+    """Return the contract of a function in ACSL."""
+    known = preconditions(program.functions).get(function, ())
+    lines = contract_lines(function, names, program.written[function], known)
+    return "\n".join(part for line in lines for part in wrap(line))
 
 
 def _storage(program: CProgram, function: PrimFunc) -> str:

@@ -63,6 +63,10 @@ class ScopedNames:
     def of(self, item: Var | Buffer) -> str:
         """Return the name of a variable or buffer that is visible here; KeyError otherwise."""
         self._used.add(item)
+        return self.without_use(item)
+
+    def without_use(self, item: Var | Buffer) -> str:
+        """Return the same for a comment: the compiler sees no use of it there."""
         name = self._outside.get(item) if isinstance(item, Buffer) else None
         return self._names[item] if name is None else name
 

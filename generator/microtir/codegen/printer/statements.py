@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from microtir.codegen.flash import reader_names, reads_from_flash
+from microtir.codegen.printer.annotations import counted, loop_lines, split_lines
 from microtir.codegen.printer.c_types import C_TYPES, is_promoted
 from microtir.codegen.printer.expressions import ExpressionPrinter, Requirements
 from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import EXTERN_STATUS, CProgram
+from microtir.config.enums import Annotations
 from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.tir import build, ir
@@ -46,6 +48,8 @@ class StatementPrinter:
         self.program = program
         self.names = names
         self._bounds = Bounds()
+        self._is_annotated = program.config.annotations is Annotations.ACSL
+        self._locals: frozenset[ir.Buffer] = frozenset()  # that live here
         self._read = frozenset(buffers_read(function))
         self.expressions = ExpressionPrinter(
             names, requirements, self._bounds, reader_names(program)
@@ -115,9 +119,12 @@ class StatementPrinter:
         self._bounds.ranges[s.var] = Interval(first, max(first, last))
         with self.names.block():
             name = self.names.define(s.var)
+            outside = self._locals
             body = self.lines(s.body)
-        if not body:
-            return []
+            if not body:
+                return []
+            if self._is_annotated:
+                before += loop_lines(s, self.names, self._bounds, outside)
         c_type = C_TYPES[s.var.dtype]
         head = f"for ({c_type} {name} = {start}; {name} < {stop}; {name}++) {{"
         return [*before, head, *indent(body), "}"]
@@ -136,16 +143,24 @@ class StatementPrinter:
 
     def _let(self, s: ir.Let) -> list[str]:
         value = self.expressions.value(s.value)
+        number = counted(s) if self._is_annotated else None
+        operand = "" if number is None else self.expressions.expr(number).text
         name = self.names.define(s.var)
         if not s.value.dtype.is_float:
             self._bounds.ranges[s.var] = self._bounds.of(s.value)
         body = self.lines(s.body)
         unused = [] if self.names.is_used(s.var) else [f"(void){name};"]
-        return [f"const {C_TYPES[s.var.dtype]} {name} = {value};", *unused, *body]
+        line = f"const {C_TYPES[s.var.dtype]} {name} = {value};"
+        if not self._is_annotated:
+            return [line, *unused, *body]
+        cases, parts = split_lines(s, operand, name, self._bounds)
+        return [*cases, line, *unused, *parts, *body]
 
     def _allocate(self, buffer: ir.Buffer, body: ir.Stmt) -> list[str]:
         c_type = C_TYPES[buffer.dtype]
         name = self.names.define(buffer)
+        if buffer.scope is ir.Scope.LOCAL:
+            self._locals |= {buffer}
         # A variable that is only ever stored to warns.
         unused = [] if buffer in self._read else [f"(void){name};"]
         if buffer.shape:

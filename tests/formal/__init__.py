@@ -1,0 +1,1 @@
+"""Formal tools over generated C: Frama-C's Eva for whole programs, WP for single functions."""
