@@ -27,6 +27,7 @@ VERBS = (
     "check",
     "check-certificate",
     "evidence",
+    "conform",
     "inspect",
     "quantise",
     "fit",

@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("artifact", "external", "writers"),
     ("host", "device", "lowering"),
     ("driver", "projects"),
-    ("custom", "report", "packages", "profiling", "certificate"),
+    ("custom", "report", "packages", "profiling", "certificate", "conform"),
     ("search", "evidence"),
     ("studio",),
     ("cli",),

@@ -15,6 +15,7 @@ from microtir.cli.choice import check_choice
 from microtir.cli.compile import ARCHIVE, compile_model
 from microtir.cli.completion import completion
 from microtir.cli.config_options import with_config
+from microtir.cli.conform import conform
 from microtir.cli.diff import diff
 from microtir.cli.doctor import doctor
 from microtir.cli.evaluate import evaluate
@@ -88,6 +89,7 @@ APP.command("tune", cls=Command)(with_config(tune))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("check-certificate", cls=Command)(check_certificate)
 APP.command("evidence", cls=Command)(with_config(evidence))
+APP.command("conform", cls=Command)(conform)
 APP.command("inspect", cls=Command)(inspect)
 APP.command("quantise", cls=Command)(with_config(quantise))
 APP.command("fit", cls=Command)(with_config(fit))
