@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from microtir.conform import Function
 
 _SHOWN = 3  # findings of a function
-
 _MOST_CASES = 10_000
 
 
@@ -79,10 +78,10 @@ def _tested(place: Path, functions: tuple[Function, ...], cases: int) -> ExitCod
     verdicts = run_programs(place, functions)
     width = max(len(function.name) for function in functions)
     for verdict in verdicts:
-        word = "conforms" if verdict.conforms else "FAILS"
+        word = "FAILS" if verdict.findings else "conforms"
         write(f"{verdict.function.name:{width}}  {cases} cases  {word}")
         for finding in verdict.findings[:_SHOWN]:
             write(f"    {finding}")
-    wrong = sum(not verdict.conforms for verdict in verdicts)
+    wrong = sum(bool(verdict.findings) for verdict in verdicts)
     write(f"{len(verdicts) - wrong} of {len(verdicts)} functions conform")
     return ExitCode.ANSWER_IS_NO if wrong else ExitCode.DONE

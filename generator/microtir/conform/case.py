@@ -71,13 +71,19 @@ class Case:
 
 def draw_cases(function: Function, count: int, seed: int) -> tuple[Case, ...]:
     """Draw the cases of a function; the same ones for the same seed."""
-    styles = tuple(Style)
-    key = crc32(function.name.encode())
+    key, styles = crc32(function.name.encode()), tuple(Style)
     return tuple(
-        _case(function, Draw(np.random.default_rng((seed, key, i)), function.ranges,
-                             styles[i % len(styles)]))
+        _case(
+            function,
+            Draw(
+                np.random.default_rng((seed, key, i)),
+                function.ranges,
+                styles[i % len(styles)],
+                exact=i % 4 == 3,
+            ),
+        )
         for i in range(count)
-    )  # fmt: skip
+    )
 
 
 def _case(function: Function, draw: Draw) -> Case:
@@ -107,9 +113,8 @@ def _in_order(array: Array, order: tuple[int, ...]) -> Array:
 def _extents(layer: Layer) -> dict[str, int]:
     x, y = layer.node.inputs[0], layer.node.output
     numbers = dict.fromkeys(NUMBERS, 0)
-    ones = ("height", "width")
-    kinds = ("input", "filter", "output", "stride", "dilation")
-    numbers |= {f"{kind}_{side}": 1 for kind in kinds for side in ones}
+    pairs = ("input", "filter", "output", "stride", "dilation")
+    numbers |= {f"{pair}_{side}": 1 for pair in pairs for side in ("height", "width")}
     numbers |= layer.extents
     return numbers | {
         "batches": x.shape[0],

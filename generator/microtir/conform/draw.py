@@ -28,11 +28,15 @@ _SIGMA = 74.0  # standard deviation of an int8 of any value
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The numbers of one case, from a generator with a seed."""
+    """The numbers of one case, from a generator with a seed.
+
+    Scales of an `exact` case are powers of two, so that many results are halves.
+    """
 
     rng: np.random.Generator
     ranges: Mapping[str, Range]
     style: Style
+    exact: bool
 
     def number(self, name: str, most: int | None = None) -> int:
         """Draw an extent; an end of its range as often as any six others."""
@@ -40,7 +44,8 @@ class Draw:
         if most is not None:
             high = max(low, min(high, most))
         steps = (high - low) // step
-        at_end = self.rng.random() < 0.15
+        is_largest_sum = self.style is Style.SATURATED and name.startswith("filter")
+        at_end = self.rng.random() < 0.15 or is_largest_sum
         return low + step * (steps if at_end else int(self.rng.integers(steps + 1)))
 
     def activation(self) -> Activation:
@@ -53,7 +58,11 @@ class Draw:
 
     def scale(self) -> float:
         """Draw a scale of a tensor as a float32 value."""
-        return float(np.float32(2.0 ** self.rng.uniform(-8, -2)))
+        return self.stored_scale(2.0 ** self.rng.uniform(-8, -2))
+
+    def stored_scale(self, scale: float) -> float:
+        """Return the float32 next to a scale, or the power of two."""
+        return float(np.float32(2.0 ** round(np.log2(scale)) if self.exact else scale))
 
     def quantization(self, scale: float | None = None) -> Quantization:
         """Draw one scale and zero point."""
@@ -64,8 +73,8 @@ class Draw:
         if not self.number("per_channel"):
             return Quantization((self.scale(),), (0,))
         base = self.scale()
-        scales = np.float32(base * 2.0 ** self.rng.uniform(-2.5, 2.5, channels))
-        return Quantization(tuple(map(float, scales)), (0,) * channels, axis)
+        scales = (base * 2.0 ** self.rng.uniform(-2.5, 2.5, channels)).tolist()
+        return Quantization(tuple(map(self.stored_scale, scales)), (0,) * channels, axis)
 
     def values(self, shape: tuple[int, ...], zero_point: int = 0) -> Array:
         """Draw int8 values in the style of the case."""
@@ -78,8 +87,7 @@ class Draw:
             values = rng.choice([127 if zero_point < 0 else -128, zero_point], shape, p=[0.9, 0.1])
         else:
             values = rng.integers(-128, 128, shape)
-        stored: Array = np.clip(values, -128, 127).astype(np.int8)
-        return stored
+        return np.asarray(np.clip(values, -128, 127), np.int8)
 
     def weights(self, shape: tuple[int, ...]) -> Array:
         """Draw int8 weights: of one sign in a channel where sums are to be large."""
@@ -104,4 +112,4 @@ class Draw:
         About one standard deviation fills 20 to 120 of the 256 values.
         """
         wide = 2.0**29 if self.style is Style.WIDE else spread
-        return self.quantization(float(np.float32(factor * wide / self.rng.uniform(20, 120))))
+        return self.quantization(self.stored_scale(factor * wide / self.rng.uniform(20, 120)))

@@ -73,7 +73,8 @@ RANGES: Mapping[Kind, Mapping[str, Range]] = MappingProxyType({
         "per_channel": _FLAG,
         "activation": Range(0, len(ACTIVATIONS) - 1),
     },
-    Kind.AVERAGE_POOL: _IMAGE,
+    # A sum over the largest window leaves 16 bits.
+    Kind.AVERAGE_POOL: {**_IMAGE, "filter_height": Range(1, 20), "filter_width": Range(1, 20)},
     Kind.MAX_POOL: _IMAGE,
     Kind.ADD: _ELEMENTWISE,
     Kind.MUL: _ELEMENTWISE,

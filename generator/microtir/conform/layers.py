@@ -110,6 +110,7 @@ def _window(draw: Draw) -> _Window:
 
 
 _MOST_PRODUCTS = 60_000  # of a case, so that boards and emulators run many
+_MOST_ELEMENTS = 3_000  # of an image
 
 
 def _convolution(_kind: Kind, draw: Draw) -> Layer:
@@ -177,7 +178,8 @@ def _weighted(
 
 def _pool(kind: Kind, draw: Draw) -> Layer:
     window = _window(draw)
-    batches, channels = draw.number("batches"), draw.number("input_channels")
+    batches = draw.number("batches")
+    channels = draw.number("input_channels", _MOST_ELEMENTS // math.prod(window.image))
     quantization = draw.quantization()
     pooling = AveragePool2D if kind is Kind.AVERAGE_POOL else MaxPool2D
     op = pooling(window.window, window.strides, window.padding, draw.activation())
@@ -192,7 +194,8 @@ def _elementwise(kind: Kind, draw: Draw) -> Layer:
     first, second = draw.quantization(), draw.quantization()
     if kind is Kind.ADD:
         op: Operator = Add(draw.activation())
-        output = draw.quantization(2.0 * max(first.scale, second.scale) / draw.rng.uniform(0.7, 3))
+        largest = 2.0 * max(first.scale, second.scale)
+        output = draw.quantization(draw.stored_scale(largest / draw.rng.uniform(0.7, 3)))
     else:
         op = Mul(draw.activation())
         output = draw.output_quantization(first.scale * second.scale, draw.spread(1))

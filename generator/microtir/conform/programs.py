@@ -119,7 +119,8 @@ def _program(spec: Spec, function: Function, cases: Sequence[Case], seed: int) -
         for name, array in (*case.arrays.items(), ("expected", case.expected)):
             arrays.append(_array(f"{name}_{number}", array))
             fields.append((name, f"{name}_{number}"))
-        fields += _sizes(case)
+            if array.dtype == np.int8:
+                fields.append((f"{name}_bytes", f"sizeof {name}_{number}"))
         rows.append({"text": case.text, "fields": fields})
     return render(
         "conform/program.c.j2",
@@ -132,20 +133,10 @@ def _program(spec: Spec, function: Function, cases: Sequence[Case], seed: int) -
         seed=seed,
         arrays=arrays,
         cases=rows,
+        count=len(rows),
     )
 
 
 def _array(name: str, array: Array) -> dict[str, str]:
     values = ", ".join(map(str, array.ravel().tolist()))
-    return {"type": "int8_t" if array.dtype == np.int8 else "int32_t", "name": name,
-            "elements": values}  # fmt: skip
-
-
-def _sizes(case: Case) -> list[tuple[str, str]]:
-    sizes = [
-        (f"{name}_bytes", str(case.arrays[name].size))
-        for name in ("input", "input2", "weights")
-        if name in case.arrays
-    ]
-    channels = ("channels", str(case.numbers["output_channels"]))
-    return [*sizes, ("output_bytes", str(case.expected.size)), channels]
+    return {"type": f"{array.dtype.name}_t", "name": name, "elements": values}

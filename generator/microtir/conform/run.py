@@ -23,11 +23,6 @@ class Verdict:
     function: Function
     findings: tuple[str, ...]
 
-    @property
-    def conforms(self) -> bool:
-        """Return whether every case passed."""
-        return not self.findings
-
 
 def build_programs(folder: Path) -> None:
     """Compile all programs of a folder.
