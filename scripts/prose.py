@@ -46,7 +46,7 @@ BANNED: Mapping[str, str] = MappingProxyType(
 )
 """Patterns, in any case, and what to write instead."""
 
-_MESSAGE = re.compile(
+MESSAGE = re.compile(
     r"(Error|Fix|malformed|unsupported|problem|require|refused|wrong|damaged|broken|refuse)$"
 )
 _SPEAKS = re.compile(
@@ -116,7 +116,7 @@ def of_module(file: str, content: str) -> Iterator[Text]:
     for node in ast.walk(ast.parse(content)):
         if isinstance(node, ast.Call):
             for told in _told(node):
-                yield from (Text(file, text.line, text.words) for text in _strings(file, told))
+                yield from (Text(file, text.line, text.words) for text in strings(file, told))
         elif isinstance(node, ast.FunctionDef) and _is_verb(file, node):
             yield Text(file, node.lineno, " ".join((ast.get_docstring(node) or "").split()))
 
@@ -129,22 +129,23 @@ def _is_verb(file: str, node: ast.FunctionDef) -> bool:
 def _told(call: ast.Call) -> Iterator[ast.expr]:
     """Yield the arguments of a call that a user reads."""
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    if _MESSAGE.search(name) or name == "Option":
+    if MESSAGE.search(name) or name == "Option":
         yield from call.args
     yield from (keyword.value for keyword in call.keywords if keyword.arg in _TOLD)
 
 
-def _strings(file: str, node: ast.expr) -> Iterator[Text]:
+def strings(file: str, node: ast.expr, blank: str = "X") -> Iterator[Text]:
+    """Yield the texts in an expression, with `blank` for each value that is put in."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str) and " " in node.value:
             yield Text(file, node.lineno, " ".join(node.value.split()))
     elif isinstance(node, ast.JoinedStr):
-        parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
+        parts = [part.value if isinstance(part, ast.Constant) else blank for part in node.values]
         yield Text(file, node.lineno, " ".join("".join(map(str, parts)).split()))
     elif not isinstance(node, ast.Call):  # whose own arguments are looked at anyway
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
-                yield from _strings(file, child)
+                yield from strings(file, child, blank)
 
 
 def texts() -> Iterator[Text]:

@@ -71,7 +71,7 @@ def _figure(image: re.Match[str]) -> str:
     svg, _, _ = PICTURE.read_text("utf-8").partition("<style>")
     svg = svg.replace('role="img"', 'role="group"').replace("<g class", '<g role="img" class')
     svg = re.sub('aria-label="[^"]*"', lambda _: f'aria-label="{image[1]}"', svg, count=1)
-    return f'<figure class="live">\n{svg}</svg>\n</figure>'
+    return f'<figure class="live" data-search-exclude>\n{svg}</svg>\n</figure>'
 
 
 def styles(picture: str) -> str:

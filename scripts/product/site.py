@@ -25,7 +25,12 @@ from scripts.product.browser import Browser, browser
 
 _WIDTHS = (390, 1024, 1400)
 _PAGES = ("index", "results", "report", "quick-start")
-_SEARCHES = {"--flash-budget": "options.html#-flash-budget"}
+_SEARCHES = {
+    "--flash-budget": "options.html#-flash-budget",
+    "a constant of 81920 bytes is too large for an AVR": "messages.html#codegenflash",
+    "target option 'kind' is given twice": "messages.html#configtarget_text",
+    "quantise a PyTorch model": "from-pytorch.html",
+}
 """What is typed, and what is among the first answers."""
 
 _FIRST_COLUMNS = """
@@ -59,9 +64,10 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def open_page(page: Browser, address: str, name: str) -> None:
-    """Open a page as somebody does who was never there."""
+    """Open a page as somebody does who was never there, and has chosen neither light nor dark."""
+    stored = {"origin": address, "storageTypes": "local_storage"}
+    page.driver.execute_cdp_cmd("Storage.clearDataForOrigin", stored)
     page.driver.get(f"{address}/{name}.html")
-    page.run("localStorage.clear()")
 
 
 def fits_and_can_be_read(page: Browser, address: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from microtir.report.summary import headline
 from scripts.models.shapes import SHAPES
-from scripts.product import options
+from scripts.product import messages, options
 from scripts.product.gallery import EXHIBITS, PAGE, PLACE, shown
 from scripts.product.links import problems
 from scripts.product.pages import OUTSIDE, ROOT, relinked
@@ -42,7 +42,7 @@ def test_every_page_has_a_place() -> None:
     listed = [line.rpartition(": ")[2] for line in navigation.splitlines() if line.endswith(".md")]
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     free = {page for page in pages if page.startswith("decisions/")} - {"decisions/README.md"}
-    assert sorted(listed) == sorted({*pages, *OUTSIDE.values(), options.PAGE} - free)
+    assert sorted(listed) == sorted({*pages, *OUTSIDE.values(), messages.PAGE, options.PAGE} - free)
     assert all((ROOT / source).is_file() for source in OUTSIDE)
 
 
@@ -94,6 +94,16 @@ def test_every_option_is_a_section() -> None:
     assert {"--flash-budget", "--rename-input", "--certificate"} <= sections.keys()
     assert "`compile`" in sections["--flash-budget"]
     assert sections["--board"].count("Verbs:") > 2
+
+
+def test_messages_stand_under_their_module() -> None:
+    """A value that is put in is a square, a fix follows, and each folder leads to a page."""
+    text = messages.page()
+    section = text.partition("\n## config/target_text\n")[2].partition("\n## ")[0]
+    assert "See [config](configuration.md)." in section
+    assert "`target option '▪' is given twice`; `give it once" in section
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    assert {*messages.TOPICS.values()} <= pages
 
 
 def test_the_gallery_shows_what_is_planned_today() -> None:

@@ -59,12 +59,23 @@
   }
 
   // The search takes signs at words as operators: "--flash-budget" would look for what has no such
-  // word, and the colon of a message for a field. It reads words alone.
+  // word, and the colon of a message for a field. It reads words alone. Those of a message are
+  // looked for in texts, without numbers and small words, since a word of a title counts far more.
+  // A message is long, or has a value; the page of messages has a tag, and comes first.
+  const SMALL = /^(\d+|a|an|and|are|as|at|by|for|has|in|is|it|no|not|of|on|or|the|to|too|with)$/i;
+
+  function readable(typed) {
+    const words = typed.replace(/(^|\s)[^\w\s]+|[^\w\s]+(?=\s|$)|[:^~*"]/g, "$1").split(/\s+/);
+    const large = words.filter((word) => word && !SMALL.test(word));
+    const isMessage = words.length > 6 || (words.length > 3 && /['"`=\d]/.test(typed));
+    return isMessage ? ["tags:message", ...large.map((word) => `text:${word}`)].join(" ") : words.join(" ");
+  }
+
   function searchWords() {
     const input = document.querySelector(".md-search__input");
     const own = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value");
     Object.defineProperty(input, "value", {
-      get: () => own.get.call(input).replace(/(^|\s)[^\w\s]+|[^\w\s]+(?=\s|$)|[:^~*"]/g, "$1"),
+      get: () => readable(own.get.call(input)),
       set: (text) => own.set.call(input, text),
     });
   }
