@@ -29,10 +29,10 @@ def cases_of(operator: str, dtypes: Sequence[str], seeds: range) -> list[Case]:
     ]
 
 
-def compile_case(case: Case) -> microtir.Artifact:
+def compile_case(case: Case, config: CompilationConfig = CONFIG) -> microtir.Artifact:
     """The C of a case; its module is named after the case."""
     module = microtir.frontend.from_tflite(case.model, name=case.name)
-    return microtir.build(module, CONFIG.with_(module_name=module_name_from(case.name)))
+    return microtir.build(module, config.with_(module_name=module_name_from(case.name)))
 
 
 def _largest(arrays: Iterable[Array]) -> float:
@@ -41,13 +41,18 @@ def _largest(arrays: Iterable[Array]) -> float:
     return max([1.0, *(float(np.abs(v[np.isfinite(v)]).max(initial=0)) for v in floats)])
 
 
-def compare(cases: Sequence[Case], folder: Path, flags: Sequence[str] = ()) -> None:
+def compare(
+    cases: Sequence[Case],
+    folder: Path,
+    flags: Sequence[str] = (),
+    config: CompilationConfig = CONFIG,
+) -> None:
     """Run all cases in C and compare every output with the reference.
 
     Raises:
         AssertionError: names the case and the first difference.
     """
-    models = load_batch([compile_case(case) for case in cases], folder, flags=flags)
+    models = load_batch([compile_case(case, config) for case in cases], folder, flags=flags)
     for case, model in zip(cases, models, strict=True):
         graph, inputs = case.graph(), case.named_inputs()
         expected = execute(graph, inputs)

@@ -129,6 +129,16 @@ def test_values_that_are_too_short() -> None:
         from_onnx(model.SerializeToString())
 
 
+@pytest.mark.parametrize("text", [b"input0", b"output0", b"Relu", b"made"])
+def test_texts_that_are_no_texts(text: bytes) -> None:
+    """The package `onnx` gives a name as bytes where it is not UTF-8."""
+    node = helper.make_node("Relu", ["input0"], ["output0"])
+    model = model_of([node], [typed("input0", (1, 4))], [typed("output0", (1, 4))])
+    with pytest.raises(ModelFileError, match=r"is no text: b'.xff") as caught:
+        from_onnx(model.replace(text, b"\xff" + text[1:]))
+    assert caught.value.legal == "UTF-8"
+
+
 def test_open_dimensions() -> None:
     """The first one is a batch of 1; others are given by name, or with the whole shape."""
     model = model_of([RELU], [typed("x", ("batch", "length", 3))], ["y"])

@@ -17,6 +17,7 @@ from microtir.frontend.onnx.inner_graphs import graphs_of
 from microtir.frontend.onnx.local_functions import check_functions
 from microtir.frontend.onnx.node_order import computed_order
 from microtir.frontend.onnx.sparse_values import make_dense
+from microtir.frontend.onnx.texts import check_texts
 from microtir.operators.common.onnx_operands import MICROSOFT
 from microtir.support.resources import install_extra
 
@@ -70,6 +71,7 @@ def checked_model(data: bytes, file: str, folder: Path | None) -> onnx.ModelProt
             legal="a file that an exporter to ONNX wrote",
             fix=EXPORT,
         ) from None
+    check_texts(model, file)
     take_in_all(model, folder, file)
     check_functions(model, file)
     try:

@@ -1,0 +1,98 @@
+"""Random ONNX graphs over operators of floats: C and numpy give what onnxruntime gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir.errors import UnsupportedModelError
+from microtir.frontend import from_onnx
+from microtir.rewrite.reference import execute
+from tests.attack.onnx_graphs import RECIPES, OnnxCase, OnnxStep, draw_onnx_steps, join_onnx
+from tests.attack.shrink import keep, shrink
+from tests.attack.targets import config_of
+from tests.support.batch import load_batch
+from tests.support.c_compilers import STRICT
+from tests.support.onnx_models import Array, run_onnxruntime
+from tests.support.seeds import seeds
+
+pytestmark = pytest.mark.tools
+
+SEEDS = seeds(0, 24)
+
+KNOWN: tuple[tuple[OnnxStep, ...], ...] = ()
+"""Graphs that failed once, as `shrink` left them."""
+
+
+def close(got: Array, want: Array, what: str) -> None:
+    """Compare floats of graphs that do not let a difference grow."""
+    assert got.shape == want.shape, what
+    largest = max(1.0, float(np.abs(want[np.isfinite(want)]).max(initial=0)))
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * largest, err_msg=what)
+
+
+def attack(case: OnnxCase, seed: int, folder: Path) -> None:
+    """Compare the results of one graph; a refusal in words is no failure.
+
+    Raises:
+        AssertionError: two results differ.
+    """
+    expected = run_onnxruntime(case.model, case.inputs)
+    try:
+        module = from_onnx(case.model, name="attacked")
+    except UnsupportedModelError:
+        return
+    assert module.graph is not None
+    results = execute(module.graph, case.inputs)
+    config = config_of(seed).with_(module_name="attacked")
+    # A library that is loaded cannot be written again.
+    folder = Path(mkdtemp(dir=folder))
+    (model,) = load_batch([microtir.build(module, config)], folder, flags=STRICT)
+    computed = model.run(dict(case.inputs))
+    for (name, numpy), want in zip(results.items(), expected, strict=True):
+        close(numpy, want, f"{name} in numpy")
+        close(computed[name], want, f"{name} in C")
+
+
+def attack_steps(steps: Sequence[OnnxStep], folder: Path) -> None:
+    """Draw a graph, and compare."""
+    attack(join_onnx(steps), steps[0].seed >> 4, folder)
+
+
+def fails(steps: Sequence[OnnxStep], folder: Path) -> bool:
+    """Return whether a graph ends in anything but equal results or a refusal in words."""
+    try:
+        attack_steps(steps, folder)
+    except Exception:  # noqa: BLE001  # whatever it is, it is a failure
+        return True
+    return False
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_graphs(seed: int, tmp_path: Path) -> None:
+    """Results are close; if not, the smallest graph that fails is named and its file kept."""
+    steps = draw_onnx_steps(seed)
+    try:
+        attack_steps(steps, tmp_path)
+    except Exception as error:
+        fewest = shrink(steps, lambda fewer: fails(fewer, tmp_path))
+        path = keep(f"graph{seed}", join_onnx(fewest).model, ".onnx")
+        raise AssertionError(f"{path.name} fails; add it to KNOWN: {fewest}") from error
+
+
+@pytest.mark.parametrize("steps", KNOWN)
+def test_graphs_that_failed(steps: tuple[OnnxStep, ...], tmp_path: Path) -> None:
+    """What was once wrong stays right."""
+    attack_steps(steps, tmp_path)
+
+
+def test_all_operators_are_drawn() -> None:
+    """A night's seeds reach every operator."""
+    drawn = {step.operator for seed in range(400) for step in draw_onnx_steps(seed)}
+    assert drawn == set(RECIPES)
