@@ -117,9 +117,9 @@ def test_named_tests_execute_the_operator() -> None:
 
 def test_what_is_left_out_is_named() -> None:
     """The index says which parts were left out on request."""
-    found = evidence_of(_small(), without=("check",))
+    found = evidence_of(_small(), without=("check", "misra"))
     assert "certificate-check.txt" not in found.files
-    assert "left out on request: check" in found.files["README.md"].decode()
+    assert "left out on request: check, misra" in found.files["README.md"].decode()
 
 
 def test_wrong_requests_are_refused(microtir: Command, tmp_path: Path) -> None:
@@ -136,6 +136,9 @@ def test_missing_programs_are_named(
     monkeypatch.setenv("PATH", str(tmp_path))
     missing = microtir("evidence", INT8, "-o", tmp_path / "e")
     assert missing.status == 3
-    assert "not on this machine: gcc, gcov" in missing.diagnostic
-    assert "apt install gcc" in missing.diagnostic and "--without coverage" in missing.diagnostic
+    assert "not on this machine: gcc, gcov, cppcheck" in missing.diagnostic
+    assert (
+        "apt install gcc cppcheck" in missing.diagnostic
+        and "--without coverage" in missing.diagnostic
+    )
     assert not (tmp_path / "e").exists()

@@ -38,7 +38,7 @@ def evidence(
             "--without",
             metavar="PART",
             help="Leaves out a part; the index says so. check: the checker of the certificate. "
-            "coverage: counts of gcov.",
+            "coverage: counts of gcov. misra: rules of MISRA C that cppcheck finds violated.",
         ),
     ] = None,
     board: LimitingBoard = None,
@@ -49,8 +49,10 @@ def evidence(
     quantiser: Quantiser | None = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
-    """Writes a folder of evidence: C, certificate, coverage, traceability, versions, materials.
+    """Writes a folder of evidence for a safety case of a compiled model.
 
+    It holds C, certificate, coverage, deviations from MISRA C, traceability, versions, and the
+    bill of materials.
     README.md in the folder says what each file shows, and what that rests on. Exit status 1 means
     that a part does not show what it is for.
     """

@@ -10,13 +10,14 @@ from microtir.config.processors import for_processors
 from microtir.evidence.certificate import check_part, sources_part
 from microtir.evidence.coverage import coverage_part
 from microtir.evidence.matrix import matrix_part
+from microtir.evidence.misra import misra_part
 from microtir.evidence.part import Evidence, Part
 from microtir.evidence.tools import check_programs
 from microtir.evidence.versions import versions_part
 from microtir.support.code_templates import render
 from microtir.support.encoding import markdown_text
 
-PARTS = ("check", "coverage")
+PARTS = ("check", "coverage", "misra")
 """The parts that may be left out, in the order in which they are made."""
 
 INDEX = "README.md"
@@ -50,6 +51,11 @@ def evidence_of(
         observe("measuring coverage")
         coverage, versions = coverage_part(artifact)
         parts.append(coverage)
+        tools |= versions
+    if "misra" not in without:
+        observe("checking MISRA C rules")
+        rules, versions = misra_part(artifact)
+        parts.append(rules)
         tools |= versions
     observe("tracing operators")
     parts += [matrix_part(artifact), versions_part(artifact, tools)]

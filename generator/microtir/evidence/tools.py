@@ -9,6 +9,7 @@ from microtir.errors import ToolError
 
 NEEDED: Mapping[str, Mapping[str, str]] = {
     "coverage": {"gcc": "gcc", "gcov": "gcc"},
+    "misra": {"cppcheck": "cppcheck"},
 }
 """The programs of each part, with the package of Debian and Ubuntu that holds each."""
 
@@ -38,6 +39,6 @@ def check_programs(without: Collection[str]) -> None:
         raise ToolError(
             f"not on this machine: {names}",
             where="microtir evidence",
-            legal="gcc and gcov, for the coverage",
+            legal="gcc and gcov for the coverage, cppcheck for MISRA C",
             fix=f"install the packages (apt install {packages}), or add {left_out}",
         )

@@ -1,0 +1,104 @@
+"""MISRA C:2012 of generated code: what the addon finds has a reason, and reasons are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from microtir import build
+from microtir.artifact import Artifact, SourceFile
+from microtir.config import CompilationConfig, Target
+from microtir.evidence.misra import RUNTIME, Finding, deviations, findings, misra_part
+from microtir.frontend import from_onnx, from_tflite
+from microtir.module.ir_module import IRModule
+from microtir.support.resources import example
+from tests.support.small_models import quantised_graph
+
+pytestmark = pytest.mark.tools
+
+# int8, floats, hybrid, 16x8, an LSTM with a state, uint8 and ONNX, a loop, a branch, activations.
+MODELS = (
+    "ad01_float.tflite",
+    "kws_hybrid.tflite",
+    "exported/conv1d_global_max_16x8.tflite",
+    "exported/lstm_fused_int8.tflite",
+    "exported/mobilenet_ort_qop_u8.onnx",
+    "exported/gru_while_float32.tflite",
+    "exported/control_if_float32.tflite",
+    "exported/autoencoder_transpose_int8.tflite",
+    "exported/act_gelu_swish_mish_float32.tflite",
+)
+_NAMES = tuple(name.rpartition(".")[0] for name in MODELS)
+
+
+def _of_file(path: Path) -> Artifact:
+    read = from_onnx if path.suffix == ".onnx" else from_tflite
+    return build(read(path), Target("c"))
+
+
+def _digits(target: str, executor: str = "aot") -> Artifact:
+    config = CompilationConfig.from_target(Target(target)).with_(executor=executor)
+    return build(from_tflite(example("digits/digits_int8.tflite")), config)
+
+
+def _unreasoned(artifact: Artifact) -> list[Finding]:
+    places = findings(artifact, "cppcheck")
+    assert places
+    return [one for one in places if one.rule not in deviations(one.file)]
+
+
+def test_all_that_is_found_has_a_reason() -> None:
+    """Layers of integers for any CPU, and for one with kernels of its own."""
+    assert _unreasoned(build(IRModule(graph=quantised_graph()), Target("c"))) == []
+    assert _unreasoned(_digits("cortex-m4")) == []
+
+
+@pytest.mark.model("exported/control_if_float32", "exported/lstm_fused_int8")
+@pytest.mark.parametrize("name", ["control_if_float32", "lstm_fused_int8"])
+def test_what_is_found_in_models_has_a_reason(name: str, models_dir: Path) -> None:
+    """Floats with branches, and integers with a state."""
+    assert _unreasoned(_of_file(models_dir / "exported" / f"{name}.tflite")) == []
+
+
+@pytest.mark.soak_only
+@pytest.mark.model(*_NAMES)
+def test_ten_models_need_each_deviation(models_dir: Path) -> None:
+    """No rule is violated without a reason, and no reason is listed in vain."""
+
+    def artifacts() -> Iterator[Artifact]:
+        yield _digits("c", "graph")
+        yield from (_of_file(models_dir / name) for name in MODELS)
+
+    places = [one for artifact in artifacts() for one in findings(artifact, "cppcheck")]
+    generated = {one.rule for one in places if not one.file.startswith(RUNTIME)}
+    assert generated == set(deviations())
+    runtime = {one.rule for one in places if one.file.startswith(RUNTIME)}
+    assert runtime <= set(deviations(RUNTIME))
+
+
+def test_the_page_has_the_deviations_of_the_model() -> None:
+    """Each rule with its reason and its lines, and the function of a layer; no other rule."""
+    artifact = build(IRModule(graph=quantised_graph()), Target("c"))
+    part, versions = misra_part(artifact)
+    page = part.files["misra.md"].decode()
+    rules = {one.rule for one in findings(artifact, "cppcheck")}
+    assert part.holds and versions["cppcheck"].startswith("Cppcheck")
+    assert {line.split(" | ")[0][2:] for line in page.splitlines() if line[2:3].isdigit()} == rules
+    assert all(deviations()[rule].reason in page for rule in rules)
+    assert f"default.c `{artifact.metadata.layers[0].function}`: " in page
+
+
+def test_a_rule_without_a_reason_is_named() -> None:
+    """A violation that the table does not have makes the part fail."""
+    artifact = build(IRModule(graph=quantised_graph()), Target("c"))
+    loose = "int loose(int x)\n{\n    return x ? 1 : 2;\n}\n"
+    text = f"{artifact.source('default.c')}\n{loose}"
+    changed = tuple(
+        SourceFile(file.path, text) if file.path == "default.c" else file
+        for file in artifact.sources
+    )
+    part, _ = misra_part(replace(artifact, sources=changed))
+    assert not part.holds and "without a reason: 8.4" in part.result
