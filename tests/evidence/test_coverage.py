@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,13 @@ def test_runs_with_the_runtime_are_counted() -> None:
     config = CompilationConfig.from_target(Target("c")).with_(executor="graph")
     artifact = build(IRModule(graph=quantised_graph()), config)
     assert "| runtime_crt/src/graph.c |" in _coverage(artifact)
+
+
+@pytest.mark.model("exported/lstm_fused_int8")
+def test_runs_of_a_model_with_states_are_counted(models_dir: Path) -> None:
+    """Callers give no values to states: runs begin with the first state, and go on from there."""
+    artifact = build(from_tflite(models_dir / "exported" / "lstm_fused_int8.tflite"), Target("c"))
+    assert "`lstm_fused_int8_state_init`" in _coverage(artifact)
 
 
 def test_wrong_outputs_are_seen() -> None:

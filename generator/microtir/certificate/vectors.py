@@ -40,13 +40,18 @@ def vectors_of(graph: Graph, model: ModelInfo) -> Iterator[VectorFacts]:
 
 
 def inputs_of(graph: Graph, seed: int) -> dict[str, Array] | None:
-    """Return the inputs of a run by name; None where an input has a type without a rule."""
-    types = [graph.type_of_all(tensor) for tensor in graph.inputs]
+    """Return the inputs of a run by name; None where an input has a type without a rule.
+
+    States are no inputs: a caller gives them no values.
+    """
+    states = {state.before for state in graph.states}
+    tensors = [tensor for tensor in graph.inputs if tensor not in states]
+    types = [graph.type_of_all(tensor) for tensor in tensors]
     if not all(type_.dtype in _VALUES for type_ in types):
         return None
     return {
         tensor.name: _values(type_, seed + number)
-        for number, (tensor, type_) in enumerate(zip(graph.inputs, types, strict=True))
+        for number, (tensor, type_) in enumerate(zip(tensors, types, strict=True))
     }
 
 

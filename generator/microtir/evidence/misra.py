@@ -134,13 +134,14 @@ def findings(artifact: Artifact, cppcheck: str) -> list[Finding]:
         try:
             done = processes.run(command, cwd=folder, timeout=_TIMEOUT)
         except TimeoutError as error:
-            raise ToolError(str(error), where=cppcheck, fix="add --without misra") from None
+            fix = "leave out the part 'misra'"
+            raise ToolError(str(error), where=cppcheck, fix=fix) from None
     if done.returncode != 0 or "misra.py" in done.stderr:
         raise ToolError(
             f"cppcheck failed: {(done.stdout + done.stderr).strip()[:500]}",
             where=cppcheck,
             legal="cppcheck 2.10 with its addon misra",
-            fix="install the package 'cppcheck', or add --without misra",
+            fix="install the package 'cppcheck', or leave out the part 'misra'",
         )
     lines = _FINDING.findall(done.stderr)
     return sorted({Finding(file, int(line), rule) for file, line, rule in lines})

@@ -10,9 +10,13 @@ from microtir.support.resources import templates
 
 
 def recorded_tests(operator: str) -> tuple[str, ...]:
-    """Return the test files of an operator by its name in a model file; none for an unknown one."""
+    """Return the test files of an operator by its name in a model file; none for an unknown one.
+
+    The name may have a domain of ONNX in front: `com.microsoft.QGemm`.
+    """
     record = _record()
-    return tuple(record["files"][number] for number in record["operators"].get(operator, ()))
+    numbers = record["operators"].get(operator.rpartition(".")[2], ())
+    return tuple(record["files"][number] for number in numbers)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection, Mapping
 
-from microtir.errors import ToolError
+from microtir.errors import Fix, ToolError
 
 NEEDED: Mapping[str, Mapping[str, str]] = {
     "coverage": {"gcc": "gcc", "gcov": "gcc"},
@@ -40,5 +40,8 @@ def check_programs(without: Collection[str]) -> None:
             f"not on this machine: {names}",
             where="microtir evidence",
             legal="gcc and gcov for the coverage, cppcheck for MISRA C",
-            fix=f"install the packages (apt install {packages}), or add {left_out}",
+            fix=Fix.of(
+                f"install the packages (apt install {packages}), or ",
+                Fix("name the parts in `without`", f"add {left_out}"),
+            ),
         )
