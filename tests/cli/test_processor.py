@@ -22,6 +22,7 @@ NEEDS: dict[str, list[str]] = {
     "pareto": ["--board", "mps2_an386"],
     "tune": ["--board", "mps2_an386", "-o", "records.json"],
     "check": [],
+    "evidence": ["-o", "evidence"],
     "fit": [],
     "report": [],
     "diff": [str(INT8)],
