@@ -82,6 +82,7 @@ from microtir.support import files, scratch
 files.replace_folder(Path(sys.argv[1]), {{"x": b"new"}})
 """
 _AT_RENAME = """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 real, calls = Path.rename, []
 def rename(self, target):
     done = real(self, target)

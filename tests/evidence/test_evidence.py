@@ -111,7 +111,6 @@ def test_named_tests_execute_the_operator() -> None:
             assert recorded, name
             assert recorded <= {*answer.tables, *answer.tests}, name
             assert all((ROOT / path).is_file() for path in recorded)
-    assert recorded_tests("com.microsoft.QGemm") == recorded_tests("QGemm")
     assert recorded_tests("NO_OPERATOR") == ()
 
 
