@@ -109,9 +109,6 @@ find_missing() {
     command -v git >/dev/null || missing+=(git)
     command -v cppcheck >/dev/null || missing+=(cppcheck)
     command -v frama-c >/dev/null || missing+=(frama-c-base)
-    command -v why3 >/dev/null || missing+=(why3)
-    command -v z3 >/dev/null || missing+=(z3)
-    command -v cvc4 >/dev/null || missing+=(cvc4)
     builds arm-none-eabi-gcc --specs=nosys.specs -xc ||
       missing+=(gcc-arm-none-eabi libnewlib-arm-none-eabi)
     builds arm-none-eabi-g++ --specs=nosys.specs -xc++ ||

@@ -30,9 +30,36 @@ def shrink(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool]) -> tu
     return left
 
 
-def keep(name: str, model: bytes, suffix: str) -> Path:
+def attack_and_shrink(
+    steps: Sequence[Step],
+    attack: Callable[[Sequence[Step]], None],
+    model_of: Callable[[Sequence[Step]], bytes],
+    file: str,
+) -> None:
+    """Attack with a graph; if it fails, name the smallest graph that does, and keep its file.
+
+    Raises:
+        AssertionError: the graph ends in anything but equal results or a refusal in words.
+    """
+    try:
+        attack(steps)
+    except Exception as error:
+        fewest = shrink(steps, lambda fewer: _fails(fewer, attack))
+        path = keep(file, model_of(fewest))
+        raise AssertionError(f"{path.name} fails; make it a case of the tests: {fewest}") from error
+
+
+def _fails(steps: Sequence[Step], attack: Callable[[Sequence[Step]], None]) -> bool:
+    try:
+        attack(steps)
+    except Exception:  # noqa: BLE001  # whatever it is, it is a failure
+        return True
+    return False
+
+
+def keep(name: str, model: bytes) -> Path:
     """Write the file of a failing graph, so that it can become a case of the tests."""
     REPRODUCERS.mkdir(parents=True, exist_ok=True)
-    path = REPRODUCERS / f"{name}{suffix}"
+    path = REPRODUCERS / name
     path.write_bytes(model)
     return path

@@ -14,7 +14,7 @@ from microtir.errors import UnsupportedModelError
 from microtir.frontend import from_onnx
 from microtir.rewrite.reference import execute
 from tests.attack.onnx_graphs import RECIPES, OnnxCase, OnnxStep, draw_onnx_steps, join_onnx
-from tests.attack.shrink import keep, shrink
+from tests.attack.shrink import attack_and_shrink
 from tests.attack.targets import config_of
 from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT
@@ -61,26 +61,16 @@ def attack_steps(steps: Sequence[OnnxStep], folder: Path) -> None:
     attack(join_onnx(steps), steps[0].seed >> 4, folder)
 
 
-def fails(steps: Sequence[OnnxStep], folder: Path) -> bool:
-    """Return whether a graph ends in anything but equal results or a refusal in words."""
-    try:
-        attack_steps(steps, folder)
-    except Exception:  # noqa: BLE001  # whatever it is, it is a failure
-        return True
-    return False
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_graphs(seed: int, tmp_path: Path) -> None:
     """Results are close; if not, the smallest graph that fails is named and its file kept."""
-    steps = draw_onnx_steps(seed)
-    try:
-        attack_steps(steps, tmp_path)
-    except Exception as error:
-        fewest = shrink(steps, lambda fewer: fails(fewer, tmp_path))
-        path = keep(f"graph{seed}", join_onnx(fewest).model, ".onnx")
-        raise AssertionError(f"{path.name} fails; make it a case of the tests: {fewest}") from error
+    attack_and_shrink(
+        draw_onnx_steps(seed),
+        lambda steps: attack_steps(steps, tmp_path),
+        lambda fewer: join_onnx(fewer).model,
+        f"graph{seed}.onnx",
+    )
 
 
 def test_all_operators_are_drawn() -> None:

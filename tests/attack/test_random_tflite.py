@@ -12,7 +12,7 @@ import pytest
 from microtir.errors import UnsupportedModelError
 from microtir.rewrite.reference import execute
 from tests.attack.joined import Step, draw_steps, join
-from tests.attack.shrink import keep, shrink
+from tests.attack.shrink import attack_and_shrink
 from tests.attack.targets import config_of
 from tests.execute.cases import compare
 from tests.support.c_compilers import STRICT
@@ -58,26 +58,16 @@ def attack(steps: Sequence[Step], folder: Path) -> None:
     compare([case], Path(mkdtemp(dir=folder)), STRICT, config_of(steps[0].seed >> 4))
 
 
-def fails(steps: Sequence[Step], folder: Path) -> bool:
-    """Return whether a graph ends in anything but equal results or a refusal in words."""
-    try:
-        attack(steps, folder)
-    except Exception:  # noqa: BLE001  # whatever it is, it is a failure
-        return True
-    return False
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_graphs(seed: int, tmp_path: Path) -> None:
     """Results are equal; if not, the smallest graph that fails is named and its file kept."""
-    steps = draw_steps(seed)
-    try:
-        attack(steps, tmp_path)
-    except Exception as error:
-        fewest = shrink(steps, lambda fewer: fails(fewer, tmp_path))
-        path = keep(f"graph{seed}", join("attacked", fewest).model, ".tflite")
-        raise AssertionError(f"{path.name} fails; make it a case of the tests: {fewest}") from error
+    attack_and_shrink(
+        draw_steps(seed),
+        lambda steps: attack(steps, tmp_path),
+        lambda fewer: join("attacked", fewer).model,
+        f"graph{seed}.tflite",
+    )
 
 
 def test_all_operators_are_drawn() -> None:
@@ -95,8 +85,3 @@ def _is_refused(case: Case) -> bool:
     except UnsupportedModelError:
         return True
     return False
-
-
-def test_shrinking() -> None:
-    """Of ten steps the two that matter are left."""
-    assert shrink(range(10), lambda steps: {3, 7} <= set(steps)) == (3, 7)

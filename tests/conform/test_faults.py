@@ -7,10 +7,11 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from microtir.conform import load_spec
+from microtir.conform import load_spec, run
 from microtir.conform.programs import program_name
 from tests.conform.faults import FAULTS, Fault
 from tests.support.command import Command
@@ -99,12 +100,32 @@ def test_a_failure_names_case_element_and_values(microtir: Command, tmp_path: Pa
     assert re.search(r"output\[\d+\] is -?\d+, expected -\d+; \d+ of \d+ differ", finding)
 
 
+def test_a_kernel_that_never_ends_fails(
+    microtir: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its program is ended, and the others are run."""
+    monkeypatch.setattr(run, "_PROGRAM_TIMEOUT", 2.0)
+    kernels = kernel_folder(tmp_path, "esp-nn")
+    source = kernels / "src/tests/kernels_ansi.c"
+    endless = "for (;;) { } memset(pixel, -128,"
+    source.write_text(source.read_text().replace("memset(pixel, -128,", endless))
+    result = microtir("conform", str(kernels), "--spec", "esp-nn", "--cases", "2")
+    assert result.status == 1
+    assert "did not end in 2 seconds" in result.out
+    assert "7 of 8 functions conform" in result.out
+
+
+def _library(spec: str, variable: str) -> Any:
+    """Return a case that runs where a variable names the folder of a library."""
+    missing = pytest.mark.skipif(variable not in os.environ, reason=f"{variable} names no folder")
+    return pytest.param(spec, variable, marks=missing)
+
+
 @pytest.mark.parametrize(
-    ("spec", "variable"), [("cmsis-nn", "MICROTIR_CMSIS_NN"), ("esp-nn", "MICROTIR_ESP_NN")]
+    ("spec", "variable"),
+    [_library("cmsis-nn", "MICROTIR_CMSIS_NN"), _library("esp-nn", "MICROTIR_ESP_NN")],
 )
 def test_libraries_conform(spec: str, variable: str, microtir: Command) -> None:
-    """The library in the folder that a variable names conforms, where it is set."""
-    folder = os.environ.get(variable)
-    if folder is not None:
-        result = microtir("conform", folder, "--spec", spec)
-        assert result.status == 0, result.out
+    """The library in the folder that a variable names conforms."""
+    result = microtir("conform", os.environ[variable], "--spec", spec)
+    assert result.status == 0, result.out

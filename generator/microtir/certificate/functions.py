@@ -13,10 +13,9 @@ from microtir.certificate.data import (
     ParameterFacts,
 )
 from microtir.codegen import Metadata
-from microtir.codegen.printer.annotations import preconditions
 from microtir.codegen.program import CProgram
 from microtir.tir import ir
-from microtir.tir.analysis.access import ProvenAccess, proof_of
+from microtir.tir.analysis.access import ProvenAccess, preconditions, proof_of
 from microtir.tir.visitor import walk
 
 

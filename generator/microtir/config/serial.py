@@ -17,7 +17,7 @@ from microtir.support.shown import shown
 
 
 def to_dict(config: ConfigFields) -> dict[str, object]:
-    """Return all fields as JSON values, in the order of the class."""
+    """Return the fields as JSON values, in the order of the class; annotations only if set."""
     return {
         "target_host": str(config.target_host),
         "targets": [str(target) for target in config.targets],

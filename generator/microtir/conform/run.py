@@ -13,6 +13,7 @@ from microtir.errors import ToolError
 from microtir.support import processes
 
 _TIMEOUT = 1800.0  # seconds for all of a library, under sanitizers
+_PROGRAM_TIMEOUT = 300.0  # seconds for one function; a kernel may never end
 _SHOWN_LINES = 30
 
 
@@ -33,6 +34,10 @@ def build_programs(folder: Path) -> None:
     jobs = str(os.cpu_count() or 1)
     try:
         done = processes.run(["make", "-C", str(folder), "-j", jobs], timeout=_TIMEOUT, merged=True)
+    except TimeoutError as error:
+        raise ToolError(
+            f"the programs were not built: {error}", where=str(folder), fix="test fewer cases"
+        ) from None
     except OSError as error:
         raise ToolError(
             f"make cannot be run: {error}", where=str(folder), fix="install the package 'make'"
@@ -58,7 +63,10 @@ def run_programs(folder: Path, functions: Sequence[Function]) -> tuple[Verdict, 
 
 def _findings(folder: Path, function: Function) -> tuple[str, ...]:
     program = folder.absolute() / program_name(function)
-    done = processes.run([str(program)], timeout=_TIMEOUT)
+    try:
+        done = processes.run([str(program)], timeout=_PROGRAM_TIMEOUT)
+    except TimeoutError:
+        return (f"did not end in {_PROGRAM_TIMEOUT:g} seconds",)
     if done.returncode == 0:
         return ()
     prefix = f"{function.name}: "

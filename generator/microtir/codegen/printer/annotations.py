@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.names import ScopedNames
 from microtir.tir import ir
 from microtir.tir.analysis.access import ProvenAccess, proof_of
 from microtir.tir.analysis.bounds import Bounds, declared_range
-from microtir.tir.visitor import buffers_written, calls_of, walk
+from microtir.tir.visitor import buffers_written, walk
 
 _PARTS = 32
 _REDUCTION = 64  # turns of a loop over sums that Eva takes one by one
@@ -118,16 +118,6 @@ def counted(s: ir.Let) -> ir.Expr | None:
             return value
         case _:
             return None
-
-
-def preconditions(functions: Sequence[ir.PrimFunc]) -> Mapping[ir.PrimFunc, tuple[ir.Expr, ...]]:
-    """Return what calls of a kernel prove before it runs; its own proof rests on that."""
-    return {
-        call.meaning: call.contract.preconditions
-        for function in functions
-        for call in calls_of(function)
-        if isinstance(call, ir.KernelCall)
-    }
 
 
 def comment(clauses: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from microtir.codegen.interface.devices import devices_parameter
-from microtir.codegen.printer.annotations import contract_lines, preconditions
+from microtir.codegen.printer.annotations import contract_lines
 from microtir.codegen.printer.assembly import assembly_lines
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.expressions import Requirements
@@ -18,6 +18,7 @@ from microtir.codegen.program import CProgram
 from microtir.config.enums import Annotations
 from microtir.dtype import DType
 from microtir.measure.functions import has_intrinsics
+from microtir.tir.analysis.access import preconditions
 from microtir.tir.function import Origin
 from microtir.tir.ir import PrimFunc, Scope
 from microtir.tir.visitor import buffers_read

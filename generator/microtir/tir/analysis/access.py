@@ -64,6 +64,16 @@ def proof_of(func: ir.PrimFunc, assuming: tuple[ir.Expr, ...] = ()) -> Proof:
     return proof
 
 
+def preconditions(functions: Sequence[ir.PrimFunc]) -> Mapping[ir.PrimFunc, tuple[ir.Expr, ...]]:
+    """Return what calls of a kernel prove before it runs; its own proof rests on that."""
+    return {
+        call.meaning: call.contract.preconditions
+        for function in functions
+        for call in calls_of(function)
+        if isinstance(call, ir.KernelCall)
+    }
+
+
 def prove_accesses(
     func: ir.PrimFunc,
     functions: Mapping[str, ir.PrimFunc] | None = None,
