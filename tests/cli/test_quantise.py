@@ -90,6 +90,31 @@ def test_the_suffix_chooses_qdq(
     assert np.mean(np.array(decided) == samples["labels"]) > 0.9
 
 
+@pytest.mark.model("exported/lstm_fused_float32")
+def test_a_file_says_what_it_has_otherwise(
+    microtir: Command, tmp_path: Path, samples: dict[str, Array], models_dir: Path
+) -> None:
+    """LSTMs of a QDQ file are floats; weights of 4 bits take 8 there, and in dense layers."""
+    model = models_dir / "exported" / "lstm_fused_float32.tflite"
+    graph = from_tflite(model).graph
+    assert graph is not None
+    (port,) = graph.arguments
+    steps = stored(tmp_path, **{port.name: floats(1, 9, *port.shape)})
+    lines = []
+    for name, asked in (("a.onnx", ()), ("a.tflite", ()), ("b.onnx", ("--weights", "4"))):
+        result = microtir("quantise", model, "--data", steps, "-o", tmp_path / name, *asked)
+        assert result.status == 0
+        lines.append([line for line in result.out.splitlines() if " in the file: '" in line])
+    assert [len(found) for found in lines] == [1, 0, 2]
+    assert lines[0][0].startswith("LSTMs in floats in the file: ")
+    assert "take 8 in the file" in lines[2][0] and "QDQ has weights of 8" in lines[2][0]
+    facts = figures(microtir, model, "--data", steps, "-o", tmp_path / "a.onnx")
+    assert len(facts["stored_in_floats"]) == 1 and not facts["stored_in_8_bits"]
+    digits = microtir("quantise", FLOAT, "--data", stored(tmp_path, **samples), "--weights", "4",
+                      "-o", tmp_path / "d.tflite")  # fmt: skip
+    assert "take 8 in the file: 'dense" in digits.out and "tflite-micro has no dense" in digits.out
+
+
 @pytest.mark.parametrize(
     ("options", "dtype"),
     [(("--16x8",), "int16"), (("--weights", "4", "--inputs", "uint8"), "uint8"),
@@ -151,6 +176,7 @@ def test_projects_and_packages_are_made_of_integers(
     assert (result.status, result.err) == (0, "")
     texts = [file.read_text("utf-8") for file in output.rglob("*.h")]
     assert any("Integers " in text and "uint8" in text for text in texts)
+    assert "accuracy" in result.out and result.out.count("worst") == 1
     alone = microtir(*verb, FLOAT, "--layer", "dense*=16x8", "-o", output)
     assert "--layer is of no use without --quantise" in alone.diagnostic
     if verb[0] != "compile":

@@ -165,10 +165,10 @@ def _project(
     """Create the project that `microtir micro create-project` creates."""
     if board is None:
         raise UsageError("a project is for a board", where=_WHERE, fix="add --board BOARD")
-    project = create_project(
+    project, price = create_project(
         [model], config, output, board, project_type, force=force, quantiser=quantiser
     )
-    print_project(project)
+    print_project(project, price)
     return ExitCode.DONE
 
 

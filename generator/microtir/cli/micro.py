@@ -19,6 +19,7 @@ from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from microtir.projects import Project
+    from microtir.quantise.summary import Summary
 
 ProjectBoard = Annotated[
     str | None,
@@ -83,13 +84,13 @@ def create(
     assert not listing  # the option ends the program
     models = [model, *(more or [])]
     if output is None:
-        projects.print_project(_as_tvmc(models, config, project_option or [], force=force))
+        projects.print_project(*_as_tvmc(models, config, project_option or [], force=force))
         return ExitCode.DONE
     _check_own_form(board, project_option)
     assert board is not None
     if golden is not None and len(models) > 1:
         raise UsageError("--golden takes samples of one model only", where="--golden")
-    project = projects.create_project(
+    project, price = projects.create_project(
         models, config, output, board, project_type,
         force=force,
         template_dir=template_dir,
@@ -100,13 +101,13 @@ def create(
         debug_checks=debug_checks,
         quantiser=quantiser,
     )  # fmt: skip
-    projects.print_project(project)
+    projects.print_project(project, price)
     return ExitCode.DONE
 
 
 def _as_tvmc(
     words: list[str], config: CompilationConfig, options: list[str], *, force: bool
-) -> Project:
+) -> tuple[Project, Summary | None]:
     """Return the project that tvmc's command line asks for: DIR ARCHIVE PLATFORM, options."""
     request = project_options.project_request(words, options)
     return projects.create_project(

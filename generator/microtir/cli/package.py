@@ -36,12 +36,14 @@ from microtir.cli.projects import (
     compiled_models,
 )
 from microtir.cli.quantise_options import with_quantiser
+from microtir.cli.quantised import print_cost_below
 from microtir.cli.quantiser import Quantiser
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from microtir.packages import PackageManifest
+    from microtir.quantise.summary import Summary as Cost
 
 _SHORT_NAME = 24  # characters that people write without complaint
 
@@ -95,17 +97,16 @@ def package(
         definitions=definition or (),
     )  # fmt: skip
     with Progress() as progress:
-        artifacts, values = compiled_models(
-            models, config, progress, board, golden, samples, quantiser
-        )
+        compiled = compiled_models(models, config, progress, board, golden, samples, quantiser)
         progress.show("writing the package")
         groups = [names.split(",") for names in together or ()]
-        options = replace(options, samples=values, together=groups)
+        options = replace(options, samples=compiled.samples, together=groups)
         manifest = generate(
-            artifacts, output_format, output,
+            compiled.artifacts, output_format, output,
             force=force, options=options, template_dir=template_dir,
         )  # fmt: skip
-    _print(manifest, output, as_json=as_json, is_named=package_name is not None)
+    is_named = package_name is not None
+    _print(manifest, compiled.price, output, as_json=as_json, is_named=is_named)
     return ExitCode.DONE
 
 
@@ -118,10 +119,13 @@ def _missing(output_format: str | None) -> UsageError:
     )
 
 
-def _print(manifest: PackageManifest, output: Path, *, as_json: bool, is_named: bool) -> None:
-    """Write what was made."""
+def _print(
+    manifest: PackageManifest, price: Cost | None, output: Path, *, as_json: bool, is_named: bool
+) -> None:
+    """Write what was made, and what integers cost."""
     if as_json:
-        write_json({"output": str(output), **asdict(manifest)})
+        paid = {} if price is None else {"quantisation": price.to_dict()}
+        write_json({"output": str(output), **asdict(manifest), **paid})
         return
     sizes, (what, workspace) = manifest.sizes, manifest.memory[0]
     write(f"{', '.join(manifest.models)} -> {output}, for {manifest.cpu.name}")
@@ -137,6 +141,8 @@ def _print(manifest: PackageManifest, output: Path, *, as_json: bool, is_named: 
             ("next", "README.md says how it is installed and used"),
         ]
     )
+    if price is not None:
+        print_cost_below(price)
 
 
 def _long_name(name: str, *, is_named: bool) -> list[tuple[str, str]]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microtir.cli.archive import is_archive, programs
-from microtir.cli.building import build_model
+from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice
 from microtir.cli.model import golden_path, module_name
-from microtir.cli.output import write, write_error, write_table
+from microtir.cli.output import write, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.quantise_options import check_one_model
+from microtir.cli.quantised import print_cost_below
 from microtir.cli.quantiser import Quantiser
 from microtir.cli.run_project import processors_of
 from microtir.config import CompilationConfig
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from microtir.boards import Board
     from microtir.graph.ir import Graph
     from microtir.projects import Project, Samples
+    from microtir.quantise.summary import Summary
 
 ProjectTypeName = Annotated[
     str | None,
@@ -79,6 +82,21 @@ DebugChecks = Annotated[
 DEFAULT_SAMPLES = 3
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledModels:
+    """The programs of MODEL arguments.
+
+    Args:
+        artifacts: their C.
+        samples: golden ones by names of modules.
+        price: what integers cost, where samples made them of a float model.
+    """
+
+    artifacts: list[Artifact]
+    samples: dict[str, Samples]
+    price: Summary | None
+
+
 def create_project(
     models: list[str],
     config: CompilationConfig,
@@ -96,8 +114,8 @@ def create_project(
     is_server: bool = False,
     debug_checks: bool = False,
     quantiser: Quantiser | None = None,
-) -> Project:
-    """Compile models and write a project with all of them.
+) -> tuple[Project, Summary | None]:
+    """Compile models, and write a project with all of them; return what integers cost, too.
 
     Raises:
         MicrotirError: any diagnostic of compiling or generating.
@@ -111,18 +129,16 @@ def create_project(
     types = [support.type.value for support in chosen.projects]
     check_choice("project type", project_type, types, f"--project-type of '{board}'")
     with Progress() as progress:
-        artifacts, values = compiled_models(
-            models, config, progress, board, golden, samples, quantiser
-        )
+        compiled = compiled_models(models, config, progress, board, golden, samples, quantiser)
         progress.show("writing the project")
-        return generate(
-            artifacts,
+        project = generate(
+            compiled.artifacts,
             chosen,
             project_type,
             output,
             force=force,
             options=ProjectOptions(
-                samples={} if is_server else values,
+                samples={} if is_server else compiled.samples,
                 stack=stack,
                 definitions=definitions,
                 together=[names.split(",") for names in together],
@@ -131,6 +147,7 @@ def create_project(
             ),
             template_dir=template_dir,
         )
+        return project, compiled.price
 
 
 def compiled_models(
@@ -141,7 +158,7 @@ def compiled_models(
     golden: Path | None,
     samples: int,
     quantiser: Quantiser | None = None,
-) -> tuple[list[Artifact], dict[str, Samples]]:
+) -> CompiledModels:
     """Compile MODEL arguments, each under a name of its own, and read their golden samples.
 
     A quantiser makes integers of the only one first.
@@ -152,15 +169,21 @@ def compiled_models(
     check_one_model(quantiser, models)
     artifacts: list[Artifact] = []
     values: dict[str, Samples] = {}
+    price = None
     for model in models:
         name = config.module_name if len(models) == 1 else module_name(model)
         named = config.with_(module_name=name)
-        built, graph = _programs(model, named, progress, board, quantiser)
-        artifacts += built
+        if is_archive(model):
+            made, graph = programs(model, named, progress), None
+        else:
+            built = build_model(model, named, progress, board, quantiser=quantiser)
+            made, graph = (built.artifact,), built.graph
+            price = _price(built, progress)
+        artifacts += made
         file = golden or golden_path(model)
         if file is not None:
-            values[built[0].metadata.module_name] = _samples(file, built[0], graph, samples)
-    return artifacts, values
+            values[made[0].metadata.module_name] = _samples(file, made[0], graph, samples)
+    return CompiledModels(artifacts, values, price)
 
 
 def _default_type(board: Board) -> str:
@@ -178,20 +201,12 @@ def _default_type(board: Board) -> str:
     return choice.type.value
 
 
-def _programs(
-    model: str,
-    config: CompilationConfig,
-    progress: Progress,
-    board: str | None,
-    quantiser: Quantiser | None,
-) -> tuple[tuple[Artifact, ...], Graph | None]:
-    """Return the programs of a MODEL argument, and the graph, which an archive lacks."""
-    if is_archive(model):
-        return programs(model, config, progress), None
-    built = build_model(model, config, progress, board, quantiser=quantiser)
-    for warning in built.quantised.warnings if built.quantised else ():
-        write_error(f"note: {warning}")
-    return (built.artifact,), built.graph
+def _price(built: Built, progress: Progress) -> Summary | None:
+    """Return what integers cost that samples made; None where there were none."""
+    if built.quantised is None:
+        return None
+    progress.show("measuring what it costs")
+    return built.quantised.summary()
 
 
 def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) -> Samples:
@@ -211,8 +226,8 @@ def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) ->
     return Samples(inputs.stack(inputs.values), outputs.stack(outputs.values), rtol)
 
 
-def print_project(project: Project) -> None:
-    """Write what was made and what to do with it."""
+def print_project(project: Project, price: Summary | None = None) -> None:
+    """Write what was made, what to do with it, and what integers cost."""
     from microtir.boards import Label
 
     board, kind = project.board, project.type
@@ -226,3 +241,5 @@ def print_project(project: Project) -> None:
     if label is Label.EXECUTED:
         steps.append((f"microtir micro run {project.folder}", "runs it in the emulator"))
     write_table(("next", ""), steps)
+    if price is not None:
+        print_cost_below(price)

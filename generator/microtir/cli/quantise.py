@@ -10,7 +10,7 @@ from microtir.cli.model import Model, model_path, read_model
 from microtir.cli.output import write_json
 from microtir.cli.progress import Progress
 from microtir.cli.quantise_options import Json, Output, Plot, PricingBoard, with_quantiser
-from microtir.cli.quantised import facts_of, print_quantised
+from microtir.cli.quantised import Stored, facts_of, print_quantised
 from microtir.cli.quantiser import Quantiser
 from microtir.cli.width_search import draw_search, facts_of_search, print_search
 from microtir.config import CompilationConfig
@@ -62,14 +62,14 @@ def quantise(
         progress.show("measuring what it costs")
         summary = by.summary()
         progress.show("writing the file")
-        wider = _write(by.result, output)
-    facts = facts_of(by, summary, model_path(model), output, wider)
+        stored = _write(by.result, output)
+    facts = facts_of(by, summary, model_path(model), output, stored)
     for search in searches:
         facts["search"] = facts_of_search(search)
     if json is not None:
         write_json(facts, json)
     if is_shown:
-        print_quantised(summary, model_path(model), output, wider)
+        print_quantised(summary, model_path(model), output, stored)
     return ExitCode.DONE
 
 
@@ -85,13 +85,13 @@ def _check_output(model: str, output: Path) -> None:
         raise UsageError("it is the model itself", where=f"{_WHERE} -o", fix="choose another name")
 
 
-def _write(result: Quantised, output: Path) -> tuple[str, ...]:
-    """Write the file; return the weights of 4 bits that it has in 8."""
-    from microtir.writers.onnx import write_onnx
+def _write(result: Quantised, output: Path) -> Stored:
+    """Write the file; return what it stores otherwise than the graph computes it."""
+    from microtir.writers.onnx import floats_instead, write_onnx
     from microtir.writers.tflite import int8_instead, write_tflite
 
     if output.suffix == ".onnx":
         write_onnx(result.graph, output)
-        return tuple(sorted(result.weights4))
+        return Stored(tuple(sorted(result.weights4)), floats_instead(result.graph))
     write_tflite(result.graph, output, int4=result.weights4)
-    return int8_instead(result.graph, result.weights4)
+    return Stored(int8_instead(result.graph, result.weights4))

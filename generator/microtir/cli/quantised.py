@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,24 @@ if TYPE_CHECKING:
     from microtir.quantise.summary import Summary
 
 
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a file stores otherwise than the program computes it.
+
+    Args:
+        wider: weights of 4 bits that take 8.
+        floats: layers of integers that the format has in floats alone.
+    """
+
+    wider: tuple[str, ...]
+    floats: tuple[str, ...] = ()
+
+
 def facts_of(
-    by: QuantisedBySamples, summary: Summary, model: Path, output: Path, wider: tuple[str, ...]
+    by: QuantisedBySamples, summary: Summary, model: Path, output: Path, stored: Stored
 ) -> dict[str, Any]:
     """Return the figures of a quantised model as they are written as JSON."""
     return {
@@ -34,20 +51,33 @@ def facts_of(
             }
             for one in by.result.tensors
         ],
-        "stored_in_8_bits": list(wider),
+        "stored_in_8_bits": list(stored.wider),
+        "stored_in_floats": list(stored.floats),
     }
 
 
-def print_quantised(summary: Summary, model: Path, output: Path, wider: tuple[str, ...]) -> None:
+def print_quantised(summary: Summary, model: Path, output: Path, stored: Stored) -> None:
     """Print what was chosen, what it costs, and the layers with the worst one marked."""
     before, after = (cell(path.stat().st_size) for path in (model, output))
     write(f"{model.name} -> {output}, {after} bytes of {before}")
     print_cost(summary)
-    if wider:
+    if stored.wider:
+        why = (
+            "QDQ has weights of 8" if output.suffix == ".onnx"
+            else "tflite-micro has no dense layer for them with a scale for each channel"
+        )  # fmt: skip
+        write(f"\nweights of 4 bits that take 8 in the file: {_named(stored.wider)}; {why}")
+    if stored.floats:
         write(
-            f"\n{len(wider)} weights of 4 bits take 8 in the file: tflite-micro has no dense layer"
-            " for them with a scale for each channel, and QDQ is of 8"
+            f"\nLSTMs in floats in the file: {_named(stored.floats)}; QDQ has none of integers."
+            " A .tflite file has, and so has compile --quantise"
         )
+
+
+def _named(names: tuple[str, ...]) -> str:
+    rest = len(names) - _MOST_NAMED
+    shown = [f"'{name}'" for name in names[:_MOST_NAMED]]
+    return ", ".join([*shown, *([f"{rest} others"] if rest > 0 else [])])
 
 
 def print_cost_below(summary: Summary) -> None:

@@ -10,6 +10,7 @@ from microtir.errors import ToolError, UnsupportedModelError
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.names import brief
 from microtir.operators import record_of
+from microtir.operators.recurrent.definition import Lstm
 from microtir.support.arguments import checked_arguments
 from microtir.support.files import replace_file
 from microtir.support.resources import install_extra
@@ -83,6 +84,12 @@ def onnx_bytes(graph: Graph) -> bytes:
     model = helper.make_model(body, opset_imports=opsets, producer_name="microtir")
     model.ir_version = _FORMAT
     return bytes(model.SerializeToString(deterministic=True))
+
+
+def floats_instead(graph: Graph) -> tuple[str, ...]:
+    """Return names of layers of integers that the file has in floats: LSTMs."""
+    nodes = (node for node in graph.nodes if isinstance(node.op, Lstm))
+    return tuple(node.name for node in nodes if not node.inputs[0].dtype.is_float)
 
 
 def _problem(node: Node) -> UnsupportedModelError:
