@@ -174,15 +174,15 @@ def compiled_models(
         name = config.module_name if len(models) == 1 else module_name(model)
         named = config.with_(module_name=name)
         if is_archive(model):
-            made, graph = programs(model, named, progress), None
+            compiled, graph = programs(model, named, progress), None
         else:
             built = build_model(model, named, progress, board, quantiser=quantiser)
-            made, graph = (built.artifact,), built.graph
+            compiled, graph = (built.artifact,), built.graph
             price = _price(built, progress)
-        artifacts += made
+        artifacts += compiled
         file = golden or golden_path(model)
         if file is not None:
-            values[made[0].metadata.module_name] = _samples(file, made[0], graph, samples)
+            values[compiled[0].metadata.module_name] = _samples(file, compiled[0], graph, samples)
     return CompiledModels(artifacts, values, price)
 
 

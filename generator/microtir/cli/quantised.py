@@ -18,7 +18,7 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a file stores otherwise than the program computes it.
+    """Parts of a file that are stored otherwise than the program computes them.
 
     Args:
         wider: weights of 4 bits that take 8.
