@@ -19,10 +19,11 @@ from tests.support.command import Command
 RAM_KEYS = ["workspace", "scratch", "io", "state", "data", "stack", "reserve", "total"]
 LAYER_KEYS = [
     *("name", "index", "operator", "macs", "macs_executed", "macs_recomputed"),
-    *("instructions", "code", "cycles_estimate"),
+    *("instructions", "code", "causes", "varying", "time", "cycles_estimate"),
 ]
 KEYS = [
-    *("model", "targets", "board", "compiler", "instructions", "cycles_estimate", "flash", "ram"),
+    *("model", "targets", "board", "compiler", "instructions", "cycles_estimate", "time"),
+    *("flash", "ram"),
     *("layers", "kernels"),
 ]
 

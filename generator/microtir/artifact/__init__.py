@@ -32,6 +32,7 @@ from microtir.codegen.metadata import (
     StateData,
 )
 from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
+from microtir.codegen.timing import causes_by_function
 
 # `host` and `project` read artifacts, and the facts in them, without knowing codegen.
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "PortData",
     "SourceFile",
     "StateData",
+    "causes_by_function",
     "export_model_library_format",
     "footprint",
     "graph_file",

@@ -143,6 +143,29 @@ class VectorFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeFacts:
+    """Dependence of the instructions of a function on data, and the causes in words."""
+
+    function: str
+    time: str
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionFacts:
+    """Instructions as an emulator counted them, in all and of each layer: the run function first.
+
+    Those of every input where all functions are constant, else of one.
+    """
+
+    board: str
+    compiler: str
+    flags: tuple[str, ...]
+    instructions: int
+    by_function: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class PoolFacts:
     """A pool of the workspace, in bytes."""
 
@@ -184,3 +207,5 @@ class Certificate:
     trusted_arithmetic: tuple[str, ...]
     stack: StackFacts
     vectors: tuple[VectorFacts, ...]
+    timing: tuple[TimeFacts, ...]
+    instructions: InstructionFacts | None

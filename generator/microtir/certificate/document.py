@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from microtir.certificate.calls import calls_in, members_of
 from microtir.certificate.functions import functions_of, trusted_arithmetic
 from microtir.certificate.vectors import vectors_of
 from microtir.codegen.program import CProgram, make_program
+from microtir.codegen.timing import causes_by_function
 from microtir.support.json_text import indented, plain
 from microtir.support.resources import templates
+from microtir.tir.analysis.timing import Time, worst
 
 CHECKER = "certcheck.py"
 
@@ -29,13 +32,20 @@ def certificate_file(artifact: Artifact) -> str:
     return f"{artifact.metadata.module_name}.certificate.json"
 
 
-def certified(artifact: Artifact) -> Artifact:
+def certified(artifact: Artifact, counted: data.InstructionFacts | None = None) -> Artifact:
     """Return an artifact with its certificate and the checker among its files.
+
+    Args:
+        artifact: a compiled model.
+        counted: instructions of a run, which the header then states if no layer's depend on data.
 
     Raises:
         UsageError: it is no compiled model, such as one that was read from an archive.
     """
     name = certificate_file(artifact)
+    timing = tuple(_timing(artifact))
+    if counted is not None:
+        artifact = _with_instructions(artifact, counted, timing)
     files = tuple(sorted((*artifact.metadata.files, name, CHECKER)))
     metadata = replace(artifact.metadata, files=files)
     sources = (
@@ -44,11 +54,46 @@ def certified(artifact: Artifact) -> Artifact:
         SourceFile(CHECKER, checker_path().read_text("utf-8")),
     )
     complete = replace(artifact, sources=sources, metadata=metadata)
-    text = indented(plain(_certificate(complete))) + "\n"
+    certificate = replace(_certificate(complete, timing), instructions=counted)
+    text = indented(plain(certificate)) + "\n"
     return replace(complete, sources=(*sources, SourceFile(name, text)))
 
 
-def _certificate(artifact: Artifact) -> data.Certificate:
+def _timing(artifact: Artifact) -> Iterator[data.TimeFacts]:
+    """Yield what the time of the run function and of each layer depends on."""
+    causes = causes_by_function(artifact.module)
+    layers = [layer.function for layer in artifact.metadata.layers]
+    for function in dict.fromkeys([f"{artifact.metadata.module_name}_run", *layers]):
+        of = causes[function]
+        time = worst(cause.time for cause in of)
+        yield data.TimeFacts(function, str(time), tuple(f"{c.time}: {c.what}" for c in of))
+
+
+def _with_instructions(
+    artifact: Artifact, counted: data.InstructionFacts, timing: Sequence[data.TimeFacts]
+) -> Artifact:
+    """Return an artifact whose header has the instructions of a run, or why there is no number."""
+    depending = [of for of in timing if of.time != str(Time.CONSTANT)]
+    macro, path = artifact.metadata.module_name.upper(), f"{artifact.metadata.module_name}.h"
+    flags = " ".join(counted.flags)
+    comment = f"{counted.compiler}, {flags}, on {counted.board}"
+    if depending:
+        causes = "".join(f"\n * {of.function}: {of.causes[0]}" for of in depending)
+        lines = f"/* A run has no fixed number of instructions:{causes} */\n"
+    else:
+        lines = (
+            f"/* Instructions of a run, of any input: {comment}. */\n"
+            f"#define {macro}_INSTRUCTIONS {counted.instructions}\n"
+        )
+    end = f"#endif /* {macro}_H */"
+    sources = tuple(
+        replace(file, text=file.text.replace(end, f"{lines}\n{end}")) if file.path == path else file
+        for file in artifact.sources
+    )
+    return replace(artifact, sources=sources)
+
+
+def _certificate(artifact: Artifact, timing: tuple[data.TimeFacts, ...]) -> data.Certificate:
     lowered = artifact.module.require_program("certificate")
     program, facts, graph = make_program(artifact.module), artifact.metadata, artifact.module.graph
     assert facts.model is not None and program.model is not None and graph is not None
@@ -79,6 +124,8 @@ def _certificate(artifact: Artifact) -> data.Certificate:
         trusted_arithmetic(program),
         data.StackFacts(facts.stack.bytes, facts.stack.bytes_in_c, facts.stack.bytes_unoptimised),
         tuple(vectors_of(graph, program.model)),
+        timing,
+        None,
     )
 
 

@@ -111,7 +111,7 @@ def compile_model(
     with Progress() as progress:
         log = log_of(dumped)
         built = build_model(model, config, progress, board, log, quantiser)
-        built = _certified(built) if certificate else built
+        built = _certified(built, board) if certificate else built
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
         write_dumps(dumped, built, log, target)
@@ -132,10 +132,25 @@ def _check_format(output_format: str, *, timestamp: bool, certificate: bool) -> 
         raise UsageError("--certificate requires --output-format sources", where=_WHERE)
 
 
-def _certified(built: Built) -> Built:
-    from microtir.certificate import certified
+def _certified(built: Built, board: str | None) -> Built:
+    """Add a certificate, with the instructions that the board's emulator counts if it does."""
+    from microtir.boards import load_board
+    from microtir.certificate import InstructionFacts, certified
+    from microtir.profiling import count_run, counts_instructions
+    from microtir.projects import ProjectOptions
 
-    return replace(built, artifact=certified(built.artifact))
+    counted = None
+    if board is not None and counts_instructions(chosen := load_board(board)):
+        run = count_run(built.artifact, chosen)
+        by_function = {cost.function: cost.instructions for cost in run.by_function}
+        counted = InstructionFacts(
+            run.board,
+            run.compiler,
+            (*chosen.toolchain.flags, ProjectOptions().optimization),
+            run.instructions,
+            by_function,
+        )
+    return replace(built, artifact=certified(built.artifact, counted))
 
 
 def _target_of(output: Path | None, output_format: str) -> Path:

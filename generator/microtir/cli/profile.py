@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from microtir.module.program import Program
     from microtir.plan.decisions import Alternative, Decision
     from microtir.profiling.profile import LayerCost, Profile
+    from microtir.tir.analysis.timing import Cause
+
+
+Extremes = Annotated[
+    bool,
+    typer.Option(
+        "--extremes",
+        help="Also runs inputs that are all low, all high, alternating and arbitrary, and "
+        "compares their instructions.",
+    ),
+]
 
 
 def profile(
@@ -41,6 +52,7 @@ def profile(
             "recommends the layers for the library.",
         ),
     ] = False,
+    extremes: Extremes = False,
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -54,6 +66,7 @@ def profile(
     Figures are those of one inference, for each layer and in all.
     """
     from microtir.boards import load_board
+    from microtir.profiling import extreme_instructions
     from microtir.profiling.profile import profile as profile_on
 
     chosen = load_board(board)
@@ -63,6 +76,7 @@ def profile(
         built = build_model(model, config, progress, board)
         progress.show(f"building and running on {board}")
         result = profile_on(built.artifact, chosen, folder=keep, timeout=timeout)
+        counts = extreme_instructions(built.artifact, chosen, timeout=timeout) if extremes else {}
         whole: Profile | None = None
         if config.stream_axis:
             unlimited = config.without_stream()
@@ -70,9 +84,10 @@ def profile(
             progress.show(f"building and running the whole window on {board}")
             whole = profile_on(other.artifact, chosen, timeout=timeout)
     if json is not None:
-        write_json(result.to_dict() | (_whole(whole) if whole else {}), json)
+        more = ({"extremes": dict(counts)} if counts else {}) | (_whole(whole) if whole else {})
+        write_json(result.to_dict() | more, json)
     if str(json) != "-":
-        beside = _beside(result, whole, built) if whole else []
+        beside = [*_extremes(counts), *(_beside(result, whole, built) if whole else [])]
         _print(result, chosen, for_processors(config.targets), beside)
         if explain:
             _explain(result, built.program)
@@ -96,6 +111,32 @@ def _beside(result: Profile, whole: Profile, built: Built) -> list[tuple[str, ob
     run = WholeRun(whole.instructions, whole.ram.of_model, is_measured=True)
     pushes = pushes_of(graph.stream, run)
     return list(push_facts(pushes, result.instructions, result.ram.of_model))
+
+
+def _extremes(counts: Mapping[str, int]) -> list[tuple[str, object]]:
+    """Return the instructions of extreme inputs, as one number where all are equal."""
+    if not counts:
+        return []
+    kinds = ", ".join(counts)
+    if len(set(counts.values())) == 1:
+        return [("extremes", f"{cell(next(iter(counts.values())))} instructions each: {kinds}")]
+    return [("extremes", ", ".join(f"{kind} {cell(n)}" for kind, n in counts.items()))]
+
+
+def _time(result: Profile) -> list[tuple[str, object]]:
+    """Return whether time depends on data, with the causes and the layers that have them."""
+    causes: dict[Cause, list[str]] = {}
+    varying: dict[str, list[str]] = {}
+    for layer in result.layers:
+        for cause in layer.causes:
+            causes.setdefault(cause, []).append(layer.name)
+        for mnemonic, count in layer.varying.items():
+            varying.setdefault(mnemonic, []).append(f"{layer.name} {cell(count)}")
+    texts = [f"{cause.time}: {cause.what} in {', '.join(names)}" for cause, names in causes.items()]
+    return [
+        ("time", "; ".join(texts) or "the same instructions for every input"),
+        *(("cycles by operands", f"{m}: {', '.join(varying[m])}") for m in varying),
+    ]
 
 
 def _choose_external(
@@ -155,6 +196,7 @@ def _print(
             ),
             ("RAM", variables),
             ("stack", "; ".join((stack, *bound.unknown))),
+            *_time(result),
             *([("recomputed", _recomputed(result))] if result.macs_recomputed else []),
             *_per_mac(result),
             *beside,

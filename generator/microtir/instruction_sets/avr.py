@@ -33,6 +33,9 @@ class Avr(InstructionSet):
     def alignment(self, _features: Collection[Feature]) -> int:
         return 1
 
+    def shifts(self, _features: Collection[Feature]) -> int:
+        return 0
+
     def return_bytes(self, flash: int) -> int:
         return 3 if flash > _NEAR_FLASH else 2
 

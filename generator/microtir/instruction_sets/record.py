@@ -80,6 +80,22 @@ class InstructionSet:
         """Return whether a multiply-add of floats takes longer than a product and a sum."""
         return False
 
+    def chooses(self, _features: Collection[Feature]) -> bool:
+        """Return whether compilers have instructions that choose one of two values, no branch."""
+        return False
+
+    def multiplies(self, _features: Collection[Feature]) -> bool:
+        """Return whether integers are multiplied without a loop of a library."""
+        return True
+
+    def shifts(self, _features: Collection[Feature]) -> int:
+        """Return the bits that are shifted without a loop, by as many as a register says."""
+        return 32
+
+    def varying(self, _core: Core) -> frozenset[Kind]:
+        """Return the kinds of instructions whose cycles depend on the values of operands."""
+        return frozenset()
+
     def cpu_costs(self, _core: Core) -> CpuCosts | None:
         """Return the table of a CPU, or of its architecture; None where there is none."""
         return None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from microtir.profiling.code_size import BoardCompiler
-from microtir.profiling.measure import Measurement, measure
+from microtir.profiling.measure import Measurement, counts_instructions, measure
 from microtir.profiling.profile import Profile, profile
+from microtir.profiling.timing import count_run, extreme_instructions
 
 __all__ = [
     "BoardCompiler",
     "Measurement",
     "Profile",
+    "count_run",
+    "counts_instructions",
+    "extreme_instructions",
     "measure",
     "profile",
 ]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from microtir.boards.board import EmulatorKind
+from microtir.boards.board import Board, EmulatorKind
 from microtir.boards.errors import BoardError, EmulatorError, ProjectError
 from microtir.boards.toolchain import Symbol, compiler_version, symbols
 from microtir.device.compiled_tools import Tool, tool_path
@@ -173,6 +173,12 @@ def _regions(model: ProjectModel, symbols: Sequence[Symbol], program: str) -> tu
         for name, layer in named
         for symbol in code.get(name, ())
     )
+
+
+def counts_instructions(board: Board) -> bool:
+    """Return whether the emulator of a board counts instructions."""
+    kind = board.emulator.kind if board.emulator else None
+    return kind in (EmulatorKind.QEMU, EmulatorKind.SIMAVR)
 
 
 def _arguments(project: Project, regions: Path, out: Path) -> list[str]:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from microtir.artifact import Artifact, Footprint, footprint
+from microtir.artifact import Artifact, Footprint, causes_by_function, footprint
 from microtir.boards.board import Board, EmulatorKind, MemoryKind, ProjectType
 from microtir.boards.errors import BoardError
 from microtir.boards.search import emulated_like
@@ -26,11 +26,13 @@ from microtir.instruction_sets import instruction_set
 from microtir.profiling.cycles import estimate
 from microtir.profiling.disassembly import disassemble
 from microtir.profiling.link_map import LinkedSizes, Piece, model_sizes, parse_map
-from microtir.profiling.measure import FunctionCost, Measurement, measure
+from microtir.profiling.measure import FunctionCost, Measurement, counts_instructions, measure
 from microtir.profiling.stack_bound import StackBound, read_frames, stack_bound
+from microtir.profiling.timing import varying_instructions
 from microtir.projects.generate import generate
 from microtir.projects.options import ProjectOptions
 from microtir.projects.project import Project
+from microtir.tir.analysis.timing import Cause, Time, worst
 
 _MAP = "build/program.map"
 
@@ -49,6 +51,8 @@ class LayerCost:
         macs_recomputed: of those executed, what another function does, too.
         calls: how often the function was entered.
         code: bytes of the function in flash, without the micro-kernels that it calls.
+        causes: why it may take another number of instructions for other data; none if it does not.
+        varying: executed instructions whose cycles depend on operands, by mnemonic.
     """
 
     name: str
@@ -62,12 +66,21 @@ class LayerCost:
     cycles: int
     calls: int
     code: int
+    causes: tuple[Cause, ...]
+    varying: Mapping[str, int]
+
+    @property
+    def time(self) -> Time:
+        """Return what the number of instructions depends on."""
+        return worst(cause.time for cause in self.causes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as values of JSON: those of the layer, not of its C function."""
         figures = asdict(self)
         del figures["function"], figures["calls"]
-        return figures | {"cycles_estimate": figures.pop("cycles")}
+        causes = [cause.what for cause in self.causes]
+        named = {"time": str(self.time), "causes": causes, "varying": dict(self.varying)}
+        return figures | named | {"cycles_estimate": figures.pop("cycles")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,11 @@ class Profile:
         return sum(layer.cycles for layer in self.layers)
 
     @property
+    def time(self) -> Time:
+        """Return what the number of instructions of an inference depends on."""
+        return worst(layer.time for layer in self.layers)
+
+    @property
     def macs_recomputed(self) -> int:
         return sum(layer.macs_recomputed for layer in self.layers)
 
@@ -139,6 +157,7 @@ class Profile:
             "compiler": self.compiler,
             "instructions": self.instructions,
             "cycles_estimate": self.cycles,
+            "time": str(self.time),
             "flash": {
                 "code": self.code,
                 "weights": self.weights,
@@ -185,14 +204,14 @@ def profile(
         empty = generate([], board, ProjectType.BAREMETAL, Path(scratch) / "empty")
         sizes = model_sizes(pieces, _build(empty, options))
         measured = measure(project, timeout=timeout)
-        cycles, bound = _from_machine_code(project, measured)
+        cycles, bound, varying = _from_machine_code(project, measured)
         kernels = tuple(_kernels(project, artifact))
-    return _profile(artifact, board, measured, cycles, sizes, bound, kernels)
+    return _profile(artifact, board, measured, cycles, sizes, bound, kernels, varying)
 
 
 def _check_counting(board: Board) -> None:
     kind = board.emulator.kind if board.emulator else None
-    if kind not in (EmulatorKind.QEMU, EmulatorKind.SIMAVR):
+    if not counts_instructions(board):
         raise BoardError(
             f"instructions cannot be counted on '{board.name}'",
             where=f"{board.file}: emulator",
@@ -214,8 +233,8 @@ def _build(project: Project, options: ProjectOptions) -> tuple[Piece, ...]:
 
 def _from_machine_code(
     project: Project, measured: Measurement
-) -> tuple[Mapping[str, int], StackBound]:
-    """Return cycles by function and the bound of the stack."""
+) -> tuple[Mapping[str, int], StackBound, Mapping[str, Mapping[str, int]]]:
+    """Return cycles by function, the bound of the stack, instructions whose cycles vary."""
     board = project.board
     target = board.target
     program = disassemble(board.toolchain, project.program_path, target)
@@ -232,7 +251,7 @@ def _from_machine_code(
         machine,
         machine.return_bytes(sum(m.size for m in board.memories if m.kind is MemoryKind.FLASH)),
     )
-    return cycles, bound
+    return cycles, bound, varying_instructions(measured.blocks, program, board)
 
 
 def _kernels(project: Project, artifact: Artifact) -> Iterator[KernelCode]:
@@ -256,8 +275,9 @@ def _profile(
     sizes: LinkedSizes,
     bound: StackBound,
     kernels: tuple[KernelCode, ...],
+    varying: Mapping[str, Mapping[str, int]],
 ) -> Profile:
-    facts = artifact.metadata
+    facts, causes = artifact.metadata, causes_by_function(artifact.module)
     known = {layer.function: layer for layer in facts.layers}
 
     def layer(cost: FunctionCost) -> LayerCost:
@@ -274,6 +294,8 @@ def _profile(
             cycles=cycles.get(cost.function, 0),
             calls=cost.calls,
             code=cost.code,
+            causes=causes[cost.function],
+            varying=varying.get(cost.function, {}),
         )
 
     layers = tuple(map(layer, measured.by_function))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,24 @@ def arbitrary_samples(inputs: Sequence[Port]) -> Samples:
         shares = np.array([generator.random() for _ in range(math.prod(shape))])
         arrays[port.name] = _scaled(shares, port.type.dtype).reshape(shape)
     return Samples(arrays)
+
+
+def extreme_samples(inputs: Sequence[Port]) -> Mapping[str, Samples]:
+    """Return samples that make conditions go either way: low, high, alternating, arbitrary.
+
+    Raises:
+        ProjectError: the inputs are too large, as for `arbitrary_samples`.
+    """
+    arbitrary = arbitrary_samples(inputs)
+    most = np.nextafter(1.0, 0.0)
+    extremes: dict[str, Samples] = {}
+    for kind, even, odd in (("low", 0.0, 0.0), ("high", most, most), ("alternating", 0.0, most)):
+        arrays: dict[str, Array] = {}
+        for name, values in arbitrary.inputs.items():
+            shares = np.where(np.arange(values.size) % 2, odd, even).reshape(values.shape)
+            arrays[name] = _scaled(shares, DType(str(values.dtype)))
+        extremes[kind] = Samples(arrays)
+    return {**extremes, "arbitrary": arbitrary}
 
 
 def _scaled(shares: NDArray[np.float64], dtype: DType) -> Array:

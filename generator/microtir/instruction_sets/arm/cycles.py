@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from microtir.instruction_sets.core import Core
-from microtir.instruction_sets.costs import CpuCosts, Issue, WorkPercent, costs_of
+from microtir.instruction_sets.costs import CpuCosts, Issue, Kind, WorkPercent, costs_of
 
 _M0 = CpuCosts(costs_of(load=2, store=2, call=2, jump=1), taken=2)
 _M3 = CpuCosts(
@@ -64,3 +64,13 @@ def work_percent(core: Core) -> WorkPercent:
 def cpu_costs(core: Core) -> CpuCosts | None:
     """Return the table of a CPU, or of its architecture; None where there is none."""
     return _BY_CPU.get(core.name) or _BY_ARCHITECTURE.get(core.march or "")
+
+
+def varying(core: Core) -> frozenset[Kind]:
+    """Return the kinds whose cycles depend on operands: divisions end early, an M3's products too.
+
+    An M0 multiplies in 1 or in 32 cycles, as it was built, whatever is multiplied.
+    """
+    if core.march == "armv6-m":
+        return frozenset()
+    return frozenset({Kind.DIVIDE, *([Kind.MULTIPLY_LONG] if core.march == "armv7-m" else [])})

@@ -97,6 +97,13 @@ class Arm(InstructionSet):
     def waits_for_products(self, core: Core, features: Collection[Feature]) -> bool:
         return core.march == "armv7e-m" and Feature.FPU_DOUBLE not in features
 
+    def chooses(self, features: Collection[Feature]) -> bool:
+        """Return whether it is Thumb-2, which has IT, or AArch64, which has CSEL."""
+        return Feature.MUL_LONG in features
+
+    def varying(self, core: Core) -> frozenset[Kind]:
+        return cycles.varying(core)
+
     def cpu_costs(self, core: Core) -> CpuCosts | None:
         return cycles.cpu_costs(core)
 

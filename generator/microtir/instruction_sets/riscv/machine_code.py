@@ -60,6 +60,13 @@ class RiscV(InstructionSet):
     def fuses_floats(self, _core: Core, features: Collection[Feature]) -> bool:
         return Feature.FPU in features
 
+    def multiplies(self, features: Collection[Feature]) -> bool:
+        return Feature.MUL_LONG in features
+
+    def varying(self, _core: Core) -> frozenset[Kind]:
+        """Return divisions: the instruction set leaves open what they and products take."""
+        return frozenset({Kind.DIVIDE})
+
     def cpu_costs(self, _core: Core) -> CpuCosts | None:
         return _RV32
 
