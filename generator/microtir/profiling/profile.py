@@ -78,9 +78,9 @@ class LayerCost:
         """Return the figures as values of JSON: those of the layer, not of its C function."""
         figures = asdict(self)
         del figures["function"], figures["calls"]
-        causes = [cause.what for cause in self.causes]
-        named = {"time": str(self.time), "causes": causes, "varying": dict(self.varying)}
-        return figures | named | {"cycles_estimate": figures.pop("cycles")}
+        figures["causes"] = [cause.what for cause in self.causes]
+        figures["varying"] = dict(self.varying)
+        return figures | {"time": str(self.time), "cycles_estimate": figures.pop("cycles")}
 
 
 @dataclass(frozen=True, slots=True)
