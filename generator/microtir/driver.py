@@ -21,6 +21,7 @@ from microtir.fit import budgets as fit
 from microtir.fit.trades import Trades
 from microtir.kernels import kernel_names, least_cost, refusals
 from microtir.lowering.constant_placement import placed_constants
+from microtir.lowering.constant_time import refuse_dependent_time
 from microtir.lowering.excess import refuse_excess
 from microtir.lowering.function_lowering import FunctionLowering, emitted, merged
 from microtir.lowering.graph_lowering import graph_pass_names, offloaded_graph, optimised_graph
@@ -103,6 +104,7 @@ def lower(
         refuse_unknown_passes(extra.after, graph_pass_names(config), "passes.after")
         lowered = _lower_model(module, name, lowering, see, libraries, records, compiler)
     refuse_excess(lowered, compiler, best_effort=best_effort)
+    refuse_dependent_time(lowered)
     return lowered
 
 

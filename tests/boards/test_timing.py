@@ -60,3 +60,12 @@ def test_the_certificate_and_the_header_have_the_number(microtir: Command, tmp_p
             assert {of["time"] for of in facts["timing"]} == {"constant"}
         else:
             assert not defined and "no fixed number of instructions" in header
+
+
+def test_constant_time_is_refused_by_layer(microtir: Command, tmp_path: Path) -> None:
+    """A core that branches and a float model are refused with layers and causes; an M4 is not."""
+    options = ("--constant-time", "1", "-o", tmp_path / "out")
+    assert microtir("compile", "example:digits", "--board", "mps2_an386", *options).status == 0
+    refused = microtir("compile", "example:digits", "--board", "riscv32", "--force", *options)
+    assert refused.status == 1
+    assert "MAX_POOL_2D" in refused.err and "a clamp, minimum or maximum" in refused.err

@@ -61,6 +61,7 @@ class CompilationConfig(ConfigFields):
         measure: what the price of a candidate is counted in.
         compatibility: whose C interface is generated beside microtir's own.
         annotations: the language of comments that state what was proven of each function.
+        constant_time: refuse a model whose number of instructions may depend on data.
         external: third-party kernel libraries.
         tuning_records: a file with measured costs of kernels, from `microtir tune`.
         stateful: whether a run is given one step of a sequence, and recurrent layers keep states.
@@ -93,6 +94,7 @@ class CompilationConfig(ConfigFields):
         measure: enums.Measure | str = enums.Measure.MODEL,
         compatibility: enums.Compatibility | str = enums.Compatibility.NONE,
         annotations: enums.Annotations | str = enums.Annotations.NONE,
+        constant_time: bool = False,
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
         stateful: bool = False,
@@ -122,6 +124,7 @@ class CompilationConfig(ConfigFields):
             measure=enums.Measure(_option("measure", measure)),
             compatibility=enums.Compatibility(_option("compatibility", compatibility)),
             annotations=enums.Annotations(_option("annotations", annotations)),
+            constant_time=find(Section.CONFIG, "constant_time").check(constant_time),
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
             stateful=find(Section.CONFIG, "stateful").check(stateful),

@@ -31,6 +31,7 @@ class ConfigFields:
     measure: enums.Measure
     compatibility: enums.Compatibility
     annotations: enums.Annotations
+    constant_time: bool
     external: tuple[External, ...]
     tuning_records: str
     stateful: bool

@@ -162,6 +162,14 @@ _CONFIG = (
     ),
     Option(
         Section.CONFIG,
+        "constant_time",
+        Flag(),
+        False,
+        "Refuses a model if the number of instructions of a layer may depend on data. The message "
+        "names the layers and the causes.",
+    ),
+    Option(
+        Section.CONFIG,
         "external",
         Structure(
             "tuple of External",

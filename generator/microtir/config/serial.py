@@ -17,7 +17,7 @@ from microtir.support.shown import shown
 
 
 def to_dict(config: ConfigFields) -> dict[str, object]:
-    """Return the fields as JSON values, in the order of the class; annotations only if set."""
+    """Return the fields as JSON values, in the order of the class; what changes no code only if set."""
     return {
         "target_host": str(config.target_host),
         "targets": [str(target) for target in config.targets],
@@ -30,7 +30,7 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
         "optimize": str(config.optimize),
         "measure": str(config.measure),
         "compatibility": str(config.compatibility),
-        **_annotations(config),
+        **_of_no_code(config),
         "external": [str(library) for library in config.external],
         "tuning_records": config.tuning_records,
         "stateful": config.stateful,
@@ -46,10 +46,14 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
     }
 
 
-def _annotations(config: ConfigFields) -> dict[str, object]:
-    """Return the option that changes comments alone, where it is set: others see nothing of it."""
-    written = config.annotations is not enums.Annotations.NONE
-    return {"annotations": str(config.annotations)} if written else {}
+def _of_no_code(config: ConfigFields) -> dict[str, object]:
+    """Return the options that change comments or refuse, where they are set."""
+    set_ones: dict[str, object] = {}
+    if config.annotations is not enums.Annotations.NONE:
+        set_ones["annotations"] = str(config.annotations)
+    if config.constant_time:
+        set_ones["constant_time"] = True
+    return set_ones
 
 
 def call_arguments(config: ConfigFields, plain: ConfigFields) -> str:
