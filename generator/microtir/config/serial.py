@@ -17,7 +17,7 @@ from microtir.support.shown import shown
 
 
 def to_dict(config: ConfigFields) -> dict[str, object]:
-    """Return the fields as JSON values, in the order of the class; what changes no code only if set."""
+    """Return the fields as JSON values in their order; those that change no code only if set."""
     return {
         "target_host": str(config.target_host),
         "targets": [str(target) for target in config.targets],
