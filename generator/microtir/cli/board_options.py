@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from microtir.cli.panels import RUN_PANEL
 from microtir.config import CompilationConfig
 from microtir.errors import UsageError
 
@@ -29,8 +30,7 @@ MaybeBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="Runs the C on this board instead of this machine, in an emulator if there is "
-        "one. The board sets the target unless --target does.",
+        help="Runs the C on this board or its emulator. It sets the target unless --target does.",
     ),
 ]
 LimitingBoard = Annotated[
@@ -55,7 +55,13 @@ FiguresFile = Annotated[
 ]
 Timeout = Annotated[
     float,
-    typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Time limit of a run of a program."),
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=0.1,
+        rich_help_panel=RUN_PANEL,
+        help="Time limit of a run of a program.",
+    ),
 ]
 
 

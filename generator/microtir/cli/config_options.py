@@ -16,6 +16,7 @@ import typer
 from microtir.cli import model
 from microtir.cli.archive import check_flags, is_archive
 from microtir.cli.output import write, write_error
+from microtir.cli.panels import EXECUTOR_PANEL, PANEL, POOL_PANEL, TVMC_PANEL
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
 from microtir.config.processors import unused_extensions
@@ -23,19 +24,12 @@ from microtir.config.tvmc_flags import TVMC_FLAGS, with_tvmc_defaults
 from microtir.errors import ExitCode, UsageError
 from microtir.support.names import UNNAMED
 
-PANEL = "Configuration"
-EXECUTOR_PANEL = "Configuration of executors and runtime"
-POOL_PANEL = "Configuration of memory pools"
-TVMC_PANEL = "As tvmc has it"
-QUANTISE_PANEL = "Quantisation of float models"
 _PANELS = {
     "--executor-": EXECUTOR_PANEL,
     "--runtime-": EXECUTOR_PANEL,
     "--workspace-pools": POOL_PANEL,
     "--constant-pools": POOL_PANEL,
 }
-PANELS = (PANEL, EXECUTOR_PANEL, POOL_PANEL, TVMC_PANEL, QUANTISE_PANEL)
-"""The parts of the help behind the options of a verb, in order."""
 
 HELP_ALL = "--help-all"
 WHOLE_HELP = "microtir.whole_help"

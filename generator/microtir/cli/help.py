@@ -6,7 +6,8 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from microtir.cli.config_options import HELP_ALL, PANEL, PANELS, WHOLE_HELP
+from microtir.cli.config_options import HELP_ALL, WHOLE_HELP
+from microtir.cli.panels import PANEL, PANELS
 from microtir.config import FLAGS
 
 DAILY = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from microtir.cli.output import write, write_table
+from microtir.cli.panels import PROJECT_PANEL
 from microtir.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ DumpTensors = Annotated[
     typer.Option(
         "--dump-tensors",
         metavar="FILE.npz",
+        rich_help_panel=PROJECT_PANEL,
         help="Writes the outputs of every node of the graph. Needs --executor debug or "
         "--device micro.",
     ),

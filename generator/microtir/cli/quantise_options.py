@@ -13,7 +13,8 @@ import typer
 
 from microtir.cli.archive import check_flags
 from microtir.cli.choice import check_choice
-from microtir.cli.config_options import QUANTISE_PANEL, Verb, with_parameters
+from microtir.cli.config_options import Verb, with_parameters
+from microtir.cli.panels import QUANTISE_PANEL
 from microtir.cli.quantiser import Quantiser
 from microtir.cli.width_search import MaxLoss, share_of
 from microtir.errors import ExitCode, UsageError

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from microtir.cli.panels import PROJECT_PANEL
 from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import RunError, UsageError
@@ -26,6 +27,7 @@ Device = Annotated[
     typer.Option(
         "--device",
         metavar=f"{CPU}|{MICRO}",
+        rich_help_panel=PROJECT_PANEL,
         help="Like tvmc: with micro, MODEL is the folder of a built project whose program "
         "answers a computer (project_type=host_driven).",
     ),
@@ -35,12 +37,18 @@ Profile = Annotated[
     bool,
     typer.Option(
         "--profile",
+        rich_help_panel=PROJECT_PANEL,
         help="Prints time and checksum of each node of the graph, or of each layer. Needs "
         "--device micro.",
     ),
 ]
 PrintTime = Annotated[
-    bool, typer.Option("--print-time", help="Prints the time of the runs. Needs --device micro.")
+    bool,
+    typer.Option(
+        "--print-time",
+        rich_help_panel=PROJECT_PANEL,
+        help="Prints the time of the runs. Needs --device micro.",
+    ),
 ]
 Repeat = Annotated[
     int,
@@ -48,6 +56,7 @@ Repeat = Annotated[
         "--repeat",
         metavar="N",
         min=1,
+        rich_help_panel=PROJECT_PANEL,
         help="Number of measurements of each sample. Each is the mean of --number runs. Needs "
         "--device micro.",
     ),
@@ -55,7 +64,11 @@ Repeat = Annotated[
 Number = Annotated[
     int,
     typer.Option(
-        "--number", metavar="N", min=1, help="Number of runs in each measurement of --repeat."
+        "--number",
+        metavar="N",
+        min=1,
+        rich_help_panel=PROJECT_PANEL,
+        help="Number of runs in each measurement of --repeat.",
     ),
 ]
 PortOption = Annotated[
@@ -63,6 +76,7 @@ PortOption = Annotated[
     typer.Option(
         "--project-option",
         metavar="port=PORT",
+        rich_help_panel=PROJECT_PANEL,
         help="Like tvmc: port=PORT is the same as --port, with --device micro. board=BOARD "
         "must be that of the project.",
     ),

@@ -13,6 +13,7 @@ from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model, golden_path, model_path, reading_of
 from microtir.cli.output import write, write_json
+from microtir.cli.panels import RUN_PANEL
 from microtir.cli.progress import Progress
 from microtir.cli.verdict import print_verdict
 from microtir.config import CompilationConfig, Numerics
@@ -42,9 +43,9 @@ Golden = Annotated[
     typer.Option(
         "--golden",
         metavar="FILE.npz",
-        help="Reference outputs: arrays `inputs` and `outputs`, or `inputs.NAME` and "
-        "`outputs.NAME` for several. The first axis counts samples. The second one counts steps, "
-        "if the model has a state and samples are sequences.",
+        help="Reference outputs, as arrays `inputs` and `outputs`, or `inputs.NAME` and "
+        "`outputs.NAME`. The first axis counts samples, the second one steps if the model has a "
+        "state.",
     ),
 ]
 Count = Annotated[
@@ -71,6 +72,7 @@ OracleTimeout = Annotated[
         "--oracle-timeout",
         metavar="SECONDS",
         min=0.1,
+        rich_help_panel=RUN_PANEL,
         help="Time limit of a third-party oracle for each sample. Default: 60.",
     ),
 ]
@@ -79,9 +81,8 @@ OracleName = Annotated[
     typer.Option(
         "--oracle",
         metavar="|".join(_ORACLES),
-        help="The program that computes reference outputs if --golden is missing. reference "
-        "is microtir's own in numpy, tflm is tflite-micro, litert has LiteRT's reference "
-        "kernels. Default: reference.",
+        help="Computes reference outputs if --golden is missing: microtir in numpy "
+        "(reference, the default), tflite-micro, LiteRT's reference kernels or onnxruntime.",
     ),
 ]
 Rtol = Annotated[
@@ -89,6 +90,7 @@ Rtol = Annotated[
     typer.Option(
         "--rtol",
         metavar="R",
+        rich_help_panel=RUN_PANEL,
         help="Allows floats to differ by R times the largest reference output of the sample. "
         "Integers must be equal. Default: a bound of the rounding errors of float32.",
     ),
@@ -97,6 +99,7 @@ Exact = Annotated[
     bool,
     typer.Option(
         "--exact",
+        rich_help_panel=RUN_PANEL,
         help="Exit status 1 also where integers differ by one step, because the reference rounds "
         "otherwise.",
     ),
@@ -105,6 +108,7 @@ EveryLayer = Annotated[
     bool,
     typer.Option(
         "--every-layer",
+        rich_help_panel=RUN_PANEL,
         help="Compares all layers of all samples. Without it only samples that differ have "
         "their layers compared.",
     ),
@@ -135,8 +139,8 @@ def verify(
 ) -> ExitCode:
     """Runs the C of a model and compares every output with a reference.
 
-    It compiles the C for this machine or for a board, and executes it. Exit status 1 means that
-    an output differs, by more than the rounding of the reference explains.
+    The C runs on this machine or on a board. Exit status 1 means that an output differs by more
+    than the rounding of the reference explains.
     """
     source = _Source.of(model, golden, samples, oracle, seed, steps, oracle_timeout)
     _check_rtol(rtol)
