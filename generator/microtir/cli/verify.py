@@ -54,7 +54,7 @@ Count = Annotated[
         "--samples",
         metavar="N",
         min=1,
-        help=f"How many random inputs to run without --golden. Default: {_SAMPLES}.",
+        help=f"Number of random inputs. Default: {_SAMPLES}.",
     ),
 ]
 Steps = Annotated[
