@@ -18,7 +18,7 @@ from microtir.artifact import Artifact
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph
 from microtir.operators.activations.definition import Logistic, Tanh
-from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.operators.arithmetic.definition import Add, Atan2, Mul, Pow
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
@@ -26,6 +26,7 @@ from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.softmax.definition import Softmax
 from microtir.operators.transposed_convolution.definition import TransposeConv
+from microtir.operators.unary.definition import Cos, Log, Sin
 from tests.support.batch import Program, write_unit
 from tests.support.c_compilers import HOST_COMPILERS
 from tests.support.emulated_arm import AARCH64, M4, M55, differing
@@ -49,9 +50,9 @@ def network() -> Graph:
     c, d = tensor("c", (1, 6, 6, 8), F32), tensor("d", (1, 6, 6, 8), F32)
     e, f = tensor("e", (1, 2, 2, 8), F32), tensor("f", (1, 72), F32)
     g, u = tensor("g", (1, 6, 6, 8), F32), tensor("u", (1, 3, 3, 8), F32)
-    p, q, r = (tensor(name, (1, 3, 3, 8), F32) for name in "pqr")
+    p, q, r, h, i, j, k, m = (tensor(name, (1, 3, 3, 8), F32) for name in "pqrhijkm")
     same = Padding2D(1, 1, 1, 1)
-    kernel, bias = constant("k", _values(1, 8, 3, 3, 3)), constant("kb", _values(2, 8))
+    kernel, bias = constant("kk", _values(1, 8, 3, 3, 3)), constant("kb", _values(2, 8))
     taps, more = constant("t", _values(3, 1, 3, 3, 8)), constant("tb", _values(4, 8))
     scale, shift = constant("s", _values(5, 8)), constant("o", _values(6, 8))
     groups, up = constant("g", _values(10, 8, 3, 3, 4)), constant("u", _values(11, 8, 2, 2, 8))
@@ -68,7 +69,12 @@ def network() -> Graph:
             node(Tanh(), (u,), p),
             node(Logistic(), (p,), q),
             node(Softmax(), (q,), r),
-            node(Reshape(), (r,), f),
+            node(Log(), (r,), h),
+            node(Sin(), (h,), i),
+            node(Cos(), (h,), j),
+            node(Atan2(), (i, j), k),
+            node(Pow(), (q, k), m),
+            node(Reshape(), (m,), f),
             node(FullyConnected(), (f, weights, last), y),
         ],
         [x],

@@ -514,8 +514,9 @@ _PASS = (
         "tir.float_functions",
         Choice(enums.FloatFunctions),
         "polynomials",
-        "Chooses how exp and tanh of floats are computed. polynomials: few instructions, and "
-        "the same bits everywhere. libm: calls of expf and tanhf of the C library.",
+        "Chooses how functions of floats such as exp, log, sin and pow are computed. polynomials: "
+        "few instructions, and the same bits everywhere. libm: calls of expf and the like of the "
+        "C library.",
         is_quiet=True,
     ),
     Option(

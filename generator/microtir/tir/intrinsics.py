@@ -350,7 +350,7 @@ SIGNATURES: Mapping[Intrinsic, IntrinsicSignature] = MappingProxyType({
     Intrinsic.POSITIVE_PART: _float_signature(_positive_part),
     Intrinsic.COMPILER_BARRIER: IntrinsicSignature((_I32,), _I32, int, lambda args: args[0]),
     **{
-        form: _float_signature(meaning)
+        form: (_signature_of_two if form in float_functions.OF_TWO else _float_signature)(meaning)
         for form, meaning in float_functions.meanings(_fused_multiply_add).items()
     },
 })  # fmt: skip

@@ -118,11 +118,20 @@ class Intrinsic(Enum):
     FUSED_MULTIPLY_ADD = "fused_multiply_add"  # (a, b, c): a * b + c, rounded once, as C's fmaf
     FLOAT_OF_BITS = "float_of_bits"  # of an INT32
     BITS_OF_FLOAT = "bits_of_float"  # as an INT32
-    # The forms of exp and tanh whose bits are the same everywhere (tir/float_functions.py).
+    # The forms of functions whose bits are the same everywhere (tir/float_functions.py).
     EXP_POLYNOMIAL = "exp_polynomial"
     EXP_FUSED = "exp_fused"
     TANH_POLYNOMIAL = "tanh_polynomial"
     TANH_FUSED = "tanh_fused"
+    LOG_POLYNOMIAL = "log_polynomial"
+    LOG_FUSED = "log_fused"
+    SIN_POLYNOMIAL = "sin_polynomial"
+    SIN_FUSED = "sin_fused"
+    COS_POLYNOMIAL = "cos_polynomial"
+    COS_FUSED = "cos_fused"
+    ATAN2_POLYNOMIAL = "atan2_polynomial"
+    ATAN2_FUSED = "atan2_fused"
+    POW_BY_INTEGERS = "pow_by_integers"
     POSITIVE_PART = "positive_part"  # x where it is above zero, else 0.0, of NaN too
     # The last two give x itself; their values name functions in generated C.
     NO_FP_CONTRACT = "apart"  # rounded by itself: no multiply-add is fused of it

@@ -6,13 +6,15 @@ it uses.  They are static, so that two models in one program never collide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import numpy as np
+
 from microtir.codegen.printer.c_types import C_TYPES, float_literal
 from microtir.dtype import DType
-from microtir.tir import float_functions
+from microtir.tir import float_functions, float_power
 from microtir.tir.ir import Intrinsic
 
 MATH_FUNCTIONS: Mapping[Intrinsic, str] = MappingProxyType({
@@ -46,10 +48,8 @@ class Helper:
     low: str = ""  # lowest value of an integer type
     top_bit: str = ""  # position of its highest bit
     symbol: str = ""  # the operator of C that it applies
-    power: str = ""  # the helper of powers that it calls
     step: str = ""  # the helper that adds to a product
-    first: str = ""  # coefficient of its polynomial, that of the highest power
-    coefficients: tuple[str, ...] = ()  # the others
+    form: str = ""  # the end of the names of helpers with such steps
 
 
 _SUFFIXES: Mapping[DType, str] = MappingProxyType({
@@ -102,32 +102,94 @@ _APART = (Intrinsic.NO_FP_CONTRACT.value,)
 _CALLED: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({Intrinsic.ROUND_SMALL: _APART})
 
 
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """Literals of a polynomial: that of the highest power, and the others."""
+
+    first: str
+    others: tuple[str, ...]
+
+
+def _coefficients(literals: Iterable[str]) -> Coefficients:
+    first, *others = literals
+    return Coefficients(first, tuple(others))
+
+
+def _word(number: int) -> str:
+    return f"0x{number:08X}u"
+
+
+def _float(number: float) -> str:
+    return float_literal(number, DType.FLOAT32)
+
+
+def _bits(number: float) -> str:
+    return _word(int(np.float32(number).view(np.uint32)))
+
+
 _MULTIPLY_ADD = "multiply_add"
-NUMBERS: Mapping[str, str] = MappingProxyType({
-    name.lower(): float_literal(getattr(float_functions, name), DType.FLOAT32)
-    for name in (
-        "LOG2_E", "LN2_HIGH", "LN2_LOW", "SHIFTER", "NEAR", "HIGHEST", "LOWEST", "SMALL",
-    )
+NUMBERS: Mapping[str, str | tuple[str, ...] | Coefficients] = MappingProxyType({
+    **{
+        name.lower(): _float(getattr(float_functions, name))
+        for name in (
+            "LOG2_E", "LN2_HIGH", "LN2_LOW", "SHIFTER", "NEAR", "HIGHEST", "LOWEST", "SMALL",
+            "TWO_BY_PI", "QUARTER_HIGH", "QUARTER_MIDDLE", "QUARTER_LOW", "QUARTER",
+            "QUARTER_REST", "HALF", "HALF_REST",
+        )
+    },
+    **{
+        name: _coefficients(map(_float, numbers))
+        for name, numbers in float_functions.POLYNOMIALS.items()
+    },
+    **{
+        f"{name.lower()}_bits": _bits(getattr(float_functions, name))
+        for name in ("TINY", "FAR", "LEAST_REST")
+    },
+    "digits": tuple(map(_word, float_functions.DIGITS)),
+    "quarter_digits": _word(float_functions.QUARTER_DIGITS),
+    "factors": tuple(map(str, float_power.FACTORS)),
+    "logarithms": tuple(f"UINT64_C(0x{number:016X})" for number in float_power.LOGARITHMS),
+    "log2": _coefficients(f"{number}u" for number in float_power.LOG2),
+    "exp2": _coefficients(f"{number}u" for number in float_power.EXP2),
+    "least_rest": _word(float_power.LEAST_REST),
 })  # fmt: skip
 """Literals of what the forms of float functions are made of."""
 
+_ZEROS = Intrinsic.COUNT_LEADING_ZEROS.value
+_TURNED, _BESIDE, _POWER = "turned", "beside_quarters", "power_of_size"
+_BUILT_ON: Mapping[Intrinsic, str] = MappingProxyType({
+    Intrinsic.TANH: Intrinsic.EXP.value, Intrinsic.SIN: _TURNED, Intrinsic.COS: _TURNED,
+})  # fmt: skip
 
-def _own(of: Intrinsic, fuses: bool) -> Helper:
-    """Return the form of a float function whose steps fuse, or do not."""
-    exp, tanh = (float_functions.OWN[f, fuses].value for f in (Intrinsic.EXP, Intrinsic.TANH))
+
+def _stepped(of: str, fuses: bool, *needs: str, on: str | None = None) -> Helper:
+    """Return a form of a function whose steps fuse, or do not; `on` is one that it calls."""
+    form = "fused" if fuses else "polynomial"
     step = Intrinsic.FUSED_MULTIPLY_ADD.value if fuses else _MULTIPLY_ADD
-    is_exp = of is Intrinsic.EXP
-    numbers = float_functions.EXP if is_exp else float_functions.TANH
-    first, *others = (float_literal(number, DType.FLOAT32) for number in numbers)
+    calls = () if on is None else (f"{on}_{form}",)
     return Helper(
-        exp if is_exp else tanh,
-        f"c/helpers/{of.value}.c.j2",
+        f"{of}_{form}",
+        f"c/helpers/{of}.c.j2",
         C_TYPES[DType.FLOAT32],
-        (step, *_APART) if is_exp else (step, exp),
-        power=exp,
+        (step, *_APART, *calls, *needs),
         step=step,
-        first=first,
-        coefficients=tuple(others),
+        form=form,
+    )
+
+
+def _float_helpers() -> Iterator[Helper]:
+    """Yield the forms of float functions and what they call."""
+    f32 = C_TYPES[DType.FLOAT32]
+    yield Helper(_MULTIPLY_ADD, f"c/helpers/{_MULTIPLY_ADD}.c.j2", f32, _APART)
+    yield Helper(_BESIDE, f"c/helpers/{_BESIDE}.c.j2", f32, (_ZEROS,))
+    yield from (_stepped(_TURNED, fuses, _BESIDE) for fuses in (False, True))
+    yield Helper(_POWER, f"c/helpers/{_POWER}.c.j2", f32, (_ZEROS,))
+    pow_ = Intrinsic.POW_BY_INTEGERS.value
+    yield Helper(pow_, f"c/helpers/{Intrinsic.POW.value}.c.j2", f32, (_POWER,))
+    yield from (
+        _stepped(of.value, fuses, on=_BUILT_ON.get(of))
+        for of, fuses in float_functions.OWN
+        if of is not Intrinsic.POW
     )
 
 
@@ -174,10 +236,7 @@ def _table() -> dict[str, Helper]:
         )
         for intrinsic, dtype in _OF_ONE_TYPE.items()
     ]
-    helpers += [
-        Helper(_MULTIPLY_ADD, "c/helpers/multiply_add.c.j2", C_TYPES[DType.FLOAT32], _APART)
-    ]
-    helpers += [_own(of, fuses) for of, fuses in float_functions.OWN]
+    helpers += _float_helpers()
     helpers += [
         Helper(misalignment_test(dtype), "c/helpers/is_misaligned.c.j2", C_TYPES[dtype])
         for dtype in _WIDE
