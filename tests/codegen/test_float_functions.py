@@ -114,8 +114,8 @@ def computed(folder: Path, *command: str) -> dict[Intrinsic, Array]:
     text = ["#include <math.h>\n#include <stdint.h>"]
     text += map(helper_text, with_dependencies(form.value for form in FORMS))
     for form in FORMS:
-        inputs = ("x", "y")[: len(arguments(form))]
-        parameters, values = ", ".join(f"const float *{i}" for i in inputs), "[i], ".join(inputs)
+        names = ("x", "y")[: len(arguments(form))]
+        parameters, values = ", ".join(f"const float *{i}" for i in names), "[i], ".join(names)
         head = f"void all_{form.value}({parameters}, float *z, int n)"
         turn = f"        z[i] = {form.value}({values}[i]);"
         text.append(f"{head};\n{head}\n{{\n    for (int i = 0; i < n; i++)\n{turn}\n}}")
