@@ -73,6 +73,55 @@ def test_int16_is_divided_as_litert_divides_it() -> None:
         np.testing.assert_array_equal(got, want, err_msg=f"seed {seed}")
 
 
+def far_case(dtype: type[np.integer], bits: float) -> Case:
+    """A model that divides many pairs of integers, the ratio of whose scales is 2^bits."""
+    info, rng = np.iinfo(dtype), np.random.default_rng(int(bits * 10))
+    numerator = rng.integers(info.min, info.max, 20_000, endpoint=True)
+    numerator[::2] = rng.integers(-9, 9, 10_000)
+    divisor = rng.integers(1, info.max, 20_000, endpoint=True) * rng.choice([-1, 1], 20_000)
+    quants = [Quant(float(np.float32(scale)), 0) for scale in (0.005 * 2**bits, 0.02, 0.25)]
+    return case(Code.DIV, dtype, np.stack([numerator, divisor], 1), *quants)
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+@pytest.mark.parametrize("bits", [15.2, 18.0, 22.3, 24.0, 26.7, 29.9])
+def test_large_ratios_divide_as_the_references(
+    dtype: type[np.integer], bits: float, tmp_path: Path
+) -> None:
+    """What they shift to the left, and is their processor's, is far beyond the type: it saturates.
+
+    Models of int16 with ratios from 2^15 on, and of int8 from 2^23 on, were refused.
+    """
+    one = far_case(dtype, bits)
+    first, second = (x.astype(np.float64) for x in one.inputs)
+    steps = first / second * 2**bits
+    (want,) = run_litert(one.model, *one.inputs)
+    (got,) = execute(one.graph(), one.named_inputs()).values()
+    beyond = np.abs(steps) >= 2.0**28
+    assert (got[~beyond] == want[~beyond]).all() and (beyond.any() or bits < 22)
+    info = np.iinfo(dtype)
+    assert (got[beyond] == np.where(steps[beyond] < 0, info.min, info.max)).all()
+    (model,) = load_batch([compile_case(one)], tmp_path)
+    (compiled,) = model.run(one.named_inputs()).values()
+    np.testing.assert_array_equal(compiled, got)
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("code", [Code.FLOOR_DIV, Code.FLOOR_MOD])
+def test_int8_is_divided_as_stored(code: Code, tmp_path: Path) -> None:
+    """LiteRT divides stored integers; a divisor of 0 ends it, and C leaves -128 by -1 open."""
+    is_open = (EVERY[:, 1] == 0) | (EVERY == (-128, -1)).all(axis=1)
+    one = case(code, np.int8, EVERY[~is_open])
+    (want,) = run_litert(one.model, *one.inputs)
+    for made in (
+        execute(one.graph(), one.named_inputs()),
+        load_batch([compile_case(one)], tmp_path)[0].run(one.named_inputs()),
+    ):
+        (got,) = made.values()
+        np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

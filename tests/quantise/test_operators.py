@@ -58,13 +58,14 @@ def test_integers_stand_for_real_numbers(name: str, seed: int) -> None:
     assert min(layer.sqnr for layer in result.layers) >= LEAST_INT8.get(name, 19.0)
 
 
+@pytest.mark.parametrize("width", [Width.INT8, Width.INT16])
 @pytest.mark.parametrize("name", sorted(IN_FLOATS))
-def test_others_stay_in_floats(name: str) -> None:
+def test_others_stay_in_floats(name: str, width: Width) -> None:
     """A model of one of them has nothing to quantise, and the error names the layer."""
     case = generate(name, 1, "float32")
     graph = case.graph()
     with pytest.raises(UsageError, match="no layer of the model has a form in integers") as error:
-        quantise(graph, _samples(case, graph, 1))
+        quantise(graph, _samples(case, graph, 1), replace(PLAIN, width=width))
     assert graph.nodes[0].name in str(error.value)
 
 

@@ -164,12 +164,12 @@ OPERATORS: Mapping[str, CaseKind] = MappingProxyType(
         "ATAN2": CaseKind(power, ("float32",), by_litert=("float32",)),
         "DIV": CaseKind(division, ("int8", "float32", "int32", "int16"), by_litert=("int16",)),
         "FLOOR_DIV": CaseKind(
-            division, ("float32", "int16", "int32"), by_litert=("int16", "int32")
+            division, ("float32", "int8", "int16", "int32"), by_litert=("int8", "int16", "int32")
         ),
         "FLOOR_MOD": CaseKind(
             division,
-            ("float32", "int16", "int32", "int64"),
-            by_litert=("int16", "int32", "int64"),
+            ("float32", "int8", "int16", "int32", "int64"),
+            by_litert=("int8", "int16", "int32", "int64"),
         ),
         "MINIMUM": CaseKind(extremum, _NUMBERS),
         "MAXIMUM": CaseKind(extremum, _NUMBERS),

@@ -17,6 +17,7 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.cumulation.definition import Cumsum
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.division.definition import FloorDiv, FloorMod
 from microtir.operators.indexing.definition import ScatterNd
 from microtir.operators.recurrent.definition import Lstm
 from microtir.quantise.options import Width
@@ -30,8 +31,8 @@ ACTIVATIONS: Mapping[Width, DType] = MappingProxyType(
 _WEIGHTS4 = (Conv2D, DepthwiseConv2D, FullyConnected)
 """Operators that tflite-micro has with weights of 4 bits."""
 
-_NOT_REAL = (Cumsum, ScatterNd)
-"""Operators whose integers stand for their real numbers with some zero points alone."""
+_NOT_REAL = (Cumsum, FloorDiv, FloorMod, ScatterNd)
+"""Operators whose integers stand for their real numbers with some zero points alone, or never."""
 
 _CHECKED = (rules.scalar_types, rules.output_shapes, rules.quantization, rules.multipliers)
 

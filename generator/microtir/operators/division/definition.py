@@ -8,9 +8,8 @@ DIV of integers saturates, with 0 for 0 / 0, and FLOOR_DIV does so for a divisor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import numpy as np
 
@@ -48,10 +47,6 @@ class FloorDiv(Operator):
 @dataclass(frozen=True, slots=True)
 class FloorMod(Operator):
     """Gives the remainder of FloorDiv, which has the sign of the divisor."""
-
-
-_MOST_SHIFTS: Mapping[DType, int] = MappingProxyType({DType.INT8: 23, DType.INT16: 15})
-"""The headroom of a numerator, whose quotients are never shifted left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +97,16 @@ def may_shift_far(node: Node) -> bool:
 
 
 def _multipliers(node: Node) -> Iterator[problem.Problem]:
+    """Find a factor of 2^30 or more.
+
+    References leave to the processor what a shift to the left gives.  Such a quotient is 2^28 at
+    least, which saturates.
+    """
     if node.output.dtype in QUANTISED:
         assert isinstance(node.op, Div)
         first, second = (tensor.type for tensor in node.inputs)
         params = div_params(node.op, first, second, node.output.type)
-        yield from check_shift(params.multiplier, _MOST_SHIFTS[node.output.dtype])
+        yield from check_shift(params.multiplier)
 
 
 def _dividing(
@@ -135,6 +135,6 @@ DEFINITIONS = (
         OWN_IF_NARROW,
         f"{ACTIVATIONS}; {_NOT_ZERO}",
     ),
-    _dividing(FloorDiv, equal_types(_F32, _I16, _I32), UNUSED, "no 0 in a constant divisor"),
-    _dividing(FloorMod, equal_types(_F32, _I16, _I32, DType.INT64), UNUSED, _NOT_ZERO),
+    _dividing(FloorDiv, equal_types(_F32, _I8, _I16, _I32), UNUSED, "no 0 in a constant divisor"),
+    _dividing(FloorMod, equal_types(_F32, _I8, _I16, _I32, DType.INT64), UNUSED, _NOT_ZERO),
 )

@@ -62,7 +62,7 @@ def _quantised(op: Div, node: Node, first: Array, second: Array) -> Array:
     right = headroom + bits - params.multiplier.shift
     # More than 31 bits are beyond the reference kernels' function: there nothing is left.
     rounded = np.where(
-        right > 31, 0, fixed_point.rounding_divide_by_pot(scaled, np.minimum(right, 31))
+        right > 31, 0, fixed_point.rounding_divide_by_pot(scaled, np.clip(right, 0, 31))
     )
     limited = np.where(y == 0, np.sign(x) << 20, rounded) + params.output_zero_point
     return as_output(np.clip(limited, params.activation_min, params.activation_max), output)
