@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,11 @@ from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import Options, TfliteType
 from microtir.operators.reduction.tflite import PlaceOptions, ReducerOptions
 from microtir.rewrite.reference import execute
+from tests.execute.cases import compare
+from tests.support.c_compilers import STRICT
 from tests.support.litert import run_litert
-from tests.support.sketch import Quant, Sketch
+from tests.support.seeds import seeds
+from tests.support.sketch import Case, Quant, Sketch
 from tests.support.tflm import run_tflm
 
 NAN, INF = np.nan, np.inf
@@ -66,6 +71,34 @@ def test_integers_wrap(operator: str, dtype: type) -> None:
     x = np.random.default_rng(2).integers(np.iinfo(dtype).max // 2, np.iinfo(dtype).max, (9, 7))
     ours, theirs = reduced(operator, x.astype(dtype), dtype, by_litert=True)
     np.testing.assert_array_equal(ours, theirs)
+
+
+def product_case(dtype: type[np.integer], seed: int) -> Case:
+    """Draw a product of up to six numbers around 1, in the last axes and the first."""
+    rng, info = np.random.default_rng(seed), np.iinfo(dtype)
+    shape = (int(rng.integers(1, 3)), 40, int(rng.integers(1, 4)))
+    s = Sketch(f"product_{seed}", "REDUCE_PROD", np.dtype(dtype), rng)
+    zeros = (0, 0) if info.bits > 8 else rng.integers(-30, 30, 2).tolist()
+    given, made = (
+        Quant(float(np.float32(rng.uniform(1, 3) / info.max)), int(zero)) for zero in zeros
+    )
+    x = s.input(shape, given, rng.integers(info.min, info.max, shape, endpoint=True).astype(dtype))
+    return s.finish([x, s.ints("axes", 0, 2)], s.output((40,), made), ReducerOptions())
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_quantised_products(dtype: type[np.integer], tmp_path: Path) -> None:
+    """LiteRT rescales behind each factor; C, the meaning and it give the same bits."""
+    cases = [product_case(dtype, seed) for seed in seeds(32, 12)]
+    distinct = 0
+    for case in cases:
+        (want,) = run_litert(case.model, *case.inputs)
+        (got,) = execute(case.graph(), case.named_inputs()).values()
+        np.testing.assert_array_equal(got, want, err_msg=case.name)
+        distinct += len(np.unique(got))
+    assert distinct > 12 * 15
+    compare(cases, tmp_path, STRICT)
 
 
 @pytest.mark.tools

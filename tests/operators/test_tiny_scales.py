@@ -33,7 +33,7 @@ REQUANTISED = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "ADD", "MUL")
 
 # What has no such kernel here, or ends references: infinities are no integers.
 _APART = {
-    *("REDUCE_PROD", "FLOOR_DIV", "FLOOR_MOD", "LOGICAL_AND", "LOGICAL_OR"),
+    *("FLOOR_DIV", "FLOOR_MOD", "LOGICAL_AND", "LOGICAL_OR"),
     *("RELU6", "RSQRT", "SOFTMAX", "LOG_SOFTMAX"),
     *("LOGISTIC", "TANH"),  # see below
 }

@@ -130,7 +130,6 @@ def test_a_clamp_that_copies_is_told() -> None:
 # What a reference takes and this compiler refuses.
 _TYPES_NOT_READ = {
     ("DIV", "int16"),  # is, but for quotients of scales that the recipe draws
-    *(("REDUCE_PROD", dtype) for dtype in ("int8", "int16")),
     *((operator, dtype) for operator in ("LOGICAL_AND", "LOGICAL_OR") for dtype in NARROW),
 }
 

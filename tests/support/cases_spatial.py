@@ -65,7 +65,7 @@ def reduction(s: Sketch) -> Case:
         if keep or axis not in axes
     )
     x_quant = y_quant = s.quant(s.dtype) if s.dtype in (np.int8, np.int16) else None
-    rescales = s.code in (BuiltinOperator.MEAN, BuiltinOperator.SUM)
+    rescales = s.code in (BuiltinOperator.MEAN, BuiltinOperator.SUM, BuiltinOperator.REDUCE_PROD)
     if x_quant is not None and rescales and s.chance(0.7):
         ratio = 2.0 ** s.rng.uniform(-3, 6)
         y_quant = Quant(float(np.float32(x_quant.scale * ratio)), s.zero_point(s.dtype))

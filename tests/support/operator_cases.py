@@ -149,7 +149,7 @@ OPERATORS: Mapping[str, CaseKind] = MappingProxyType(
         "SUM": CaseKind(reduction, _NUMBERS, ("int32", "int64")),
         "REDUCE_MAX": CaseKind(reduction, _NUMBERS, _NUMBERS[2:]),
         "REDUCE_MIN": CaseKind(reduction, _NUMBERS, _NUMBERS[2:]),
-        "REDUCE_PROD": CaseKind(reduction, _UNQUANTIZED, _UNQUANTIZED),
+        "REDUCE_PROD": CaseKind(reduction, _NUMBERS, _NUMBERS),
         "REDUCE_ALL": CaseKind(reduction, ("bool",)),
         "REDUCE_ANY": CaseKind(reduction, ("bool",), ("bool",)),
         "ARG_MAX": CaseKind(position, _REAL),

@@ -20,6 +20,7 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.division.definition import FloorDiv, FloorMod
 from microtir.operators.indexing.definition import ScatterNd
 from microtir.operators.recurrent.definition import Lstm
+from microtir.operators.reduction.definition import ReduceProd
 from microtir.quantise.options import Width
 from microtir.rewrite.facts import rules
 
@@ -31,8 +32,11 @@ ACTIVATIONS: Mapping[Width, DType] = MappingProxyType(
 _WEIGHTS4 = (Conv2D, DepthwiseConv2D, FullyConnected)
 """Operators that tflite-micro has with weights of 4 bits."""
 
-_NOT_REAL = (Cumsum, FloorDiv, FloorMod, ScatterNd)
-"""Operators whose integers stand for their real numbers with some zero points alone, or never."""
+_NOT_REAL = (Cumsum, FloorDiv, FloorMod, ReduceProd, ScatterNd)
+"""Operators whose integers stand for their real numbers with some zero points alone, or never.
+
+Those of REDUCE_PROD are rounded behind each factor, and tflite-micro has none.
+"""
 
 _CHECKED = (rules.scalar_types, rules.output_shapes, rules.quantization, rules.multipliers)
 

@@ -8,6 +8,7 @@ from microtir.dtype import DType
 from microtir.operators.common import images, quantization
 from microtir.operators.common.arrays import Meaning
 from microtir.operators.common.formula import Formula, whole
+from microtir.operators.common.problem import Rule
 from microtir.operators.common.tflite_schema import BuiltinOperator as Tflite
 from microtir.operators.common.types import converting, equal_types
 from microtir.operators.definition import Definition
@@ -38,14 +39,20 @@ def _sum(op: type[reduction.Mean | reduction.Sum], code: Tflite, *dtypes: DType)
 
 
 def _plain(
-    op: type[reduction.Reduction], of_arrays: Meaning, code: Tflite, *dtypes: DType
+    op: type[reduction.Reduction],
+    of_arrays: Meaning,
+    code: Tflite,
+    *dtypes: DType,
+    scales: quantization.QuantizationRule = quantization.EQUAL,
+    multipliers: Rule | None = None,
 ) -> OperatorRecord:
     definition = Definition(
         op,
         types=equal_types(*dtypes),
-        quantization=quantization.EQUAL,
+        quantization=scales,
         shapes=reduction.reduced_shape,
         one_image=_ONE_IMAGE,
+        multipliers=multipliers,
         limits="constant axes",
     )
     return OperatorRecord(definition, of_arrays, _REDUCE, (tflite.reduction(op, code),))
@@ -69,7 +76,18 @@ RECORDS = (
     _sum(reduction.Sum, Tflite.SUM, _F32, _I8, _I16, _I32, _I64),
     _plain(reduction.ReduceMax, meaning.reduce_max, Tflite.REDUCE_MAX, _F32, _I8, _I16, _I32, _I64),
     _plain(reduction.ReduceMin, meaning.reduce_min, Tflite.REDUCE_MIN, _F32, _I8, _I16, _I32, _I64),
-    _plain(reduction.ReduceProd, meaning.reduce_prod, Tflite.REDUCE_PROD, _F32, _I32, _I64),
+    _plain(
+        reduction.ReduceProd,
+        meaning.reduce_prod,
+        Tflite.REDUCE_PROD,
+        _F32,
+        _I8,
+        _I16,
+        _I32,
+        _I64,
+        scales=quantization.OWN_IF_NARROW_SYMMETRIC_INT16,
+        multipliers=reduction.product_multipliers,
+    ),
     _plain(reduction.ReduceAll, meaning.logical(np.all), Tflite.REDUCE_ALL, DType.BOOL),
     _plain(reduction.ReduceAny, meaning.logical(np.any), Tflite.REDUCE_ANY, DType.BOOL),
     _place(reduction.ArgMax, Tflite.ARG_MAX),

@@ -15,6 +15,7 @@ from microtir.operators.common.multiplier import (
     QuantizedMultiplier,
     check_shift,
     quantize_multiplier,
+    reduced,
 )
 from microtir.operators.common.shapes import Shape, require
 
@@ -58,7 +59,7 @@ class ReduceMin(Reduction):
 
 @dataclass(frozen=True, slots=True)
 class ReduceProd(Reduction):
-    """The product; of integers modulo their type's range."""
+    """The product; of integers that are not quantised modulo their type's range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def reduced_elements(node: Node) -> int:
 
 
 def is_rescaled(node: Node) -> bool:
-    """Return whether a sum or mean is one of quantised values."""
+    """Return whether a sum, mean or product is one of quantised values."""
     return node.inputs[0].dtype in types.QUANTISED
 
 
@@ -147,6 +148,25 @@ def float_sum(node: Node) -> StoredSums:
     low, high = (count * (end - x.quant.zero_point) for end in (x.dtype.min, x.dtype.max))
     ends = y.dtype.min, y.dtype.max
     return StoredSums(factor, low, high, y.quant.zero_point, *ends, op.rescaling)
+
+
+def product_factor(node: Node) -> QuantizedMultiplier:
+    """Return what a quantised product is multiplied by behind each of its factors.
+
+    So LiteRT divides the scale of the result among the factors, and 64 bits hold each product.
+    """
+    root = node.output.type.quant.scale ** (1.0 / reduced_elements(node))
+    return reduced(quantize_multiplier(node.inputs[0].type.quant.scale / root))
+
+
+_MOST_SHIFTS_OF_PRODUCTS = 14
+"""More would be a shift to the left."""
+
+
+def product_multipliers(node: Node) -> Iterator[problem.Problem]:
+    """Find a factor of a product that has no fixed-point form."""
+    if is_rescaled(node):
+        yield from check_shift(product_factor(node), _MOST_SHIFTS_OF_PRODUCTS)
 
 
 def reduced_shape(node: Node) -> tuple[Shape, ...]:

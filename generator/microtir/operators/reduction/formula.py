@@ -77,6 +77,8 @@ def reduce(layer: FormulaContext) -> None:
 def accumulator_type(node: Node) -> DType:
     """Return the type of the accumulators of a reduction whose sums, if it has some, fit INT32."""
     dtype = node.inputs[0].dtype
+    if isinstance(node.op, reduction.ReduceProd) and reduction.is_rescaled(node):
+        return DType.INT64
     return (
         DType.INT32
         if isinstance(node.op, reduction.Mean | reduction.Sum) and dtype.is_int
@@ -91,6 +93,8 @@ def steps_of(layer: FormulaContext) -> Steps:
     if isinstance(op, reduction.ReduceMax | reduction.ReduceMin) and op.infinite and dtype.is_float:
         start = -math.inf if isinstance(op, reduction.ReduceMax) else math.inf
         return replace(_STEPS[type(op)](dtype), start=start)
+    if isinstance(op, reduction.ReduceProd) and reduction.is_rescaled(layer.node):
+        return _quantized_product(layer.node)
     if not isinstance(op, reduction.Mean | reduction.Sum):
         return _STEPS[type(op)](dtype)
     if reduction.is_rescaled(layer.node):
@@ -130,6 +134,32 @@ def _quantized_sum(layer: FormulaContext) -> Steps:
     # The zero points' share is what the sum begins with.
     start = -params.count * params.input_zero_point
     return Steps(start, lambda x: summand(layer, x), result)
+
+
+_NO_PRODUCT = DType.INT64.min
+"""What a product begins with, which none of them is: the first factor is not rescaled."""
+
+
+def _quantized_product(node: Node) -> Steps:
+    """Return how centred values are multiplied; each product is rescaled, the last one twice."""
+    output, factor = node.output.type, reduction.product_factor(node)
+    input_zero, output_zero = node.inputs[0].type.quant.zero_point, output.quant.zero_point
+    right = 15 - factor.shift
+
+    def rescaled(product: te.Expr) -> te.Expr:
+        raised = te.wrapping_mul(product, te.const(factor.multiplier, DType.INT64))
+        half = te.const(1 << (right - 1), DType.INT64)
+        return wrapped_int32(te.wrapping_add(raised, half) >> right)
+
+    def combine(so_far: te.Expr, x: te.Expr) -> te.Expr:
+        start = te.const(_NO_PRODUCT, DType.INT64)
+        return te.select(so_far == start, x, long(rescaled(te.wrapping_mul(so_far, x))))
+
+    def result(product: te.Expr) -> te.Expr:
+        low, high = (end - output_zero for end in (output.dtype.min, output.dtype.max))
+        return te.cast(output.dtype, te.clamp(rescaled(product), low, high) + output_zero)
+
+    return Steps(_NO_PRODUCT, lambda x: long(x) - input_zero, result, combine)
 
 
 def _same(value: te.Expr) -> te.Expr:

@@ -8,7 +8,12 @@ import numpy as np
 
 from microtir.graph.ir import Array, Node
 from microtir.operators.common import arrays
-from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier, wrap
+from microtir.operators.common.fixed_point import (
+    Ints,
+    multiply_by_quantized_multiplier,
+    multiply_by_reduced_multiplier,
+    wrap,
+)
 from microtir.operators.reduction import definition as reduction
 
 
@@ -51,10 +56,24 @@ def reduce_min(op: reduction.ReduceMin, node: Node, x: Array) -> Array:
 
 
 def reduce_prod(op: reduction.ReduceProd, node: Node, x: Array) -> Array:
-    """Compute REDUCE_PROD; integers wrap, as numpy's do."""
+    """Compute REDUCE_PROD; integers that are not quantised wrap, as numpy's do."""
+    if reduction.is_rescaled(node):
+        return _shaped(_quantised_product(op, node, arrays.stored(x)), node)
     wide = x.astype(np.float64) if x.dtype.kind == "f" else arrays.stored(x)
     with np.errstate(over="ignore"):
         return _shaped(wide.prod(axis=op.axes), node)
+
+
+def _quantised_product(op: reduction.ReduceProd, node: Node, x: Ints) -> Ints:
+    """Multiply by one centred value after the other, and rescale each product."""
+    output, factor = node.output.type, reduction.product_factor(node)
+    kept = [axis for axis in range(x.ndim) if axis not in op.axes]
+    values = x.transpose(*op.axes, *kept).reshape(-1, *(x.shape[axis] for axis in kept))
+    product, *others = values - node.inputs[0].type.quant.zero_point
+    for value in (*others, np.ones_like(product)):
+        product = multiply_by_reduced_multiplier(product * value, factor.multiplier, factor.shift)
+    stored = product + output.quant.zero_point
+    return np.asarray(np.clip(stored, output.dtype.min, output.dtype.max))
 
 
 def logical(reduce: Callable[..., Array]) -> arrays.Meaning:
