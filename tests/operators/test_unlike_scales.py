@@ -23,19 +23,21 @@ from microtir.operators.common.tflite_schema import FusedOptions, Padding
 from microtir.operators.division.definition import may_shift_far
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.unary.definition import may_leave_float32
-from microtir.rewrite.reference import execute
+from microtir.rewrite.reference import execute, execute_steps
 from microtir.rewrite.requests.numerics import ChooseNumerics
 from microtir.rewrite.requests.unlike_scales import stored_as_is
 from microtir.rewrite.verify import verify
 from microtir.writers.tflite import TfliteBuilder
-from tests.execute.cases import compare
+from tests.execute.cases import compare, compile_case
+from tests.support.batch import load_batch
 from tests.support.c_compilers import STRICT
 from tests.support.command import Command
 from tests.support.litert import run_litert
 from tests.support.operator_cases import OPERATORS
 from tests.support.seeds import seeds
 from tests.support.sketch import Array, Case, Quant
-from tests.support.tflm import run_tflm
+from tests.support.stateful import handle, initialised
+from tests.support.tflm import run_tflm, run_tflm_steps
 from tests.support.unlike_chains import unlike_chain
 from tests.support.unlike_sketch import NARROW, unlike_case
 
@@ -413,6 +415,57 @@ def test_subgraphs_take_integers_in_their_own_scale(tmp_path: Path) -> None:
         assert names <= {"v", "scaled", "made", "out"}
         assert {one.node.source.index for one in told} == {0}
     compare(cases, tmp_path, STRICT)
+
+
+def remembering(read: Quant, held: Quant, *, is_first: bool, is_stated: bool = False) -> bytes:
+    """A model that gives what a variable held before it is assigned, or holds then."""
+    builder = TfliteBuilder()
+    if is_stated:
+        initialised(builder, np.arange(8, dtype=np.int8).reshape(1, 8))
+    x = _int8(builder, "x", 0.05, 3)
+    y, out = (
+        _int8(builder, "y", held.scale, held.zero_point),
+        _int8(builder, "out", read.scale, read.zero_point),
+    )
+    variable = handle(builder)
+    builder.operator(Code.RELU, [x], [y])
+    if is_first:
+        builder.operator(Code.READ_VARIABLE, [variable], [out])
+    builder.operator(Code.ASSIGN_VARIABLE, [variable, y], [])
+    if not is_first:
+        builder.operator(Code.READ_VARIABLE, [variable], [out])
+    return builder.build([x], [out])
+
+
+@pytest.mark.tools
+def test_variables_are_read_in_another_scale(tmp_path: Path) -> None:
+    """The integers are copied, as by both references; `check` tells it.
+
+    tflite-micro begins with the zero point of what is first assigned, which is asked for where a
+    read comes first and nothing initialises the variable; LiteRT fails there.
+    """
+    x = np.array([[-128, -30, -5, 0, 3, 20, 90, 127]], np.int8)
+    first, second = Quant(0.04, -5), Quant(0.07, 9)
+    models = [
+        remembering(second, first, is_first=False),
+        remembering(second, first, is_first=True, is_stated=True),
+        remembering(Quant(0.07, -5), first, is_first=True),
+        remembering(first, first, is_first=True),  # its plan ended in an IndexError
+    ]
+    cases = [Case(f"variable_{n}", model, (x,), 1) for n, model in enumerate(models)]
+    compiled = load_batch([compile_case(case) for case in cases], tmp_path)
+    steps = [x, x[:, ::-1].copy(), x // 2]
+    for case, model in zip(cases, compiled, strict=True):
+        graph = read(case.model, Numerics.TFLM)
+        given, name = [{"x": step} for step in steps], graph.outputs[0].name
+        wanted = run_tflm_steps(case.model, steps)
+        for made in (execute_steps(graph, given), model.run_sequence(given)):
+            for outputs, want in zip(made, wanted, strict=True):
+                np.testing.assert_array_equal(outputs[name], want, err_msg=case.name)
+        told = {one.name for one in stored_as_is(graph)} & {"out", "y_held"}
+        assert bool(told) is (case is not cases[-1])
+    with pytest.raises(MicrotirError, match="has the type int8"):
+        from_tflite(remembering(second, first, is_first=True))
 
 
 @pytest.mark.tools

@@ -364,8 +364,7 @@ class GraphReader:
             name: None for what no output depends on but by a shape.
         """
         if operator.code in VARIABLE_OPTIONS:
-            self._visit_variable(operator)
-            return []
+            return self._visit_variable(operator)
         if self._values.visit(operator) and operator.outputs[0] not in self._graph.outputs:
             (index,) = operator.outputs
             value = self._values.get(index)
@@ -488,12 +487,19 @@ class GraphReader:
             self.problems.append(error)
             return []
 
-    def _visit_variable(self, operator: FileOperator) -> None:
-        where = str(self._source(operator))
+    def _visit_variable(self, operator: FileOperator) -> list[Node]:
+        """Return the node that takes the integers of a variable for those of another scale."""
+        source = self._source(operator)
         try:
-            self._variables.visit(operator, where)
+            relabelled = self._variables.visit(operator, str(source))
         except MicrotirError as error:
             self.problems.append(error)
+            return []
+        if relabelled is None:
+            return []
+        held, taken = relabelled
+        label = self.new_label(f"{short_name(taken.name)}_relabelled")
+        return [Node(Relabel(named=taken.name), (held,), (taken,), label, source)]
 
     def _read(self, operator: FileOperator, name: str) -> list[Node]:
         """Return the node of an operator and those of its scales; none if it cannot be read."""

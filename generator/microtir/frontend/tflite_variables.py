@@ -57,6 +57,9 @@ Resource: TypeAlias = "tuple[str, str]"
 NewTensor: TypeAlias = Callable[[str, TensorType], Tensor]
 """Makes a tensor with a name like this of its own."""
 
+Relabelled: TypeAlias = "tuple[Tensor, Tensor] | None"
+"""A tensor, and the one that its integers are in another scale; None if none changes scales."""
+
 Initial: TypeAlias = Callable[[int], Mapping[Resource, Array]]
 """Runs a subgraph by its number: the values that it leaves in resources."""
 
@@ -90,6 +93,10 @@ class Scope:
         self.given: dict[Resource, Array] = {}
         self.resources: dict[Resource, Cell] = {}
         self._is_loop = is_loop
+
+    def is_stated(self, resource: Resource) -> bool:
+        """Return whether CALL_ONCE gave a resource its first value."""
+        return resource in self.given if self.outer is None else self.outer.is_stated(resource)
 
     def cell(self, resource: Resource, type_: TensorType, where: str, new: NewTensor) -> Cell:
         """Return a resource; one that nothing assigns is a constant.
@@ -184,8 +191,8 @@ class Variables:
         """Let a tensor be the handle of a resource, as the caller of the subgraph says."""
         self._handles[index] = resource
 
-    def visit(self, operator: FileOperator, where: str) -> None:
-        """Take the next operator of resources.
+    def visit(self, operator: FileOperator, where: str) -> Relabelled:
+        """Take the next operator of resources; references copy integers whatever their scales.
 
         Raises:
             ModelFileError: it has not the tensors that it needs, or they differ from others.
@@ -196,11 +203,12 @@ class Variables:
             case BuiltinOperator.VAR_HANDLE:
                 self._handles[operator.outputs[0]] = resource_of(operator, where)
             case BuiltinOperator.READ_VARIABLE:
-                self._read(operator, where)
+                return self._read(operator, where)
             case BuiltinOperator.ASSIGN_VARIABLE:
-                self._assign(operator, where)
+                return self._assign(operator, where)
             case _:
                 self._call_once(operator, where)
+        return None
 
     def read(self, index: int, where: str) -> Cell:
         """Return a variable tensor."""
@@ -314,29 +322,45 @@ class Variables:
             )
         return resource
 
-    def _read(self, operator: FileOperator, where: str) -> None:
+    def _read(self, operator: FileOperator, where: str) -> Relabelled:
         resource = self._resource_of(operator, where)
         read = self._tensors.get(operator.outputs[0])
         if read is None:
-            return
+            return None
         cell = self._cell(resource, read.type, where)
         self._check_type(cell, read.type, where)
+        if cell.before.type != read.type:
+            return cell.current, read
         self._tensors.replace(operator.outputs[0], cell.current)
+        return None
 
-    def _assign(self, operator: FileOperator, where: str) -> None:
+    def _assign(self, operator: FileOperator, where: str) -> Relabelled:
         resource = self._resource_of(operator, where)
         value = self._tensors.get(operator.inputs[1])
         if value is None:
-            return
+            return None
         cell = self._cell(resource, value.type, where)
-        self._check_type(cell, value.type, where)
+        is_first = cell.current is cell.before and not self._scope.is_stated(resource)
+        self._check_type(cell, value.type, where, fills=is_first)
         cell.current = value
+        if cell.before.type == value.type:
+            return None
+        cell.current = self._tensors.new(f"{value.name}_held", cell.before.type)
+        return value, cell.current
 
     def _cell(self, resource: Resource, type_: TensorType, where: str) -> Cell:
         return self._scope.cell(resource, type_, where, self._tensors.new)
 
-    def _check_type(self, cell: Cell, type_: TensorType, where: str) -> None:
-        if cell.before.type != type_:
+    def _check_type(
+        self, cell: Cell, type_: TensorType, where: str, *, fills: bool = False
+    ) -> None:
+        """Check the type of what is read or assigned; its scale may be another.
+
+        tflite-micro fills a variable with the zero point of what is first assigned (`fills`).
+        """
+        held = cell.before.type
+        is_same = (held.shape, held.dtype) == (type_.shape, type_.dtype)
+        if not is_same or (fills and (_filled(held) != _filled(type_)).any()):
             raise UnsupportedModelError(
                 f"the variable {brief(cell.before.name)!r} has the type {_title(type_)} here",
                 where=where,

@@ -137,7 +137,7 @@ def _quantized_sum(layer: FormulaContext) -> Steps:
 
 
 _NO_PRODUCT = DType.INT64.min
-"""What a product begins with, which none of them is: the first factor is not rescaled."""
+"""The number before the first factor, which is not rescaled; no product is as low."""
 
 
 def _quantized_product(node: Node) -> Steps:

@@ -67,8 +67,8 @@ def reduce_prod(op: reduction.ReduceProd, node: Node, x: Array) -> Array:
 def _quantised_product(op: reduction.ReduceProd, node: Node, x: Ints) -> Ints:
     """Multiply by one centred value after the other, and rescale each product."""
     output, factor = node.output.type, reduction.product_factor(node)
-    kept = [axis for axis in range(x.ndim) if axis not in op.axes]
-    values = x.transpose(*op.axes, *kept).reshape(-1, *(x.shape[axis] for axis in kept))
+    outer = [axis for axis in range(x.ndim) if axis not in op.axes]
+    values = x.transpose(*op.axes, *outer).reshape(-1, *(x.shape[axis] for axis in outer))
     product, *others = values - node.inputs[0].type.quant.zero_point
     for value in (*others, np.ones_like(product)):
         product = multiply_by_reduced_multiplier(product * value, factor.multiplier, factor.shift)

@@ -26,25 +26,26 @@ class StateUse:
 
 
 def uses_of(graph: Graph) -> tuple[StateUse, ...]:
-    """Return who uses each state; views are not among them."""
+    """Return who uses each state; views that stay in its memory are not among them."""
     producers = graph.producers()
     return tuple(
         StateUse(
             state,
-            _readers(graph.nodes, state.before),
+            _readers(graph, state.before),
             _writers(producers, state.after),
         )
         for state in graph.states
     )
 
 
-def _readers(nodes: Sequence[Node], before: Tensor) -> frozenset[Node]:
+def _readers(graph: Graph, before: Tensor) -> frozenset[Node]:
     seen = {before}
     readers: set[Node] = set()
-    for node in nodes:
+    for node in graph.nodes:
         if seen.isdisjoint(node.inputs):
             continue
-        if isinstance(node.op, VIEWS):
+        # What is an output lies in the caller's memory, to which it is copied.
+        if isinstance(node.op, VIEWS) and set(node.outputs).isdisjoint(graph.outputs):
             seen.update(node.outputs)
         else:
             readers.add(node)
