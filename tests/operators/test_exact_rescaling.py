@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from microtir import CompilationConfig, build, host
 from microtir.dtype import DType
-from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
+from microtir.graph.ir import Array, Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.kernels.common.requantise import requantisation
 from microtir.module.ir_module import IRModule
@@ -26,8 +27,10 @@ from microtir.operators.common.linear import (
 )
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.operators.conversion.definition import Quantize
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean
+from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.rewrite.imports.exact_layers import is_exact
 from microtir.rewrite.reference import execute
 
@@ -180,3 +183,67 @@ def exact_means(name: str, centred: Ints, factor: Fraction) -> Ints:
         part = centred[0, max(top, 0) : top + window[0], max(left, 0) : left + window[1], channel]
         result[0, row, column, channel] = stored(int(part.sum()) * factor / part.size, -2, low)
     return result
+
+
+def checked(graph: Graph, data: dict[str, Array], sums: Ints, factors: Sequence[Fraction]) -> None:
+    """Compare the numpy reference with fractions of sums, channels last, and C with both."""
+    (node,), output = graph.nodes, graph.outputs[0]
+    assert is_exact(node)
+    zero, low = output.type.quant.zero_point, -128
+    if getattr(node.op, "activation", Activation.NONE) is Activation.RELU:
+        low = zero
+    by_channel = [factors[n % len(factors)] for n in range(sums.shape[-1])]
+    flat = [stored(int(n) * by_channel[at % len(by_channel)], zero, low)
+            for at, n in enumerate(sums.reshape(-1))]  # fmt: skip
+    (made,) = execute(graph, data).values()
+    assert np.array_equal(made, np.array(flat).reshape(sums.shape))
+    for goal in ("balanced", "flash"):
+        artifact = build(IRModule(graph=graph), CompilationConfig(targets="c", optimize=goal))
+        (got,) = host.load(artifact).run(data).values()
+        assert np.array_equal(got, made), goal
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.0713])
+@pytest.mark.parametrize("turns", [(False, False), (False, True), (True, False)])
+def test_products_of_matrices(turns: tuple[bool, bool], ratio: float) -> None:
+    """With zero points on both sides, at ties and elsewhere, whichever way the matrices lie."""
+    adj_x, adj_y = turns
+    x = of_int8("x", (2, 5, 3) if adj_x else (2, 3, 5), 2.0**-5, 7)
+    y = of_int8("y", (2, 4, 5) if adj_y else (2, 5, 4), 2.0**-4, -9)
+    z = of_int8("z", (2, 3, 4), float(np.float32(2.0**-9 / ratio)), 5)
+    graph = graph_of(BatchMatmul(adj_x, adj_y, rescaling=Rescaling.EXACT), [x, y], z)
+    rng = np.random.default_rng(8)
+    data = {t.name: rng.integers(-128, 128, t.shape).astype(np.int8) for t in (x, y)}
+    first, second = data["x"].astype(np.int64) - 7, data["y"].astype(np.int64) + 9
+    sums = np.zeros(z.shape, np.int64)
+    for n, row, column, k in np.ndindex(2, 3, 4, 5):
+        a = first[n, k, row] if adj_x else first[n, row, k]
+        sums[n, row, column] += a * (second[n, column, k] if adj_y else second[n, k, column])
+    checked(graph, data, sums, [Fraction(2.0**-9) * inverse(z.type.quant.scale)])
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("activation", [Activation.NONE, Activation.RELU])
+def test_transposed_convolutions(activation: Activation, stride: int) -> None:
+    """With a scale for each channel, a bias, and windows that overlap or leave gaps."""
+    rng = np.random.default_rng(9)
+    x, taps, size = of_int8("x", (1, 3, 4, 2), 2.0**-4, -3), 3, (2 * stride + 3, 3 * stride + 3)
+    scales = (2.0**-6, 0.0123, 0.031)
+    quant = Quantization(tuple(float(np.float32(s)) for s in scales), (0,) * 3, axis=0)
+    weights = rng.integers(-127, 128, (3, taps, taps, 2)).astype(np.int8)
+    bias = rng.integers(-900, 900, 3).astype(np.int32)
+    steps = Quantization(tuple(2.0**-4 * s for s in quant.scales), (0,) * 3, axis=0)
+    y = of_int8("y", (1, *size, 3), 0.03, 11)
+    graph = graph_of(
+        TransposeConv((stride, stride), activation=activation, rescaling=Rescaling.EXACT),
+        [x, Tensor("w", TensorType(weights.shape, DType.INT8, quant), weights),
+         Tensor("b", TensorType((3,), DType.INT32, steps), bias)], y,
+    )  # fmt: skip
+    graph = replace(graph, inputs=(x,))
+    data = rng.integers(-128, 128, x.shape).astype(np.int8)
+    sums = np.zeros(y.shape, np.int64) + bias
+    for row, column, down, right in np.ndindex(3, 4, taps, taps):
+        pixel = data[0, row, column].astype(np.int64) + 3
+        sums[0, row * stride + down, column * stride + right] += weights[:, down, right] @ pixel
+    of_output = Fraction(2.0**-4) * inverse(y.type.quant.scale)
+    checked(graph, {"x": data}, sums, [Fraction(s) * of_output for s in quant.scales])

@@ -13,7 +13,9 @@ from microtir.config import Numerics
 from microtir.errors import MicrotirError
 from microtir.frontend import check, from_torch
 from microtir.graph.ir import Array, Graph
+from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Transpose
 from microtir.rewrite import reference
 from microtir.rewrite.requests.numerics import made_for
 from microtir.rewrite.requests.requested import completed
@@ -142,6 +144,119 @@ def test_a_layer_becomes_integers(per_channel: bool) -> None:
     wanted = np.clip(np.rint(exact) - 5, -128, 127)
     made = np.rint(result / np.float32(0.2)) - 5
     assert np.array_equal(made, wanted)
+
+
+def real(program: TorchProgram, name: str, shape: list[int], scale: float, zero: int) -> str:
+    """Add what stores a value as int8 and gives its real numbers again; return their name."""
+    kind = stored_as("int8", -128, 127)
+    ends = {"scale": scale, "zero_point": zero, **kind}
+    program.add(f"{Q}quantize_per_tensor.default", f"{name}_q", shape, "int8", input=name, **ends)
+    return program.add(
+        f"{Q}dequantize_per_tensor.default", f"{name}_d", shape, input=f"{name}_q", **ends
+    )
+
+
+def are_integers(graph: Graph) -> bool:
+    """Return whether floats are converted or turned alone: nothing computes with them."""
+    converted = (n for n in graph.nodes if not isinstance(n.op, Quantize | Dequantize | Transpose))
+    return not any(t.dtype.is_float for n in converted for t in (*n.inputs, *n.outputs))
+
+
+def test_products_of_matrices_become_integers() -> None:
+    """Both matrices are activations; the second one is turned, as keys of attention are."""
+    program = TorchProgram({"x": ((1, 3, 4), "float32"), "y": ((1, 5, 4), "float32")})
+    first, second = (real(program, n, s, 0.05, z) for n, s, z in
+                     (("x", [1, 3, 4], 3), ("y", [1, 5, 4], -6)))  # fmt: skip
+    program.add("aten.transpose.int", "t", [1, 4, 5], self=second, dim0=-2, dim1=-1)
+    program.add("aten.matmul.default", "m", [1, 3, 5], self=first, other="t")
+    program.outputs = [real(program, "m", [1, 3, 5], 0.11, 2)]
+    graph = graph_of(program)
+    assert are_integers(graph)
+    rng = np.random.default_rng(6)
+    data = {n: rng.uniform(-6, 6, s).astype(np.float32)
+            for n, s in (("x", (1, 3, 4)), ("y", (1, 5, 4)))}  # fmt: skip
+    (result,) = reference.execute(graph, data).values()
+    a = formula(data["x"], 0.05, 3, -128, 127) - 3
+    b = formula(data["y"], 0.05, -6, -128, 127) + 6
+    exact = a @ b.swapaxes(1, 2) * np.float64(np.float32(0.05)) ** 2
+    wanted = formula(exact, 0.11, 2, -128, 127)
+    assert np.array_equal(np.rint(result / np.float32(0.11)) + 2, wanted)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_transposed_convolutions_become_integers(groups: int) -> None:
+    """Weights (I, O / groups, ...) have a scale for each of the second axis."""
+    rng = np.random.default_rng(7)
+    weights = rng.integers(-127, 128, (4, 2, 3, 3)).astype(np.int8)
+    scales = np.array([0.02, 0.013], np.float32)
+    bias = rng.normal(0, 1, 2 * groups).astype(np.float32)
+    buffers: dict[str, Array] = {
+        "w": weights,
+        "bias": bias,
+        "scales": scales,
+        "zeros": np.zeros(2, np.int64),
+    }
+    program = TorchProgram({"x": ((1, 4, 3, 3), "float32")}, buffers)
+    image, size = real(program, "x", [1, 4, 3, 3], 0.05, 3), [1, 2 * groups, 7, 7]
+    program.add(f"{Q}dequantize_per_channel.default", "dw", (4, 2, 3, 3), input="b_w",
+                scales="b_scales", zero_points="b_zeros", axis=1,
+                **stored_as("int8", -127, 127))  # fmt: skip
+    program.add("aten.conv_transpose2d.input", "c", size, input=image, weight="dw",
+                bias="b_bias", stride=[2, 2], groups=groups)  # fmt: skip
+    program.add("aten.relu.default", "r", size, self="c")
+    program.outputs = [real(program, "r", size, 0.2, -100)]
+    graph = graph_of(program)
+    assert are_integers(graph)
+    x = rng.uniform(-6, 6, (1, 4, 3, 3)).astype(np.float32)
+    (result,) = reference.execute(graph, {"x": x}).values()
+    centred = formula(x, 0.05, 3, -128, 127) - 3
+    step = np.float64(np.float32(0.05)) * np.tile(scales, groups).astype(np.float64)
+    sums = np.zeros(size, np.int64) + np.rint(bias / step).astype(np.int64)[:, None, None]
+    each = 4 // groups
+    for i, o, row, column, down, right in np.ndindex(4, 2, 3, 3, 3, 3):
+        term = centred[0, i, row, column] * int(weights[i, o, down, right])
+        sums[0, i // each * 2 + o, 2 * row + down, 2 * column + right] += term
+    exact = np.maximum(sums * step[:, None, None], 0.0)
+    wanted = formula(exact, 0.2, -100, -128, 127)
+    assert np.array_equal(np.rint(result / np.float32(0.2)) - 100, wanted)
+
+
+def test_functions_of_one_tensor_become_a_table() -> None:
+    """Several operators on elements of one tensor, and numbers, between integers."""
+    program, shape = TorchProgram({"x": ((2, 9), "float32")}), [2, 9]
+    x = real(program, "x", shape, 0.05, 3)
+    program.add("aten.sigmoid.default", "s", shape, self=x)
+    program.add("aten.mul.Tensor", "m", shape, self=x, other="s")
+    program.add("aten.add.Tensor", "a", shape, self="m", other=1.5)
+    program.add("aten.leaky_relu.default", "l", shape, self="a", negative_slope=0.1)
+    program.outputs = [real(program, "l", shape, 0.07, -4)]
+    graph = graph_of(program)
+    assert are_integers(graph) and len(graph.nodes) == 3
+    data = np.linspace(-7, 7, 18, dtype=np.float32).reshape(2, 9)
+    (result,) = reference.execute(graph, {"x": data}).values()
+    value = (formula(data, 0.05, 3, -128, 127) - 3) * np.float64(np.float32(0.05))
+    total = value / (1 + np.exp(-value)) + 1.5
+    wanted = formula(np.where(total < 0, 0.1 * total, total), 0.07, -4, -128, 127)
+    assert np.array_equal(np.rint(result / np.float32(0.07)) - 4, wanted)
+
+
+def test_parts_of_a_join_become_integers() -> None:
+    """What only a concatenation takes is quantised before it, at its scale."""
+    program = TorchProgram({"x": ((1, 4), "float32"), "y": ((1, 4), "float32")})
+    x, y = (real(program, name, [1, 4], scale, 1) for name, scale in (("x", 0.05), ("y", 0.04)))
+    program.add("aten.sigmoid.default", "s", [1, 4], self=x)
+    program.add("aten.cat.default", "c", [1, 8], tensors=["s", y], dim=1)
+    program.outputs = [real(program, "c", [1, 8], 0.03, 0)]
+    graph = graph_of(program)
+    assert are_integers(graph)
+    data = np.array([[-3.0, -0.4, 0.2, 5.0]], np.float32)
+    (result,) = reference.execute(graph, {"x": data, "y": data / 2}).values()
+    first, second = (
+        (formula(v, s, 1, -128, 127) - 1) * np.float64(np.float32(s))
+        for v, s in ((data, 0.05), (data / 2, 0.04))
+    )
+    wanted = formula(np.concatenate([1 / (1 + np.exp(-first)), second], 1), 0.03, 0, -128, 127)
+    assert np.array_equal(np.rint(result / np.float32(0.03)), wanted)
 
 
 def refusal(program: TorchProgram, **changes: object) -> MicrotirError:

@@ -62,7 +62,7 @@ class _Form:
         assert isinstance(op, BatchMatmul)
         (_, depth), (_, columns) = matrices(node)
         stacks, rows = stacks_of(node)
-        params = matmul_params(x.type, y.type, node.output.type)
+        params = matmul_params(node)
         clamps = params.output_zero_point, params.activation_min, params.activation_max
         factor, *others = set(params.multipliers)
         largest = depth * _LARGEST_PRODUCT

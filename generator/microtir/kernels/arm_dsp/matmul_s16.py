@@ -111,10 +111,10 @@ class _Form:
     @of_node
     def of(node: Node) -> _Form | None:
         """Return the form of a layer; None if its factor does not fit."""
-        op, (x, y) = node.op, node.inputs
+        op = node.op
         assert isinstance(op, BatchMatmul)
         (_, depth), (_, columns) = matrices(node)
-        params = matmul_params(x.type, y.type, node.output.type)
+        params = matmul_params(node)
         factor, *others = set(params.multipliers)
         words = None if others else wide_words(factor, 0, depth * _LARGEST)
         finish = Finish16(Sums.WIDE, params.activation_min, params.activation_max)

@@ -48,6 +48,7 @@ class InPhases(Kernel):
         self.name, self._of_phase, self._held, self._takes = name, of_phase, held, takes
         self.needs, self.cycles = of_phase.needs, of_phase.cycles
         self.has_wide_weights = of_phase.has_wide_weights
+        self.rescales_in_float = of_phase.rescales_in_float
 
     @abstractmethod
     def phases(self, node: Node) -> tuple[Phase, ...]:
@@ -59,6 +60,9 @@ class InPhases(Kernel):
 
     def suits(self, target: Target) -> bool:
         return self._of_phase.suits(target)
+
+    def suits_node(self, node: Node, target: Target) -> bool:
+        return self._of_phase.suits_node(node, target)
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: other types, nothing to compute, or what is unfit."""

@@ -114,7 +114,7 @@ def _phase(node: Node, row: int, columns: range) -> Phase:
     biases = (_repeated(b, np.tile(b.data, times), times) for b in bias if b.data is not None)
     conv = replace(
         node,
-        op=Conv2D(padding=padding, activation=op.activation),
+        op=Conv2D(padding=padding, activation=op.activation, rescaling=op.rescaling),
         inputs=(x, _repeated(w, np.concatenate(parts), times), *biases),
         outputs=(Tensor(node.output.name, type_),),
     )

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from microtir.graph.ir import Node, SumRange, TensorType
-from microtir.graph.operator import Operator
+from microtir.graph.ir import Node, SumRange
 from microtir.operators.common import linear, quantization, shapes, sums, types
-from microtir.operators.common.attributes import Activation
-from microtir.operators.common.multiplier import per_channel_multipliers
+from microtir.operators.common.attributes import Activation, RescaledOperator, Rescaling
 from microtir.operators.common.problem import Problem
 from microtir.operators.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
-class BatchMatmul(Operator):
+class BatchMatmul(RescaledOperator):
     """Inputs: matrices (..., M, K) and (..., K, N), whose outer axes broadcast. Output (..., M, N).
 
     With `adj_x` the first lie as (..., K, M), with `adj_y` the second as (..., N, K).
@@ -23,11 +21,13 @@ class BatchMatmul(Operator):
 
     adj_x: bool = False
     adj_y: bool = False
+    rescaling: Rescaling = Rescaling.FIXED_POINT
 
 
-def matmul_params(x: TensorType, y: TensorType, output: TensorType) -> linear.LinearParams:
+def matmul_params(node: Node) -> linear.LinearParams:
     """Derive the parameters of a product of integers, from scales in double."""
-    return linear.linear_params(Activation.NONE, x, output, per_channel_multipliers(x, y, output))
+    (x, y), output = (tensor.type for tensor in node.inputs), node.output.type
+    return linear.weighted_params(Activation.NONE, linear.rescaling_of(node), x, y, output)
 
 
 def matrices(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -77,7 +77,7 @@ DEFINITIONS = (
     Definition(
         BatchMatmul,
         types=types.COMPUTED_16,
-        quantization=quantization.OWN_SYMMETRIC_INT16,
+        quantization=quantization.unless_in_float(quantization.OWN_SYMMETRIC_INT16),
         shapes=_shape,
         inputs=(2, 2),
         multipliers=_multipliers,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from microtir import te
 from microtir.operators.common import arithmetic, linear, shapes
 from microtir.operators.common.formula import FormulaContext
+from microtir.operators.common.weighted import WeightedArithmetic
 from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices
 
 
@@ -21,9 +24,11 @@ def batch_matmul(layer: FormulaContext) -> None:
 def _emit_integers(layer: FormulaContext) -> None:
     node = layer.node
     x, y = (tensor.type for tensor in node.inputs)
-    params = matmul_params(x, y, node.output.type)
+    params = matmul_params(node)
     accumulator = arithmetic.Accumulator.of(layer, wraps=not linear.has_long_sums(node))
-    factors = arithmetic.sum_multipliers(params.multipliers, accumulator)
+
+    bias = np.zeros(1, np.int64)  # none
+    sums = WeightedArithmetic.with_bias(params, bias, None, accumulator, node.output.dtype)
 
     def term(a: te.Expr, b: te.Expr) -> te.Expr:
         product = arithmetic.centred(a, x.quant.zero_point) * arithmetic.centred(
@@ -33,10 +38,7 @@ def _emit_integers(layer: FormulaContext) -> None:
 
     def element(*at: te.Expr) -> te.Expr:
         zero = te.const(0, accumulator.dtype)
-        total = accumulator.total(_product(layer, at, term, zero))
-        scaled = factors.apply(total, at[-1])
-        low, high = params.activation_min, params.activation_max
-        return arithmetic.stored(scaled, params.output_zero_point, low, high, node.output.dtype)
+        return sums.stored(_product(layer, at, term, zero), at[-1])
 
     layer.tensor(element)
 

@@ -25,5 +25,5 @@ def batch_matmul(op: BatchMatmul, node: Node, x: Array, y: Array) -> Array:
     total = first @ second
     if output.dtype.is_float:
         return as_output(total, output)
-    params = matmul_params(types[0], types[1], output)
-    return as_output(requantized(total.astype(np.int64), params, has_long_sums(node)), output)
+    sums = requantized(total.astype(np.int64), matmul_params(node), has_long_sums(node))
+    return as_output(sums, output)

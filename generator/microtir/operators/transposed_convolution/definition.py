@@ -6,15 +6,14 @@ import math
 from dataclasses import dataclass
 
 from microtir.graph.ir import Node, TensorType
-from microtir.graph.operator import Operator
-from microtir.operators.common import attributes, linear, multiplier
+from microtir.operators.common import attributes, linear
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require
 from microtir.operators.common.types import WEIGHTED_TRANSPOSED
 from microtir.operators.definition import weighted
 
 
 @dataclass(frozen=True, slots=True)
-class TransposeConv(Operator):
+class TransposeConv(linear.WeightedOperator):
     """Inputs: image (N, H, W, I), weights (O, KH, KW, I), optional bias (O,).
 
     Each pixel, times the weights, is added to a window of the output (N, OH, OW, O): that of pixel
@@ -31,8 +30,7 @@ def transpose_conv_params(
     op: TransposeConv, image: TensorType, weights: TensorType, output: TensorType
 ) -> linear.LinearParams:
     """Derive the parameters of an integer transposed convolution, from scales in double."""
-    multipliers = multiplier.per_channel_multipliers(image, weights, output)
-    return linear.linear_params(op.activation, image, output, multipliers)
+    return linear.weighted_params(op.activation, op.rescaling, image, weights, output)
 
 
 def _shape(node: Node) -> tuple[Shape, ...]:

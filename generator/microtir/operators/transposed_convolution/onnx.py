@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from microtir.graph.ir import Array, Tensor
+from microtir.graph.ir import Array, Quantization, Tensor
 from microtir.operators.common import onnx_layers, onnx_operands, onnx_parts
 from microtir.operators.common.onnx_layout import channels_first, channels_last
 from microtir.operators.convolution_3d.definition import Conv3D
@@ -34,7 +36,7 @@ def conv_transpose(node: onnx_operands.OnnxNode) -> Tensor:
         strides, before, extents = (1, *strides), (0, *before), (1, *extents)
     op = TransposeConv((strides[0], strides[1]), (before[0], before[1]))
     shape = (image.shape[0], *extents, weights.shape[1])
-    seen, laid = channels_last(node, image), _laid_out(node, weights)
+    seen, laid = channels_last(node, image), _laid_out(node, weights, groups)
     return channels_first(node, onnx_layers.with_bias(node, op, seen, laid, shape), rank)
 
 
@@ -97,9 +99,16 @@ def _dense(weights: Array, groups: int) -> Array:
     return dense
 
 
-def _laid_out(node: onnx_operands.OnnxNode, weights: Array) -> Tensor:
-    """Return weights (C, O, ...) as (O, KH, KW, C)."""
-    return channels_last(node, node.constant(np.moveaxis(weights, 1, 0)))
+def _laid_out(node: onnx_operands.OnnxNode, weights: Array, groups: int) -> Tensor:
+    """Return weights (C, O, ...) as (O, KH, KW, C), with the scales that the stored ones have."""
+    laid = channels_last(node, node.constant(np.moveaxis(weights, 1, 0)))
+    quant = node.input(1).type.quantization
+    if quant is None or quant.axis not in (None, 1):
+        return laid
+    if quant.axis is not None:
+        scales, zeros = quant.scales * groups, quant.zero_points * groups
+        quant = Quantization(scales, zeros, axis=0)
+    return replace(laid, type=replace(laid.type, quantization=quant))
 
 
 def _placed(

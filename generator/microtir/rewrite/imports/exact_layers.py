@@ -23,8 +23,10 @@ from microtir.operators.common import linear
 from microtir.operators.common.attributes import Rescaling
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, reduced_elements
+from microtir.operators.transposed_convolution.definition import TransposeConv
 
 Doubles = npt.NDArray[np.float64]
 
@@ -48,7 +50,7 @@ def is_exact(node: Node) -> bool:
 def _factors(node: Node) -> Iterator[tuple[float, Fraction]]:
     """Yield the doubles that sums of a node are multiplied by, and what they stand for."""
     op, x, y = node.op, node.inputs[0].type, node.output.type
-    if isinstance(op, Conv2D | FullyConnected | Mul):
+    if isinstance(op, BatchMatmul | Conv2D | FullyConnected | Mul | TransposeConv):
         weights = node.inputs[1].type
         doubles = linear.exact_factors(x, weights, y)
         for factor, scale in zip(doubles, weights.quant.scales, strict=True):

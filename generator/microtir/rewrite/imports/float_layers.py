@@ -9,19 +9,22 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node, SourceLocation, Tensor
 from microtir.operators import record_of
 from microtir.operators.arithmetic.definition import Add, Mul, Sub
+from microtir.operators.conversion.definition import Quantize
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import Concatenation, Pad
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import Softmax
+from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.rewrite.imports.stored_constants import stored_weights
 
 _WITH_INTEGERS = (
-    Add, AveragePool2D, Concatenation, Conv2D, FullyConnected, Mean, Mul, Pad, Select, Softmax, Sub,
-    Sum,
+    Add, AveragePool2D, BatchMatmul, Concatenation, Conv2D, FullyConnected, Mean, Mul, Pad, Select,
+    Softmax, Sub, Sum, TransposeConv,
 )  # fmt: skip
 
 
@@ -62,24 +65,26 @@ def float_layer(
     elements = sum(tensor.type.elements for tensor in tensors)
     operators = frozenset(node.source.index for node in (*region, last))
     more = DType.FLOAT32.bytes - last.output.dtype.bytes
-    return FloatLayer(layer.source, _why(layer, stored, last.output), operators, more * elements)
+    return FloatLayer(layer.source, _why(layer, stored, last), operators, more * elements)
 
 
-def _why(layer: Node, stored: Sequence[Tensor | None], result: Tensor) -> str:
-    op = layer.op
+def _why(layer: Node, stored: Sequence[Tensor | None], last: Node) -> str:
+    op, result = layer.op, last.output
     is_one_element = record_of(op).has(Trait.ELEMENTWISE) and len(layer.inputs) == 1
-    if not isinstance(op, _WITH_INTEGERS) and not is_one_element:
+    is_pt2e = isinstance(last.op, Quantize) and last.op.by_reciprocal
+    is_of_pt2e = isinstance(op, BatchMatmul | TransposeConv) and not is_pt2e
+    if is_of_pt2e or not (isinstance(op, _WITH_INTEGERS) or is_one_element):
         return "no integer version of it exists"
     types = {tensor.dtype for tensor in stored if tensor is not None} | {result.dtype}
     if len(types) > 1:
         return "its operands and result have integers of different widths"
-    if isinstance(op, Add | Sub | Mul):
+    if isinstance(op, Add | Sub | Mul | BatchMatmul):
         return "an operand is a constant, or is not quantised with a single scale"
     if isinstance(op, Concatenation | Select):
         return "an input is not quantised with a single scale"
     if stored[0] is None:
         return "its input is not quantised with a single scale"
-    if isinstance(op, Conv2D | FullyConnected):
+    if isinstance(op, Conv2D | FullyConnected | TransposeConv):
         if stored_weights(layer.inputs[1]) is None:
             return (
                 "its weights are not constants, or exceed int8 after subtraction of the zero point"

@@ -27,17 +27,21 @@ from microtir.operators.conversion.definition import Dequantize, Quantize, Tabul
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.definition import Trait
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.matmul.definition import BatchMatmul
 from microtir.operators.movement.definition import Concatenation, Pad
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean, Sum
 from microtir.operators.selection.definition import Select
 from microtir.operators.softmax.definition import LEAST_FLOAT_SCALE, Softmax
+from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.rewrite.facts.regions import Region
 from microtir.rewrite.imports.exact_layers import is_exact
 from microtir.rewrite.imports.float_layers import FloatLayer, float_layer
 from microtir.rewrite.imports.movements import has_one_scale, moves
 from microtir.rewrite.imports.quantised_chain import Chain, chain_before
 from microtir.rewrite.imports.stored_constants import rounded_bias, stored_bias, stored_weights
+
+_MOST_TABULATED = 32  # operators in a row that become one table
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +173,21 @@ class _Fusion:
 
     def _integers(self, layer: Node, activation: Node | None, node: Node) -> tuple[Node, ...]:
         """Return the layer of integers that gives what a node quantises; nothing if none does."""
-        if isinstance(layer.op, Conv2D | FullyConnected):
+        is_of_pt2e = isinstance(layer.op, BatchMatmul | TransposeConv)
+        if is_of_pt2e and not _is_pt2e(node):
+            return ()
+        if isinstance(layer.op, Conv2D | FullyConnected | TransposeConv):
             return self._weighted(layer, activation, node)
-        if isinstance(layer.op, Add | Sub | Mul):
-            return self._of_two(layer, activation, node)
+        if isinstance(layer.op, Add | Sub | Mul | BatchMatmul):
+            fused = self._of_two(layer, activation, node)
+            return fused or self._tabulated(layer, activation, node)
         if isinstance(layer.op, AveragePool2D | Mean | Sum | Softmax):
             return self._rescaled(layer, activation, node)
         if isinstance(layer.op, Concatenation | Select):
             return self._joined(layer, node)
         if isinstance(layer.op, Pad):
             return self._padded(layer, node)
-        traits = record_of(layer.op).definition.traits
-        if Trait.ELEMENTWISE in traits and len(layer.inputs) == 1:
-            return self._tabulated(layer, activation, node)
-        return ()
+        return self._tabulated(layer, activation, node)
 
     def _leave(self, chain: Chain, last: Node) -> None:
         """Take down a layer of floats whose operands were integers."""
@@ -210,7 +215,7 @@ class _Fusion:
     def _weighted(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
         """Return the layer of integers; nothing if it is none."""
         op, stored = layer.op, self._stored(layer.inputs[0])
-        assert isinstance(op, Conv2D | FullyConnected)
+        assert isinstance(op, Conv2D | FullyConnected | TransposeConv)
         weights = stored_weights(layer.inputs[1])
         if stored is None or weights is None or op.activation is not Activation.NONE:
             return ()
@@ -230,9 +235,14 @@ class _Fusion:
     def _of_two(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
         """Return a sum or product of two activations, rescaled by real numbers."""
         op, stored = layer.op, [self._stored(tensor) for tensor in layer.inputs]
-        assert isinstance(op, Add | Sub | Mul)
+        assert isinstance(op, Add | Sub | Mul | BatchMatmul)
         operands = tuple(tensor for tensor in stored if tensor is not None)
-        if len(operands) < len(stored) or op.activation is not Activation.NONE:
+        if len(operands) < len(stored):
+            return ()
+        if isinstance(op, BatchMatmul):
+            op = replace(op, rescaling=_rescaling(last))
+            return (replace(layer, op=op, inputs=operands, outputs=last.outputs),)
+        if op.activation is not Activation.NONE:
             return ()
         kind = Activation.NONE
         if activation is not None:
@@ -265,7 +275,11 @@ class _Fusion:
                 continue
             part = self._stored(tensor)
             if part is None:
-                return ()
+                computed = self._quantised_part(layer, last, tensor, number)
+                if not computed:
+                    return ()
+                part = computed[-1].output
+                producers.update({node.output: node for node in computed})
             wanted = replace(part.type, quantization=last.output.type.quantization)
             if part.type != wanted and part not in producers:
                 own = Tensor(f"{last.output.name}_part{number}", wanted)
@@ -274,6 +288,23 @@ class _Fusion:
             parts.append(producers[part].output if part in producers else part)
         joined = replace(layer, inputs=tuple(parts), outputs=last.outputs)
         return (*producers.values(), joined)
+
+    def _quantised_part(
+        self, layer: Node, last: Node, tensor: Tensor, number: int
+    ) -> tuple[Node, ...]:
+        """Return what gives the integers of a part that is computed in floats for a layer alone."""
+        if self._producer(tensor, layer) is None:
+            return ()
+        own = Tensor(
+            f"{last.output.name}_part{number}", replace(last.output.type, shape=tensor.shape)
+        )
+        name = f"{layer.name}_part{number}"
+        quantised = replace(last, name=name, inputs=(tensor,), outputs=(own,))
+        left, self._consumers[tensor] = dict(self.left), (quantised,)
+        nodes = self._quantised(quantised)
+        if not nodes:
+            self.left, self._consumers[tensor] = left, (layer,)
+        return nodes
 
     def _padded(self, layer: Node, last: Node) -> tuple[Node, ...]:
         """Return a padding of stored elements with what its number is stored as."""
@@ -289,10 +320,43 @@ class _Fusion:
         return (replace(layer, op=padded, inputs=(stored,), outputs=last.outputs),)
 
     def _tabulated(self, layer: Node, activation: Node | None, last: Node) -> tuple[Node, ...]:
-        """Return a table of all results of a function of one element."""
-        stored = self._stored(layer.inputs[0])
-        if stored is None or activation is not None or stored.dtype is not DType.INT8:
+        """Return a table of all results of what computes on the elements of one tensor."""
+        nodes = self._of_one_tensor(layer)
+        if nodes is None:
             return ()
-        real = replace(layer, op=Dequantize(), inputs=(stored,), outputs=(layer.inputs[0],))
-        table = Tabulated(Region(stored, (real, layer, last)).table())
+        if activation is not None:
+            clamped = Tensor(f"{layer.output.name}_clamped", layer.output.type)
+            nodes += (replace(activation, inputs=layer.outputs, outputs=(clamped,)),)
+        nodes += (replace(last, inputs=nodes[-1].outputs),)
+        stored = nodes[0].inputs[0]
+        table = Tabulated(Region(stored, nodes).table())
         return (replace(layer, op=table, inputs=(stored,), outputs=last.outputs),)
+
+    def _of_one_tensor(self, layer: Node) -> tuple[Node, ...] | None:
+        """Return the nodes from the integers of one tensor to a layer, or None.
+
+        Each computes an element from that element of the tensor, and from numbers that are known.
+        """
+        nodes: dict[Node, None] = {}
+
+        def is_reached(tensor: Tensor, depth: int) -> bool:
+            """Add what gives a tensor, in the order of running; return whether that is all."""
+            node = self._made.get(tensor)
+            if tensor.data is not None or node is None:
+                return tensor.data is not None and tensor.type.elements == 1
+            if node not in nodes and not isinstance(node.op, Dequantize):
+                is_elementwise = record_of(node.op).has(Trait.ELEMENTWISE)
+                if depth == _MOST_TABULATED or not is_elementwise:
+                    return False
+                if tensor.shape != layer.output.shape:
+                    return False
+                if not all(is_reached(operand, depth + 1) for operand in node.inputs):
+                    return False
+            nodes[node] = None
+            return True
+
+        if len(layer.outputs) > 1 or not is_reached(layer.output, 0):
+            return None
+        stored = {self._stored(n.output) for n in nodes if isinstance(n.op, Dequantize)}
+        is_one = len(stored) == 1 and all(t and t.dtype is DType.INT8 for t in stored)
+        return tuple(nodes) if is_one else None

@@ -19,10 +19,11 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Pack
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.ranking.definition import TopK
+from microtir.operators.transposed_convolution.definition import TransposeConv
 from microtir.rewrite.imports.movements import moves_elements
 
 # Layers that clamp their results.
-_ACTIVATED = Conv2D | FullyConnected | Add | Sub | Mul | AveragePool2D
+_ACTIVATED = Conv2D | FullyConnected | TransposeConv | Add | Sub | Mul | AveragePool2D
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def _as_dense(node: Node, transposed: dict[Tensor, Tensor]) -> Node:
     if x.dtype is not y.dtype:
         return node
     weights = transposed.setdefault(y, _weights(y, is_turned=not op.adj_y))
-    return replace(node, op=FullyConnected(), inputs=(x, weights))
+    return replace(node, op=FullyConnected(rescaling=op.rescaling), inputs=(x, weights))
 
 
 def _is_weights(y: Tensor) -> bool:

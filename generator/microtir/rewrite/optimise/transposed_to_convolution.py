@@ -41,7 +41,7 @@ def _as_convolution(node: Node, flipped: dict[Tensor, Tensor]) -> Node:
         return node
     weights = flipped.setdefault(node.inputs[1], _turned_over(node.inputs[1]))
     biases = [flipped.setdefault(bias, _widened(bias)) for bias in node.inputs[2:]]
-    conv = Conv2D(padding=padding, activation=op.activation)
+    conv = Conv2D(padding=padding, activation=op.activation, rescaling=op.rescaling)
     return replace(node, op=conv, inputs=(node.inputs[0], weights, *biases))
 
 
