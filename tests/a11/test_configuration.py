@@ -15,7 +15,9 @@ PACKAGE = Path(__file__).parents[2] / "generator" / "microtir"
 
 def test_d4_fields_have_one_name() -> None:
     """A field was called `homogenous` outside and `homogeneous` inside; here names are one."""
-    config = CompilationConfig(targets="c", annotations="acsl", constant_time=True)
+    config = CompilationConfig(
+        targets="c", annotations="acsl", constant_time=True, fault_checks="start"
+    )
     fields = [field.name for field in dataclasses.fields(config)]
     assert list(config.to_dict()) == fields
     for name in fields:

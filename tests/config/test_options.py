@@ -75,6 +75,20 @@ CONTRADICTIONS = [
             "executor.row-fed-inputs=True",
         )
     ),
+    *(
+        {f"fault_checks={checks!r}", other}
+        for checks in ("start", "layers")
+        for other in (
+            "executor.interface-api='packed'",
+            "runtime.system-lib=True",
+            "compatibility='microtvm'",
+            "executor.steps=True",
+            "executor.link-params=False",
+            "constant_pools='flash'",
+            "executor='graph'",
+            "executor='debug'",
+        )
+    ),
 ]
 
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts,

@@ -13,6 +13,7 @@ from microtir.codegen.interface import (
     graph,
     guard,
     header,
+    integrity,
     packed,
     parameters,
     pools,
@@ -39,6 +40,7 @@ INTERFACES = (
         "functions", lambda program: program.exported, entry.exported_entries, header.function_parts
     ),
     Interface("guard", lambda program: program.guard, parts=guard.parts),
+    Interface("integrity", integrity.has_checks, parts=integrity.parts),
     Interface("pools", lambda program: program.model, parts=pools.parts),
     Interface("weights", weights.linked, parts=weights.parts, files=weights.files),
     Interface(

@@ -16,7 +16,7 @@ from microtir.codegen.printer.constants import (
 from microtir.codegen.printer.names import UniqueNames
 from microtir.codegen.unseen import unseen_counter
 from microtir.config import CompilationConfig
-from microtir.config.enums import CallingConvention
+from microtir.config.enums import CallingConvention, FaultChecks
 from microtir.errors import UsageError
 from microtir.measure import ConstantData, Functions, constants_of
 from microtir.module.ir_module import IRModule, ModelInfo, StatePort
@@ -30,6 +30,11 @@ EXTERN_STATUS = "ERROR_EXTERN"
 """End of the macro of the status of a program in which an extern failed."""
 
 STATE_STATUS = "ERROR_STATE"
+
+WEIGHTS_STATUS = "ERROR_WEIGHTS"
+
+CHECK_FUNCTIONS = ("check_weights", "checksum", "is_damaged", "state_sum")
+"""What functions that notice damaged memory are called, after the name of the program."""
 """End of the macro of the status of a program that was given another model's state, or none."""
 
 PARAMETERS_STATUS = "ERROR_PARAMETERS"
@@ -252,8 +257,9 @@ def make_program(module: IRModule) -> CProgram:
     unique = UniqueNames(extern.name for extern in externs)
     prefix = config.module_name
     # The entry functions take the plain names, so their bodies come last in the choice of names.
-    for exported in (f"{prefix}_run", f"{prefix}_status_text"):
-        unique.fresh(exported)
+    checks = CHECK_FUNCTIONS if config.fault_checks is not FaultChecks.NONE else ()
+    for exported in ("run", "status_text", *checks):
+        unique.fresh(f"{prefix}_{exported}")
     public = {f for f in module.functions if f.exported and module.model is None}
     names = {f: unique.fresh(f"{prefix}_{f.name}{'_body' * (f in public)}") for f in functions}
     names |= {f: names[originals[f]] for f in everything}

@@ -12,6 +12,7 @@ from microtir.config.budget import Budget
 from microtir.config.executor import Executor
 from microtir.config.explain import explain
 from microtir.config.external import External, externals
+from microtir.config.fault_checks import check_fault_checks
 from microtir.config.fields import ConfigFields
 from microtir.config.option import Section
 from microtir.config.optionmap import store
@@ -62,6 +63,7 @@ class CompilationConfig(ConfigFields):
         compatibility: whose C interface is generated beside microtir's own.
         annotations: the language of comments that state what was proven of each function.
         constant_time: refuse a model whose number of instructions may depend on data.
+        fault_checks: whether and when checksums of weights and states are compared.
         external: third-party kernel libraries.
         tuning_records: a file with measured costs of kernels, from `microtir tune`.
         stateful: whether a run is given one step of a sequence, and recurrent layers keep states.
@@ -95,6 +97,7 @@ class CompilationConfig(ConfigFields):
         compatibility: enums.Compatibility | str = enums.Compatibility.NONE,
         annotations: enums.Annotations | str = enums.Annotations.NONE,
         constant_time: bool = False,
+        fault_checks: enums.FaultChecks | str = enums.FaultChecks.NONE,
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
         stateful: bool = False,
@@ -125,6 +128,7 @@ class CompilationConfig(ConfigFields):
             compatibility=enums.Compatibility(_option("compatibility", compatibility)),
             annotations=enums.Annotations(_option("annotations", annotations)),
             constant_time=find(Section.CONFIG, "constant_time").check(constant_time),
+            fault_checks=enums.FaultChecks(_option("fault_checks", fault_checks)),
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
             stateful=find(Section.CONFIG, "stateful").check(stateful),
@@ -154,6 +158,7 @@ class CompilationConfig(ConfigFields):
         self._check_steps()
         check_row_ports(self)
         check_run_parameters(self)
+        check_fault_checks(self)
         check_pool_use(self)
 
     def _check_workspace_io(self) -> None:

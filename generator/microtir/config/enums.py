@@ -53,6 +53,14 @@ class Annotations(Spelled):
     ACSL = "acsl"
 
 
+class FaultChecks(Spelled):
+    """The damage by which memory a program notices while it runs."""
+
+    NONE = "none"
+    START = "start"  # of weights when the application asks, of a state in each run
+    LAYERS = "layers"  # also of the weights that a layer reads, in each run before it
+
+
 class Numerics(Spelled):
     """The reference whose results the generated code reproduces."""
 

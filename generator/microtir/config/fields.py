@@ -32,6 +32,7 @@ class ConfigFields:
     compatibility: enums.Compatibility
     annotations: enums.Annotations
     constant_time: bool
+    fault_checks: enums.FaultChecks
     external: tuple[External, ...]
     tuning_records: str
     stateful: bool

@@ -170,6 +170,15 @@ _CONFIG = (
     ),
     Option(
         Section.CONFIG,
+        "fault_checks",
+        Choice(enums.FaultChecks),
+        "none",
+        "Notices memory that was damaged, by CRC-32. start: a function compares the weights when "
+        "the application calls it, and a run refuses a state that changed between runs. layers: "
+        "a run also compares the weights of each layer before it computes the layer.",
+    ),
+    Option(
+        Section.CONFIG,
         "external",
         Structure(
             "tuple of External",

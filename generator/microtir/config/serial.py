@@ -17,7 +17,7 @@ from microtir.support.shown import shown
 
 
 def to_dict(config: ConfigFields) -> dict[str, object]:
-    """Return the fields as JSON values in their order; those that change no code only if set."""
+    """Return the fields as JSON values in their order; newer ones only if set."""
     return {
         "target_host": str(config.target_host),
         "targets": [str(target) for target in config.targets],
@@ -30,7 +30,7 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
         "optimize": str(config.optimize),
         "measure": str(config.measure),
         "compatibility": str(config.compatibility),
-        **_of_no_code(config),
+        **_if_set(config),
         "external": [str(library) for library in config.external],
         "tuning_records": config.tuning_records,
         "stateful": config.stateful,
@@ -46,14 +46,16 @@ def to_dict(config: ConfigFields) -> dict[str, object]:
     }
 
 
-def _of_no_code(config: ConfigFields) -> dict[str, object]:
-    """Return the options that change comments or refuse, where they are set."""
-    set_ones: dict[str, object] = {}
+def _if_set(config: ConfigFields) -> dict[str, object]:
+    """Return the newer options where they are set: files without them keep their text."""
+    values: dict[str, object] = {}
     if config.annotations is not enums.Annotations.NONE:
-        set_ones["annotations"] = str(config.annotations)
+        values["annotations"] = str(config.annotations)
     if config.constant_time:
-        set_ones["constant_time"] = True
-    return set_ones
+        values["constant_time"] = True
+    if config.fault_checks is not enums.FaultChecks.NONE:
+        values["fault_checks"] = str(config.fault_checks)
+    return values
 
 
 def call_arguments(config: ConfigFields, plain: ConfigFields) -> str:

@@ -10,6 +10,7 @@ from microtir.codegen.interface.checks import argument_checks, model_checks, nul
 from microtir.codegen.interface.constant_pools import given_constants, passed_constant_pools
 from microtir.codegen.interface.devices import activated_name, activation, devices_parameter
 from microtir.codegen.interface.guard import guard_call
+from microtir.codegen.interface.integrity import next_identity
 from microtir.codegen.interface.pools import passed_pools, workspace_pools
 from microtir.codegen.interface.state import next_turn, state_place
 from microtir.codegen.printer.c_types import C_TYPES
@@ -173,7 +174,7 @@ def _run_lines(program: CProgram, model: ModelInfo, requirements: Requirements) 
     if frame.image:
         each = separated(frame.of_image(), body)
         body = _for_each_image(frame.image, _image_count(program), each)
-    end = [*body, *next_turn(model), f"return {program.macro}_OK;"]
+    end = [*body, *next_turn(model), *next_identity(program), f"return {program.macro}_OK;"]
     checks = model_checks(program, model, requirements)
     return separated(checks, guard_call(program), frame.of_all(), end)
 

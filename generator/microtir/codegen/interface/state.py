@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from microtir.codegen.interface.integrity import has_checks, state_identity
 from microtir.codegen.interface.parts import Draft, Part, Place, rendered
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.constants import value_lines
@@ -123,7 +124,7 @@ def run_checks(program: CProgram) -> list[str]:
     """Return the check that a run was given a state of this model; nothing for one without."""
     if not program.states:
         return []
-    other = f"state->identity != UINT32_C({identity(program)})"
+    other = f"state->identity != {state_identity(program, identity(program))}"
     misaligned = f"(uintptr_t)state % {program.macro}_STATE_ALIGNMENT != 0"
     return [f"if ({misaligned} || {other}) {{", f"    return {program.macro}_{STATE_STATUS};", "}"]
 
@@ -184,6 +185,8 @@ def parts(draft: Draft) -> Iterator[Part]:
         members=_members(program),
         identity=identity(program),
         version=_VERSION,
+        whole=state_identity(program, identity(program)),
+        sums=has_checks(program),
         status=STATE_STATUS,
         **values,
     )

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from microtir.codegen.printer.layout import columns
-from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, STATE_STATUS, CProgram
+from microtir.codegen.program import (
+    EXTERN_STATUS,
+    PARAMETERS_STATUS,
+    STATE_STATUS,
+    WEIGHTS_STATUS,
+    CProgram,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,7 @@ _STATUSES = (
     Status(EXTERN_STATUS, -6, "a C function outside the model reported a failure"),
     Status(PARAMETERS_STATUS, -7, "constants are misaligned, or not those of this code"),
     Status(STATE_STATUS, -8, "the state is misaligned, not initialised, or not of this model"),
+    Status(WEIGHTS_STATUS, -9, "the weights in memory are not those of this code"),
 )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from microtir.codegen.interface.devices import struct_name
+from microtir.codegen.interface.integrity import checks_before
 from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.layout import block_comment, indent
@@ -52,7 +53,8 @@ class MainPrinter(StatementPrinter):
         steps = range(self._step, self._step + len(invokes_of(s)))
         declared = [line for step in steps for line in self._pointers.get(step, ())]
         self._is_outermost = False
-        lines = self._inner_lines(s)
+        called = {self.program.callee(i.function).name for i in invokes_of(s)}
+        lines = [*checks_before(self.program, called), *self._inner_lines(s)]
         self._is_outermost = True
         return ["", *declared, *lines] if declared else lines
 

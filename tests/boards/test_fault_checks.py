@@ -1,0 +1,178 @@
+"""Bits of weights and of a state that flip on the emulator, and what noticing them costs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import microtir
+from microtir import CompilationConfig
+from microtir.artifact import Artifact
+from microtir.boards import ProjectType, load_board
+from microtir.config.enums import FaultChecks
+from microtir.frontend import from_tflite
+from microtir.profiling import measure
+from microtir.projects import Project, generate
+from tests.support.board_projects import digits_with, with_main, with_model
+from tests.support.stateful import running_sum
+
+BOARD = "mps2_an386"
+PAGE = Path(__file__).parents[2] / "docs" / "executors.md"
+STRIDE = 7
+"""Bytes from one whose bits flip to the next; no array has a length that it divides alone."""
+
+HEAD = """
+#include <stddef.h>
+
+#include "digits/digits.h"
+#include "digits/digits_weights.h"
+#include "sum/sum.h"
+#include "platform.h"
+
+static DIGITS_WORKSPACE(workspace);
+static int8_t image[DIGITS_IMAGE_ELEMENTS];
+static int8_t probabilities[DIGITS_PROBABILITIES_ELEMENTS];
+static const struct digits_inputs inputs = {image};
+static const struct digits_outputs outputs = {probabilities};
+
+static SUM_WORKSPACE(memory);
+static float x[SUM_X_ELEMENTS] = {1.0f, 2.0f};
+static float out[SUM_OUT_ELEMENTS];
+static const struct sum_inputs addends = {x};
+static const struct sum_outputs sums = {out};
+static struct sum_state state;
+
+__attribute__((noinline)) int32_t once(void);
+int32_t once(void)
+{
+    return digits_run(&inputs, &outputs, workspace);
+}
+
+__attribute__((noinline)) int32_t compared(void);
+int32_t compared(void)
+{
+    return COMPARED;
+}
+
+__attribute__((noinline)) int32_t added(void);
+int32_t added(void)
+{
+    return sum_run(&addends, &sums, &state, memory);
+}
+"""
+
+ONE_OF_EACH = """
+int main(void)
+{
+    platform_init();
+    platform_exit((int16_t)(sum_state_init(&state) + once() + compared() + added()));
+    return 0;
+}
+"""
+
+FLIPS = """
+/* Flips each bit of every STRIDE-th byte, and counts those that nothing notices. */
+static int32_t missed(const void *memory_of, uint32_t bytes, int32_t (*run)(void), int32_t status)
+{
+    volatile uint8_t *const place = (volatile uint8_t *)(uintptr_t)memory_of;
+    int32_t result = 0;
+    for (uint32_t i = 0; i < bytes; i += STRIDE) {
+        for (int32_t bit = 0; bit < 8; bit++) {
+            place[i] = (uint8_t)(place[i] ^ (1u << bit));
+            result += run() != status;
+            place[i] = (uint8_t)(place[i] ^ (1u << bit));
+        }
+    }
+    return result;
+}
+
+static int32_t weights_missed(int32_t (*run)(void))
+{
+    return 0
+ARRAYS        ;
+}
+
+int main(void)
+{
+    int32_t faults = 0;
+    platform_init();
+    faults += once() != DIGITS_OK || compared() != DIGITS_OK;
+    faults += weights_missed(RUN);
+    faults += once() != DIGITS_OK || compared() != DIGITS_OK;
+    faults += sum_state_init(&state) != SUM_OK || added() != SUM_OK || added() != SUM_OK;
+    for (uint32_t i = 0; i < sizeof state; i++) {
+        faults += missed((const uint8_t *)&state + i, 1, added, SUM_ERROR_STATE);
+    }
+    faults += added() != SUM_OK || out[1] != 8.0f;
+    platform_exit((int16_t)(faults > 100 ? 100 : faults));
+    return 0;
+}
+"""
+
+
+def summed(checks: FaultChecks) -> Artifact:
+    """Return a model whose state is the sum of its inputs."""
+    target = str(load_board(BOARD).target)
+    config = CompilationConfig(targets=target, module_name="sum", fault_checks=checks)
+    return microtir.build(from_tflite(running_sum()), config)
+
+
+def artifacts_of(checks: FaultChecks) -> list[Artifact]:
+    """Return the example, which has weights, and a model that has a state."""
+    target = str(load_board(BOARD).target)
+    config = CompilationConfig(targets=target, module_name="digits", fault_checks=checks)
+    return [digits_with(config), summed(checks)]
+
+
+def built(folder: Path, artifacts: list[Artifact], main: str, compared: str) -> Project:
+    """Return a program of both models with this main function."""
+    project = generate(artifacts, BOARD, ProjectType.BAREMETAL, folder)
+    with_main(project, HEAD.replace("COMPARED", compared) + main)
+    project.build()
+    return project
+
+
+@pytest.mark.parametrize("checks", [FaultChecks.START, FaultChecks.LAYERS])
+def test_every_bit_is_noticed(checks: FaultChecks, tmp_path: Path) -> None:
+    """Each flipped bit of the weights and of a state is reported, and none where nothing is."""
+    artifacts = artifacts_of(checks)
+    (text,) = (f.text for f in artifacts[0].sources if f.path.endswith("_weights.h"))
+    arrays = re.findall(r"const \w+ (digits_\w+)\[", text)
+    assert len(arrays) == 10
+    rows = "".join(
+        f"        + missed({a}, sizeof {a}, run, DIGITS_ERROR_WEIGHTS)\n" for a in arrays
+    )
+    run = "once" if checks is FaultChecks.LAYERS else "compared"
+    main = FLIPS.replace("ARRAYS", rows).replace("STRIDE", str(STRIDE)).replace("RUN", run)
+    project = built(tmp_path / "project", artifacts, main, "digits_check_weights()")
+    assert project.run().status == 0
+
+
+def code_bytes(project: Project) -> int:
+    """Return the bytes of the program in flash."""
+    command = ["arm-none-eabi-size", str(project.folder / "build" / "firmware.elf")]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return int(said.splitlines()[1].split()[0])
+
+
+@pytest.mark.compiler_version
+def test_cost(tmp_path: Path) -> None:
+    """The page says what checks cost: instructions of a run and of a comparison, and flash."""
+    flash, runs, added, compared = [], [], [], []
+    for checks in FaultChecks:
+        call = "0" if checks is FaultChecks.NONE else "digits_check_weights()"
+        project = built(tmp_path / str(checks), artifacts_of(checks), ONE_OF_EACH, call)
+        flash.append(code_bytes(project))
+        for name, counts in (("once", runs), ("added", added), ("compared", compared)):
+            counts.append(measure(with_model(project, name, (name,))).instructions)
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    rows = (
+        f"| `start` | {flash[1] - flash[0]} | {compared[1]:,} in `NAME_check_weights` |",
+        f"| `layers` | {flash[2] - flash[0]} | {runs[2] - runs[0]:,} in each run |",
+        f"The two sums of a state of 8 bytes take {added[1] - added[0]} instructions",
+    )
+    assert [row for row in rows if row not in page] == []
+    assert runs[0] == runs[1] and added[1] == added[2]
