@@ -161,7 +161,10 @@ def code_bytes(project: Project) -> int:
 @pytest.mark.compiler_version
 def test_cost(tmp_path: Path) -> None:
     """The page says what checks cost: instructions of a run and of a comparison, and flash."""
-    flash, runs, added, compared = [], [], [], []
+    flash: list[int] = []
+    runs: list[int] = []
+    added: list[int] = []
+    compared: list[int] = []
     for checks in FaultChecks:
         call = "0" if checks is FaultChecks.NONE else "digits_check_weights()"
         project = built(tmp_path / str(checks), artifacts_of(checks), ONE_OF_EACH, call)

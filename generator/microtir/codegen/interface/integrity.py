@@ -86,8 +86,8 @@ def _steps() -> list[str]:
 def _sums(array: ConstantArray) -> tuple[str, str]:
     """Return the checksums of an array in memory, of little and of big endian CPUs."""
     values = _as_compiled(array.data)
-    little, big = (values.astype(values.dtype.newbyteorder(order)) for order in "<>")
-    return _sum(little), _sum(big)
+    little, big = values.dtype.newbyteorder("<"), values.dtype.newbyteorder(">")
+    return _sum(values.astype(little)), _sum(values.astype(big))
 
 
 def _as_compiled(values: Array) -> Array:
