@@ -34,7 +34,7 @@ STATE_STATUS = "ERROR_STATE"
 WEIGHTS_STATUS = "ERROR_WEIGHTS"
 
 CHECK_FUNCTIONS = ("check_weights", "checksum", "is_damaged", "state_sum")
-"""What functions that notice damaged memory are called, after the name of the program."""
+"""Names of the functions that notice damaged memory, after that of the program."""
 """End of the macro of the status of a program that was given another model's state, or none."""
 
 PARAMETERS_STATUS = "ERROR_PARAMETERS"

@@ -113,10 +113,9 @@ class CompilationConfig(ConfigFields):
     ) -> None:
         checked = _checked_targets(targets)
         alone = tuple(target.without_host() for target in checked)
+        store(self, targets=alone, target_host=resolve_host(checked, target_host))
         store(
             self,
-            targets=alone,
-            target_host=resolve_host(checked, target_host),
             executor=executor if isinstance(executor, Executor) else Executor(executor),
             runtime=runtime if isinstance(runtime, Runtime) else Runtime(runtime),
             workspace_pools=_workspace_pools(workspace_pools, alone),
@@ -127,11 +126,11 @@ class CompilationConfig(ConfigFields):
             measure=enums.Measure(_option("measure", measure)),
             compatibility=enums.Compatibility(_option("compatibility", compatibility)),
             annotations=enums.Annotations(_option("annotations", annotations)),
-            constant_time=find(Section.CONFIG, "constant_time").check(constant_time),
+            constant_time=_flag("constant_time", constant_time),
             fault_checks=enums.FaultChecks(_option("fault_checks", fault_checks)),
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
-            stateful=find(Section.CONFIG, "stateful").check(stateful),
+            stateful=_flag("stateful", stateful),
             states=_option("states", states),
             stream_axis=_option("stream_axis", stream_axis),
             stream_hop=find(Section.CONFIG, "stream_hop").check(stream_hop),
@@ -139,9 +138,8 @@ class CompilationConfig(ConfigFields):
             rename_output=_option("rename_output", rename_output),
             prepend=_option("prepend", prepend),
             append=_option("append", append),
-            budget=_budget(budget),
-            pass_config=_pass_config(pass_config),
         )
+        store(self, budget=_budget(budget), pass_config=_pass_config(pass_config))
         self._check()
 
     def _check(self) -> None:
@@ -444,6 +442,10 @@ def _budget(value: object) -> Budget:
         where="budget",
         legal=find(Section.CONFIG, "budget").legal(),
     )
+
+
+def _flag(name: str, value: object) -> bool:
+    return bool(find(Section.CONFIG, name).check(value))
 
 
 def _option(name: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""What contradicts the option `fault_checks`."""
+"""Checks what contradicts the option `fault_checks`."""
 
 from __future__ import annotations
 

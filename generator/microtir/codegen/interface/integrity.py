@@ -67,20 +67,20 @@ def parts(draft: Draft) -> Iterator[Part]:
     values = {"name": program.name, "macro": program.macro, "status": WEIGHTS_STATUS}
     arrays = linked(program)
     if arrays or program.states:
-        yield rendered(Place.HELPERS, "checksum.c.j2", table=_steps(), **values)
+        yield rendered(Place.HELPERS, "checksum.c.j2", rows=_step_rows(), **values)
     sums = [(array.name, *_sums(array)) for array in arrays]
     yield rendered(Place.PROTOTYPES, "check_weights.h.j2", arrays=sums, **values)
-    yield rendered(Place.OPERATORS, "check_weights.c.j2", arrays=sums, **values)
+    yield rendered(Place.OPERATORS, "check_weights.c.j2", arrays=sums, count=len(sums), **values)
 
 
-def _steps() -> list[str]:
-    """Return what each half of a byte contributes to a checksum, in hexadecimal."""
+def _step_rows() -> list[str]:
+    """Return what each half of a byte contributes to a checksum, as four lines of C."""
     values = []
     for step in range(16):
         for _ in range(4):
             step = step >> 1 ^ _POLYNOMIAL * (step & 1)
         values.append(f"UINT32_C(0x{step:08x})")
-    return values
+    return [", ".join(values[first : first + 4]) for first in range(0, 16, 4)]
 
 
 def _sums(array: ConstantArray) -> tuple[str, str]:
