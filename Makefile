@@ -54,6 +54,7 @@ test-other: ## run the tests that need no tools with the interpreter OTHER_PYTHO
 journeys: ## compare models that PyTorch and Keras make anew with what is read of them; ARGS=--record
 	@VENV=build/journeys scripts/setup.sh journeys
 	build/journeys/bin/python -m tests.journeys $(ARGS)
+	build/journeys/bin/python -m tests.journeys.pages $(filter --record,$(ARGS))
 
 product: ## build the site, the wheel and packages of models, and check them and the studio as users get them
 	@VENV=build/product scripts/setup.sh product

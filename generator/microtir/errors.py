@@ -294,7 +294,7 @@ def instead_of_replacing(noun: str) -> Fix:
     Args:
         noun: what the user chooses another one of, such as "folder".
     """
-    choose, lost = f"choose another {noun}, or", "what is there is lost then"
+    choose, lost = f"choose another {noun}, or", "this deletes the existing files"
     return Fix(f"{choose} pass force=True: {lost}", f"{choose} add --force: {lost}")
 
 

@@ -98,9 +98,9 @@ def test_only_the_file_that_was_generated_is_explained(
     folder = digits.export(tmp_path / "out")
     source = folder / "digits.c"
     source.write_text(source.read_text().replace("#include", "\n#include", 1))
-    assert "not as it was generated" in microtir("explain", f"{source}:40").diagnostic
+    assert "edited after it was generated" in microtir("explain", f"{source}:40").diagnostic
     source.write_text("int main(void) { return 0; }\n")
-    assert "not as it was generated" in microtir("explain", f"{source}:1").diagnostic
+    assert "edited after it was generated" in microtir("explain", f"{source}:1").diagnostic
     source.unlink()
     assert "cannot be read" in microtir("explain", f"{source}:1").diagnostic
     assert "are in digits.c" in microtir("explain", f"{folder}/digits.h:3").diagnostic

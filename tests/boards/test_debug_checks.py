@@ -220,7 +220,7 @@ def test_other_programs_are_refused(
 ) -> None:
     """Where there is no Cortex-M that prints, the option is refused, and nothing is written."""
     options = ProjectOptions(debug_checks=True, server=server)
-    with pytest.raises(ProjectError, match=f"{said} has no place for debug checks") as caught:
+    with pytest.raises(ProjectError, match=f"{said} cannot have debug checks") as caught:
         generate(digits("c"), board, kind, tmp_path / "p", options=options)
     assert caught.value.where == "options.debug_checks"
     assert not (tmp_path / "p").exists()

@@ -112,7 +112,7 @@ def test_command(microtir: Command, tmp_path: Path) -> None:
     data = json.loads(path.read_text())
     assert list(data) == KEYS
     head, layers, plan = result.out.split("\n\n", 2)
-    reasons = plan[plan.index("Why, and what else there was") :]
+    reasons = plan[plan.index("Reason, and other candidates") :]
     assert "not conv_s8_2x4_dsp_compact" in reasons and "instructions more" in reasons
     assert f"{data['instructions']:,}" in head
     for row in data["layers"]:

@@ -50,7 +50,7 @@ def test_a_port_that_is_taken(microtir: Command) -> None:
         taken.listen()
         result = microtir("studio", "--no-browser", "--port", taken.getsockname()[1])
     assert result.status == 2
-    assert "nothing can listen on port" in result.diagnostic
+    assert "no server can listen on port" in result.diagnostic
     assert "fix:      leave --port out" in result.diagnostic
 
 

@@ -164,7 +164,7 @@ def test_both_forms_do_not_mix(microtir: Command, tmp_path: Path) -> None:
     """A project option beside -o would be ignored."""
     command = ("micro", "create-project", INT8, "-o", tmp_path / "p", "--board", "host")
     result = microtir(*command, "--project-option", "board=host")
-    assert "--project-option goes with DIR ARCHIVE PLATFORM" in result.diagnostic
+    assert "--project-option needs the arguments DIR ARCHIVE PLATFORM" in result.diagnostic
     result = microtir("micro", "create-project", INT8, "-o", tmp_path / "p")
     assert "add --board BOARD" in result.diagnostic
 
@@ -196,7 +196,7 @@ def test_builds_take_project_options(microtir: Command, tmp_path: Path) -> None:
     assert microtir(*build, "board=host").status == 0
     for words, text in (
         ((*build, "board=uno"), "the project is for 'host', not 'uno'"),
-        ((*build, "board=host", "verbose=1"), "drop it: a build that fails"),
+        ((*build, "board=host", "verbose=1"), "drop it: a failed build"),
         (("micro", "flash", folder, "crt", "--project-option", "arduino_board=uno"), "for 'host'"),
         (("run", "--device", "micro", folder, "--project-option", "board=uno"), "for 'host'"),
         (("run", archive, "--project-option", "port=x"), "use --port"),
@@ -255,7 +255,7 @@ def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
         (("compile", INT8, "-o", "x", "--input-shapes", "imag:[1]"), "is no input"),
         (("compile", INT8, "-o", "x", "--input-shapes", "image=1"), "cannot read"),
         (("compile", INT8, "--target-ethos-u-accelerator_config", "x"), "which tvmc has"),
-        (("compile", INT8, "--target-llvm-mcpu", "x"), "leave it out: what is generated is C"),
+        (("compile", INT8, "--target-llvm-mcpu", "x"), "leave it out: the generated code is C"),
         (("run", INT8, "--device", "cuda"), "there is no device 'cuda'"),
         (("run", INT8, "--device", "micro"), "is not a project's folder"),
     ],

@@ -96,7 +96,7 @@ def test_pool_of_a_foreign_target_is_refused() -> None:
 def test_pools_that_are_one_name_in_c_are_refused(other: str) -> None:
     """Names differ in upper case, too, since macros carry them."""
     pools = (WorkspacePoolInfo("ram_a"), WorkspacePoolInfo(other))
-    with pytest.raises(ConfigError, match="is one name with 'ram_a' in C"):
+    with pytest.raises(ConfigError, match="is the same name as 'ram_a' in C"):
         check_pools(pools, (Target("c"),), "workspace_pools")
 
 

@@ -211,7 +211,7 @@ def test_nothing_is_left_where_it_is_off() -> None:
         ({"executor": GUARD.with_options({"interface-api": "packed"})}, "a packed call"),
         ({"runtime": Runtime("crt", {"system-lib": True})}, "a packed call"),
         ({"compatibility": "microtvm"}, "applications for microTVM"),
-        ({"executor": GUARD.with_options({"row-fed-inputs": True})}, "no memory holds"),
+        ({"executor": GUARD.with_options({"row-fed-inputs": True})}, "no buffer holds"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], what: str) -> None:
@@ -230,5 +230,5 @@ def test_graph_executors_do_not_know_it() -> None:
 def test_models_that_tell_nothing_are_refused() -> None:
     """Floats that are computed with as they are have no range."""
     x, y = tensor("x", SHAPE), tensor("y", SHAPE)
-    with pytest.raises(ConfigError, match="no input tells what calibration saw: 'x'"):
+    with pytest.raises(ConfigError, match="no input has a calibrated range: 'x'"):
         microtir.build(IRModule(graph=graph([node(HardSwish(), (x,), y)], [x], [y])), CONFIG)

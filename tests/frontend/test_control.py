@@ -302,7 +302,7 @@ def test_loops_without_a_bound_are_refused() -> None:
     """The counter must approach its limit, and from a start that is known."""
     for data in (counted(5, step=-1), counted(-5, Code.GREATER), counted(5, step=0)):
         text = refusal(data)
-        assert "nothing bounds how often the loop runs" in text
+        assert "the loop has no bound on its iterations" in text
         assert "fix:      give the loop a fixed number of steps" in text
 
 

@@ -137,7 +137,8 @@ def test_exhaustion_names_pool_buffers_layer_and_bytes() -> None:
     with pytest.raises(MemoryPlanError) as caught:
         check_workspace(limit, plan, program.main, program.callees)
     text = str(caught.value)
-    assert "what has room in no other pool takes 40 bytes, 10 more than the pool 'sram' has" in text
+    expected = "arrays that fit in no other pool take 40 bytes, 10 more than the pool 'sram' has"
+    assert expected in text
     assert "in use are 20 bytes of 'dtcm'" in text
     assert "b0: 40 bytes from layer_7_40" in text
 

@@ -86,7 +86,7 @@ SMALL = to_params({"w": np.arange(3, dtype=np.int16)})
         (SMALL + b"\0", "1 bytes follow the last array"),
         (SMALL[:16] + struct.pack("<Q", 2**60) + SMALL[24:], "claims"),
         (SMALL[:41] + b"\0" + SMALL[42:], "no array begins"),
-        (SMALL[:33] + struct.pack("<Q", 2) + SMALL[41:], "not as many arrays as names"),
+        (SMALL[:33] + struct.pack("<Q", 2) + SMALL[41:], "its numbers of arrays and names differ"),
         (SMALL[:65] + struct.pack("<i", 2**30) + SMALL[69:], "dimensions"),
         (SMALL[:73] + struct.pack("<q", 4) + SMALL[81:], "are not an array of"),
         (SMALL[:32] + b"\xff" + SMALL[33:], "not text"),

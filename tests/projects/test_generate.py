@@ -248,7 +248,7 @@ def test_building_and_flashing_what_is_not_there(tmp_path: Path) -> None:
     program = project.program_path
     program.parent.mkdir()
     program.write_bytes(b"")
-    with pytest.raises(ProjectError, match="nothing says how a program is written"):
+    with pytest.raises(ProjectError, match="no command is known that flashes a program"):
         project.flash()
 
 

@@ -100,7 +100,7 @@ def test_link_out_of_the_templates(tmp_path: Path) -> None:
         ("{% include '../secret' %}", "leads out of its folder"),
         ("{% include 'missing' %}", "there is no template 'missing'"),
         ("x\n{% if %}", "a.j2:2: is malformed"),
-        ("x\n{{ unknown }}", "a.j2:2: asks for what it was not given: 'unknown' is undefined"),
+        ("x\n{{ unknown }}", "a.j2:2: uses undefined names: 'unknown' is undefined"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
     ],
 )

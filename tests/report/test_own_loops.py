@@ -52,7 +52,7 @@ def test_reasons_by_layer() -> None:
     report = describe(module_of(_gated_residual()).with_configuration(config))
     assert {layer.number: layer.own_loop for layer in report.layers if layer.own_loop} == {
         "2": "'direct' of layer 1 has no place for a function where it stores its results",
-        "3": "what is repeated over it follows from all that layer 0 gives",
+        "3": "values that are broadcast over it depend on all results of layer 0",
         "5": "'conv_s8_4x2_c' of layer 4 has no place for a second operand where it stores its"
              " results; what layer 0 gives is read elsewhere, too",
         "7": "'runs' of layer 6 moves elements as they are",
@@ -60,7 +60,7 @@ def test_reasons_by_layer() -> None:
     assert [row[:2] for row in loop_table(report).rows] == [
         ("2", "HARD_SWISH"), ("3", "MUL"), ("5", "ADD"), ("7", "HARD_SWISH"),
     ]  # fmt: skip
-    assert "a loop of its own: what is repeated" in layer_reasons(report)[3]
+    assert "a separate loop: values that are broadcast" in layer_reasons(report)[3]
 
 
 def test_kernels_that_take_less_than_one_loop_are_named() -> None:

@@ -203,7 +203,7 @@ def of_two_lengths() -> Graph:
 
 REVERSED = (StridedSlice((0, 4, 0), (1, -1, 1), (1, 5, 3)), (1, 5, 3))
 REFUSED = {
-    "goes back in time, as one of two directions does": lambda: network(REVERSED, behind=False),
+    "like one direction of a bidirectional layer": lambda: network(REVERSED, behind=False),
     "needs several steps at once": lambda: network((Reshape(), (1, 20)), (Tanh(), (1, 20))),
     "has no recurrent layer and no loop over a sequence": lambda: graph(
         [node(Tanh(), [tensor("x", (1, 5, 3))], tensor("y", (1, 5, 3)))],

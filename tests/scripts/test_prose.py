@@ -20,6 +20,8 @@ def test_what_users_read_passes() -> None:
         "Who has none yet sees how.", "its input is no integer of one scale", "is stored less 128",
         "CompilationConfig field 'targets'", "bytes 4 to 7 are got b'o'", "is for one",
         "Times of the instructions of the twin", 'pip install "microtir[keras]"',
+        "at most so many bytes", "a run gives what it gave", "scales as ONNX has them",
+        "a call that has no place for a state", "strings that a loop hands on",
     ],
 )  # fmt: skip
 def test_a_banned_phrase_is_found(phrase: str) -> None:

@@ -80,7 +80,7 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
         (("microtir tuning records", "shopping list"), "holds no tuning records"),
         (('"version": 1', '"version": 9'), "of version 9"),
         (("cortex-m4", "cortex-m7"), "about the target 'c -mcpu=cortex-m7'"),
-        (('"conv_s8_2x4_dsp"', '"gems"'), "record 0 is of 'gems', which is not a kernel"),
+        (('"conv_s8_2x4_dsp"', '"gems"'), "record 0 is of 'gems', which no longer exists"),
         (('"instructions": 2', '"instructions": -2'), "record 0 has no number"),
         (('"cycles": 3', '"cycles": true'), "record 0 has cycles that are not numbers"),
         (("{", "["), "not JSON"),

@@ -387,7 +387,7 @@ def _flasher(table: TomlTable | None) -> Flasher | None:
         return None
     command = table.texts("command", COMMAND_WORD)
     if not any("{program}" in word for word in command):
-        raise table.problem("command", "nothing stands for the program's file", "{program}")
+        raise table.problem("command", "it has no placeholder for the program's file", "{program}")
     result = Flasher(command, table.text("package", WORDS))
     table.done()
     return result

@@ -273,7 +273,7 @@ def _flash(built: Built) -> list[tuple[str, object]]:
         f"may be {cell(arrays + flash.least)} to {cell(arrays + flash.most)}"
     )
     is_close = arrays + flash.most > budget
-    return [("flash", f"{text}: --board BOARD has it compiled" if is_close else text)]
+    return [("flash", f"{text}: --board BOARD compiles it" if is_close else text)]
 
 
 def _not_taken(artifact: Artifact) -> list[tuple[str, object]]:

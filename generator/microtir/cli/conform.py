@@ -36,7 +36,7 @@ def conform(
         bool, typer.Option("--run/--no-run", help="Builds and runs the programs on this machine.")
     ] = True,
     cases: Annotated[int, typer.Option("--cases", metavar="N", help="For each function.")] = 60,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random cases.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random cases.")] = 0,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrites what is in the output folder.")
     ] = False,

@@ -36,8 +36,8 @@ def evaluate(
             "--dataset",
             metavar="FILE.npz|DIR",
             help="Labelled samples: arrays `inputs` and `labels`, or a folder of .npy files "
-            "for each class. Real values are quantised with the scale of the input. An "
-            "example has its own dataset.",
+            "for each class. Real values are quantised with the scale of the input. Examples "
+            "come with a dataset.",
         ),
     ] = None,
     output: Annotated[
@@ -97,7 +97,7 @@ def _decided(
 
     if built.model.states:
         raise UsageError(
-            f"'{built.model.name}' keeps something from run to run: its samples are sequences",
+            f"'{built.model.name}' has a state: its samples are sequences",
             where="microtir evaluate",
             fix="`microtir verify` compares sequences",
         )

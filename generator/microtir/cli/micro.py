@@ -132,7 +132,7 @@ def _check_own_form(board: str | None, options: list[str] | None) -> None:
         )
     if options:
         raise UsageError(
-            "--project-option goes with DIR ARCHIVE PLATFORM, and without -o",
+            "--project-option needs the arguments DIR ARCHIVE PLATFORM, and excludes -o",
             where="microtir micro create-project",
             fix="use the options of this command: --project-type, --stack",
         )

@@ -223,8 +223,8 @@ def with_batch_count(config: CompilationConfig, models: Sequence[str]) -> Compil
         return config
     if config.is_graph():
         raise UsageError(
-            "a range of a dimension, and a graph executor, whose calls have no place for a number"
-            " of entries",
+            "a range of a dimension, and a graph executor, whose calls cannot pass a number of "
+            "entries",
             where="--dim, --input-shapes",
             legal="a range with --executor aot, or one extent",
         )

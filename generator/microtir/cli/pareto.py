@@ -116,7 +116,9 @@ def _print(frontier: Frontier, title: str) -> None:
 
     write(f"{title}: bytes of RAM without the stack, instructions of one inference, bytes of flash")
     write(f"measured: RAM, flash and instructions, compiled by {', '.join(_compilers(frontier))}")
-    write(f"frontier: what no other program beats in RAM, flash and {frontier.measure.value}")
+    write(
+        f"frontier: programs that no other program beats in RAM, flash and {frontier.measure.value}"
+    )
     write("")
     write_table(frontier_columns(frontier), frontier_rows(frontier), frontier_right(frontier))
 

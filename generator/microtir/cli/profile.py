@@ -311,7 +311,7 @@ def _reasons(decisions: Mapping[str, Decision]) -> None:
             (index, name, kernel, d.instructions, d.cycles, d.scratch_bytes or None, d.reason)
             for index, name, kernel, d in known
         ]
-    write("\nWhy, and what else there was\n")
+    write("\nReason, and other candidates\n")
     write_table(
         ("#", "layer", "kernel", "est. instr.", "est. cycles", "scratch", "reason"),
         rows,

@@ -61,7 +61,7 @@ _ALIASES: Mapping[str, str] = MappingProxyType({"zephyr_board": _BOARD, "arduino
 _PROBE = "write the program with the tool of your debug probe, which takes it"
 _INSTEAD: Mapping[str, str] = MappingProxyType(
     {
-        "verbose": "drop it: a build that fails shows what its tools said",
+        "verbose": "drop it: a failed build shows the output of its tools",
         "warning_as_error": "drop it, and write CFLAGS=-Werror behind the folder of a build",
         "west_cmd": "put the tool into a folder of PATH",
         "arduino_cli_cmd": "put the tool into a folder of PATH",

@@ -44,9 +44,9 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="FILE.npz",
-        help="Samples: an array for each input by its name, whose first axis counts them. Of "
-        "the only input any name will do, or an .npy file. One in five measures and does not "
-        "calibrate.",
+        help="Samples: an array for each input by its name, whose first axis counts them. For a "
+        "model with one input any name is accepted, or an .npy file. One in five measures and "
+        "does not calibrate.",
     ),
 ]
 Output = Annotated[
@@ -65,7 +65,8 @@ LayerWidths = Annotated[
     typer.Option(
         "--layer",
         metavar="PATTERN=int8|16x8|int4|float",
-        help="The width of layers whose names fit; of several that fit the last one counts.",
+        help="The width of layers whose names match; if several patterns match, the last one "
+        "counts.",
     ),
 ]
 CalibrationName = Annotated[
@@ -78,7 +79,7 @@ CalibrationName = Annotated[
 ]
 Percentile = Annotated[
     float,
-    typer.Option("--percentile", metavar="P", help="Of the values that a range holds."),
+    typer.Option("--percentile", metavar="P", help="Share of the values within a range."),
 ]
 InputType = Annotated[
     str,
@@ -93,8 +94,8 @@ RoundingWork = Annotated[
     typer.Option(
         "--adaround",
         metavar="WORK",
-        help="Rounds weights so that outputs are nearer, with so many billions of operations; 90 "
-        "take some 30 seconds.",
+        help="Rounds weights so that outputs are more exact, with this many billions of "
+        "operations; 90 take about 30 s.",
     ),
 ]
 Labels = Annotated[

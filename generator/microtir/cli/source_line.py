@@ -31,7 +31,7 @@ def explain_line(source: Path, number: str, *, as_json: bool) -> ExitCode:
     elif layers:
         facts([("layer", layer_text(metadata, layer)) for layer in layers])
     else:
-        facts([("layer", f"none: {source.name}:{line} is in what all layers share")])
+        facts([("layer", f"none: {source.name}:{line} is in code that all layers share")])
     return ExitCode.DONE if layers else ExitCode.ANSWER_IS_NO
 
 
@@ -49,9 +49,9 @@ def _line(source: Path, number: str, metadata: Metadata) -> int:
         ) from None
     if not is_described(text, metadata):
         raise UsageError(
-            "it is not as it was generated, so that its lines are others",
+            "it was edited after it was generated, so its lines do not match",
             where=str(source),
-            fix="compile the model again, and name a line of what is written then",
+            fix="compile the model again, and name a line of the new file",
         )
     last = len(text.splitlines())
     is_number = re.fullmatch("[0-9]{1,9}", number) is not None

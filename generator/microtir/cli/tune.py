@@ -35,7 +35,7 @@ def tune(
         Path,
         typer.Option(
             "--records", "-o", metavar="FILE",
-            help="File of the records. What it has is not measured again.",
+            help="File of the records. Its entries are not measured again.",
             show_default=False,
         ),
     ],

@@ -45,7 +45,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
     }
 )
 # Flags of the other code generators of tvmc.
-_OTHER_TARGETS = "leave it out: what is generated is C, for the CPU that --target names"
+_OTHER_TARGETS = "leave it out: the generated code is C, for the CPU that --target names"
 
 
 def instead_of(flag: str) -> str | None:

@@ -167,7 +167,7 @@ def _print_layers(verdict: Verification) -> None:
             f"or the emulator of {verdict.board}"
         )
     else:
-        write("layers: all equal to microtir's numpy reference, so the C does what microtir means")
+        write("layers: all equal to microtir's numpy reference")
         if not verdict.within_one_step:
             write("the reference outputs are of another model, other numerics, or other inputs")
 

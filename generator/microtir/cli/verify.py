@@ -249,7 +249,7 @@ class _Source:
         check_oracle(chosen)
         if seconds is not None and chosen is Oracle.REFERENCE:
             raise UsageError(
-                "--oracle-timeout is for an oracle of others", where="microtir verify",
+                "--oracle-timeout is for third-party oracles", where="microtir verify",
                 legal="--oracle tflm, litert or onnxruntime", fix="leave it out",
             )  # fmt: skip
         if golden is None and samples is None and oracle is None and steps is None:
@@ -374,7 +374,7 @@ def made_up_steps(
         return default if stated is None else stated
     if stated is not None:
         raise UsageError(
-            f"'{model.name}' keeps nothing from one run to the next",
+            f"'{model.name}' has no state",
             where=f"{where} --steps",
             fix="leave it out: each sample is one run",
         )

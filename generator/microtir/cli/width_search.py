@@ -122,7 +122,7 @@ def print_search(search: WidthSearch) -> None:
     points = shown_points(search)
     write(
         f"\nfrontier of {len(search.points)} combinations ({how}), {samples} samples:"
-        " what no other one beats in flash, work and loss"
+        " programs that no other one beats in flash, work and loss"
     )
     columns = ("loss", "SQNR dB", "weights", "flash", "RAM", "work")
     write_table(

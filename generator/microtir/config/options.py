@@ -35,8 +35,8 @@ DEFAULT_TARGET = "c -mcpu=cortex-m4"
 
 _NATURAL = "the strictest of targets and host: AVR 1, MVE and 64-bit CPUs 8, others 4"
 _MODULE_NAME = Word(
-    "a C identifier that is no keyword, macro or standard header and has no leading or double "
-    "underscore, at most 48 characters",
+    "a C identifier of at most 48 characters without leading or double underscores; not a "
+    "keyword, macro or standard header",
     wanted_name_problem,
 )
 
@@ -58,12 +58,13 @@ _CONFIG = (
         "target_host",
         Structure(
             "Target",
-            "a Target or target string without a host of its own",
+            "a Target or target string that names no host",
         ),
         None,
-        "Names the processor that runs the entry function, which is portable C; it counts where "
-        "an alignment follows from the processors.",
-        derived="the host that a target names, else the first target that can host, else c",
+        "Names the processor that runs the entry function, which is portable C. It matters only "
+        "if an alignment depends on the processors.",
+        derived="the host of a target; if none names one, the first target that can be a host, "
+        "or c",
     ),
     Option(
         Section.CONFIG,
@@ -198,8 +199,8 @@ _CONFIG = (
             lambda text: "is not a name of a file" if "\n" in text else "",
         ),
         "",
-        "Ranks kernels by what they were measured to cost, where the records know the operator, "
-        "instead of by estimates.",
+        "Ranks kernels by measured costs if the records contain the operator, instead of by "
+        "estimates.",
         derived="none",
     ),
     Option(
@@ -208,8 +209,8 @@ _CONFIG = (
         Flag(),
         False,
         "Computes one time step of a recurrent model in each run. The time axis of its input is "
-        "1, states stay from run to run, and a run gives what the whole sequence gives for that "
-        "step.",
+        "1, states stay from run to run, and a run gives the outputs of the whole sequence at "
+        "that step.",
     ),
     Option(
         Section.CONFIG,
@@ -233,7 +234,7 @@ _CONFIG = (
         "",
         "Streams a model of a window of frames along an axis of its input. A run takes the "
         "newest frames and gives the outputs of the window that ends with them.",
-        derived="none: a run is given whole inputs",
+        derived="none: a run takes whole inputs",
     ),
     Option(
         Section.CONFIG,
@@ -270,7 +271,7 @@ _CONFIG = (
         ),
         "",
         "Adds pre-processing steps, from left to right: the C computes the model's input from "
-        "what the sensor gives. The input then has the sensor's type and extents.",
+        "the sensor's values. The input then has the sensor's type and extents.",
         derived="none: the model's own inputs",
     ),
     Option(
@@ -295,7 +296,7 @@ _CONFIG = (
             "Budget(ram, flash, stack): bytes from 1, or None",
         ),
         None,
-        "Sets limits that refuse the build when what is known without a C compiler exceeds them.",
+        "Sets limits. The build is refused if figures that need no C compiler exceed them.",
         derived="no limits",
         spelling="",
     ),
@@ -516,7 +517,7 @@ _PASS = (
         "tir.unroll_max_extent",
         Integer(0, 256),
         0,
-        "Unrolls innermost loops of at most so many iterations; 0 unrolls marked loops only.",
+        "Unrolls innermost loops of at most this many iterations; 0 unrolls only marked loops.",
     ),
     Option(
         Section.PASS,
@@ -551,7 +552,7 @@ _PASS = (
         Choice(enums.Placement),
         "greedy",
         "Chooses how buffers are placed in the workspace. greedy: the best of a few orders. "
-        "exact: all orders, or as many as a fixed number of steps allows. optimal: the solver of "
+        "exact: all orders, or those within a fixed number of steps. optimal: the solver of "
         "microtir[solver]. "
         "guarded: no sharing, with gaps that sanitizers watch.",
     ),

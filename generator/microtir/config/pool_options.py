@@ -20,7 +20,7 @@ _WORKSPACE = (
         "size_hint_bytes",
         _UNLIMITED,
         -1,
-        "Limits the pool to so many bytes, of which placement takes no more; -1 is no limit.",
+        "Limits the pool to this many bytes; -1 is no limit.",
     ),
     Option(
         Section.WORKSPACE_POOL,
@@ -39,7 +39,7 @@ _WORKSPACE = (
         ),
         "",
         "Names the section of the pool's array, which a linker script puts into a memory: of the "
-        "internal array, else of what the header's macro declares.",
+        "internal array, or of the array that the header's macro declares.",
         derived="none",
     ),
     Option(
@@ -78,7 +78,7 @@ _CONSTANT = (
         "size_hint_bytes",
         _UNLIMITED,
         -1,
-        "Limits the arrays in the pool to so many bytes; -1 is no limit.",
+        "Limits the arrays in the pool to this many bytes; -1 is no limit.",
     ),
     Option(
         Section.CONSTANT_POOL,
@@ -92,7 +92,7 @@ _CONSTANT = (
         _WORKSPACE[2],
         section=Section.CONSTANT_POOL,
         help="Names the section of the pool, which a linker script puts into a memory: of the "
-        "arrays of an internal one, else of what the header's macro declares.",
+        "arrays of an internal pool, or of the array that the header's macro declares.",
     ),
     replace(
         _WORKSPACE[3],

@@ -200,8 +200,8 @@ def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field:
         other = seen.get(macro_name(pool.c_name))
         if other is not None:
             raise ConfigError(
-                f"{pool.section.label} 'pool_name' is '{pool.pool_name}', which is one name with "
-                f"'{other}' in C",
+                f"{pool.section.label} 'pool_name' is '{pool.pool_name}', which is the same name "
+                f"as '{other}' in C",
                 where=f"{field}.pool_name",
                 fix="name each pool differently",
             )

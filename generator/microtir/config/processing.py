@@ -143,13 +143,15 @@ def prepend_problem(text: str) -> str:
     for processing in prepended(text):
         kinds = [step.kind for step in processing.steps]
         if any(kind in GIVEN for kind in kinds[1:]):
-            return f"says '{_late(kinds).value}' after another step: what a sensor gives is first"
+            return (
+                f"says '{_late(kinds).value}' after another step: the type of a sensor comes first"
+            )
         if StepKind.NHWC in kinds[:-1]:
             return "has a step after 'nhwc', which is the last one: channels are last until then"
         if StepKind.POWER in kinds and StepKind.RESIZE in kinds:
             return "has 'resize' of images and 'power' of samples in it"
         if StepKind.MEL in kinds and StepKind.POWER not in kinds[: kinds.index(StepKind.MEL)]:
-            return "has 'mel' without 'power' before it: bands are made of a spectrum"
+            return "has 'mel' without 'power' before it: bands need a spectrum before them"
     return ""
 
 

@@ -35,7 +35,7 @@ def check_row_ports(config: ConfigFields) -> None:
     if asked and against:
         raise ConfigError(
             f"aot executor option '{asked[0]}' is True, which contradicts {against[0]}: "
-            "there is no tensor that could be passed or placed as a whole",
+            "no whole tensor exists that could be passed or placed",
             where=f"executor.{asked[0]}",
             legal="True with interface-api 'c', without system-lib and use_workspace_io",
             fix="leave one of them out",

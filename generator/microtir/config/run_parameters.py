@@ -15,7 +15,7 @@ def check_run_parameters(config: ConfigFields) -> None:
     """
     executor = config.executor
     if executor.guard_inputs:
-        rows = "no memory holds an input as a whole that could be looked through"
+        rows = "no buffer holds the whole input that would be checked"
         _refuse(
             "guard-inputs",
             [*_other_calls(config, "counts"), _by_rows(config, rows)[0]],
@@ -40,7 +40,7 @@ def check_run_parameters(config: ConfigFields) -> None:
 def _other_calls(config: ConfigFields, what: str) -> list[tuple[str, str, bool]]:
     """Return the calls that have no place for another parameter, why, and whether they are made."""
     is_packed = config.entry_calling_convention() is CallingConvention.PACKED
-    tensors = f"a packed call takes the tensors of the model, and has no place for {what}"
+    tensors = f"a packed call takes the tensors of the model, and cannot pass {what}"
     return [
         ("interface-api 'packed'", tensors, is_packed),
         ("'system-lib' = True", tensors, config.needs_packed_wrapper()),

@@ -12,7 +12,7 @@ TARGET_OPTIONS: tuple[Option, ...] = (
         "kind",
         Choice(TargetKind),
         "c",
-        "Chooses what is generated; it is the first word of a target string.",
+        "Chooses the kind of code; it is the first word of a target string.",
         spelling="--target c",
     ),
     *(

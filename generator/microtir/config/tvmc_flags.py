@@ -221,7 +221,7 @@ def _check_pool_access(value: object) -> None:
             f"flag '--workspace-pools-target-access' is {shown(value)}",
             where="--workspace-pools-target-access",
             legal=f"{pool or 'POOL'}:c:rw",
-            fix="declare what is read only with --constant-pools",
+            fix="declare read-only memory with --constant-pools",
         )
 
 

@@ -37,6 +37,6 @@ def versions_part(artifact: Artifact, tools: Mapping[str, str]) -> Part:
         {"versions.json": f"{json.dumps(facts, indent=2)}\n".encode()},
         "`versions.json`",
         "Versions of microtir, Python and each tool that ran, and the digest of the model file.",
-        "what each tool says of itself",
+        "the version text of each tool",
         f"microtir {__version__}, {len(tools)} tools",
     )

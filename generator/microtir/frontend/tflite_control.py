@@ -144,9 +144,9 @@ class Control:
         tensor = self._reader.tensor(index) if index >= 0 else None
         if tensor is None and index >= 0 and self._reader.is_resource(index):
             raise UnsupportedModelError(
-                "it is not known at compile time which variable it is given",
+                "its variable is not known at compile time",
                 where=self._where,
-                legal="the handle that a VAR_HANDLE gives, handed on unchanged",
+                legal="the handle of a VAR_HANDLE, passed on unchanged",
                 fix="convert the model without choosing between variables",
             )
         if tensor is None:
@@ -244,7 +244,7 @@ class Control:
         terms = terms_of(condition, counters, fixed)
         if terms is None or terms.turns > MOST_TURNS:
             raise UnsupportedModelError(
-                "nothing bounds how often the loop runs"
+                "the loop has no bound on its iterations"
                 if terms is None
                 else f"the loop runs up to {terms.turns} times",
                 where=self._where,
@@ -275,7 +275,7 @@ class Control:
             raise UnsupportedModelError(
                 "its turns change which variable a handle means",
                 where=self._where,
-                legal="handles that turns hand on unchanged",
+                legal="handles that iterations pass on unchanged",
                 fix="convert the model without choosing between variables",
             )
         return sorted(needed)

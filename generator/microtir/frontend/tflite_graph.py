@@ -311,7 +311,7 @@ class GraphReader:
             raise UnsupportedModelError(
                 "the initial values of variables depend on inputs",
                 where=where,
-                legal="constants, and what is computed from constants",
+                legal="constants, and values that are computed from constants",
                 fix="initialise variables with constants",
             )
         return values

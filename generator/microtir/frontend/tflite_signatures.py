@@ -35,7 +35,7 @@ def chosen_signature(file: ModelFile, key: str | None) -> FileSignature:
         raise UsageError(
             f"the model has no signature {brief(key)!r}",
             where=file.file,
-            legal=", ".join(map(brief, known)) or "none: it has no names for its subgraphs",
+            legal=", ".join(map(brief, known)) or "none: it does not name its subgraphs",
             fix=nearest(key, known) or Fix("leave `signature` out", "leave --signature out"),
         )
     return known[key]

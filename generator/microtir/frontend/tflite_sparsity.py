@@ -74,7 +74,7 @@ def _axis(table: FlatbufferTable, where: str) -> SparseAxis:
         kind = _INDEX_TYPES.get(table.scalar(slot, ScalarType.UINT8))
         vector = table.table(slot + 1, where)
         if kind is None or vector is None:
-            raise table.buffer.malformed(where, "an axis of a sparse tensor has no places")
+            raise table.buffer.malformed(where, "an axis of a sparse tensor has no entries")
         lists.append(vector.numbers(0, kind))
     return SparseAxis(0, lists[0], lists[1], is_dense=False)
 

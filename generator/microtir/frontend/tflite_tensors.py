@@ -199,7 +199,7 @@ class Tensors:
         assert stored.sparsity is not None
         if stored.type == FileType.INT4:
             raise UnsupportedModelError(
-                "it is sparse, of integers of 4 bits",
+                "it is a sparse tensor of 4-bit integers",
                 where=self._where(stored),
                 legal="sparse tensors of float32, float16 and integers of 8 bits and more",
                 fix="convert the model without the sparsity optimisation",

@@ -317,7 +317,7 @@ class Variables:
             raise UnsupportedModelError(
                 "it is not known at compile time which variable it means",
                 where=where,
-                legal="the handle that a VAR_HANDLE gives, handed on unchanged",
+                legal="the handle of a VAR_HANDLE, passed on unchanged",
                 fix="convert the model without choosing between variables",
             )
         return resource

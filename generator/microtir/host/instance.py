@@ -81,7 +81,7 @@ class Instance:
         if self.facts is None:
             if saved:
                 raise RunError(
-                    "the model keeps nothing between runs, and takes no state",
+                    "the model has no state",
                     where=f"Model.restore of {self.name}",
                     legal="no bytes",
                 )

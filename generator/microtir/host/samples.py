@@ -253,7 +253,7 @@ def _header(
 
 def _no_arrays(path: Path, why: str) -> DataFileError:
     return DataFileError(
-        f"it holds no arrays that can be read: {why}",
+        f"its arrays cannot be read: {why}",
         where=str(path),
         legal="a .npz or .npy file without pickled objects",
         fix="write it with numpy.savez(path, inputs=..., outputs=...)",

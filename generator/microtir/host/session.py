@@ -203,7 +203,7 @@ class Session:
         self._has_outputs = status == 0
         if status != 0:
             raise RunError(
-                f"the model returned status {status}; what it means is in its header",
+                f"the model returned status {status}; the header of the model explains it",
                 where=f"{self._metadata.module_name}_run",
             )
 

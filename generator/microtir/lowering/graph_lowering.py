@@ -141,7 +141,7 @@ def _refuse_mixed(graph: Graph, config: CompilationConfig) -> None:
             " along which every operator computes each entry by itself",
             fix=Fix(
                 "give the dimension the extent that you need, and leave 'batch-count' out",
-                "give --dim one extent in the place of a range, and leave batch-count out",
+                "give --dim one extent instead of a range, and leave batch-count out",
             ),
         )
 

@@ -23,7 +23,7 @@ def module_with(module: IRModule, program: Program) -> IRModule:
         program: what it has become.
     """
     original, config = module.graph, module.require_config("lower")
-    assert original is not None, "a program is made of a graph"
+    assert original is not None, "a program comes from a graph"
     info = ModelInfo(
         name=program.graph.name,
         ports=guarded(

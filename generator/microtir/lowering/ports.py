@@ -75,8 +75,8 @@ def guarded(
     if not any(known.values()):
         names = ", ".join(f"'{name}' ({t.dtype.value})" for name, t in tensors.items())
         raise ConfigError(
-            "aot executor option 'guard-inputs' is True, but no input tells what calibration "
-            f"saw: {names or 'the model has none'}",
+            "aot executor option 'guard-inputs' is True, but no input has a calibrated range: "
+            f"{names or 'the model has none'}",
             where="executor.guard-inputs",
             legal="a model with quantised inputs, or with floats that only QUANTIZE reads",
             fix="quantise the model, or leave the option out",

@@ -271,7 +271,7 @@ def _check_inputs(
     for arg, param in zip(call.args, callee.params, strict=True):
         if isinstance(arg, ir.BufferView) and arg.buffer in read_only and param in _written(callee):
             raise MemoryPlanError(
-                "a call writes it, but only the caller may",
+                "a call writes it, but only the caller may write it",
                 where=f"{where}, buffer {arg.buffer.name}",
             )
 

@@ -56,7 +56,7 @@ def check_workspace(
         what = "the workspace and the state take" if state else "the workspace takes"
         bound = plan.lower_bound + state
     else:
-        what, bound = "what has room in no other pool takes", plan.pools[limit.pool].lower_bound
+        what, bound = "arrays that fit in no other pool take", plan.pools[limit.pool].lower_bound
         fix = f"{_room(plan, limit.pool)}; {fix}"
     raise LimitError(
         f"{what} {taken} bytes, {taken - limit.bytes} more than {limit.holder} has",

@@ -76,7 +76,7 @@ def _cp_model() -> ModuleType:
         raise ToolError(
             "OR-Tools is not installed, and without it there is no optimal placement",
             where="memory.placement=optimal",
-            legal="greedy and exact need nothing else",
+            legal="greedy and exact need no further package",
             fix=install_extra("solver"),
         ) from None
     return cp_model

@@ -200,7 +200,7 @@ class IRModule:
             raise UsageError(
                 "the module holds no compiled model",
                 where=stage,
-                legal="what `lower` gives for a graph",
+                legal="the result of `lower` for a graph",
             )
         return self.program
 

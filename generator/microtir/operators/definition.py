@@ -30,10 +30,10 @@ class Trait(Enum):
     KEEPS_LAST = "the last outputs are new values of the last inputs, in their place"
     MOVES_DATA = "each element of the output is one of the input, or a constant"
     STORED = "integers are taken as they are stored, whatever the scales of its tensors say"
-    STATIC = "the output follows from the types of the inputs, whatever they hold"
+    STATIC = "the output follows from the types of the inputs, not from their values"
     WEIGHTED = "input 1 holds weights, input 2 a bias"
     CONTROL = "it says when others run, or gives a memory its new value: it is never folded"
-    OPAQUE = "what it computes is not known here: it is never evaluated at compile time"
+    OPAQUE = "its computation is not known here: it is never evaluated at compile time"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

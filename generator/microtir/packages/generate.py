@@ -71,10 +71,10 @@ def _described(
 ) -> Models:
     """Return the models as templates see them, if the format has a place for each."""
     if not artifacts:
-        raise UsageError("a package of no models has nothing in it", where=_WHERE)
+        raise UsageError("a package needs at least one model", where=_WHERE)
     if options.definitions and "definitions" not in template.honours:
         raise UsageError(
-            f"{template.title} has no place for macros of the compiler",
+            f"{template.title} cannot pass macros of the compiler",
             where="PackageOptions(definitions)",
         )
     models = describe_models(artifacts, options.for_application)

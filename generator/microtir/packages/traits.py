@@ -49,7 +49,7 @@ _SAYS: Mapping[ModelTrait, tuple[str, Fix]] = MappingProxyType(
             Fix("build it for one CPU", "name one CPU as --target"),
         ),
         ModelTrait.ROWS: (
-            "is given rows of its tensors by functions of the caller",
+            "gets rows of its tensors from functions of the caller",
             Fix(
                 "turn row-fed-inputs and row-drained-outputs off",
                 "leave out --executor-aot-row-fed-inputs and --executor-aot-row-drained-outputs",
@@ -67,7 +67,7 @@ _SAYS: Mapping[ModelTrait, tuple[str, Fix]] = MappingProxyType(
             Fix("build it for one extent, without guards", "give --dim one extent, and no guards"),
         ),
         ModelTrait.CONSTANT_POOLS: (
-            "is given memory with its constants",
+            "gets its constants from the caller",
             Fix("build it without constant_pools", "leave out --constant-pools"),
         ),
         ModelTrait.POOLS: (
@@ -127,7 +127,7 @@ def refuse(
         if trait in traits:
             what, fix = _SAYS[trait]
             raise UsageError(
-                f"'{values.name}' {what}, which {title} has no place for",
+                f"'{values.name}' {what}, which {title} cannot hold",
                 where="packages.generate(artifacts)",
                 fix=fix,
             )

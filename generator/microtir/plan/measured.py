@@ -150,9 +150,7 @@ def _costs(path: Path, records: object, kernels: Collection[str] | None) -> dict
             raise _refused(path, f"record {number} names no operator and kernel")
         # Layouts follow the name of a kernel.
         if kernels is not None and kernel.partition(" ")[0] not in kernels:
-            raise _refused(
-                path, f"record {number} is of '{kernel}', which is not a kernel any more"
-            )
+            raise _refused(path, f"record {number} is of '{kernel}', which no longer exists")
         if not _is_count(instructions):
             raise _refused(path, f"record {number} has no number of instructions")
         if cycles is not None and not _is_count(cycles):

@@ -147,7 +147,7 @@ def _check_options(template: Template, options: ProjectOptions) -> None:
         value = getattr(options, name)
         if tuple(value) != tuple(getattr(default, name)) and name not in template.honours:
             raise ProjectError(
-                f"got {value!r}, and projects of type '{template.type.value}' have no place for it",
+                f"got {value!r}, and projects of type '{template.type.value}' do not accept it",
                 where=f"options.{name}",
                 fix=f"leave it out, and set it where your framework does: {template.settings}",
             )
@@ -203,7 +203,7 @@ def _check_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]
         if support.type is not ProjectType.BAREMETAL:
             told = f"a project of type '{support.type.value}'"
         raise ProjectError(
-            f"{told} has no place for debug checks: they print, and need the vectors of a Cortex-M",
+            f"{told} cannot have debug checks: they print, and need the vectors of a Cortex-M",
             where="options.debug_checks",
             legal="a bare-metal project for a Cortex-M that runs samples",
             fix=Fix(

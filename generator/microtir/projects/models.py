@@ -354,8 +354,8 @@ def _info(artifact: Artifact) -> ModelInfo:
     model = artifact.module.model
     if model is None:
         raise ProjectError(
-            f"'{artifact.metadata.module_name}' holds functions and no model: there is nothing to "
-            "run by itself",
+            f"'{artifact.metadata.module_name}' holds functions and no model: it contains "
+            f"nothing that can run alone",
             where="project.generate(artifact)",
             fix="build it from a model, or use the exported sources in a project of your own",
         )

@@ -91,5 +91,5 @@ class ProjectOptions:
             )
         if self.server and self.samples:
             raise ProjectError(
-                "a program that serves has no samples of its own", where="options.samples"
+                "a program that answers a computer has no samples", where="options.samples"
             )

@@ -204,7 +204,7 @@ class Project:
         flasher, command = self.board.flasher, self.flash_command
         if not command:
             raise ProjectError(
-                f"nothing says how a program is written to '{self.board.name}'",
+                f"no command is known that flashes a program to '{self.board.name}'",
                 where=f"{self.board.file}: flash",
                 fix=f"write {program} with the tool of your debug probe",
             )

@@ -45,7 +45,7 @@ def arbitrary_samples(inputs: Sequence[Port]) -> Samples:
     elements = sum(port.type.elements for port in inputs)
     if elements > MOST_ARBITRARY:
         raise ProjectError(
-            f"the inputs have {elements} elements, whose values would be C for a compiler",
+            f"the inputs have {elements} elements, whose values would become C source",
             where="samples",
             legal=f"at most {MOST_ARBITRARY} without samples of the user's",
             fix="give samples of your own",

@@ -41,7 +41,7 @@ _FOLDER_TEXTS = {
     "model": "the models: generated, not to be changed",
     "src": "the application: runs each model on its samples and prints the outputs",
     "board": "start-up, linker script, console of this board",
-    "board_data": "what microtir knows of the board",
+    "board_data": "the facts about the board",
 }
 
 
@@ -205,7 +205,7 @@ def memory_rows(models: Models, stack: int, reserve: int) -> list[tuple[str, int
         (f"workspace{shared}", models.workspace_bytes),
         (f"inputs and outputs{shared}", models.tensor_bytes),
         *([("stack set aside", stack)] if stack else []),
-        *([("what models keep from run to run", states)] if states else []),
+        *([("states of models", states)] if states else []),
         *([("reserve of the board", reserve)] if reserve else []),
         ("weights, in flash", models.weights_bytes),
     ]

@@ -61,7 +61,7 @@ class _Loops:
             return f"'{tensor.name}' is given to the model, and no loop is before it"
         layer = f"layer {number_of(producer)}"
         if any(self._follows(other, producer) for other in repeated):
-            return f"what is repeated over it follows from all that {layer} gives"
+            return f"values that are broadcast over it depend on all results of {layer}"
         if tensor in self.graph.outputs or len(self.consumers[tensor]) > 1:
             return f"what {layer} gives is read elsewhere, too"
         kernel = self.kernels[producer]

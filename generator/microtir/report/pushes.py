@@ -64,6 +64,6 @@ def _padded(pushes: ReportedPushes) -> str:
     )
     share = pushes.macs_computed / max(pushes.macs, 1)
     return (
-        f"layers {names}: what is near their padding is computed anew, so that no push takes less "
-        f"than {share:.3f} of the MACs"
+        f"layers {names}: rows near their padding are computed anew, so every push takes at least "
+        f"{share:.3f} of the MACs"
     )

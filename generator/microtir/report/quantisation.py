@@ -149,7 +149,7 @@ def _sentence(remedy: Remedy, layer: LayerCost) -> str:
         case Remedy.PERCENTILE:
             return "--calibration percentile, which leaves out the few values that widen its range"
         case Remedy.ACTIVATION:
-            return "an activation that bounds what it gives, such as RELU6, in training"
+            return "a bounded activation, such as RELU6, in training"
 
 
 def _floats(summary: Summary) -> str:

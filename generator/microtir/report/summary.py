@@ -322,7 +322,7 @@ def _expected(layer: data.ReportedLayer) -> int | None:
 def loop_table(report: data.Report) -> TextTable:
     """Return the elementwise layers with one reader that have loops of their own, and why."""
     rows = tuple((x.number, x.operator, x.own_loop) for x in report.layers if x.own_loop)
-    return TextTable(("layer", "operator", "why it has a loop of its own"), rows, frozenset())
+    return TextTable(("layer", "operator", "reason for a separate loop"), rows, frozenset())
 
 
 def layer_reasons(report: data.Report) -> list[str]:
@@ -342,7 +342,7 @@ def _reasons(layer: data.ReportedLayer) -> list[str]:
     return [
         named,
         _kernel(layer.choice),
-        *([f"a loop of its own: {layer.own_loop}"] if layer.own_loop else []),
+        *([f"a separate loop: {layer.own_loop}"] if layer.own_loop else []),
         *(f"not {_kernel(other)}" for other in able),
         *(f"not {', '.join(names)}: {reason}" for reason, names in unable.items()),
     ]

@@ -138,7 +138,7 @@ def _require_conditions(
         raise UsageError(
             f"'{kind}' of the pass is not a sequence of functions",
             where=where,
-            legal="functions that return True where the condition holds",
+            legal="functions that return True if the condition holds",
         )
     for condition in conditions:
         if condition(*subjects) is not True:
@@ -148,7 +148,7 @@ def _require_conditions(
                 f"the condition '{name}' does not hold {'before' if is_before else 'after'} the "
                 f"pass, for '{subjects[-1].name}'",
                 where=where,
-                fix="put the pass where it holds" if is_before else "correct the pass",
+                fix="move the pass to a place where it holds" if is_before else "correct the pass",
             )
 
 

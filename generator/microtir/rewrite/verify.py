@@ -170,7 +170,7 @@ def _quantization(tensor: Tensor, quant: Quantization) -> Iterator[tuple[str, st
         math.isfinite(scale) and (scale > 0 or (scale == 0 and tensor.is_constant))
         for scale in quant.scales
     ):
-        yield "a scale is not a positive number", "finite and above 0, of a constant also 0"
+        yield "a scale is not a positive number", "finite and above 0; for a constant also 0"
     low, high = tensor.dtype.min, tensor.dtype.max
     if not all(low <= zero_point <= high for zero_point in quant.zero_points):
         yield "a zero point is outside its type", f"{low} to {high}"

@@ -65,7 +65,7 @@ class FitEntry:
 
 
 def _value(member: object) -> object:
-    assert isinstance(member, Enum), "all else in a fit is numbers and texts"
+    assert isinstance(member, Enum), "all other fields of a fit are numbers and texts"
     return member.value
 
 

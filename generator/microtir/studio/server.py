@@ -96,7 +96,7 @@ def _bound(port: int) -> socket.socket:
     except OSError as error:
         bound.close()
         raise UsageError(
-            f"nothing can listen on port {port}: {(error.strerror or str(error)).lower()}",
+            f"no server can listen on port {port}: {(error.strerror or str(error)).lower()}",
             where="--port",
             fix=Fix(
                 "give port 0, and a free one is taken", "leave --port out, and a free one is taken"

@@ -130,7 +130,7 @@ class Worker:
         return ToolError(
             f"the compiler's process ended with {how} before it had a result",
             where="studio",
-            fix=f"it may have wanted more than {self._limits.memory >> 30} GiB of memory, which "
+            fix=f"it may have needed more than {self._limits.memory >> 30} GiB of memory, which "
             f"is the limit here: {_IN_A_TERMINAL}",
         )
 

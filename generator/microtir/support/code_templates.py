@@ -52,7 +52,7 @@ def render(
         raise TemplateError(f"the template is malformed: {error.message}", where=place) from None
     except jinja2.UndefinedError as error:
         raise TemplateError(
-            f"the template uses what it was not given: {error.message}",
+            f"the template uses undefined names: {error.message}",
             where=_place(error, template),
         ) from None
 

@@ -120,7 +120,7 @@ class TemplateFiles:
             return make().render(values).encode()
         except EncodingError as error:
             raise TemplateFileError(
-                f"prints what its language cannot hold: {error.what}",
+                f"prints text that its language cannot contain: {error.what}",
                 where=_place(error, name),
                 legal=error.legal,
                 fix=error.fix,
@@ -132,7 +132,7 @@ class TemplateFiles:
             raise TemplateFileError(f"is malformed: {error.message}", where=place) from None
         except (jinja2.UndefinedError, jinja2.TemplateRuntimeError) as error:
             raise TemplateFileError(
-                f"asks for what it was not given: {error.message}", where=_place(error, name)
+                f"uses undefined names: {error.message}", where=_place(error, name)
             ) from None
 
     def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:

@@ -59,7 +59,7 @@ def test_gaps_of_a_largest_element_are_refused() -> None:
     """Onnxruntime pads as if windows had no gaps, and ONNX as they are."""
     x = np.zeros((1, 2, 7), np.float32)
     made = model("MaxPool", x, (3,), auto_pad="SAME_UPPER", strides=[2], dilations=[2])
-    with pytest.raises(UnsupportedModelError, match="of which onnxruntime pads for windows"):
+    with pytest.raises(UnsupportedModelError, match="for which onnxruntime ignores the gaps"):
         from_onnx(made)
 
 

@@ -67,7 +67,7 @@ def test_one_may_be_kept_and_another_not() -> None:
         ("kept.*=new.*", r"no output is called 'new\.a'"),
         ("kept.a=y,kept.b=y", "in several pairs"),
         ("kept.a=left.a,kept.a=y", "in several pairs"),
-        ("kept.a=left.a,kept.b=left.b,x=y", "a run gives nothing"),
+        ("kept.a=left.a,kept.b=left.b,x=y", "a run has no results"),
     ],
 )
 def test_pairs_that_are_refused(text: str, message: str) -> None:

@@ -100,9 +100,9 @@ def _check(artifacts: Sequence[Contents]) -> None:
     where = "export_model_library_format(artifacts)"
     if not all(isinstance(artifact, Contents) for artifact in artifacts):
         raise UsageError(
-            "argument 'artifacts' holds something else than artifacts",
+            "argument 'artifacts' contains something that is not an artifact",
             where=where,
-            legal="what build() returned, or a sequence of that",
+            legal="the result of build(), or a sequence of such results",
         )
     if not artifacts:
         raise UsageError("there is nothing to export", where=where, legal="one or more artifacts")
@@ -120,7 +120,7 @@ def _check(artifacts: Sequence[Contents]) -> None:
                 f"'{name}' holds functions and no model, and has no place among others",
                 where=where,
                 legal="models, or one program of functions",
-                fix="export it into an archive of its own",
+                fix="export it into a separate archive",
             )
 
 

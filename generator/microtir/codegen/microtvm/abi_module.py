@@ -111,7 +111,7 @@ def module_function(
     if program.is_graph and program.devices:
         raise UsageError(
             f"the graph uses the device '{program.devices[0].name}', which microTVM's graph "
-            "executor has no place for",
+            "executor cannot use",
             where="compatibility",
             fix="use executor 'aot'",
         )

@@ -72,7 +72,7 @@ def from_params(content: bytes, where: str) -> dict[str, npt.NDArray[np.generic]
     reader.expect("<QQ", (_LIST_MAGIC, 0), "it does not begin as a list of arrays")
     names = [reader.text() for _ in range(reader.count())]
     if reader.count() != len(names):
-        raise reader.damaged("it has not as many arrays as names")
+        raise reader.damaged("its numbers of arrays and names differ")
     if len(set(names)) != len(names):
         raise reader.damaged("a name is there twice")
     arrays = {name: reader.array() for name in names}

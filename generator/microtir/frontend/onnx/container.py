@@ -66,7 +66,7 @@ def checked_model(data: bytes, file: str, folder: Path | None) -> onnx.ModelProt
         model = onnx.load_model_from_string(data)
     except DecodeError:
         raise ModelFileError(
-            "this is not an ONNX model: it is no such protocol buffer",
+            "this is not an ONNX model: it is not a protocol buffer of ONNX",
             where=file,
             legal="a file that an exporter to ONNX wrote",
             fix=EXPORT,

@@ -76,9 +76,9 @@ def _refused(what: str, where: str | None) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"a dimension has a range, and {what}",
         where=where,
-        legal="a model that takes the extent of this dimension as one of shapes alone",
+        legal="a model that uses the extent of this dimension only in shapes",
         fix=Fix(
-            "give the dimension one extent in the place of a range",
-            "give --dim or --input-shapes one extent in the place of a range",
+            "give the dimension one extent instead of a range",
+            "give --dim or --input-shapes one extent instead of a range",
         ),
     )

@@ -44,7 +44,7 @@ def take_in_all(model: onnx.ModelProto, folder: Path | None, file: str) -> None:
     total = sum(place.length for place in places)
     if total > MAX_EXTERNAL_BYTES:
         raise ModelFileError(
-            f"{total} bytes of its tensors lie in other files",
+            f"{total} bytes of its tensors are in other files",
             where=file,
             legal=f"at most {MAX_EXTERNAL_BYTES}",
             fix="export a smaller model",
@@ -147,7 +147,7 @@ def _place(tensor: onnx.TensorProto, folder: Path | None, where: str) -> _Place:
             f"its shape is {brief(str(tuple(tensor.dims)))}, and its values take"
             f" {'an unknown number of' if length is None else length} bytes of {location!r}",
             where=where,
-            legal="as many bytes as the shape says" if needed is None else f"{needed} bytes",
+            legal="the number of bytes of the shape" if needed is None else f"{needed} bytes",
             fix="export the model again",
         )
     return _Place(tensor, path, offset, needed, where)

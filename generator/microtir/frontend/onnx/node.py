@@ -33,7 +33,7 @@ class UnreadValueError(ModelFileError):
 Scope: TypeAlias = "MutableMapping[str, Value | None]"
 """Values by name; None: it could not be read."""
 
-CANNOT_COMPUTE = "its attributes and constants are numbers that nothing can be computed with"
+CANNOT_COMPUTE = "its attributes and constants are not usable numbers"
 """Text of the error where numbers fail in a computation that no reader has checked them for."""
 
 MOST_DEPTH = 16

@@ -55,7 +55,7 @@ def _integer_power(node: OnnxNode, base: Tensor) -> Tensor:
     exponents = node.known(1, "the exponent of integers")
     if (exponents < 0).any() or (exponents != np.trunc(exponents)).any():
         raise node.unsupported(
-            "integers with exponents that are below 0, or no integers",
+            "integers with exponents that are negative, or not integers",
             "whole exponents from 0 on",
             "compute it in float32",
         )

@@ -107,7 +107,7 @@ def _attention_shape(node: Node) -> tuple[Shape, ...]:
     assert isinstance(op, CachedAttention)
     keys, values = input_shape(node, 1, 4), input_shape(node, 2, 4)
     require(keys[0] == 1 and keys[:3] == values[:3], f"keys of {keys} and values of {values}",
-            "those of one sequence, as many")  # fmt: skip
+            "the same number for one sequence")  # fmt: skip
     _, groups, length, depth = keys
     require(op.heads > 0 and op.heads % groups == 0, f"{op.heads} heads of {groups} groups")
     require(queries[-1:] == (op.heads * depth,), f"queries of {queries}", f"{op.heads} of {depth}")

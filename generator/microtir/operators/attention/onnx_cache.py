@@ -197,6 +197,6 @@ def _refuse_grouped(node: OnnxNode) -> None:
     if room is not None and len(room.shape) == 4 and most > room.shape[2]:
         raise node.unsupported(
             f"its cache grows from {room.shape[2]} to {most} tokens",
-            "a cache with room for all tokens, of which an input says how many there are",
+            "a cache with room for all tokens, and an input with their number",
             "give the cache the shape of its longest sequence with --dim or --input-shapes",
         )

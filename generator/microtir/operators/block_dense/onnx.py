@@ -47,7 +47,7 @@ def _refuse_others(node: onnx_operands.OnnxNode) -> None:
     """Refuse weights in the order of some processor, and those of the order that GPTQ had."""
     if node.integer("weight_prepacked", 0):
         raise node.unsupported(
-            "its weights are laid out for a GPU ('weight_prepacked')", "weights as ONNX has them",
+            "its weights are laid out for a GPU ('weight_prepacked')", "weights in ONNX's layout",
             "export the model without weight_prepacked",
         )  # fmt: skip
     if node.optional(4) is not None:

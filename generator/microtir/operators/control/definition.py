@@ -151,7 +151,7 @@ def _put(node: Node) -> tuple[Shape, ...]:
     require(
         item.type.elements * items.shape[0] == items.type.elements if items.shape else False,
         f"an item of shape {item.shape} for a list of shape {items.shape}",
-        "all axes of the list but its first",
+        "all axes of the list except the first",
     )
     require(index.type.elements == 1, f"an index of shape {index.shape}", "one element")
     return (items.shape,)

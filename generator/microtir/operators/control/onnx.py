@@ -113,9 +113,9 @@ def _holds(node: OnnxNode, condition: Tensor | None) -> bool:
         return True
     if condition.data is None:
         raise node.unsupported(
-            "the model computes from its inputs whether its loop goes on",
-            "a number of turns that follows from constants and shapes, or such a bound on them if"
-            " the loop gives no lists",
+            "the condition of its loop depends on the inputs of the model",
+            "a number of iterations that follows from constants and shapes, or such a bound if "
+            "the loop makes no lists",
             "export the model with a loop of a fixed number of turns",
         )
     return bool(condition.data.all())

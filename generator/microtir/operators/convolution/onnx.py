@@ -27,7 +27,7 @@ def conv(node: OnnxNode) -> Tensor:
     if not 3 <= rank <= 5 or len(weights.shape) != rank:
         raise node.malformed(
             f"an image of shape {image.shape} and weights of {weights.shape}",
-            "both of one rank, which is 3 to 5",
+            "both of the same rank, from 3 to 5",
         )
     window = onnx_windows.window_of(node, image.shape[2:], weights.shape[2:])
     _check_groups(node, image, weights)

@@ -114,7 +114,7 @@ def _weighted(node: onnx_operands.OnnxNode, counts: Tensor) -> Tensor:
     if weights.size not in (0, counts.shape[1]):
         raise node.unsupported(
             f"{weights.size} weights for {counts.shape[1]} columns", "one for each column",
-            "export with each n-gram in a column of its own",
+            "export with a separate column for each n-gram",
         )  # fmt: skip
     columns = node.list_of_integers("ngram_indexes")
     if weights.size and columns != tuple(range(len(columns))):

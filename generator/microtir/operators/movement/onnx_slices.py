@@ -160,7 +160,8 @@ def _begin(
 def _unknown_length(node: OnnxNode) -> UnsupportedModelError:
     return node.unsupported(
         "the model computes its starts or ends, and how far they are apart is not known",
-        "constants, what follows from shapes, and ends that are the starts and a constant",
+        "constants, values that follow from shapes, and ends at a constant distance from the "
+        "starts",
         "slice with a constant length: x[:, i : i + 4]",
         ExportProblem.COMPUTED_SHAPE,
     )

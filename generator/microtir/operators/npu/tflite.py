@@ -81,7 +81,7 @@ def _scratch(operands: Operands, index: int) -> int:
         raise operands.malformed(
             f"its scratch {brief(tensor.name)!r} is {tensor.dtype.value}"
             f"{', and a constant' if tensor.is_constant else ''}",
-            "bytes that hold nothing before a run",
+            "bytes without content before a run",
         )
     return tensor.type.bytes
 

@@ -45,8 +45,8 @@ def max_pool(node: OnnxNode) -> tuple[Tensor, ...]:
     x, window = _windows(node)
     if node.word("auto_pad", "NOTSET").startswith("SAME") and max(window.dilations) > 1:
         raise node.unsupported(
-            f"its windows have gaps ({window.dilations}) and auto_pad, of which onnxruntime pads"
-            " for windows without gaps",
+            f"its windows have gaps ({window.dilations}) and auto_pad, for which onnxruntime "
+            f"ignores the gaps",
             "auto_pad NOTSET or VALID, or no dilations",
             "export the model with explicit pads",
         )

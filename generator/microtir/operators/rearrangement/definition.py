@@ -90,7 +90,7 @@ def _spatial(node: Node, op: SpaceToBatch | BatchToSpace) -> list[tuple[int, int
         and min(op.block) >= 1
         and min((*op.before, *op.after)) >= 0,
         f"blocks {op.block}, before {op.before} and after {op.after} for the shape {shape}",
-        "one or two numbers from 1, and as many from 0",
+        "one or two numbers of at least 1, and the same number of at least 0",
     )
     return list(zip(shape[1 : rank + 1], op.block, op.before, op.after, strict=True))
 

@@ -58,7 +58,7 @@ def _of_volumes(
         raise node.unsupported(
             f"it cuts {before} off before an output of {extents}",
             "less than its weights reach, at both ends",
-            "cut more off in a layer of its own",
+            "crop more in a separate layer",
         )
     (d0, h0, w0), (d1, h1, w1) = first, last
     op = Conv3D(before=(d0, h0, w0), after=(d1, h1, w1))

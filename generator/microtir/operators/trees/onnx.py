@@ -156,10 +156,10 @@ def tree_ensemble_classifier(node: OnnxNode) -> tuple[Tensor, Tensor]:
         )
     if set(node.list_of_integers("class_ids")) != {0}:
         raise node.unsupported(
-            "its leaves have numbers for the second of two classes, of which ONNX and onnxruntime"
-            " make different labels",
-            "numbers for the first class only, which stand for the second, as skl2onnx has them",
-            "export with skl2onnx, or with a third class that nothing belongs to",
+            "its leaves have numbers for the second of two classes, for which ONNX and "
+            "onnxruntime give different labels",
+            "numbers only for the first class, which mean the second, as skl2onnx writes them",
+            "export with skl2onnx, or with a third class without samples",
         )
     return _of_one_score(node, (labels[0], labels[1]), transform)
 

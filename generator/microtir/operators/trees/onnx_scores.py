@@ -51,8 +51,8 @@ def ensemble(
     needs_all = needs_all or op.aggregate is not Aggregate.SUM
     if needs_all and len(always_given(items, roots)) < targets:
         raise node.unsupported(
-            "its leaves may have no number for a target or class, of which onnxruntime and the"
-            " definition make different results",
+            "its leaves may have no number for a target or class, for which onnxruntime and the "
+            "definition give different results",
             "leaves with numbers for all; else base values for classes, and none for targets",
             "add the base values behind the trees, or export with those of classes, which may be 0",
         )

@@ -42,7 +42,9 @@ class BindStates:
         bound = _bound(graph, self.pairs)
         chosen = {output for _, output in bound}
         if chosen.issuperset(graph.results):
-            raise _refused("all outputs are kept, and a run gives nothing", "an output that is not")
+            raise _refused(
+                "all outputs are states, and a run has no results", "an output that is not"
+            )
         states, assigns, producers = [], [], graph.producers()
         for before, value in bound:
             after = Tensor(f"{value.name}_kept", before.type)

@@ -150,8 +150,8 @@ def _check_float_rescaling(graph: Graph, numerics: Numerics) -> None:
         is_rescaled = isinstance(node.op, RescaledOperator) and not _keeps_scale(node)
         if is_rescaled and are_integers and node.output.type.quantization:
             raise UnsupportedModelError(
-                "it rescales integers in fixed point, as TFLite's operators do and those of ONNX"
-                " do not",
+                "it rescales integers in fixed point, like operators of TFLite and unlike those "
+                "of ONNX",
                 where=str(node.source),
                 legal=f"numerics '{numerics.value}' for models that are made for it",
                 fix="compile with numerics 'model' or 'tflm'",

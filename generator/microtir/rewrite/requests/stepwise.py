@@ -255,7 +255,8 @@ class _Steps:
             raise self._looks_around(node)
         if stride < 0 and extent > 1:
             raise _refused(
-                f"{node.source} ('{node.name}') goes back in time, as one of two directions does:"
+                f"{node.source} ('{node.name}') goes back in time, like one direction of a "
+                f"bidirectional layer:"
                 " its first step is the last of the sequence",
                 "layers that go forward",
             )
@@ -294,7 +295,9 @@ class _Steps:
         """Yield a turn of a loop over the steps: what goes from turn to turn is a state."""
         end, counter = self.graph.nodes[loop.stop], loop.counter
         if counter is None or loop.turns != self.steps:
-            raise _refused(f"the loop '{end.name}' goes over no sequence", f"{self.steps} turns")
+            raise _refused(
+                f"the loop '{end.name}' does not go over a sequence", f"{self.steps} turns"
+            )
         lists = [v for v in loop.carried if _is_list(v, counter)]
         body = self.graph.nodes[loop.start + 1 : loop.stop]
         for value in loop.carried:

@@ -198,7 +198,7 @@ class _Model:
             UnsupportedModelError(
                 why,
                 where=f"{node.source} ({brief(node.name)!r})",
-                legal="what an operator of TFLite computes",
+                legal="an operator of TFLite",
                 fix=fix,
             )
         )

@@ -33,7 +33,7 @@ class CheckPush:
 
     def __call__(self, graph: Graph) -> Graph:
         if graph.states:
-            raise _refused("it keeps a state of its own", graph.name)
+            raise _refused("it has a state", graph.name)
         if has_control(graph.nodes):
             raise _refused("it has loops or branches", graph.name)
         if graph.images != 1:

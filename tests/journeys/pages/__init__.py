@@ -1,0 +1,1 @@
+"""Pages of the documentation, executed with the frameworks of today."""
