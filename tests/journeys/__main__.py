@@ -22,8 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RECORDED = Path(__file__).with_name("recorded.json")
-JOURNEYS = ("torch_modules", "torch_quantised", "keras_layers")
-_PACKAGES = ("torch", "torchao", "keras", "jax")
+JOURNEYS = ("torch_modules", "torch_networks", "torch_quantised", "keras_layers")
+_PACKAGES = ("torch", "torchvision", "torchao", "keras", "jax")
 _PACKAGE = "generator/microtir"
 _TESTED = (
     f"{_PACKAGE}/frontend/torch/*.py",

@@ -41,7 +41,9 @@ _SHAPES = (
     "view", "reshape", "flatten", "permute", "transpose", "unsqueeze", "squeeze", "slice", "select",
     "contiguous", "clone", "pad", "dropout", "unflatten", "max_pool2d", "expand", "chunk", "relu",
 )  # fmt: skip
-_WEIGHTED = ("linear", "conv1d", "conv2d", "conv_transpose2d", "conv3d", "convolution")
+_WEIGHTED = (
+    "linear", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "conv3d", "convolution",
+)  # fmt: skip
 
 
 @dataclass

@@ -8,9 +8,9 @@ from tests.journeys.keras_cases import Rng
 from tests.journeys.torch_layers import flip
 
 _EVERYWHERE = (
-    "conv1d", "conv2d", "conv_transpose2d", "linear", "matmul", "bmm", "add", "mul", "sub", "relu",
-    "sigmoid", "tanh", "elu", "leaky_relu", "gelu", "silu", "hardswish", "softmax", "mean", "cat",
-    "avg_pool2d", "adaptive_avg_pool2d", "max_pool2d",
+    "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "linear", "matmul", "bmm", "add",
+    "mul", "sub", "relu", "sigmoid", "tanh", "elu", "leaky_relu", "gelu", "silu", "hardswish",
+    "softplus", "mish", "softmax", "mean", "cat", "avg_pool2d", "adaptive_avg_pool2d", "max_pool2d",
 )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def _everywhere(torch: Any, *, is_unsigned: bool) -> Any:
                     continue
                 operands = [x for x in node.all_input_nodes if _is_float(torch, x)]
                 specs = {x: of_weights if x.op == "get_attr" else of_data for x in operands}
-                if name in ("conv1d", "conv2d", "conv_transpose2d", "linear"):
+                if name.startswith("conv") or name == "linear":
                     specs = {x: specs[x] for x in operands[:2]}
                 node.meta["quantization_annotation"] = QuantizationAnnotation(
                     input_qspec_map=specs, output_qspec=of_data, _annotated=True

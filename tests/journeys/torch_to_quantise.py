@@ -107,6 +107,29 @@ def _transposed(torch: Any, rng: Rng) -> Drawn:
     )
 
 
+def _transposed_in_groups(torch: Any, rng: Rng) -> Drawn:
+    i, o = 2 * number(rng, 1, 3), 2 * number(rng, 1, 3)
+    layer = torch.nn.ConvTranspose2d(i, o, 3, stride=number(rng, 1, 2), groups=2, padding=1)
+    return _with_inputs(torch, rng, _chain(torch, layer), (1, i, *extents(rng, 2, 3, 6)))
+
+
+def _transposed_1d(torch: Any, rng: Rng) -> Drawn:
+    i, o = number(rng, 1, 4), number(rng, 1, 4)
+    layer = torch.nn.ConvTranspose1d(i, o, number(rng, 2, 4), stride=number(rng, 1, 3))
+    return _with_inputs(torch, rng, _chain(torch, layer), (1, i, number(rng, 4, 9)))
+
+
+def _matrices(call: Callable[[Any, Any, Any], Any], lead: int) -> Draw:
+    """Return what draws the product of two stacks of matrices, (..., M, K) and (..., N, K)."""
+
+    def draw(torch: Any, rng: Rng) -> Drawn:
+        stacks, (m, k, n) = extents(rng, lead, 1, 3), extents(rng, 3, 2, 8)
+        module = _two(torch, lambda x, y: call(torch, x, y.transpose(-1, -2)))
+        return _with_inputs(torch, rng, module, (*stacks, m, k), (*stacks, n, k))
+
+    return draw
+
+
 def _linear(steps: Callable[[Any], list[Any]], rank: int = 2) -> Draw:
     def draw(torch: Any, rng: Rng) -> Drawn:
         i, o = number(rng, 2, 12), number(rng, 2, 8)
@@ -341,13 +364,26 @@ MODULES: Mapping[str, Draw] = MappingProxyType(
         "GroupedConv2d": _fixed(_grouped, is_depthwise=False),
         "Conv1d": _convolution_1d,
         "ConvTranspose2d": _transposed,
+        "ConvTranspose2dGroups": _transposed_in_groups,
+        "ConvTranspose1d": _transposed_1d,
+        "Matmul": _matrices(lambda torch, x, y: torch.matmul(x, y), 2),
+        "Bmm": _matrices(lambda torch, x, y: torch.bmm(x, y), 1),
         "Linear": _linear(lambda _torch: []),
         "LinearReLU": _linear(lambda torch: [torch.nn.ReLU()]),
         "LinearOfRows": _linear(lambda _torch: [], 3),
         "Perceptron": _perceptron,
         **{
             f"Linear{name}": _activation(name)
-            for name in ("Sigmoid", "Tanh", "ELU", "LeakyReLU", "GELU", "Hardswish")
+            for name in (
+                "Sigmoid",
+                "Tanh",
+                "ELU",
+                "LeakyReLU",
+                "GELU",
+                "Hardswish",
+                "Softplus",
+                "Mish",
+            )
         },
         "LinearSoftmax": _linear(lambda torch: [torch.nn.Softmax(-1)], 3),
         "LinearLayerNorm": _linear(lambda _torch: [lambda x: x - x.mean(-1, keepdim=True)], 3),

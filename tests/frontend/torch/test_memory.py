@@ -187,3 +187,46 @@ def test_a_write_of_another_shape_is_refused() -> None:
     program.add("aten.copy_.default", "c", (2,), self="b_kept", src="x")
     program.outputs = [program.add("aten.relu.default", "y", (2, 2), self="x")]
     assert refused(program).what == "it writes (2, 2) to a tensor of (2,)"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides"),
+    [([4, 5], [5, 1]), ([5, 4], [1, 5]), ([3, 2], [7, 2]), ([2, 3, 3], [9, 1, 1]), ([20], [1])],
+)
+def test_strides_of_rows(sizes: list[int], strides: list[int]) -> None:
+    """Elements are those that lie there, and overlap where strides do."""
+    program = TorchProgram({"x": (X.shape, "float32")})
+    program.outputs = [program.add("aten.as_strided.default", "y", sizes, self="x", size=sizes,
+                                   stride=strides)]  # fmt: skip
+    (result,) = run(read(program), {"x": X}).values()
+    steps = tuple(4 * step for step in strides)
+    assert np.array_equal(result, np.lib.stride_tricks.as_strided(X, sizes, steps))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"size": [4, 6], "stride": [5, 1]}, "strides that depend"),
+        ({"size": [4], "stride": [5, 1]}, "sizes (4,) and strides (5, 1)"),
+        ({"size": [4], "stride": [-1]}, "sizes (4,) and strides (-1,)"),
+        ({"size": [4], "stride": [1], "storage_offset": 2}, "strides that depend"),
+        ({"size": [1 << 20, 1 << 20], "stride": [0, 0]}, "the shape (1048576, 1048576)"),
+    ],
+)  # fmt: skip
+def test_strides_that_are_refused(arguments: dict[str, object], text: str) -> None:
+    """What lies elsewhere, or takes too much room, is no view of the tensor."""
+    program = TorchProgram({"x": (X.shape, "float32")})
+    program.outputs = [program.add("aten.as_strided.default", "y", [4], self="x", **arguments)]
+    (problem,) = check(program.archive())
+    assert text in problem.what
+
+
+def test_dropout_in_place_is_none_at_inference() -> None:
+    """The schema of dropout_ calls its tensor otherwise than that of dropout."""
+    program = TorchProgram({"x": (X.shape, "float32")})
+    program.add("aten.neg.default", "n", X.shape, self="x")
+    program.outputs = [
+        program.add("aten.dropout_.default", "y", X.shape, self="n", p=0.5, train=False)
+    ]
+    (result,) = run(read(program), {"x": X}).values()
+    assert np.array_equal(result, -X)

@@ -56,7 +56,9 @@ def test_defects_of_readers_are_no_diagnostics(monkeypatch: pytest.MonkeyPatch) 
 
 ADVICE = {
     "aten._pack_padded_sequence.default": "padded sequences",
-    "aten.as_strided.default": "reshape, permute, narrow or unfold",
+    "quantized_decomposed.choose_qparams.tensor": "is_dynamic=False",
+    "quantized_decomposed.quantize_per_channel_group.default": "statically",
+    "torchao.choose_qparams_affine.default": "statically",
     "aten.lgamma.default": "a table",
     "aten.fractional_max_pool2d.default": "windows are random",
     "torchvision.roi_align.default": "before torchvision's operator",

@@ -264,7 +264,7 @@ class NodeReader:
     def type_of(self, tensor: FileTensor, where: str) -> TorchType:
         """Return the type of a tensor with numbers in the place of symbols."""
         shape = tuple(value_of(size, self.symbols, where) for size in tensor.sizes)
-        return TorchType(tensor.dtype, shape)
+        return TorchType(tensor.dtype, shape, tensor.is_dense)
 
     def _place(self, node: FileNode) -> tuple[SourceLocation, str, str]:
         """Return where a node stands, what names in the graph begin with, and where in words."""

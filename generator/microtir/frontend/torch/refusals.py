@@ -30,7 +30,6 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
     {
         "_pack_padded_sequence": _PADDED,
         "_pad_packed_sequence": _PADDED,
-        "as_strided": "write the view with reshape, permute, narrow or unfold",
         "bernoulli": _RANDOM,
         "multinomial": _RANDOM,
         "native_dropout": _RANDOM,

@@ -50,10 +50,14 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class TorchType:
-    """The type of a tensor as the file states it, with all symbols replaced by numbers."""
+    """The type of a tensor as the file states it, with all symbols replaced by numbers.
+
+    `is_dense` says that its elements lie one after the other, in rows.
+    """
 
     dtype: DType | OtherType
     shape: Shape
+    is_dense: bool
 
     @property
     def is_complex(self) -> bool:

@@ -138,6 +138,31 @@ def diagonal(node: TorchNode) -> Tensor:
     return node.onnx("Gather", flat, places, axis=len(rest))
 
 
+def strided(node: TorchNode) -> Tensor:
+    """Read as_strided of a tensor that lies in rows: elements at steps through all of it."""
+    x, type_ = node.tensor("self"), node.types.get("self")
+    sizes, steps = node.integers("size"), node.integers("stride")
+    if len(sizes) != len(steps) or min((*sizes, *steps), default=0) < 0:
+        raise node.malformed(f"sizes {sizes} and strides {steps}", "as many, from 0")
+    reach = sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
+    is_in_rows = type_ is not None and type_.is_dense and not type_.is_complex
+    if not is_in_rows or node.has("storage_offset") or reach >= x.type.elements:
+        raise node.unsupported(
+            "it views memory by strides that depend on how its tensor lies there",
+            "elements of a tensor that lies in rows",
+            "write the view with reshape, permute, narrow or unfold",
+        )
+    node.first.check_room(*sizes)
+    places = np.zeros(sizes, np.int64)
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        places += step * np.arange(size).reshape(-1, *(1,) * (len(sizes) - axis - 1))
+    flat = places.reshape(-1)
+    if np.array_equal(flat, np.arange(x.type.elements)):
+        return node.reshaped(x, sizes)
+    elements = node.reshaped(x, (x.type.elements,))
+    return node.onnx("Gather", elements, node.constant(places), axis=0)
+
+
 TORCH_READERS: tuple[TorchReader, ...] = (
     *readers(flatten, "self start_dim end_dim", "flatten.using_ints", alias=Alias.MAYBE),
     *readers(unflatten, "self dim sizes", "unflatten.int", alias=Alias.VIEW),
@@ -151,11 +176,12 @@ TORCH_READERS: tuple[TorchReader, ...] = (
         "clone", "lift_fresh_copy", "alias_copy", "detach_copy",
     ),
     *readers(
-        dropout, "input p train",
+        dropout, "input self p train",
         "dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", alias=Alias.VIEW,
     ),
     *readers(view, "self size", "view", "_unsafe_view", alias=Alias.VIEW),
     *readers(view, "self size", "view_copy"),
+    *readers(strided, "self size stride storage_offset", "as_strided", alias=Alias.VIEW),
     *readers(view, "self shape", "reshape", alias=Alias.MAYBE),
     *readers(view_as, "self other", "view_as", "reshape_as", alias=Alias.MAYBE),
     *readers(permute, "self dims", "permute", alias=Alias.VIEW),
