@@ -39,14 +39,14 @@ hide:
 
 # Results: networks on boards
 
-What networks of many shapes take, as [`microtir fit`](search.md) says it: compiled with
+The memory and time of many networks, as [`microtir fit`](search.md) says it: compiled with
 `--optimize balanced` for the CPU of each board, and planned for its memories. All are int8 with
-random weights, made by `python -m scripts.models.shapes FOLDER`; this page is made by
-`python -m benchmarks results --record`.
+random weights, made by `python -m scripts.models.shapes FOLDER`; this page is made by `python -m
+benchmarks results --record`.
 
 Times are **estimates**: cycles as planning estimates them for a CPU, at the clock of the
-[board](#boards) and without the wait states of its memories. They are not measured on silicon. What
-was measured, instructions on an emulator, is on the page of [figures](figures.md).
+[board](#boards) and without the wait states of its memories. They are not measured on silicon.
+Measured instructions, on an emulator, are on the page of [figures](figures.md).
 
 Every figure in the first three tables is of the default options. A cell without a figure says why:
 

@@ -78,19 +78,18 @@ def section(figures: Figures) -> str:
         if "microtir" in by_name
     )
     return f"""
-Loss, and its standard deviation over {splits} splits of the data and seeds: points of
-percent that are classified right less than in floats; of diabetes the percent by which the mean
-squared error grows. `bits by layer` chooses weights of 4 or 8 bits for each layer on a fifth of the
-calibration samples, with at most half a point lost there. Behind its loss stands the mean share of
-the weight bytes of int8.
+Loss, and its standard deviation over {splits} splits of the data and seeds: the loss of accuracy
+against floats in percentage points; for diabetes the increase of the mean squared error in percent.
+`bits by layer` chooses weights of 4 or 8 bits for each layer on a fifth of the calibration samples,
+with at most half a point lost there. The mean share of int8's weight bytes follows its loss.
 
 {_table(["network", "float", *names], losses)}
-microtir's loss less that of the best of the others, split by split: the mean, its standard error,
-and Student's t. With {splits} splits a t above {CRITICAL} means, at a level of 5 %, that
+microtir's loss minus that of the best other quantiser, split by split: the mean, its standard
+error, and Student's t. With {splits} splits a t above {CRITICAL} means, at a level of 5 %, that
 microtir loses more.
 
 {_table(["network", "best of the others", "difference", "t"], pairs)}
-Instructions on QEMU for a Cortex-M4 (`balanced`), and bytes of flash, of the first split's network:
+Instructions in QEMU on a Cortex-M4 (`balanced`), and bytes of flash, of the first split's network:
 
 {_table(["network", *names], prices)}
 """
