@@ -197,7 +197,7 @@ def test_missing_board_folder(tmp_path: Path) -> None:
             r"semihosting: got 1\n  expected: true or false",
         ),
         ("[toolchain]", "toolchain = 1\n[other]", r"memory\[1\]"),
-        ("[projects", '[flash]\ncommand = ["dd"]\n[projects', r"flash\.command: nothing stands"),
+        ("[projects", '[flash]\ncommand = ["dd"]\n[projects', r"flash\.command: it has no place"),
         ("[projects", '[emulator]\nkind = "qemu"\n[projects', r"emulator\.program: the key"),
         ("[projects", '[[toolchain.requires]]\npackage = "x"\n[projects', "name a program, or"),
         ("[[memory]]", "[[memory]", "is not TOML.*line"),

@@ -120,7 +120,7 @@ def test_a_model_that_keeps_nothing_has_the_empty_state() -> None:
     assert model.state_values() == {}
     model.restore(model.save())
     model.reset()
-    with pytest.raises(RunError, match="keeps nothing between runs"):
+    with pytest.raises(RunError, match="the model has no state"):
         model.restore(b"12345678")
 
 

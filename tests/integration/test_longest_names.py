@@ -126,6 +126,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "rows": {"executor": Executor("aot", {"row-fed-inputs": True, "row-drained-outputs": True})},
     "steps": {"executor": Executor("aot", {"steps": True})},
     "guard": {"executor": Executor("aot", {"guard-inputs": True, "steps": True})},
+    "faults": {"fault_checks": "layers"},
     "microtvm": {"compatibility": "microtvm", "runtime": CRT},
     "microtvm-packed": {"compatibility": "microtvm", "executor": PACKED, "runtime": CRT},
     "microtvm-graph": {"compatibility": "microtvm", "executor": Executor("graph")},

@@ -135,7 +135,7 @@ def test_options_take_either_name(name: str) -> None:
     assert asked(prepend=f"{name}=uint8,over:255").arguments[0].dtype.value == "uint8"
     output = OUT if name == LEFT else "total"
     assert asked(append=f"{output}=argmax").results[0].dtype.value == "int32"
-    with pytest.raises(ConfigError, match="all outputs are kept"):
+    with pytest.raises(ConfigError, match="all outputs are states"):
         asked(states=f"{name}={output}")
     read_model(file(), input_shapes={name: (1, 4)})
     with pytest.raises(ConfigError, match="holds no frames"):

@@ -21,7 +21,8 @@ from microtir.host.toolchain import find_compiler, run_compiler
 _FLAGS = ("-std=c99", "-ffp-contract=off", "-fPIC", "-shared", "-I.")
 # Helpers are static and have the same names in every program, which one translation unit forbids.
 _STATIC = re.compile(
-    r"^(?:static inline \w+ |typedef char |struct (?=place_of_))(\w+)", re.MULTILINE
+    r"^(?:static (?:inline \w+|uint32_t|float) |typedef char |struct (?=place_of_))(\w+)",
+    re.MULTILINE,
 )
 
 

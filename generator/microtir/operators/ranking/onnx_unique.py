@@ -53,7 +53,7 @@ def computed_unique(node: OnnxNode, sort: Sort) -> tuple[Tensor, ...]:
     x = node.input(0)
     if node.has("axis") and len(x.shape) != 1:
         raise node.unsupported(
-            "the input of Unique with an axis is not a constant",
+            "the model computes the input of Unique with an axis",
             "single values (no 'axis'), or values that are known",
             "export the model without the axis, or compute it in the application",
         )
