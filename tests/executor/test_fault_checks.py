@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from microtir import CompilationConfig
 from microtir.artifact import Artifact
 from microtir.config.enums import FaultChecks
 from microtir.frontend import from_tflite
+from microtir.graph.ir import Graph
 from microtir.module.ir_module import IRModule
 from microtir.support import resources
 from tests.support.small_models import mixed_graph, module_of, quantised_graph, sample_inputs
@@ -37,7 +39,7 @@ def text_of(artifact: Artifact, name: str) -> str:
 
 
 @pytest.mark.parametrize("make", [quantised_graph, mixed_graph])
-def test_results_are_the_same(make: type) -> None:
+def test_results_are_the_same(make: Callable[[], Graph]) -> None:
     """A run with checks gives what one without gives."""
     graph = make()
     inputs = sample_inputs(graph)

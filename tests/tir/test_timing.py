@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from microtir.config import Target
+from microtir.tir import float_functions
 from microtir.tir.analysis.timing import Time, causes_of, worst
+from microtir.tir.ir import Intrinsic
 from microtir.tir.text import parse_function
 
 M0, M3, M4 = ("c -mcpu=cortex-m0", "c -mcpu=cortex-m3", "c -mcpu=cortex-m4")
@@ -73,3 +75,16 @@ func f(x: float32[8], y: float32[8]):
     assert causes_of(added, Target(M4), None) == ()
     called = parse_function(text.format("exp(x[i])"))
     assert [c.what for c in causes_of(called, Target(M4), None)] == ["the function 'exp'"]
+
+
+@pytest.mark.parametrize("form", dict.fromkeys(float_functions.OWN.values()))
+def test_forms_of_float_functions_return_early(form: Intrinsic) -> None:
+    """Special values and ranges are branches of their C, on a CPU with an FPU, too."""
+    values = "x[i], x[i]" if form in float_functions.OF_TWO else "x[i]"
+    function = parse_function(f"""
+func f(x: float32[8], y: float32[8]):
+  for i in range(0, 8):
+    y[i] = {form.value}({values})
+""")
+    causes = causes_of(function, Target(M4), None)
+    assert [cause.what for cause in causes] == [f"the function '{form.value}'"]

@@ -14,7 +14,7 @@ from microtir.config import Target
 from microtir.instruction_sets import instruction_set
 from microtir.instruction_sets.features import Feature
 from microtir.support.spelled import Spelled
-from microtir.tir import ir
+from microtir.tir import float_functions, ir
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.ir import BinaryOp, Intrinsic
 from microtir.tir.visitor import Node, children, walk
@@ -61,12 +61,11 @@ def causes_of(function: ir.PrimFunc, target: Target, callees: Callees | None) ->
 
 
 _BRANCHING = frozenset({
-    Intrinsic.EXP, Intrinsic.LOG, Intrinsic.SQRT, Intrinsic.TANH, Intrinsic.SIN, Intrinsic.COS,
-    Intrinsic.FLOOR, Intrinsic.CEIL, Intrinsic.ROUND, Intrinsic.ROUND_HALF_TO_EVEN, Intrinsic.POW,
-    Intrinsic.ATAN2, Intrinsic.FMOD, Intrinsic.FLOOR_DIVIDE, Intrinsic.EXP_POLYNOMIAL,
-    Intrinsic.EXP_FUSED, Intrinsic.TANH_POLYNOMIAL, Intrinsic.TANH_FUSED,
+    Intrinsic.SQRT, Intrinsic.FLOOR, Intrinsic.CEIL, Intrinsic.ROUND, Intrinsic.FMOD,
+    Intrinsic.ROUND_HALF_TO_EVEN, Intrinsic.FLOOR_DIVIDE,
+    *(of for of, _ in float_functions.OWN), *float_functions.OWN.values(),
 })  # fmt: skip
-"""Functions of the C library, whose time is its own, and helpers that return early."""
+"""Functions of the C library, whose time is its own, and forms that return early."""
 
 _CHOOSING = frozenset({
     Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL, Intrinsic.ROUNDING_DIVIDE_BY_POT,
