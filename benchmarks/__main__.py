@@ -39,6 +39,10 @@ time beside its goal and what planning said; it goes to `operators.json` and `do
 `python -m benchmarks unseen [CPU ...] [--record]`: 200 random models of one operator, and how near
 what planning states of each is to what the emulator counts; it goes to `unseen.json`.
 
+`python -m benchmarks code [CPU ...] [--record]`: estimates of code of the reference models at each
+goal, beside what compilers make; they go to `code.json`. `code calibrate [CPU ...] [--record]` fits
+the figures of these estimates, `measure/measured/CPU.json` of the package, to random networks.
+
 `python -m benchmarks pages`: writes what is recorded into README.md, docs/figures.md and the
 picture of the frontier; it measures nothing.
 
@@ -63,6 +67,7 @@ from benchmarks import (
     arena,
     boards,
     calibrate,
+    code,
     host,
     int16,
     naive,
@@ -146,6 +151,17 @@ def measure_stages(paths: list[str], recorded: bool) -> None:
         record(footprints)
 
 
+def measure_code(named: list[str], recorded: bool) -> None:
+    """Measure estimates of code, or fit what they are made of."""
+    if named[:1] == ["calibrate"]:
+        code.calibrate(named[1:], recorded=recorded)
+        return
+    example = ROOT / "examples" / "digits" / "digits_float.tflite"
+    found = code.measure_all([example, *models([])], named)
+    if recorded:
+        code.record(found)
+
+
 PARTS: Mapping[str, Part] = MappingProxyType(
     {
         "boards": part(boards.measure_all, boards.record),
@@ -158,6 +174,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "tokens": part(tokens.measure_all, tokens.record),
         "results": part(results.measure_all, results.record),
         "calibrate": part(calibrate.measure_all, calibrate.record),
+        "code": measure_code,
         "naive": part(naive.measure_all, naive.not_recorded),
         "operators": part(operators.measure_all, record_operators),
         "unseen": part(unseen.measure_all, unseen.record),

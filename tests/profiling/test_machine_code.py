@@ -247,7 +247,7 @@ def test_link_map() -> None:
         (".rodata", 8),
         (".data", 4),
     ]
-    assert pieces[-1] == Piece(".bss", 8, "/usr/lib/libm.a(w.o)")
+    assert pieces[-1] == Piece(".bss", 8, "/usr/lib/libm.a(w.o)", "COMMON")
 
 
 def test_sizes_of_a_model() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from microtir.instruction_sets.core import GENERIC, Core, Family
 from microtir.instruction_sets.costs import CpuCosts, Kind, WorkPercent
 from microtir.instruction_sets.features import Feature
+
+_BYTES_OF_FIVE = 16  # instructions, where not all take as many bytes
 
 
 class InstructionSet:
@@ -28,7 +30,7 @@ class InstructionSet:
             have too few registers for them, so that fast blocks read operands in turn.
         kinds: patterns of mnemonics with the kind of instruction, the first match counting.
         registers: a pattern of their names.
-        percent_of_code: how much code it takes for what takes Thumb-2 a hundred.
+        percent_of_code: how much code it takes for what takes the CPU of the figures a hundred.
     """
 
     family: Family = GENERIC.family
@@ -110,12 +112,13 @@ class InstructionSet:
 
     # --- code ---------------------------------------------------------------------------------
 
-    def measured_code(self, _core: Core) -> tuple[int, int]:
-        """Return what GCC made with -O2, in percent of the estimate of code.
+    def measured_like(self, _features: Collection[Feature]) -> str | None:
+        """Return the CPU whose sizes of compiled code hold for one with features, or None."""
+        return None
 
-        These are the least and the most of all programs that were measured.
-        """
-        return 56, 141
+    def code_bytes(self, instructions: Sequence[tuple[str, int]]) -> int:
+        """Return the bytes of printed instructions, each with how many times it is printed."""
+        return -(-_BYTES_OF_FIVE * sum(times for _, times in instructions) // 5)
 
     def kind_of(self, mnemonic: str) -> Kind:
         """Return the class that an instruction belongs to."""

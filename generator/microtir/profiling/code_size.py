@@ -6,13 +6,14 @@ The linker is given no script of the board, so that what is too large for a boar
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from microtir.artifact import Artifact
 from microtir.boards.board import Board, Toolchain
 from microtir.boards.errors import MissingToolError
 from microtir.boards.toolchain import check_requirements, compiler_version
-from microtir.profiling.link_map import model_sizes, parse_map
+from microtir.profiling.link_map import Piece, model_sizes, parse_map
 from microtir.projects.build import run_build
 from microtir.projects.options import ProjectOptions
 
@@ -52,17 +53,29 @@ class BoardCompiler:
         """
         text = tuple(file.text for file in artifact.sources if file.path.endswith(".c"))
         if text not in self._known:
-            with tempfile.TemporaryDirectory(prefix="microtir-code-") as scratch:
-                self._known[text] = self._compiled(artifact, Path(scratch))
+            texts = {file.path: file.text for file in artifact.sources}
+            self._known[text] = model_sizes(self.pieces(texts), ()).code
         return self._known[text]
 
-    def _compiled(self, artifact: Artifact, folder: Path) -> int:
+    def pieces(self, texts: Mapping[str, str]) -> tuple[Piece, ...]:
+        """Return the sections of the program of some files, one for each function.
+
+        Args:
+            texts: of the files, by path.
+
+        Raises:
+            BuildError: the compiler's own message.
+        """
+        with tempfile.TemporaryDirectory(prefix="microtir-code-") as scratch:
+            return self._linked(texts, Path(scratch))
+
+    def _linked(self, texts: Mapping[str, str], folder: Path) -> tuple[Piece, ...]:
         tool = self._toolchain
         common = [tool.compiler, *tool.flags, ProjectOptions().optimization]
-        paths = [PurePosixPath("model", file.path) for file in artifact.sources]
-        for path, file in zip(paths, artifact.sources, strict=True):
+        paths = [PurePosixPath("model", name) for name in texts]
+        for path, text in zip(paths, texts.values(), strict=True):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(file.text, encoding="utf-8")
+            (folder / path).write_text(text, encoding="utf-8")
         includes = [f"-I{place}" for place in sorted({p.parent for p in paths if p.suffix == ".h"})]
         objects = []
         for path in paths:
@@ -86,4 +99,4 @@ class BoardCompiler:
         ]
         linking = ["-nostartfiles", *(f"-Wl,{option}" for option in lenient)]
         run_build([*common, *tool.link_flags, *linking, *objects, "-lm", "-o", "program"], folder)
-        return model_sizes(parse_map((folder / "program.map").read_text()), ()).code
+        return parse_map((folder / "program.map").read_text())

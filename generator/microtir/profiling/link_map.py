@@ -14,7 +14,7 @@ _RAM = (".data", ".tdata", ".bss", ".tbss", ".noinit")
 
 _START = "Linker script and memory map"
 _OUTPUT = re.compile(r"^(\.[A-Za-z]\S*)", re.MULTILINE)
-_INPUT = re.compile(r"^ (?!\*)\S+\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S.*)$", re.MULTILINE)
+_INPUT = re.compile(r"^ (?!\*)(\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,11 @@ class Piece:
     output: str
     size: int  # bytes
     object: str
+    section: str = ""
+
+    @property
+    def is_flash(self) -> bool:
+        return self.output in _FLASH
 
     @property
     def is_model(self) -> bool:
@@ -49,7 +54,10 @@ def parse_map(text: str) -> tuple[Piece, ...]:
     parts = _OUTPUT.split(joined)
     for output, body in zip(parts[1::2], parts[2::2], strict=True):
         if output in (*_FLASH, *_RAM):
-            listed = (Piece(output, int(size, 16), name) for size, name in _INPUT.findall(body))
+            listed = (
+                Piece(output, int(size, 16), name, section)
+                for section, size, name in _INPUT.findall(body)
+            )
             pieces += [piece for piece in listed if piece.size]
     return tuple(pieces)
 

@@ -73,6 +73,9 @@ class RiscV(InstructionSet):
     def work_percent(self, _core: Core) -> WorkPercent:
         return _RV32_WORK
 
+    def measured_like(self, _features: Collection[Feature]) -> str:
+        return "rv32imc"
+
     def pushed(self, mnemonic: str, operands: str) -> int:
         match = re.fullmatch(r"(?:sp,){1,2}(-?\d+)", operands)
         is_addition = mnemonic.split(".", maxsplit=1)[0] in ("add", "addi")

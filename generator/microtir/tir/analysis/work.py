@@ -29,14 +29,14 @@ Work: TypeAlias = Mapping[str, float]
 _Values: TypeAlias = "npt.NDArray[Any] | int | None"
 """The values of an expression over the loops around it, one axis for each; None if unknown."""
 
-_COPIED_IN_PLACE = 32  # bytes
+COPIED_IN_PLACE = 32  # bytes
 _SHORT_ARM = 2  # operations in an arm of a select that are done under a condition
 _LARGEST = 1 << 16  # values of an expression, beyond which they count as unknown
 
 
 def work_of(function: ir.PrimFunc) -> Work:
     """Return the work of one call: of one for the last row, if it is called for rows."""
-    counter = _Counter()
+    counter = WorkCounter()
     if function.row_range is not None:
         last = function.row_range.stop.high or 1
         counter.values.update({function.row_range.start: last - 1, function.row_range.stop: last})
@@ -74,7 +74,9 @@ class _Loop:
     seen: set[object] = field(default_factory=set)
 
 
-class _Counter:
+class WorkCounter:
+    """Counts the work of statements, one after the other."""
+
     def __init__(self) -> None:
         self.counts: defaultdict[str, float] = defaultdict(float)
         self.loops = [_Loop(1.0)]
@@ -139,17 +141,21 @@ class _Counter:
         if row is not None and is_fixed:
             self.row(most * row, depth - 1)
             return
-        stored = frozenset(n.buffer for n in walk(s.body) if isinstance(n, ir.Store))
         self.depths[s.var] = depth
-        self.loops.append(_Loop(self.loops[-1].turns * float(trips.mean()), stored))
+        self.enter(s, float(trips.mean()))
         self.add("turn", depth)
         self.statement(s.body)
         self.loops.pop()
 
+    def enter(self, s: ir.For, trips: float) -> None:
+        """Begin a loop: what follows is done so many times for each turn of that around it."""
+        stored = frozenset(n.buffer for n in walk(s.body) if isinstance(n, ir.Store))
+        self.loops.append(_Loop(self.loops[-1].turns * trips, stored))
+
     def row(self, size: int, depth: int) -> None:
         """Count bytes that compilers copy word by word, or by a function if they are many."""
         self.add("row", depth)
-        if size > _COPIED_IN_PLACE:
+        if size > COPIED_IN_PLACE:
             self.add("row_call", depth)
             self.add("row_bytes", depth, size)
         elif size % 4:
@@ -224,7 +230,7 @@ class _Counter:
         self.add(f"{kind}_{_width(buffer.dtype)}", depth)
         innermost = max(map(self.depth, indices), default=0)
         for index in indices:
-            if any(_is_computed(n) for n in walk(index)):
+            if any(is_computed(n) for n in walk(index)):
                 self.expr(index)
                 self.add("address", self.depth(index))
         if innermost and self.is_new(
@@ -254,7 +260,7 @@ class _Counter:
             case ir.Cast(dtype, value):
                 self.expr(value)
                 if dtype.is_float != value.dtype.is_float:
-                    self.add("convert", depth)
+                    self.converted(e, depth)
                 elif dtype.bytes == 8 > value.dtype.bytes:
                     self.add("widen", depth)
             case ir.Unary(_, value):
@@ -312,12 +318,21 @@ class _Counter:
         elif is_power and (of is BinaryOp.MUL or of in _DIVISIONS):
             self.add(f"shift_{kind}", depth)
         elif of in _DIVISIONS and constant is not None:
-            self.add("mul_long", depth)
-            self.add("add_int", depth, 2)
+            self.divided_by_constant(depth)
         elif of.is_comparison:
             self.add(f"compare_{kind}", depth)
         else:
             self.add(f"{_NAMES.get(of, 'bits')}_{kind}", depth)
+
+    def converted(self, e: ir.Cast, depth: int) -> None:
+        """Count a conversion between integers and floats."""
+        del e
+        self.add("convert", depth)
+
+    def divided_by_constant(self, depth: int) -> None:
+        """Count a division by a number that is no power of two: a product in its place."""
+        self.add("mul_long", depth)
+        self.add("add_int", depth, 2)
 
 
 def _shifted(e: ir.Expr) -> ir.Expr | None:
@@ -349,7 +364,7 @@ def _reads(e: object, buffer: ir.Buffer) -> bool:
     return any(isinstance(n, ir.Load) and n.buffer is buffer for n in walk(e))  # type: ignore[arg-type]
 
 
-def _is_computed(e: object) -> bool:
+def is_computed(e: object) -> bool:
     """Return whether an index is more than a sum of loops."""
     if isinstance(e, ir.Binary):
         return e.op in _DIVISIONS or e.op in (BinaryOp.MIN, BinaryOp.MAX)

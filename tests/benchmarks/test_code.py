@@ -1,0 +1,83 @@
+"""Estimates of code are near what compilers made, of models that no figure was fitted to."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import pytest
+
+from benchmarks import code
+from benchmarks.networks import network
+from microtir import driver, frontend
+from microtir.boards import load_board
+from microtir.config import CompilationConfig, Optimize
+from microtir.measure.code import CodeFigures
+from tests.support.pages import ROOT
+
+WITHIN = 0.15
+EXAMPLES = ROOT / "examples" / "digits"
+
+
+@pytest.mark.parametrize("cpu", code.BOARDS)
+@pytest.mark.parametrize("goal", [Optimize.FLASH, Optimize.BALANCED])
+@pytest.mark.parametrize("name", ["digits_float", "digits_int8"])
+def test_an_estimate_is_near_what_was_recorded(cpu: str, goal: Optimize, name: str) -> None:
+    """Nothing is compiled here: `benchmarks/code.json` has what the boards' compilers made."""
+    config = CompilationConfig.from_target(load_board(code.BOARDS[cpu]).target)
+    module = frontend.from_tflite(EXAMPLES / f"{name}.tflite")
+    artifact = driver.build(module.with_configuration(config.with_(optimize=goal)))
+    recorded = code.read_recorded()[cpu][f"{name} {goal.value}"]
+    assert artifact.metadata.code_bytes_estimate == recorded.stated
+    assert abs(recorded.error) < WITHIN
+
+
+def test_most_recorded_models_are_near() -> None:
+    """Of the programs of each CPU nine in ten are stated within 10 %, none is off by a quarter."""
+    recorded = code.read_recorded()
+    assert set(recorded) == set(code.BOARDS)
+    for statements in recorded.values():
+        errors = [abs(s.error) for s in statements.values()]
+        assert sum(error <= 0.1 for error in errors) >= 0.9 * len(errors)
+        assert max(errors) < 0.25
+
+
+def test_a_network_is_taken_to_pieces() -> None:
+    """Functions, assembly and libraries are the program, but for what assembly is stated as."""
+    made = code.compiled(network(1), load_board("microbit"), Optimize.FLASH)
+    own = sum(each.bytes for each in made.functions)
+    libraries = sum(made.libraries.values())
+    assert own + made.rest + libraries == pytest.approx(made.bytes, abs=len(made.functions))
+    assert any("mulsf3" in member for member in made.libraries)
+    assert {"main", "function", "mul_float"} <= made.kinds
+
+
+def test_figures_are_found_again() -> None:
+    """Programs of known figures give these, and libraries are counted once."""
+    true = {"function": 24.0, "load_8": 4.0, "mul_float": 12.0, "exp": 90.0}
+    needs = {"mul_float": {"mul": 100}, "exp": {"mul": 100, "add": 60}}
+    programs = []
+    for n in range(40):
+        work = {"function": 1, "load_8": 3 + n % 7, "mul_float": n % 5, "exp": n % 3}
+        work = {kind: times for kind, times in work.items() if times}
+        size = round(sum(true[kind] * times for kind, times in work.items()))
+        members = {m: b for kind in work for m, b in needs.get(kind, {}).items()}
+        written = code.Written(MappingProxyType(work), size)
+        total = size + sum(members.values())
+        programs.append(code.Compiled((written,), 0, MappingProxyType(members), total))
+    figures = code.calibrated(programs, needs)
+    assert dict(figures.bytes) == pytest.approx(true, rel=0.1)
+    assert figures.linked(["exp", "mul_float", "exp", "load_8"]) == 160
+    assert 95 <= figures.least <= 100 <= figures.most <= 105
+
+
+def test_probes_tell_what_floats_need() -> None:
+    """A Cortex-M0 has functions for floats, a Cortex-M4F instructions."""
+    small, large = (code.probed(load_board(code.BOARDS[c])) for c in ("cortex-m0", "cortex-m4"))
+    assert "mul_float" in small and "mul_float" not in large
+    assert sum(small["mul_float"].values()) > 500
+
+
+def test_what_no_network_has_is_counted_too() -> None:
+    """A kind without a figure takes the same as others that are rare."""
+    figures = CodeFigures({"load_8": 4.0}, {}, {}, 90, 110)
+    assert figures.of({"load_8": 2, "lgamma": 1}) > figures.of({"load_8": 2}) == 8.0
