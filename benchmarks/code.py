@@ -24,7 +24,9 @@ from benchmarks.unseen import drawn
 from microtir import driver, frontend
 from microtir.artifact import Artifact
 from microtir.boards import Board, load_board
+from microtir.codegen.bodies import helper_text
 from microtir.codegen.printer.assembly import assembly_lines
+from microtir.codegen.printer.helpers import with_dependencies
 from microtir.codegen.program import make_program
 from microtir.config import CompilationConfig, Optimize
 from microtir.measure import Functions
@@ -34,6 +36,7 @@ from microtir.measure.functions import has_intrinsics
 from microtir.module.ir_module import IRModule
 from microtir.profiling import BoardCompiler
 from microtir.profiling.link_map import Piece
+from microtir.tir.float_functions import OF_TWO, OWN
 
 BOARDS = MappingProxyType(
     {"cortex-m0": "microbit", "cortex-m4": "mps2_an386", "rv32imc": "riscv32"}
@@ -46,16 +49,14 @@ _TRAINED = Optimize.FLASH, Optimize.BALANCED, Optimize.SPEED, Optimize.RAM
 _LAYERS, _NETWORKS = 200, 60
 _STIFF, _NEAR, _TURNS, _SWEEPS = 0.003, 0.05, 8, 200
 _TYPICAL = 300  # bytes of a function
-_PROBE = """#include <math.h>
-#include <stdint.h>
-
+_INCLUDED = "#include <math.h>\n#include <stdint.h>\n\n"
+_PROBE = """
 void probe(float *x, float *y, int32_t *i, uint32_t *u, int64_t *l, double *d,
            const int8_t *c, int8_t *restrict b)
 {
 """
-_MATH = (
-    "ceil", "cos", "erf", "exp", "floor", "log", "round", "sin", "sqrt", "tanh",
-)  # fmt: skip
+_MATH = "ceil", "cos", "exp", "floor", "log", "round", "sin", "sqrt", "tanh"
+_FORMS = {form.value: "*x, *y" if form in OF_TWO else "*x" for form in OWN.values()}
 PROBES: Mapping[str, str] = MappingProxyType({
     "add_float": "*y = *x + *y;",
     "mul_float": "*y = *x * *y;",
@@ -67,7 +68,6 @@ PROBES: Mapping[str, str] = MappingProxyType({
     "convert_to_float_unsigned": "*y = (float)*u;",
     "convert_from_float_unsigned": "*u = (uint32_t)*y;",
     "double": "*y = (float)((double)*x * *d); *i = (int32_t)(*d + *i);",
-    "exp_polynomial": "*y = *x < *y ? *x - *x * *y : *x + *y;",
     "div_int": "*i = i[0] / i[1];",
     "div_by_constant": "*i = *i / 3; *u = *u / 3;",
     "div_long": "*l = l[0] / l[1];",
@@ -80,6 +80,7 @@ PROBES: Mapping[str, str] = MappingProxyType({
     "copies": "for (int32_t n = 0; n < 100; n++) b[n] = c[n];",
     "fills": "for (int32_t n = 0; n < 100; n++) b[n] = 3;",
     **{name: f"*y = {name}f(*x);" for name in _MATH},
+    **{name: f"*y = {name}({values});" for name, values in _FORMS.items()},
     "atan2": "*y = atan2f(*x, *y);", "pow": "*y = powf(*x, *y);", "fmod": "*y = fmodf(*x, *y);",
 })  # fmt: skip
 """The least C that has each kind of work for which a CPU may need a library."""
@@ -223,20 +224,23 @@ def random_programs(board: Board) -> Iterator[Compiled]:
             yield compiled(network(number), board, goal)
 
 
-def expected(kind: str) -> float:
-    """Return about what a kind takes: an operation a few bytes, a function many."""
+def expected(kind: str, forms: Mapping[str, int]) -> float:
+    """Return about what a kind takes: a form of a float function as its probe, others by name."""
+    if kind in forms:
+        return forms[kind]
     name = kind.removeprefix("main_").split("_", maxsplit=1)[0]
     return 4.0 if name in _OPERATIONS else 20.0 if name in ("function", "main") else 60.0
 
 
-def fitted(functions: Sequence[Written]) -> dict[str, float]:
+def fitted(functions: Sequence[Written], forms: Mapping[str, int]) -> dict[str, float]:
     """Return the bytes of each kind with which functions come out nearest; none is less than 0.
 
-    A function weighs by its size, and the median counts rather than the worst.
+    A function weighs by its size, and the median counts rather than the worst.  Forms of float
+    functions that no function has take what their probes do.
     """
     kinds = sorted({kind for each in functions for kind in each.work})
     shares = np.array([[f.work.get(kind, 0) / f.bytes for kind in kinds] for f in functions])
-    prior = np.array([expected(kind) for kind in kinds])
+    prior = np.array([expected(kind, forms) for kind in kinds])
     pull = (_STIFF / prior) ** 2 * len(functions)
     sizes = np.sqrt([f.bytes / _TYPICAL for f in functions])
     weights, figures = sizes, prior.copy()
@@ -249,33 +253,43 @@ def fitted(functions: Sequence[Written]) -> dict[str, float]:
                 more = (sides[n] - products[n] @ figures) / products[n, n]
                 figures[n] = max(figures[n] + more, 0.0)
         weights = sizes * np.maximum(np.abs(shares @ figures - 1), _NEAR) ** -0.5
-    return dict(zip(kinds, figures.round(2).tolist(), strict=True))
+    return {**forms, **dict(zip(kinds, figures.round(2).tolist(), strict=True))}
 
 
-def probed(board: Board) -> dict[str, dict[str, int]]:
-    """Return the members of libraries that a linker adds for each kind, and their bytes."""
-    compiler, found = _compiler(board), dict[str, dict[str, int]]()
+def probed(board: Board) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+    """Compile the probes for a board.
+
+    Returns the members of libraries that a linker adds for each kind, with their bytes, and the
+    bytes of each form of a float function.
+    """
+    compiler, linked, forms = _compiler(board), dict[str, dict[str, int]](), dict[str, int]()
     for kind, lines in PROBES.items():
-        pieces = compiler.pieces({"probe.c": f"{_PROBE}{lines}\n}}\n"})
-        linked = _libraries(piece for piece in pieces if piece.is_flash)
-        if linked:
-            found[kind] = dict(linked)
-    return found
+        helpers = with_dependencies((kind,)) if kind in _FORMS else ()
+        text = "\n".join((_INCLUDED, *map(helper_text, helpers), f"{_PROBE}{lines}\n}}\n"))
+        pieces = [piece for piece in compiler.pieces({"probe.c": text}) if piece.is_flash]
+        if members := _libraries(pieces):
+            linked[kind] = dict(members)
+        if helpers:
+            forms[kind] = sum(piece.size for piece in pieces if piece.is_model)
+    return linked, forms
 
 
 def calibrated(
-    programs: Sequence[Compiled], linked: Mapping[str, Mapping[str, int]]
+    programs: Sequence[Compiled],
+    linked: Mapping[str, Mapping[str, int]],
+    forms: Mapping[str, int],
 ) -> CodeFigures:
     """Return the figures of a CPU.
 
     Args:
         programs: that were compiled for it.
         linked: the members of libraries that each kind needs.
+        forms: the bytes of each form of a float function.
     """
     functions = [each for program in programs for each in program.functions]
     libraries = {member: n for members in linked.values() for member, n in members.items()}
     named = {kind: tuple(sorted(members)) for kind, members in linked.items()}
-    figures = CodeFigures(fitted(functions), libraries, named, 100, 100)
+    figures = CodeFigures(fitted(functions, forms), libraries, named, 100, 100)
     percents = [100 * program.bytes / program.stated(figures) for program in programs]
     limits = int(min(percents)), int(max(percents)) + 1
     return CodeFigures(figures.bytes, libraries, named, *limits)
@@ -286,7 +300,7 @@ def calibrate(cpus: Sequence[str], *, recorded: bool) -> None:
     for cpu in cpus or BOARDS:
         board = load_board(BOARDS[cpu])
         programs = list(random_programs(board))
-        figures = calibrated(programs, probed(board))
+        figures = calibrated(programs, *probed(board))
         errors = np.abs([program.stated(figures) / program.bytes - 1 for program in programs])
         near = ", ".join(f"{np.mean(errors <= n / 100):.0%} within {n} %" for n in (5, 10, 20))
         print(f"{cpu}: {len(programs)} programs: {near}", flush=True)

@@ -64,17 +64,20 @@ def test_figures_are_found_again() -> None:
         written = code.Written(MappingProxyType(work), size)
         total = size + sum(members.values())
         programs.append(code.Compiled((written,), 0, MappingProxyType(members), total))
-    figures = code.calibrated(programs, needs)
-    assert dict(figures.bytes) == pytest.approx(true, rel=0.1)
+    figures = code.calibrated(programs, needs, {"sin": 300})
+    assert dict(figures.bytes) == pytest.approx({**true, "sin": 300}, rel=0.1)
     assert figures.linked(["exp", "mul_float", "exp", "load_8"]) == 160
     assert 95 <= figures.least <= 100 <= figures.most <= 105
 
 
 def test_probes_tell_what_floats_need() -> None:
     """A Cortex-M0 has functions for floats, a Cortex-M4F instructions."""
-    small, large = (code.probed(load_board(code.BOARDS[c])) for c in ("cortex-m0", "cortex-m4"))
+    boards = (load_board(code.BOARDS[cpu]) for cpu in ("cortex-m0", "cortex-m4"))
+    (small, forms), (large, fused) = map(code.probed, boards)
     assert "mul_float" in small and "mul_float" not in large
     assert sum(small["mul_float"].values()) > 500
+    assert set(small["mul_float"]) < set(small["sin_polynomial"])
+    assert 100 < fused["tanh_fused"] < forms["tanh_polynomial"] < 1000
 
 
 def test_what_no_network_has_is_counted_too() -> None:
