@@ -25,14 +25,12 @@ from microtir import driver, frontend
 from microtir.artifact import Artifact
 from microtir.boards import Board, load_board
 from microtir.codegen.bodies import helper_text
-from microtir.codegen.printer.assembly import assembly_lines
 from microtir.codegen.printer.helpers import with_dependencies
 from microtir.codegen.program import make_program
 from microtir.config import CompilationConfig, Optimize
 from microtir.measure import Functions
 from microtir.measure.code import CodeFigures, is_compiled_alone, measured_file, written_in
-from microtir.measure.flash import assembly_bytes, is_tree
-from microtir.measure.functions import has_intrinsics
+from microtir.measure.flash import assembly_bytes, is_assembly, is_tree
 from microtir.module.ir_module import IRModule
 from microtir.profiling import BoardCompiler
 from microtir.profiling.link_map import Piece
@@ -163,9 +161,8 @@ def _functions(artifact: Artifact, sizes: Counter[str]) -> tuple[tuple[Written, 
     left, works, rest = Counter(sizes), [], 0
     for function in functions.distinct:
         size = left.pop(names[function], 0)
-        if function in functions.assembly and not has_intrinsics(function):
-            lines = assembly_lines(functions.assembly[function], function)
-            rest += assembly_bytes(artifact.module.require_config("code").primary_target(), lines)
+        if is_assembly(functions, function):
+            rest += assembly_bytes(functions, function)
         elif is_tree(function):
             rest += size
         elif function is functions.main:

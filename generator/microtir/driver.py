@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from microtir import codegen, memory
+from microtir import memory
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
 from microtir.executor import aot
@@ -183,7 +183,7 @@ def compile_once(config: CompilationConfig, limits: PlanConstraints, *, shared: 
     everything = Functions.of((*functions, main), is_model=True)
     constants = placed_constants(everything, config)
     arrays = constants_of(everything.distinct, config.constant_alignment())
-    figures = figures_of(everything, arrays, config, constants, codegen.assembly_lines)
+    figures = figures_of(everything, arrays, config, constants)
     see("measure", figures)
     percent = config.primary_target().work_percent
     reasons = decisions(planned, limits.goal, lambda node: refusals(node, config), percent)

@@ -11,8 +11,8 @@ from microtir.kernels.arm_dsp.pooling import PoolWords
 from microtir.kernels.arm_mve.pooling import PoolVectors
 from microtir.kernels.common.pool_runs import Pool
 from microtir.kernels.common.pool_windows import PoolWindows
-from microtir.kernels.common.printed import number
 from microtir.kernels.common.runs import Taps
+from microtir.measure.printed import number
 from microtir.plan.ir import Layout, PlannedOperator
 from microtir.rewrite.reference import execute
 from microtir.tir.analysis.access import prove_accesses

@@ -11,7 +11,7 @@ import pytest
 from microtir.dtype import DType
 from microtir.kernels import candidates
 from microtir.kernels.arm_dsp.outputs import borders
-from microtir.kernels.common.printed import count
+from microtir.measure.printed import count
 from microtir.plan.ir import Planes, PlannedOperator
 from microtir.support import resources
 from microtir.support.code_templates import render

@@ -7,7 +7,6 @@ from microtir.codegen.interface.joint import joint_workspace_header, joint_works
 from microtir.codegen.measured import measured
 from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.microtvm.abi import abi_prefix, params_name
-from microtir.codegen.printer.assembly import assembly_lines
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.support.code_templates import TemplateError
 
@@ -19,7 +18,6 @@ __all__ = [
     "SourceFile",
     "TemplateError",
     "abi_prefix",
-    "assembly_lines",
     "emit",
     "joint_workspace_header",
     "joint_workspace_source",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from microtir.codegen.printer.assembly import assembly_lines
 from microtir.measure import Figures, Functions, constants_of, figures_of
 from microtir.module.ir_module import IRModule
 
@@ -20,4 +19,4 @@ def measured(module: IRModule) -> Figures:
     config = module.require_config("measure")
     functions = Functions.of(module.functions, is_model=module.model is not None)
     arrays = constants_of(functions.distinct, config.constant_alignment())
-    return figures_of(functions, arrays, config, module.constants, assembly_lines)
+    return figures_of(functions, arrays, config, module.constants)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from microtir.instruction_sets.core import GENERIC, Core, Family
 from microtir.instruction_sets.costs import CpuCosts, Kind, WorkPercent
 from microtir.instruction_sets.features import Feature
-
-_BYTES_OF_FIVE = 16  # instructions, where not all take as many bytes
 
 
 class InstructionSet:
@@ -112,13 +110,9 @@ class InstructionSet:
 
     # --- code ---------------------------------------------------------------------------------
 
-    def measured_like(self, _features: Collection[Feature]) -> str | None:
-        """Return the CPU whose sizes of compiled code hold for one with features, or None."""
-        return None
-
-    def code_bytes(self, instructions: Sequence[tuple[str, int]]) -> int:
-        """Return the bytes of printed instructions, each with how many times it is printed."""
-        return -(-_BYTES_OF_FIVE * sum(times for _, times in instructions) // 5)
+    def measured_like(self, _features: Collection[Feature]) -> str:
+        """Return the CPU whose sizes of compiled code are taken for one with features."""
+        return "cortex-m4"
 
     def kind_of(self, mnemonic: str) -> Kind:
         """Return the class that an instruction belongs to."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from microtir.config import CompilationConfig
 from microtir.measure.constants import ConstantData
-from microtir.measure.flash import FlashUse, Listing, flash_of
+from microtir.measure.flash import FlashUse, flash_of
 from microtir.measure.functions import Functions
 from microtir.measure.stack import Stacks, layer_stacks, stacks_of
 from microtir.tir.memory_plan import ConstantPlan
@@ -31,7 +31,6 @@ def figures_of(
     arrays: tuple[ConstantData, ...],
     config: CompilationConfig,
     constants: ConstantPlan,
-    listing: Listing,
 ) -> Figures:
     """Measure a program.
 
@@ -40,11 +39,10 @@ def figures_of(
         arrays: its constants.
         config: what it is compiled for, and how it is called.
         constants: where its constants lie.
-        listing: of assembly.
     """
     passed = _passed_pools(config, constants)
     return Figures(
-        flash_of(functions, arrays, config.primary_target(), listing),
+        flash_of(functions, arrays, config.primary_target()),
         stacks_of(functions, config, passed),
         MappingProxyType(layer_stacks(functions, config, passed)),
     )

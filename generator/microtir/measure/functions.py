@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from microtir.tir.function import NativeForm
 from microtir.tir.ir import KernelCall, PrimFunc
@@ -63,6 +64,12 @@ def has_intrinsics(kernel: PrimFunc) -> bool:
     """Return whether a micro-kernel's template is a body in C, not assembly."""
     native = None if kernel.kernel is None else kernel.kernel.native
     return native is not None and native.form is NativeForm.INTRINSICS
+
+
+def native_values(kernel: PrimFunc) -> Mapping[str, Any]:
+    """Return what the template of a micro-kernel is given."""
+    assert kernel.kernel is not None and kernel.kernel.native is not None, "a template is given it"
+    return kernel.kernel.native.values
 
 
 def kernels_of(function: PrimFunc) -> Iterator[PrimFunc]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from microtir.codegen.printer.layout import INDENT, WIDTH
+from microtir.measure.functions import native_values
 from microtir.support.code_templates import render
 from microtir.tir.ir import PrimFunc
 
@@ -28,12 +28,6 @@ def assembly_lines(template: str, kernel: PrimFunc) -> list[str]:
         lines += _fitting([INDENT + line for line in comment])
         lines += _blocks(instructions)
     return lines
-
-
-def native_values(kernel: PrimFunc) -> Mapping[str, Any]:
-    """Return what the template of a micro-kernel is given."""
-    assert kernel.kernel is not None and kernel.kernel.native is not None, "a template is given it"
-    return kernel.kernel.native.values
 
 
 def _fitting(comment: list[str]) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from microtir.codegen.printer.assembly import native_values
 from microtir.codegen.printer.layout import wrap
+from microtir.measure.functions import native_values
 from microtir.support.code_templates import render
 from microtir.tir.ir import PrimFunc
 

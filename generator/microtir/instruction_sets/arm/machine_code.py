@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-from microtir.instruction_sets.arm import cores, cycles, thumb
+from microtir.instruction_sets.arm import cores, cycles
 from microtir.instruction_sets.core import Core, Family
 from microtir.instruction_sets.costs import CpuCosts, Kind, WorkPercent
 from microtir.instruction_sets.features import NEEDS, Feature
@@ -110,13 +110,8 @@ class Arm(InstructionSet):
     def work_percent(self, core: Core) -> WorkPercent:
         return cycles.work_percent(core)
 
-    def measured_like(self, features: Collection[Feature]) -> str | None:
-        if Feature.FPU not in features:
-            return "cortex-m0"  # a Cortex-M3 takes a little less, and the same libraries for floats
-        return None if Feature.MVE in features else "cortex-m4"
-
-    def code_bytes(self, instructions: Sequence[tuple[str, int]]) -> int:
-        return thumb.code_bytes(instructions, {})
+    def measured_like(self, features: Collection[Feature]) -> str:
+        return "cortex-m4" if Feature.FPU in features else "cortex-m0"  # which has libraries for it
 
     def kind_of(self, mnemonic: str) -> Kind:
         return Kind.PLAIN if _PLAIN.match(mnemonic) else super().kind_of(mnemonic)

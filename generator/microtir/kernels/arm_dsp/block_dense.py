@@ -28,8 +28,8 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import Sizes, call, describe
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store, when
+from microtir.measure.printed import Printed, printed
 from microtir.operators.block_dense.definition import (
     LARGEST,
     LEAST,

@@ -10,8 +10,8 @@ from microtir.kernels.common import copies, micro_kernel
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.printed import printed
 from microtir.kernels.common.statements import load, loop, seq, store
+from microtir.measure.printed import printed
 from microtir.operators.movement.definition import StridedSlice
 from microtir.operators.movement.formula import slices_within_rows
 from microtir.operators.streaming.definition import PlaceColumns

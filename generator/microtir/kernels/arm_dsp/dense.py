@@ -18,9 +18,9 @@ from microtir.kernels.common import counted, macro_kernel, micro_kernel, packing
 from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once, of_node
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store
+from microtir.measure.printed import Printed, printed
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription

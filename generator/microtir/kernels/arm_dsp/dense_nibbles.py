@@ -18,10 +18,10 @@ from microtir.kernels.common import micro_kernel, packing
 from microtir.kernels.common.dense import rows_of
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.packed_weights import saved_bytes
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import let, load, loop, seq, store
 from microtir.kernels.common.weights import NIBBLE, OCTET, QUAD, pack_nibbles
+from microtir.measure.printed import Printed, printed
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription

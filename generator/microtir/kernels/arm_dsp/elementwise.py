@@ -20,8 +20,8 @@ from microtir.kernels.common.elementwise import (
     form_of,
     run_of,
 )
-from microtir.kernels.common.printed import number
 from microtir.kernels.common.sigmoids import Sigmoid
+from microtir.measure.printed import number
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
 

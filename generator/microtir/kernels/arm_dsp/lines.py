@@ -13,9 +13,9 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.kernels.common import micro_kernel
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.common.weights import QUAD
+from microtir.measure.printed import Printed, printed
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 

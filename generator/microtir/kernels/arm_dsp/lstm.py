@@ -24,10 +24,10 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import all_of, call, describe
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.recurrent import Sequences
 from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
 from microtir.kernels.common.weights import INPUT_MAGNITUDE, QUAD, pack_pairs
+from microtir.measure.printed import Printed, printed
 from microtir.operators.common import fixed_point
 from microtir.operators.common.arithmetic import ShortRequantisation, wide
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier

@@ -23,9 +23,9 @@ from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.matrices import place_of, stacked, stacks_of
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.requantise import Rescaling, rescaling_of
 from microtir.kernels.common.statements import at, load, loop, seq, store
+from microtir.measure.printed import Printed, printed
 from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices
 from microtir.plan.ir import Calls, Layout, Refusal
 from microtir.schedule import KernelDescription

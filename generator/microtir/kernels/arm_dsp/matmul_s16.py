@@ -22,9 +22,9 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.matrices import place_of, stacked, stacks_of
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.requantise import WORDS
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
+from microtir.measure.printed import Printed, printed
 from microtir.operators.common.arithmetic import long
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.matmul.definition import BatchMatmul, matmul_params, matrices

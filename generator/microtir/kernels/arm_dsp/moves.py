@@ -8,7 +8,7 @@ from microtir.kernels.arm_dsp import copying
 from microtir.kernels.common.copies import copying_runs
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.moves import Mover, MovesByCalls
-from microtir.kernels.common.printed import number, printed
+from microtir.measure.printed import number, printed
 from microtir.rewrite.facts.moves import Axis
 from microtir.schedule import KernelDescription
 

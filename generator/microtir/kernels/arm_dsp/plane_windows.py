@@ -37,10 +37,10 @@ from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.made_once import made_once, of_node
 from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, Rescaling
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD
+from microtir.measure.printed import Printed, printed
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D

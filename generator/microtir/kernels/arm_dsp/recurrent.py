@@ -17,7 +17,6 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import number, printed
 from microtir.kernels.common.recurrent import (
     block_cost,
     blocks_of,
@@ -27,6 +26,7 @@ from microtir.kernels.common.recurrent import (
 from microtir.kernels.common.runs import Runs
 from microtir.kernels.common.statements import at
 from microtir.kernels.common.weights import QUAD, pack_pairs
+from microtir.measure.printed import number, printed
 from microtir.operators.common.arithmetic import (
     long,
     requantise,

@@ -10,7 +10,6 @@ import numpy as np
 from microtir import te
 from microtir.config import Feature
 from microtir.dtype import DType
-from microtir.kernels.common.printed import number
 from microtir.kernels.common.reductions import (
     LONGEST_SUM,
     Extents,
@@ -20,6 +19,7 @@ from microtir.kernels.common.reductions import (
     Reductions,
 )
 from microtir.kernels.common.requantise import WORDS, Rescaling, requantisation
+from microtir.measure.printed import number
 from microtir.operators.common.linear import LinearParams
 from microtir.tir import ir
 

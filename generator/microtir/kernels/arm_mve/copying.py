@@ -7,7 +7,7 @@ from microtir.dtype import DType
 from microtir.kernels.arm_mve.linear import BYTES
 from microtir.kernels.common import copies, micro_kernel, statements
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.printed import printed
+from microtir.measure.printed import printed
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 

@@ -31,9 +31,9 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe
-from microtir.kernels.common.printed import printed
 from microtir.kernels.common.runs import turns_of
 from microtir.kernels.common.statements import at, load, loop, seq, store
+from microtir.measure.printed import printed
 from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import DepthwiseConv2D

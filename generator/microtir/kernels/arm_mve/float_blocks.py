@@ -23,8 +23,8 @@ from microtir.kernels.c_blocks.finish import Activate
 from microtir.kernels.c_blocks.kernels import Block, BlockSize
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import passes_constants
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.runs import turns_of
+from microtir.measure.printed import Printed, printed
 from microtir.operators.common.attributes import Activation
 from microtir.operators.matmul.definition import BatchMatmul
 from microtir.plan.ir import Refusal

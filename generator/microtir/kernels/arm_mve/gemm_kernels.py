@@ -12,8 +12,8 @@ from microtir.kernels.arm_mve.linear import lanes_of, steps_of
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, Form
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import Unroll, describe
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.statements import load, loop, seq, store
+from microtir.measure.printed import Printed, printed
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 

@@ -9,7 +9,7 @@ from microtir.kernels.arm_mve.linear import BYTES
 from microtir.kernels.common.copies import copying_runs
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.moves import Mover, MovesByCalls
-from microtir.kernels.common.printed import printed
+from microtir.measure.printed import printed
 from microtir.rewrite.facts.moves import Axis
 from microtir.schedule import KernelDescription
 

@@ -27,9 +27,9 @@ from microtir.kernels.common import arithmetic, made_once, packing
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import printed
 from microtir.kernels.common.sigmoids import Sigmoid
 from microtir.kernels.common.statements import at, each, load, loop, store
+from microtir.measure.printed import printed
 from microtir.operators import OPERATORS
 from microtir.operators.activations.definition import Logistic, Relu, Tanh, relu_params
 from microtir.operators.arithmetic.definition import (

@@ -23,8 +23,8 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import Printed, printed
 from microtir.kernels.common.statements import at, let, load, loop, store
+from microtir.measure.printed import Printed, printed
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.operators.conversion.formula import clamped_quotient, nearest_even, quantised, real

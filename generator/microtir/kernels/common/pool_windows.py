@@ -21,9 +21,9 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.pool_runs import Pool
-from microtir.kernels.common.printed import printed
 from microtir.kernels.common.runs import Taps
 from microtir.kernels.common.statements import each, let, load, loop, seq, store
+from microtir.measure.printed import printed
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.common.windows import Window
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D

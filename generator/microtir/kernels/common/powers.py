@@ -23,8 +23,8 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import number, printed
 from microtir.kernels.common.statements import at, each, load, seq, store
+from microtir.measure.printed import number, printed
 from microtir.operators.softmax import definition, formula
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription

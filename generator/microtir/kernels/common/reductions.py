@@ -25,8 +25,8 @@ from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
-from microtir.kernels.common.printed import Printed, number, printed
 from microtir.kernels.common.statements import at, each, load, loop, seq, store
+from microtir.measure.printed import Printed, number, printed
 from microtir.operators.common.linear import LinearParams, rescales_in_float
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.reduction import definition as reduction

@@ -11,7 +11,8 @@ from collections import Counter
 
 from microtir.dtype import DType
 from microtir.tir import ir
-from microtir.tir.analysis.work import COPIED_IN_PLACE, WorkCounter, is_computed
+from microtir.tir.analysis.terms import collect
+from microtir.tir.analysis.work import COPIED_IN_PLACE, WorkCounter
 from microtir.tir.visitor import walk
 
 _DEEP = 2  # loops around one whose variables find registers
@@ -41,34 +42,38 @@ class _CodeCounter(WorkCounter):
         for argument in s.args:
             self.add("argument", 0)
             if isinstance(argument, ir.BufferArgument):
-                self.place(argument.buffer, argument.indices)
+                self.computed(argument.indices)
             elif not isinstance(argument, ir.BufferView):
                 self.expr(argument)
 
     def loop(self, s: ir.For) -> None:
-        depth = len(self.loops)
+        depth, turns = len(self.loops), _turns(s)
         self.values[s.var] = None
-        match s.start, s.stop:
-            case ir.IntImm(first), ir.IntImm(last) if last - first == 1:
-                self.depths[s.var] = 0
-                self.statement(s.body)
-                return
-            case ir.IntImm(), ir.IntImm():
-                self.add("entry", 0)
-            case ir.IntImm(), _:
-                self.add("entry_to_some", 0)
-            case _:
-                self.add("entry_of_some", 0)
+        if turns == 1:
+            self.depths[s.var] = 0
+            self.statement(s.body)
+            return
+        self.add("entry", 0)
         self.expr(s.start)
         self.expr(s.stop)
         self.add("deep", 0, depth > _DEEP)
-        copied = _copied(s)
-        if copied is not None and not _is_short(s):
-            self.add(copied, 0)
+        self.copied(s, turns)
         self.depths[s.var] = depth
         self.enter(s, 1.0)
         self.statement(s.body)
         self.loops.pop()
+
+    def copied(self, s: ir.For, turns: int) -> None:
+        """Count a loop that compilers may make a call of memmove or memset."""
+        match s.body:
+            case ir.Store(buffer, (*_, last), value) if _moves_by_one(last, s.var):
+                if 0 < turns * buffer.dtype.bytes <= COPIED_IN_PLACE:
+                    return
+                is_read = any(n is s.var for n in walk(value))
+                if isinstance(value, ir.Load) and _moves_by_one(value.indices[-1], s.var):
+                    self.add("copies", 0)
+                elif isinstance(value, ir.Load | ir.IntImm | ir.FloatImm) and not is_read:
+                    self.add("fills", 0)
 
     def access(
         self, kind: str, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], depth: int
@@ -79,16 +84,6 @@ class _CodeCounter(WorkCounter):
             moved = {n for index in indices for n in walk(index) if isinstance(n, ir.Var)}
             self.counts["pointer_by_loops"] += len(moved) - 1
 
-    def place(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> None:
-        """Count the address of an element that a call is given."""
-        for index in indices:
-            if any(is_computed(n) for n in walk(index)):
-                self.expr(index)
-        depth = max(map(self.depth, indices), default=0)
-        is_fixed = all(isinstance(index, ir.IntImm) for index in indices)
-        if not is_fixed and self.is_new(("place", buffer, *indices), depth):
-            self.add("place", 0)
-
     def converted(self, e: ir.Cast, depth: int) -> None:
         sign = "" if e.dtype.is_signed and e.value.dtype.is_signed else "_unsigned"
         self.add(f"convert_{'to' if e.dtype.is_float else 'from'}_float{sign}", depth)
@@ -97,42 +92,15 @@ class _CodeCounter(WorkCounter):
         self.add("div_by_constant", depth)
 
 
-def _is_short(s: ir.For) -> bool:
-    """Return whether compilers copy in place: so few bytes that a call would take as long."""
-    match s.start, s.stop, s.body:
-        case ir.IntImm(first), ir.IntImm(last), ir.Store(buffer):
-            return (last - first) * buffer.dtype.bytes <= COPIED_IN_PLACE
+def _turns(s: ir.For) -> int:
+    """Return how often a loop runs; 0 if that is not constant."""
+    match s.start, s.stop:
+        case ir.IntImm(first), ir.IntImm(last):
+            return last - first
         case _:
-            return False
-
-
-def _copied(s: ir.For) -> str | None:
-    """Return the kind of a loop that compilers may make a call of memmove or memset."""
-    match s.body:
-        case ir.Store(_, (*_, last), value) if _moves_by_one(last, s.var):
-            match value:
-                case ir.Load(_, (*outer, read)) if not any(_reads(i, s.var) for i in outer):
-                    if _moves_by_one(read, s.var):
-                        return "copies"
-                    return None if _reads(read, s.var) else "fills"
-                case ir.IntImm() | ir.FloatImm():
-                    return "fills"
-                case _:
-                    return None
-        case _:
-            return None
+            return 0
 
 
 def _moves_by_one(index: ir.Expr, var: ir.Var) -> bool:
     """Return whether an index moves to the next element when a loop does."""
-    match index:
-        case ir.Binary(ir.BinaryOp.ADD, a, b):
-            return (a is var and not _reads(b, var)) or (b is var and not _reads(a, var))
-        case ir.Binary(ir.BinaryOp.SUB, a, b):
-            return a is var and not _reads(b, var)
-        case _:
-            return index is var
-
-
-def _reads(index: ir.Expr, var: ir.Var) -> bool:
-    return any(n is var for n in walk(index))
+    return collect(index).factors.get(var) == 1

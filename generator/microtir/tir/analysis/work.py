@@ -229,14 +229,18 @@ class WorkCounter:
         """Count a load or a store, and the pointer that a loop is given for it."""
         self.add(f"{kind}_{_width(buffer.dtype)}", depth)
         innermost = max(map(self.depth, indices), default=0)
-        for index in indices:
-            if any(is_computed(n) for n in walk(index)):
-                self.expr(index)
-                self.add("address", self.depth(index))
+        self.computed(indices)
         if innermost and self.is_new(
             ("pointer", buffer, *map(_without_constant, indices)), innermost
         ):
             self.add("pointer", innermost - 1)
+
+    def computed(self, indices: tuple[ir.Expr, ...]) -> None:
+        """Count indices that are more than sums of loops."""
+        for index in indices:
+            if any(_is_computed(n) for n in walk(index)):
+                self.expr(index)
+                self.add("address", self.depth(index))
 
     def is_new(self, what: object, depth: int) -> bool:
         seen = self.loops[depth].seen
@@ -364,7 +368,7 @@ def _reads(e: object, buffer: ir.Buffer) -> bool:
     return any(isinstance(n, ir.Load) and n.buffer is buffer for n in walk(e))  # type: ignore[arg-type]
 
 
-def is_computed(e: object) -> bool:
+def _is_computed(e: object) -> bool:
     """Return whether an index is more than a sum of loops."""
     if isinstance(e, ir.Binary):
         return e.op in _DIVISIONS or e.op in (BinaryOp.MIN, BinaryOp.MAX)
