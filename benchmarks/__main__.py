@@ -40,8 +40,9 @@ time beside its goal and what planning said; it goes to `operators.json` and `do
 what planning states of each is to what the emulator counts; it goes to `unseen.json`.
 
 `python -m benchmarks code [CPU ...] [--record]`: estimates of code of the reference models at each
-goal, beside what compilers make; they go to `code.json`. `code calibrate [CPU ...] [--record]` fits
-the figures of these estimates, `measure/measured/CPU.json` of the package, to random networks.
+goal, beside what compilers make; they go to `code.json`. `code unseen [CPU ...] [--record]` has ten
+of the exported models. `code calibrate [CPU ...] [--record]` fits the figures of these estimates,
+`measure/measured/CPU.json` of the package, to random networks.
 
 `python -m benchmarks pages`: writes what is recorded into README.md, docs/figures.md and the
 picture of the frontier; it measures nothing.
@@ -56,7 +57,6 @@ emulated CPUs; they go to `kernels/measured/CPU.json` of the package, which esti
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -82,6 +82,7 @@ from benchmarks import (
     tokens,
     unseen,
 )
+from benchmarks.boards import models_folder
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
 from microtir.support import resources
@@ -95,8 +96,8 @@ def models(given: list[Path]) -> list[Path]:
     """Return the models to measure: those given, or the example and the reference models."""
     if given:
         return given
-    folder = Path(os.environ.get("MICROTIR_MODELS", ROOT.parent / "shared" / "models"))
-    return [resources.example("digits/digits_int8.tflite"), *sorted(folder.glob("*.tflite"))]
+    files = sorted(models_folder().glob("*.tflite"))
+    return [resources.example("digits/digits_int8.tflite"), *files]
 
 
 def print_times(times: dict[str, StageTimes]) -> None:
@@ -156,8 +157,11 @@ def measure_code(named: list[str], recorded: bool) -> None:
     if named[:1] == ["calibrate"]:
         code.calibrate(named[1:], recorded=recorded)
         return
-    example = ROOT / "examples" / "digits" / "digits_float.tflite"
-    found = code.measure_all([example, *models([])], named)
+    if named[:1] == [code.UNSEEN]:
+        found = code.measure_unseen(models_folder() / "exported", named[1:])
+    else:
+        example = ROOT / "examples" / "digits" / "digits_float.tflite"
+        found = code.measure_all([example, *models([])], named)
     if recorded:
         code.record(found)
 

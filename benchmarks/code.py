@@ -1,6 +1,7 @@
 """`python -m benchmarks code [CPU ...]`: estimates of code beside what a board's compiler makes.
 
-With `--record` they go to `code.json`: the example and the reference models at each goal.
+With `--record` they go to `code.json`: the example and the reference models at each goal, and with
+`code unseen [CPU ...]` ten of the exported models at `speed`.
 `python -m benchmarks code calibrate [CPU ...]` compiles random models (`networks`, `unseen`) for
 each CPU and fits the bytes of each kind of work to their functions; `--record` writes these
 figures to `measure/measured/CPU.json` of the package.
@@ -9,6 +10,7 @@ figures to `measure/measured/CPU.json` of the package.
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,6 +49,7 @@ _TRAINED = Optimize.FLASH, Optimize.BALANCED, Optimize.SPEED, Optimize.RAM
 _LAYERS, _NETWORKS = 200, 60
 _STIFF, _NEAR, _TURNS, _SWEEPS = 0.003, 0.05, 8, 200
 _TYPICAL = 300  # bytes of a function
+UNSEEN, _SEED, _UNSEEN = "unseen", 36, 10
 _INCLUDED = "#include <math.h>\n#include <stdint.h>\n\n"
 _PROBE = """
 void probe(float *x, float *y, int32_t *i, uint32_t *u, int64_t *l, double *d,
@@ -330,6 +333,24 @@ def measure_all(files: Sequence[Path], cpus: Sequence[str]) -> dict[str, dict[st
                 print(f"{cpu:<12}{row}", flush=True)
         near = sum(abs(s.error) <= 0.1 for s in found[cpu].values())
         print(f"{cpu}: {near} of {len(found[cpu])} within 10 %")
+    return found
+
+
+def measure_unseen(folder: Path, cpus: Sequence[str]) -> dict[str, dict[str, Statement]]:
+    """Measure models that were not looked at while kinds of work were chosen, at `speed`.
+
+    Args:
+        folder: of the exported models, of which a seed draws a few.
+        cpus: a Cortex-M4 where none is named.
+    """
+    files = random.Random(_SEED).sample(sorted(folder.glob("*.tflite")), _UNSEEN)
+    found: dict[str, dict[str, Statement]] = {}
+    for cpu in cpus or ("cortex-m4",):
+        board, of_cpu = load_board(BOARDS[cpu]), found.setdefault(f"{UNSEEN} on {cpu}", {})
+        for file in files:
+            s = statement(frontend.from_tflite(file), board, Optimize.SPEED)
+            of_cpu[file.stem] = s
+            print(f"{file.stem:<48}{s.stated:>8}{s.measured:>8}{s.error:>+8.1%}", flush=True)
     return found
 
 

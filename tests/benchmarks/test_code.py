@@ -34,9 +34,9 @@ def test_an_estimate_is_near_what_was_recorded(cpu: str, goal: Optimize, name: s
 def test_most_recorded_models_are_near() -> None:
     """Of the programs of each CPU nine in ten are stated within 10 %, none is off by a quarter."""
     recorded = code.read_recorded()
-    assert set(recorded) == set(code.BOARDS)
-    for statements in recorded.values():
-        errors = [abs(s.error) for s in statements.values()]
+    assert set(recorded) > set(code.BOARDS)
+    for cpu in code.BOARDS:
+        errors = [abs(s.error) for s in recorded[cpu].values()]
         assert sum(error <= 0.1 for error in errors) >= 0.9 * len(errors)
         assert max(errors) < 0.25
 

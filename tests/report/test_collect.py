@@ -263,7 +263,7 @@ def test_without_padding_in_time_there_is_no_floor() -> None:
     assert "padded in time" not in dict(summary.facts(streamed))
 
 
-@pytest.mark.parametrize("goal", ["balanced", "ram-least"])
+@pytest.mark.parametrize("goal", ["ram", "ram-least"])
 def test_work_is_counted_once(goal: str) -> None:
     """Also of layers of two functions: plan, metadata, searches and report have one sum."""
     pooled = module_of(Garden(18).graph(6))
