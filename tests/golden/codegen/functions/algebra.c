@@ -9,7 +9,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xb9d1212f
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xd7cf5102
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0xb9d1212f
+#define ALGEBRA_FINGERPRINT 0xd7cf5102
 
 /* Products and sums of floats: each is rounded by itself. Outputs are the same bits in all modes
  * of compilers.

@@ -11,7 +11,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xc6240ee9
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x484d06fd
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

@@ -9,7 +9,7 @@
  */
 #include "small_weights.h"
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x6255d370
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xd034ab24
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 
