@@ -245,6 +245,9 @@ MUTANTS = {
         "mve", ("looked_up",), f"{_KERNELS}/common/elementwise.py",
         "return np.roll(table, dtype.min)", "return table",
     ),
+    "the sign bits of two bytes of four stay": Mutant(
+        "dsp", ("flipped",), f"{_DSP}/lanes.j2", "#0x80808080", "#0x00800080",
+    ),
     "sigmoids end on the last line of the other function": Mutant(
         "dsp", ("logistic_int16", "tanh_int16"), f"{_KERNELS}/common/sigmoids.py",
         "saturates=not self.is_logistic", "saturates=self.is_logistic",

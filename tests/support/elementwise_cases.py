@@ -133,14 +133,21 @@ def _prelu(seed: int, rng: np.random.Generator) -> DspCase:
 
 
 def _uint8(seed: int, rng: np.random.Generator) -> DspCase:
-    """Draw a QUANTIZE between scales of uint8."""
-    shape = _shape(rng)
-    scales = zip("xy", (0.05, rng.uniform(0.02, 0.1)), rng.integers(0, 256, 2), strict=True)
+    """Draw a QUANTIZE from or to uint8; between types, half of them change the sign bit alone."""
+    shape, number = _shape(rng), seed // 7 % 5
+    dtypes = ((DType.UINT8, DType.UINT8), (DType.UINT8, DType.INT8), (DType.INT8, DType.UINT8))[
+        (number + 1) // 2
+    ]
+    scales = [0.05, float(rng.uniform(0.02, 0.1))]
+    zeros = [int(rng.integers(dtype.min, dtype.max + 1)) for dtype in dtypes]
+    if number in (1, 3):
+        scales[1], zeros[1] = scales[0], zeros[0] + dtypes[1].min - dtypes[0].min
     x, y = (
-        graphs.tensor(name, shape, DType.UINT8, graphs.quant(float(scale), int(zero)))
-        for name, scale, zero in scales
+        graphs.tensor(name, shape, dtype, graphs.quant(scale, zero))
+        for name, dtype, scale, zero in zip("xy", dtypes, scales, zeros, strict=True)
     )
-    return _case(f"rescaled_uint8_{seed}", Quantize(), (x,), y, rng)
+    name = "flipped" if number in (1, 3) else "rescaled_uint8"
+    return _case(f"{name}_{seed}", Quantize(), (x,), y, rng)
 
 
 def arithmetic(seed: int) -> DspCase:

@@ -112,7 +112,7 @@ class _Rows:
 
 
 def _largest(count: int) -> Run:
-    return Run(Lane.MAXIMUM, DType.FLOAT32, (False, False), count)
+    return Run(Lane.MAXIMUM, DType.FLOAT32, DType.FLOAT32, (False, False), count)
 
 
 class PoolFloats(Kernel):

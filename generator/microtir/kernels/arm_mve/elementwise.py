@@ -8,7 +8,7 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.kernels.arm_mve.linear import lanes_of
 from microtir.kernels.arm_mve.requantise import LANES
-from microtir.kernels.common.elementwise import Arithmetic, Elementwise, Lane, Run, form_of
+from microtir.kernels.common.elementwise import Arithmetic, Elementwise, Run, form_of
 
 
 class ElementwiseVectors(Elementwise):
@@ -18,7 +18,7 @@ class ElementwiseVectors(Elementwise):
     needs = Feature.MVE
     template = "kernels/mve/lanes.j2"
     stack_bytes = 8
-    types = (DType.INT8, DType.INT16)
+    types = (DType.INT8, DType.INT16, DType.UINT8)
 
     def values(self, run: Run) -> Mapping[str, object]:
         return {
@@ -27,7 +27,7 @@ class ElementwiseVectors(Elementwise):
             "width": "h" if run.dtype is DType.INT16 else "b",
             "repeats": run.repeats,
             "count": str(run.count),
-            "output": "r1" if run.lane in (Lane.CLAMP, Lane.LOOK_UP) else "r2",
+            "output": "r1" if len(run.repeats) == 1 else "r2",
         }
 
     def turns(self, run: Run) -> Mapping[str, int]:

@@ -63,6 +63,7 @@ class Lane(Enum):
     MAXIMUM = "maximum"
     CLAMP = "clamp"  # to two constants
     LOOK_UP = "look_up"  # an entry of a table, in the order of bytes without a sign
+    FLIP = "flip"  # the sign bit, which turns a uint8 into an int8 of the same real value, and back
     ADD = "add"  # this and what follows are lanes of floats
     SUBTRACT = "sub"
     MULTIPLY = "mul"
@@ -85,13 +86,15 @@ class Run:
 
     Attributes:
         lane: of each; a form, or a sigmoid, has lanes of 32 bits.
-        dtype: of inputs and output.
+        source: type of the inputs, if the lane is none of arithmetic.
+        dtype: type of the output.
         repeats: for each input, whether one element counts for all.
         count: of elements.
         ends: that results of floats are clamped to.
     """
 
     lane: AnyLane
+    source: DType
     dtype: DType
     repeats: tuple[bool, ...]
     count: int
@@ -101,9 +104,10 @@ class Run:
     def name(self) -> str:
         """Distinguish kernels."""
         kinds = "".join("xr"[repeats] for repeats in self.repeats)
+        source = "" if self.source is self.dtype else f"{self.source.value}_"
         ends = "" if self.ends == _ENDLESS else "_{:g}_{:g}".format(*self.ends)
         ends = ends.translate(_SPELLED)
-        return f"{self.lane.value}{self.count}_{self.dtype.value}_{kinds}{ends}"
+        return f"{self.lane.value}{self.count}_{source}{self.dtype.value}_{kinds}{ends}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +156,10 @@ def lane_of(node: Node) -> AnyLane | None:
         return _OF_TWO[type(node.op)]
     if _only_clamps(node):
         return Lane.CLAMP
-    if _is_uint8(node):
-        return Lane.LOOK_UP
+    if _converts_uint8(node):
+        flipped = np.arange(1 << 8, dtype=np.uint8) ^ (1 << 7)
+        is_flip = np.array_equal(_entries(node).view(np.uint8), flipped)
+        return Lane.FLIP if is_flip else Lane.LOOK_UP
     if not has_table(node.op, node.inputs[0].type, node.output.type):
         return None
     entries = _entries(node)
@@ -162,10 +168,10 @@ def lane_of(node: Node) -> AnyLane | None:
     return Lane.CLAMP if is_clamp else Lane.LOOK_UP
 
 
-def _is_uint8(node: Node) -> bool:
-    """Return whether a node is QUANTIZE between scales of uint8, which is a table, too."""
-    is_short = node.inputs[0].dtype is node.output.dtype is DType.UINT8
-    return isinstance(node.op, Quantize) and is_short
+def _converts_uint8(node: Node) -> bool:
+    """Return whether a node is QUANTIZE from or to uint8, which is a table, too."""
+    dtypes = {node.inputs[0].dtype, node.output.dtype}
+    return isinstance(node.op, Quantize) and DType.UINT8 in dtypes <= {DType.UINT8, DType.INT8}
 
 
 def _ends(node: Node) -> tuple[float, float]:
@@ -217,7 +223,7 @@ def run_of(node: Node) -> tuple[Run, tuple[Axis, ...]]:
     *outer, count = result or (1,)
     lasts = tuple((shape or (1,))[-1] for shape in shapes)
     repeats = tuple(last < count for last in lasts)
-    run = Run(lane, node.output.dtype, repeats, count, _ends(node))
+    run = Run(lane, node.inputs[0].dtype, node.output.dtype, repeats, count, _ends(node))
     axes = [
         Axis(
             extent,
@@ -256,7 +262,8 @@ def row_of(node: Node) -> Run | None:
     if not keeps_rows(node) or any(t.type.elements > 1 for t in constants):
         return None
     repeats = tuple(t.is_constant for t in node.inputs)
-    return Run(lane, node.output.dtype, repeats, node.output.type.row_elements, _ends(node))
+    elements = node.output.type.row_elements
+    return Run(lane, node.inputs[0].dtype, node.output.dtype, repeats, elements, _ends(node))
 
 
 class Elementwise(Kernel):
@@ -438,7 +445,7 @@ def described(
         return describe(
             run.name, about, params, params[1:2], body, template, dict(values), stack, needs
         )
-    sources = lane.sources if isinstance(lane, arithmetic.Form) else (run.dtype,) * 2
+    sources = lane.sources if isinstance(lane, arithmetic.Form) else (run.source,) * 2
     inputs = tuple(
         ir.Buffer(f"x{n}", (1 if again else run.count,), sources[n])
         for n, again in enumerate(run.repeats)
@@ -468,6 +475,8 @@ def described(
             if lane is Lane.LOOK_UP:
                 return load(own, wide(x[0]) & DType.UINT8.max)
             return te.clamp(x[0], load(own, 0), load(own, word))
+        if lane is Lane.FLIP:
+            return te.cast(run.dtype, wide(x[0]) + (run.dtype.min - run.source.min))
         return _COMBINED[lane](*x)
 
     return describe(
