@@ -105,6 +105,7 @@ def _matmul(rng: np.random.Generator, name: str) -> Node:
 DRAWN: Mapping[str, Callable[[np.random.Generator, str], Node]] = MappingProxyType({
     "dense_s8_1x8_dsp": _dense, "dense_s4_1x8_dsp": _dense_nibbles,
     "dense_s8_2x4_mve": _dense, "conv_s8_2x4_mve": _convolution, "matmul_s8_2x4_dsp": _matmul,
+    "matmul_s8_2x4_mve": _matmul,
 })  # fmt: skip
 """Random layers for a kernel of each family."""
 

@@ -245,6 +245,19 @@ MUTANTS = {
         "mve", ("looked_up",), f"{_KERNELS}/common/elementwise.py",
         "return np.roll(table, dtype.min)", "return table",
     ),
+    "a column ends before its last values": Mutant(
+        "mve", ("matmul",), f"{_KERNELS}/arm_mve/matmul.py",
+        "return BYTES - self.depth % BYTES if self.whole else 0", "return 0",
+    ),
+    "eight values of a column stand twice": Mutant(
+        "mve", ("matmul",), f"{_MVE}/columns.j2", "q0, [r6], #56", "q0, [r6, #-8]",
+    ),
+    "the last row of a matrix has the zero point of weights": Mutant(
+        "mve", ("matmul",), f"{_MVE}/gemm1.j2", "vadd.i32 q0, q0, r11", "nop",
+    ),
+    "both rows have the sum of the first one": Mutant(
+        "mve", ("matmul",), f"{_MVE}/gemm2.j2", "vaddva.s8 r6, q1", "vaddva.s8 r6, q0",
+    ),
     "the sign bits of two bytes of four stay": Mutant(
         "dsp", ("flipped",), f"{_DSP}/lanes.j2", "#0x80808080", "#0x00800080",
     ),

@@ -189,6 +189,7 @@ CASES = [
     ("cortex-m4", "dense_s8_2x4_dsp", LINES),
     ("cortex-m4", "dense_s8_4x2_dsp", LINES),
     ("cortex-m4", "matmul_s8_2x4_dsp", product()),
+    ("cortex-m55", "matmul_s8_2x4_mve", product()),
     ("cortex-m4", "matmul_s16_2x2_dsp", product(DType.INT16, 0)),
     ("cortex-m4", "pool_s8_1x4_dsp", average()),
     ("cortex-m4", "reduce_s8_1x4_dsp", mean()),

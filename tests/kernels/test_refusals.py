@@ -82,6 +82,7 @@ CASES = {
     "a clamp": (pool(Activation.RELU6), M55, "pool_s8_1x16_mve", Refusal.CLAMP),
     "lines that loads do not reach": (product(1400), M4, "matmul_s8_2x4_dsp", Refusal.SIZES),
     "sums of 31 bits": (product(17_000), M4, "matmul_s8_2x4_dsp", Refusal.FORM),
+    "columns that groups do not reach": (product(1400), M55, "matmul_s8_2x4_mve", Refusal.SIZES),
     "a broadcast": (add((1, 1, 1, 8)), X86, "add_s8_1x8_avx2", Refusal.SHAPES),
 }  # fmt: skip
 

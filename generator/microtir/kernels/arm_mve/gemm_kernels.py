@@ -77,7 +77,7 @@ def gemm(
             lambda group: loop("pixel", 0, pixels, lambda pixel: lanes(group, pixel)),
         ),
         f"kernels/mve/gemm{pixels}.j2",
-        _values(values, stride, channels, rescaling, distance),
+        template_values(values, stride, channels, rescaling, distance),
         stack_bytes=(84 if rescaling.bits else 48) if pixels == PIXELS else 28,
         needs=Feature.MVE,
     )  # fmt: skip
@@ -105,16 +105,17 @@ def _products(
     return seq(sums, step(whole, max(values - lanes, 0), min(values, lanes)))
 
 
-def _values(
-    values: int, stride: int, channels: int, rescaling: Form, distance: int
+def template_values(
+    values: int, stride: int, channels: int, rescaling: Form, distance: int, less: int = 0
 ) -> dict[str, object]:
-    """Return what the templates are given."""
+    """Return what the templates are given: what `gemm` is, and the zero point of weights."""
     size, lanes = rescaling.element.bytes, lanes_of(rescaling.element)
     whole, rest = divmod(values, lanes)
     before, loops = (_printed_before(whole, UNROLL), _turns(whole, UNROLL)) if whole else (0, 0)
     cuts = _cuts(values, rescaling)
     return {
         "rescaling": rescaling.values(),
+        "less": {"low": str(-less & 0xFFFF), "high": str(-less >> 16 & 0xFFFF)} if less else "",
         "is_int16": size > 1,
         "is_wide": rescaling.is_wide,
         "cuts": str(cuts) if cuts else "",
@@ -170,13 +171,13 @@ def _cuts(values: int, rescaling: Form) -> int:
     return max(-(-turns // _TURNS_OF_PART) - 1, 0)
 
 
-def _printed_body(pixels: int, values: int, channels: int, rescaling: Form) -> Printed:
+def _printed_body(pixels: int, values: int, channels: int, rescaling: Form, less: int) -> Printed:
     """Return what is printed; how far pixels are apart changes a number alone."""
-    template_values = _values(values, values, channels, rescaling, channels)
-    return printed(f"kernels/mve/gemm{pixels}.j2", template_values)
+    numbers = template_values(values, values, channels, rescaling, channels, less)
+    return printed(f"kernels/mve/gemm{pixels}.j2", numbers)
 
 
-def instructions(pixels: int, values: int, channels: int, rescaling: Form) -> int:
+def instructions(pixels: int, values: int, channels: int, rescaling: Form, less: int = 0) -> int:
     """Return the instructions of one call, as they are printed."""
     groups, lanes = -(-channels // LANES), lanes_of(rescaling.element)
     sums = groups * _turns(values // lanes, UNROLL) if values >= lanes else 0
@@ -185,13 +186,14 @@ def instructions(pixels: int, values: int, channels: int, rescaling: Form) -> in
         **dict.fromkeys(("bne 1b", "bhi 1b"), groups),
         **dict.fromkeys(("bne 2b", "le lr, 2b"), sums),
         **dict.fromkeys(("b 2b", "b 3b"), cuts),
+        "letp lr, 5b": steps_of(values),
     }
-    return _printed_body(pixels, values, channels, rescaling).instructions(turns)
+    return _printed_body(pixels, values, channels, rescaling, less).instructions(turns)
 
 
-def code_size(pixels: int, values: int, channels: int, rescaling: Form) -> int:
+def code_size(pixels: int, values: int, channels: int, rescaling: Form, less: int = 0) -> int:
     """Return the bytes of the kernel, as they are printed."""
-    return _printed_body(pixels, values, channels, rescaling).bytes
+    return _printed_body(pixels, values, channels, rescaling, less).bytes
 
 
 def _printed_before(steps: int, unroll: Unroll) -> int:
