@@ -15,6 +15,5 @@ def activations(node: Node) -> tuple[Tensor, ...]:
 
 def constant(tensor: Tensor, name: str, shape: tuple[int, ...]) -> Buffer:
     """Store a constant input in the program as a buffer of some shape."""
-    assert tensor.data is not None
-    data = np.ascontiguousarray(tensor.data).reshape(shape)
+    data = np.ascontiguousarray(tensor.values).reshape(shape)
     return Buffer(name, shape, tensor.dtype, Scope.CONSTANT, data)

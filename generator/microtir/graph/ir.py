@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy.typing as npt
 
@@ -21,6 +21,8 @@ from microtir.dtype import DType
 from microtir.graph.operator import Operator
 
 Array: TypeAlias = npt.NDArray[Any]
+OpT = TypeVar("OpT", bound=Operator)
+OtherT = TypeVar("OtherT", bound=Operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,12 @@ class Tensor:
         return self.data is not None
 
     @property
+    def values(self) -> Array:
+        """Return the stored values; only of tensors that are known to be constant."""
+        assert self.data is not None
+        return self.data
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return self.type.shape
 
@@ -182,6 +190,11 @@ class Node:
         """Return the only output."""
         assert len(self.outputs) == 1
         return self.outputs[0]
+
+    def attributes(self, kind: type[OpT], *others: type[OtherT]) -> OpT | OtherT:
+        """Return the operator, which is known to be of one of these kinds."""
+        assert isinstance(self.op, (kind, *others))
+        return cast("OpT | OtherT", self.op)
 
     @property
     def activations(self) -> tuple[Tensor, ...]:

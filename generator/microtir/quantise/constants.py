@@ -17,8 +17,7 @@ Doubles = npt.NDArray[np.float64]
 
 def stored_values(tensor: Tensor) -> Array:
     """Return the values of a constant as they are stored."""
-    assert tensor.data is not None
-    return tensor.data
+    return tensor.values
 
 
 def real_values(tensor: Tensor) -> Doubles:

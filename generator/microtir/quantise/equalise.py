@@ -108,8 +108,8 @@ def _multiplied(node: Node, factors: Doubles) -> Node:
 
 def _divided(node: Node, factors: Doubles) -> Node:
     """Return a depthwise layer whose weights are divided by the factors of its inputs."""
-    assert isinstance(node.op, DepthwiseConv2D)
-    weights, of_outputs = node.inputs[1], np.repeat(factors, node.op.depth_multiplier)
+    of_outputs = np.repeat(factors, node.attributes(DepthwiseConv2D).depth_multiplier)
+    weights = node.inputs[1]
     divided = constant(weights.name, weights.type, real_values(weights) / of_outputs)
     return replace(node, inputs=(node.inputs[0], divided, *node.inputs[2:]))
 

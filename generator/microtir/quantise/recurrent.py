@@ -31,8 +31,7 @@ def cell_range(node: Node, recorded: Sequence[Mapping[str, Array]]) -> tuple[flo
         recorded: the values of some runs, by name.
     """
     one = _one_step(node)
-    op = node.op
-    assert isinstance(op, Lstm)
+    op = node.attributes(Lstm)
     low, high = 0.0, 0.0
     for values in recorded:
         x, hidden, cell, *constants = (
@@ -47,8 +46,7 @@ def cell_range(node: Node, recorded: Sequence[Mapping[str, Array]]) -> tuple[flo
 
 def _one_step(node: Node) -> Node:
     """Return the LSTM over sequences of one step, with all of its outputs."""
-    op, extents = node.op, lstm_extents(node)
-    assert isinstance(op, Lstm)
+    op, extents = node.attributes(Lstm), lstm_extents(node)
     lead = (1, extents.batch) if op.time_major else (extents.batch, 1)
     x = Tensor("x", TensorType((*lead, extents.inputs), DType.FLOAT32))
     y = Tensor("y", TensorType((*lead, extents.units), DType.FLOAT32))

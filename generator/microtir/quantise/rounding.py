@@ -143,10 +143,10 @@ def _rows_and_sums(layer: WeightedLayer, groups: int) -> tuple[Doubles, Doubles]
 
 
 def _terms(node: Node, x: Doubles, groups: int) -> Doubles:
-    op, weights = node.op, node.inputs[1]
-    if isinstance(op, FullyConnected):
+    weights = node.inputs[1]
+    if isinstance(node.op, FullyConnected):
         return x.reshape(1, -1, weights.shape[1])
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    op = node.attributes(Conv2D, DepthwiseConv2D)
     window = (weights.shape[1], weights.shape[2])
     under = taps(x, node, window, op.strides, op.dilations, op.padding, 0.0)
     split = under.reshape(-1, under.shape[3], groups, under.shape[4] // groups)

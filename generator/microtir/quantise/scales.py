@@ -196,5 +196,4 @@ def _extremes(
     constants: Mapping[Stored, list[Tensor]], root: Stored
 ) -> Iterator[tuple[float, float]]:
     for tensor in constants.get(root, ()):
-        assert tensor.data is not None
-        yield float(tensor.data.min()), float(tensor.data.max())
+        yield float(tensor.values.min()), float(tensor.values.max())

@@ -68,8 +68,8 @@ def is_convolution(match: Match) -> bool:
 def convolution(match: Match) -> LibraryCall:
     """Call `arm_convolve_wrapper_s8`."""
     node = match.first
-    assert isinstance(node.op, definition.Conv2D)
-    params = definition.conv_params(node.op, *_types(node))
+    op = node.attributes(definition.Conv2D)
+    params = definition.conv_params(op, *_types(node))
     _, height, width, channels = node.inputs[1].shape
     patch = height * width * channels
     scratch = 4 * (-(-patch // 4) * 4)
@@ -78,7 +78,7 @@ def convolution(match: Match) -> LibraryCall:
     return LibraryCall(
         "convolve",
         ("arm_convolve_wrapper_s8", "arm_convolve_wrapper_s8_get_buffer_size"),
-        _windowed(node, node.op, params)
+        _windowed(node, op, params)
         | {
             "input": _struct(*node.inputs[0].shape),
             "filter": _struct(*node.inputs[1].shape),
@@ -98,8 +98,8 @@ def is_depthwise(match: Match) -> bool:
 def depthwise(match: Match) -> LibraryCall:
     """Call `arm_depthwise_conv_wrapper_s8`."""
     node = match.first
-    assert isinstance(node.op, definition.DepthwiseConv2D)
-    params = definition.conv_params(node.op, *_types(node))
+    op = node.attributes(definition.DepthwiseConv2D)
+    params = definition.conv_params(op, *_types(node))
     _, height, width, channels = node.inputs[1].shape
     scratch = 2 * height * width * channels
     if match.target.has(Feature.MVE):
@@ -108,9 +108,9 @@ def depthwise(match: Match) -> LibraryCall:
     return LibraryCall(
         "depthwise",
         ("arm_depthwise_conv_wrapper_s8", "arm_depthwise_conv_wrapper_s8_get_buffer_size"),
-        _windowed(node, node.op, params)
+        _windowed(node, op, params)
         | {
-            "multiplier": node.op.depth_multiplier,
+            "multiplier": op.depth_multiplier,
             "input": _struct(*node.inputs[0].shape),
             "filter": _struct(*node.inputs[1].shape),
             "output": _struct(*node.output.shape),
@@ -129,8 +129,7 @@ def is_dense(match: Match) -> bool:
 def dense(match: Match) -> LibraryCall:
     """Call `arm_fully_connected_wrapper_s8`."""
     node = match.first
-    assert isinstance(node.op, FullyConnected)
-    params = fully_connected_params(node.op, *_types(node))
+    params = fully_connected_params(node.attributes(FullyConnected), *_types(node))
     outputs, depth = node.inputs[1].shape
     batches = node.output.type.elements // outputs
     constants, context = _weights(node, params), _struct("NULL", 0)
@@ -225,9 +224,8 @@ def is_add(match: Match) -> bool:
 def add(match: Match) -> LibraryCall:
     """Call `arm_elementwise_add_s8`."""
     node = match.first
-    assert isinstance(node.op, Add)
     a, b = node.inputs
-    p = add_params(node.op, a.type, b.type, node.output.type)
+    p = add_params(node.attributes(Add), a.type, b.type, node.output.type)
     return LibraryCall(
         "add",
         ("arm_elementwise_add_s8",),
@@ -293,8 +291,7 @@ _LONGEST_ROW = 1024
 def softmax(match: Match) -> LibraryCall:
     """Call `arm_softmax_s8`."""
     node = match.first
-    assert isinstance(node.op, Softmax)
-    params = softmax_params(node.op, node.inputs[0].type)
+    params = softmax_params(node.attributes(Softmax), node.inputs[0].type)
     row = node.output.shape[-1]
     return LibraryCall(
         "softmax",

@@ -74,8 +74,7 @@ def add(match: Match) -> int:
 
 def pool(match: Match) -> int:
     """Price a pool by elements of the windows, and outputs."""
-    op = match.first.op
-    assert isinstance(op, Pool2D)
+    op = match.first.attributes(Pool2D)
     elements = match.output.type.elements
     return _POOL.of(match.target, elements * op.window[0] * op.window[1], elements)
 

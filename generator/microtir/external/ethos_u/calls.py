@@ -97,8 +97,7 @@ def _refuse_two_drivers(config: CompilationConfig) -> None:
 
 def _call(node: Node, driver: _Driver) -> Node:
     """Return the node with the memory that the NPU works in as outputs behind its own."""
-    op = node.op
-    assert isinstance(op, EthosU)
+    op = node.attributes(EthosU)
     has_fast = bool(op.fast_scratch) and not driver.has_fast_scratch
     sizes = {"scratch": op.scratch, **({"fast_scratch": op.fast_scratch} if has_fast else {})}
     memory = [

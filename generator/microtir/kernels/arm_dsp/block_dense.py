@@ -63,8 +63,7 @@ class _Form:
 
     @staticmethod
     def of(node: Node) -> _Form:
-        op, (*_, depth) = node.op, node.inputs[0].shape
-        assert isinstance(op, BlockDense)
+        op, (*_, depth) = node.attributes(BlockDense), node.inputs[0].shape
         rows = node.inputs[0].type.elements // depth
         return _Form(op.bits, op.block, op.has_bias, rows, depth, node.inputs[1].shape[0])
 
@@ -141,8 +140,7 @@ class BlockDenseRounded(Kernel):
 
         Rows of floats that are not rounded, other bits, zero points, few channels, long blocks.
         """
-        op, form = node.op, _Form.of(node)
-        assert isinstance(op, BlockDense)
+        op, form = node.attributes(BlockDense), _Form.of(node)
         if not op.rounds_rows or op.bits not in _LONGEST_BLOCK:
             return Refusal.TYPES
         if op.has_zero_points:
@@ -215,8 +213,7 @@ def _packed(
 ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32], npt.NDArray[np.float32] | None]:
     """Return weights (groups, blocks, words, 4, bytes), scales (groups, blocks, 4) and a bias."""
     form, inputs = _Form.of(node), block_dense_inputs(node)
-    stored, scales = inputs.weights.data, inputs.scales.data
-    assert stored is not None and scales is not None
+    stored, scales = inputs.weights.values, inputs.scales.values
     words = stored.reshape(form.channels, form.blocks, form.words, _WORD).astype(np.uint8)
     if form.bits == 8:
         ordered = words[..., [0, 2, 1, 3]] ^ np.uint8(0x80)

@@ -54,16 +54,14 @@ from microtir.tir import ir
 
 def _matrix(node: Node) -> npt.NDArray[np.int8]:
     """Return weights (channels, K)."""
-    weights = node.inputs[1].data
-    assert weights is not None
+    weights = node.inputs[1].values
     if isinstance(node.op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     return weights.reshape(len(weights), -1).astype(np.int8)
 
 
 def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    op = node.attributes(Conv2D, DepthwiseConv2D)
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     return finish16(node, params, _matrix(node), wide=wide)
 

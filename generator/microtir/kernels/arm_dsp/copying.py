@@ -127,11 +127,9 @@ class CopyWords(Kernel):
         """Return what speaks against one run of bytes for each row."""
         if node.output.dtype is not DType.INT8:
             return Refusal.TYPES
-        op = node.op
-        if isinstance(op, PlaceColumns):
+        if isinstance(node.op, PlaceColumns):
             return None
-        assert isinstance(op, StridedSlice)
-        channels = node.inputs[0].shape[-1]
+        op, channels = node.attributes(StridedSlice), node.inputs[0].shape[-1]
         is_run = slices_within_rows(node) and op.strides[2:] == (1, 1) and op.extent[3] == channels
         return None if is_run else Refusal.ROWS
 

@@ -65,8 +65,7 @@ def arranged(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
 
 @of_node
 def _packed(node: Node) -> list[tuple[Block, packing.PackedLinear]] | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, FullyConnected) and weights is not None
+    op, weights = node.attributes(FullyConnected), node.inputs[1].values
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     params = fully_connected_params(op, *types)
     packed = packing.pack_linear(weights, arranged(weights), node, params)

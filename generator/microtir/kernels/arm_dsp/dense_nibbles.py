@@ -43,8 +43,7 @@ def _blocks(outputs: int) -> list[dense.Block]:
 
 @of_node
 def _packed(node: Node) -> list[tuple[dense.Block, packing.PackedLinear]] | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, FullyConnected) and weights is not None
+    op, weights = node.attributes(FullyConnected), node.inputs[1].values
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     factors = packing.requantised(weights, node, fully_connected_params(op, *types))
     if factors is None:

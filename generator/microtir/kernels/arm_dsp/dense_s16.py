@@ -23,8 +23,7 @@ from microtir.tir import ir
 
 
 def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, FullyConnected) and weights is not None
+    op, weights = node.attributes(FullyConnected), node.inputs[1].values
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     params = fully_connected_params(op, *types)
     return finish16(node, params, weights.astype(np.int8), wide=wide)

@@ -40,8 +40,7 @@ _WORD_ORDER = (0, 2, 1, 3)  # as SXTB16 splits them
 @of_node
 def factors(node: Node) -> Requantisation | None:
     """Return constants of the channels; None if they do not fit the sequence."""
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, DepthwiseConv2D) and weights is not None
+    op, weights = node.attributes(DepthwiseConv2D), node.inputs[1].values
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     return packing.requantised(weights.reshape(-1, weights.shape[-1]).T, node, params)
 

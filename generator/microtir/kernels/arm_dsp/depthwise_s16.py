@@ -26,8 +26,7 @@ _MOST_TAPS = 64  # they are all printed; more make too much code
 
 
 def _finish_of(node: Node, *, wide: bool) -> Found16 | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, DepthwiseConv2D) and weights is not None
+    op, weights = node.attributes(DepthwiseConv2D), node.inputs[1].values
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     matrix = weights.reshape(-1, weights.shape[-1]).T.astype(np.int8)
     return finish16(node, params, matrix, wide=wide)

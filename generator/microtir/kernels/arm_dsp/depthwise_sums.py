@@ -109,9 +109,8 @@ class DepthwiseSums(Kernel):
 
 def _bias(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
     """Return what sums begin with: the bias, the share of the input's zero point taken off."""
-    op, weights = node.op, node.inputs[1].data
+    op, weights = node.attributes(DepthwiseConv2D), node.inputs[1].values
     bias = node.inputs[2].data if len(node.inputs) > 2 else None
-    assert isinstance(op, DepthwiseConv2D) and weights is not None
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     matrix = weights.reshape(-1, weights.shape[-1]).T.astype(np.int64)
     return folded_bias(matrix, bias, params.input_zero_point).astype(np.int32)

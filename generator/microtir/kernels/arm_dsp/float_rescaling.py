@@ -39,12 +39,10 @@ def _has_integers(node: Node) -> bool:
 
 def _linear(node: Node) -> tuple[npt.NDArray[np.int8], LinearParams]:
     """Return the weights of a layer as (channels, K), and its parameters."""
-    op, weights = node.op, node.inputs[1].data
-    assert weights is not None, "refusal() was asked"
-    types = node.inputs[0].type, node.inputs[1].type, node.output.type
-    if isinstance(op, FullyConnected):
-        return weights, fully_connected_params(op, *types)
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    weights, types = node.inputs[1].values, [x.type for x in (*node.inputs[:2], node.output)]
+    if isinstance(node.op, FullyConnected):
+        return weights, fully_connected_params(node.op, *types)
+    op = node.attributes(Conv2D, DepthwiseConv2D)
     if isinstance(op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     return weights.reshape(len(weights), -1), conv_params(op, *types)

@@ -97,10 +97,8 @@ def packed_of(
         values: of a pixel as the kernel reads it: those of the window in their order, then any that
             count for nothing; 0: in the order of patches.
     """
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
-    weights, segments = node.inputs[1].data, Segments.of(Geometry.of(node))
-    assert weights is not None
+    op = node.attributes(Conv2D, DepthwiseConv2D)
+    weights, segments = node.inputs[1].values, Segments.of(Geometry.of(node))
     if isinstance(op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     matrix = weights.reshape(len(weights), segments.count, segments.length)

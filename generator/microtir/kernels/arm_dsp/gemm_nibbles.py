@@ -93,8 +93,8 @@ class GemmNibbles(gemm.Gemm):
 @of_node
 def _packed(node: Node) -> gemm.Packed | None:
     """Return for each quad of channels its weights step by step, then its constants."""
-    op, weights, segments = node.op, node.inputs[1].data, Segments.of(Geometry.of(node))
-    assert isinstance(op, Conv2D | DepthwiseConv2D) and weights is not None
+    op = node.attributes(Conv2D, DepthwiseConv2D)
+    weights, segments = node.inputs[1].values, Segments.of(Geometry.of(node))
     if isinstance(op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     matrix = weights.reshape(len(weights), segments.count, segments.length)

@@ -58,8 +58,7 @@ class _Form:
     @of_node
     def of(node: Node) -> _Form | None:
         """Return the form of a layer; None: its factor does not fit the sequence."""
-        op, (x, y) = node.op, node.inputs
-        assert isinstance(op, BatchMatmul)
+        op, (x, y) = node.attributes(BatchMatmul), node.inputs
         (_, depth), (_, columns) = matrices(node)
         stacks, rows = stacks_of(node)
         params = matmul_params(node)

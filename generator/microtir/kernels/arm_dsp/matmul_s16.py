@@ -111,8 +111,7 @@ class _Form:
     @of_node
     def of(node: Node) -> _Form | None:
         """Return the form of a layer; None if its factor does not fit."""
-        op = node.op
-        assert isinstance(op, BatchMatmul)
+        op = node.attributes(BatchMatmul)
         (_, depth), (_, columns) = matrices(node)
         params = matmul_params(node)
         factor, *others = set(params.multipliers)
@@ -142,8 +141,7 @@ class Matmul16(Kernel):
         form = _Form.of(node)
         if form is None:
             return Refusal.FORM
-        block, op = form.block, node.op
-        assert isinstance(op, BatchMatmul)
+        block, op = form.block, node.attributes(BatchMatmul)
         if op.adj_x or min(form.rows, block.columns, block.depth) < _BLOCK:
             return Refusal.SHAPES
         farthest = 2 * max(block.depth, block.columns) * DType.INT16.bytes

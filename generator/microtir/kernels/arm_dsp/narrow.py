@@ -42,8 +42,7 @@ _ORDER = (0, 2, 1, 3)  # of four values, as SXTB16 splits them
 
 @of_node
 def _factors(node: Node) -> requantise.Requantisation | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, Conv2D) and weights is not None
+    op, weights = node.attributes(Conv2D), node.inputs[1].values
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     return requantised(weights.reshape(len(weights), -1), node, params)
 

@@ -59,8 +59,7 @@ _WORD = DType.INT32.bytes
 @of_node
 def turned(node: Node) -> Node:
     """Return the convolution of a single row that one of a single column is."""
-    op, (x, w, *bias) = node.op, node.inputs
-    assert isinstance(op, DepthwiseConv2D)
+    op, (x, w, *bias) = node.attributes(DepthwiseConv2D), node.inputs
     pads = op.padding
     return replace(
         node,
@@ -172,8 +171,7 @@ class PlaneWindows(FloatRescaling, DepthwiseKernel):
 
 def outputs_of(node: Node) -> int:
     """Return how many outputs a channel has."""
-    assert isinstance(node.op, DepthwiseConv2D)
-    return node.op.depth_multiplier
+    return node.attributes(DepthwiseConv2D).depth_multiplier
 
 
 def _rescaling(node: Node) -> Rescaling:
@@ -187,8 +185,8 @@ def _function(
 ) -> ir.PrimFunc:
     """Return the function of a layer that is `node`, from and to rows of tensors."""
     (x, y), (first, stop), works, scaling = of, rows, Work.of(node), factors(node)
-    weights = node.inputs[1].data
-    assert scaling is not None and weights is not None, "refusal() was asked"
+    weights = node.inputs[1].values
+    assert scaling is not None
     every = works[0].every
     constants = [
         constant("words", works[0].pack(weights[0, :, :, n::every], scaling.constants[n::every]))

@@ -54,8 +54,7 @@ class _Rows:
 
     @staticmethod
     def of(node: Node) -> _Rows:
-        assert isinstance(node.op, MaxPool2D)
-        low, high = node.op.activation.real_range
+        low, high = node.attributes(MaxPool2D).activation.real_range
         image, output = (Extents.of(t.type) for t in (node.inputs[0], node.output))
         return _Rows(windows_of(node), image, output.width, (max(low, _LOWEST), high))
 

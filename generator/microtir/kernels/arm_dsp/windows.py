@@ -131,8 +131,7 @@ class _Form:
 
 @of_node
 def _factors(node: Node) -> requantise.Requantisation | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, Conv2D) and weights is not None
+    op, weights = node.attributes(Conv2D), node.inputs[1].values
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     return packing.requantised(weights.reshape(len(weights), -1), node, params)
 
@@ -141,8 +140,7 @@ def _packed(
     node: Node, channel_bytes: int = 1
 ) -> tuple[ir.Buffer, requantise.Requantisation] | None:
     """Return the constants that the kernels read, for outputs so many bytes apart."""
-    weights, rows, factors = node.inputs[1].data, _Form.of(node).rows, _factors(node)
-    assert weights is not None
+    weights, rows, factors = node.inputs[1].values, _Form.of(node).rows, _factors(node)
     matrix = weights.reshape(len(weights), rows.taps, rows.length)
     padded = np.pad(matrix, ((0, 0), (0, 0), (0, rows.length % PAIR)))
     lanes = pack_pairs(padded.reshape(len(weights), rows.steps, PAIR))

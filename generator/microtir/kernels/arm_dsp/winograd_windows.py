@@ -181,16 +181,14 @@ class Packed:
 
 def matrix(node: Node) -> npt.NDArray[np.int8]:
     """Return the weights of a node."""
-    weights = node.inputs[1].data
-    assert weights is not None, "refusal() was asked"
+    weights = node.inputs[1].values
     return weights.astype(np.int8)
 
 
 @made_once.of_node
 def factors(node: Node) -> requantise.Requantisation | None:
     """Return the constants of requantisation, if there is a sequence for the layer."""
-    op, weights = node.op, matrix(node)
-    assert isinstance(op, Conv2D)
+    op, weights = node.attributes(Conv2D), matrix(node)
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     return requantised(weights.reshape(len(weights), -1), node, params)
 

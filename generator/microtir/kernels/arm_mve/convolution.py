@@ -53,8 +53,7 @@ _COUNTS = Count(PIXELS, "pair"), Count(1, "pixel")
 
 def _matrix(node: Node) -> npt.NDArray[np.int8]:
     """Return weights (channels, K)."""
-    weights = node.inputs[1].data
-    assert weights is not None
+    weights = node.inputs[1].values
     if isinstance(node.op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     matrix: npt.NDArray[np.int8] = weights.reshape(len(weights), -1)
@@ -62,8 +61,7 @@ def _matrix(node: Node) -> npt.NDArray[np.int8]:
 
 
 def _params(node: Node) -> LinearParams:
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    op = node.attributes(Conv2D, DepthwiseConv2D)
     return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 

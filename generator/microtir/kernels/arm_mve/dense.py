@@ -28,14 +28,12 @@ _DIRECT = 170  # bytes of the direct kernel's loops, which are none here
 
 
 def _matrix(node: Node) -> npt.NDArray[np.int8]:
-    weights = node.inputs[1].data
-    assert weights is not None
+    weights = node.inputs[1].values
     return weights.astype(np.int8)
 
 
 def _params(node: Node) -> LinearParams:
-    op = node.op
-    assert isinstance(op, FullyConnected)
+    op = node.attributes(FullyConnected)
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     return fully_connected_params(op, *types)
 

@@ -96,15 +96,13 @@ class Line:
 
 
 def _params(node: Node) -> LinearParams:
-    op = node.op
-    assert isinstance(op, DepthwiseConv2D)
+    op = node.attributes(DepthwiseConv2D)
     return conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
 def _factors(node: Node, *, wide: bool) -> tuple[requantise.Ints | None, requantise.Form]:
     """Return constants of the channels, None if they or the weights do not fit, and their use."""
-    weights = node.inputs[1].data
-    assert weights is not None
+    weights = node.inputs[1].values
     matrix = weights.reshape(-1, weights.shape[-1]).astype(np.int8)
     constants, rescaling = factors_of(matrix.T, node, _params(node), wide=wide)
     assert not rescaling.bits, "products of so few taps leave room for the lower part of a bias"

@@ -103,9 +103,8 @@ class DepthwiseFloats(DepthwiseKernel):
         """Return taps, whether there is a bias, and the activation."""
         geometry = Geometry.of(node)
         step = geometry.copied_step if row_step is None else row_step
-        assert isinstance(node.op, DepthwiseConv2D)
         taps = Taps.of(geometry.windows, geometry.image.channels, step)
-        return taps, len(node.inputs) > 2, node.op.activation
+        return taps, len(node.inputs) > 2, node.attributes(DepthwiseConv2D).activation
 
     def code_bytes(self, node: Node) -> int:
         pixels = self._pixels(node)

@@ -287,8 +287,7 @@ class FloatMatmul(kernel_list.Matmul):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: few columns, or operands that do not lie row by row."""
-        reason, op = super().reject(node), node.op
-        assert isinstance(op, BatchMatmul)
+        reason, op = super().reject(node), node.attributes(BatchMatmul)
         if reason is None and (op.adj_x or op.adj_y):
             return Refusal.FORM
         if reason is None and node.output.shape[-1] < LANES:

@@ -83,8 +83,7 @@ class _Packed:
 
 def _matrix(node: Node) -> npt.NDArray[np.generic]:
     """Return weights (channels, rows, columns, input channels)."""
-    weights = node.inputs[1].data
-    assert weights is not None
+    weights = node.inputs[1].values
     return weights.transpose(3, 1, 2, 0) if isinstance(node.op, DepthwiseConv2D) else weights
 
 
@@ -138,8 +137,7 @@ def finish_of(
     is_straight: bool = False,
 ) -> tuple[Finish, Table | None] | None:
     """Return what the layer does with its sums, and the table that is read for it."""
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    op = node.attributes(Conv2D, DepthwiseConv2D)
     if not node.inputs[0].dtype.is_float:
         params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
         rows = matrix.reshape(len(matrix), -1).astype(np.int8)

@@ -44,8 +44,7 @@ NO_FP_CONTRACT = Form(no_fp_contract=True)
 
 @made_once.of_node
 def _finish(node: Node, form: Form = PLAIN) -> tuple[Finish, Table | None] | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, FullyConnected) and weights is not None
+    op, weights = node.attributes(FullyConnected), node.inputs[1].values
     if not node.inputs[0].dtype.is_float:
         types = node.inputs[0].type, node.inputs[1].type, node.output.type
         params = fully_connected_params(op, *types)

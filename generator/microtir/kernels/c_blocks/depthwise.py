@@ -45,8 +45,7 @@ _UNROLLED = 16  # taps
 
 def _weights(node: Node) -> ir.Array:
     """Return weights (channels, rows, columns)."""
-    weights = node.inputs[1].data
-    assert weights is not None
+    weights = node.inputs[1].values
     by_channel: ir.Array = weights[0].transpose(2, 0, 1)
     return by_channel
 

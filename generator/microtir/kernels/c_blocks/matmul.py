@@ -46,8 +46,7 @@ class _Product:
     @staticmethod
     def of(node: Node, form: Form) -> _Product:
         """Return how a form computes a layer."""
-        op, (_, rows) = node.op, stacks_of(node)
-        assert isinstance(op, BatchMatmul)
+        op, (_, rows) = node.attributes(BatchMatmul), stacks_of(node)
         (_, depth), (_, columns) = matrices(node)
         most, widths = form.float32, [tensor.shape[-1] for tensor in node.inputs]
         pitch, step = (1, widths[0]) if op.adj_x else (depth, 1)
@@ -125,8 +124,7 @@ class _Lines(Source):
         self.node, self.buffer = node, buffer
 
     def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
-        op, stack = self.node.op, place_of(self.node, 0, pixel.row)
-        assert isinstance(op, BatchMatmul)
+        op, stack = self.node.attributes(BatchMatmul), place_of(self.node, 0, pixel.row)
         place = (0, pixel.column) if op.adj_x else (pixel.column, 0)
         return at(self.buffer, stack, *place)
 

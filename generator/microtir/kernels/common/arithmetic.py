@@ -253,10 +253,10 @@ def _width(dtype: DType) -> str:
 
 def _long(node: Node) -> Arithmetic | None:
     """Return ADD, SUB or MUL of int16, whose zero points are 0."""
-    op, types = node.op, [tensor.type for tensor in (*node.inputs, node.output)]
-    if isinstance(op, arithmetic.SquaredDifference):
+    if isinstance(node.op, arithmetic.SquaredDifference):
         return None
-    assert isinstance(op, arithmetic.BinaryArithmetic)
+    op = node.attributes(arithmetic.BinaryArithmetic)
+    types = [tensor.type for tensor in (*node.inputs, node.output)]
     ends = activation_range(op.activation, types[2])
     if not _are_loaded(ends, DType.INT16):
         return None
@@ -330,8 +330,7 @@ def _quantize(node: Node) -> Arithmetic | None:
 
 def _relu(node: Node) -> Arithmetic | None:
     """Return RELU and its like of int16."""
-    op = node.op
-    assert isinstance(op, activations.Relu)
+    op = node.attributes(activations.Relu)
     params = activations.relu_params(op, node.inputs[0].type, node.output.type)
     ends = params.activation_min, params.activation_max
     zeros = params.input_zero_point, params.output_zero_point
@@ -340,8 +339,7 @@ def _relu(node: Node) -> Arithmetic | None:
 
 def _leaky_relu(node: Node) -> Arithmetic | None:
     """Return LEAKY_RELU of int16."""
-    op = node.op
-    assert isinstance(op, activations.LeakyRelu)
+    op = node.attributes(activations.LeakyRelu)
     params = activations.leaky_relu_params(op, node.inputs[0].type, node.output.type)
     ends, slope, identity = (params.minimum, params.maximum), params.alpha, params.identity
     if identity == (1 << 30, 1):  # of equal scales: what is nearly one gives the same
@@ -362,8 +360,8 @@ def slopes_of(node: Node) -> Array | None:
     """Return the slopes that the constants of a PRELU are, in words; None of other operators."""
     if not isinstance(node.op, activations.Prelu):
         return None
-    bend, alpha = _bend(node), node.inputs[1].data
-    assert bend is not None and alpha is not None
+    bend, alpha = _bend(node), node.inputs[1].values
+    assert bend is not None
     values, places = np.unique(alpha, return_inverse=True)
     return np.array([bend.slopes[int(v)] for v in values], np.int32)[places].reshape(alpha.shape)
 
@@ -392,12 +390,9 @@ def _prelu(node: Node) -> Arithmetic | None:
 @made_once.of_node
 def _bend(node: Node) -> _Bend | None:
     """Return slopes that give TFLite's results of every element; None if there are none."""
-    assert isinstance(node.op, activations.Prelu)
-    alpha = node.inputs[1].data
-    assert alpha is not None
-    params = activations.prelu_params(
-        node.op, node.inputs[0].type, node.inputs[1].type, node.output.type
-    )
+    alpha = node.inputs[1].values
+    op, types = node.attributes(activations.Prelu), [x.type for x in (*node.inputs, node.output)]
+    params = activations.prelu_params(op, *types)
     stored = {int(v): int(v) - params.alpha_zero_point for v in np.unique(alpha)}
     steepest = max(
         _real(params.identity), *(abs(a) * _real(params.product) for a in stored.values())
@@ -480,8 +475,7 @@ def _is_swapped(node: Node) -> bool:
 
 def _sum(node: Node) -> Arithmetic | None:
     """Return ADD or SUB, if integers of 32 bits give all of its results."""
-    op, output = node.op, node.output.type
-    assert isinstance(op, arithmetic.Add | arithmetic.Sub)
+    op, output = node.attributes(arithmetic.Add, arithmetic.Sub), node.output.type
     if rescales_in_float(node):
         form, ends = float_formula.form_of(node), float_formula.ends_of(op, output)
     else:
@@ -529,8 +523,7 @@ def _tabled_sum(node: Node, ends: tuple[int, int]) -> Arithmetic | None:
 
 def _product(node: Node) -> Arithmetic | None:
     """Return MUL; the first line holds what the product is widened by."""
-    op = node.op
-    assert isinstance(op, arithmetic.Mul)
+    op = node.attributes(arithmetic.Mul)
     if rescales_in_float(node):
         return None
     params = arithmetic.mul_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)

@@ -26,8 +26,8 @@ _LINE = Calls(1, alone=True)  # one row, all of whose pixels follow each other
 @of_node
 def line_of(node: Node) -> Phase:
     """Return the pointwise convolution of a line that a layer of constant weights is."""
-    op, (x, w, *bias) = node.op, node.inputs
-    assert isinstance(op, FullyConnected) and w.data is not None
+    op, (x, w, *bias) = node.attributes(FullyConnected), node.inputs
+    assert w.data is not None
     rows, (outputs, inputs) = rows_of(node), w.shape
     conv = replace(
         node,

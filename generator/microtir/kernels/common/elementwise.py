@@ -178,8 +178,7 @@ def _ends(node: Node) -> tuple[float, float]:
     """Return what results of floats are clamped to."""
     if not node.output.dtype.is_float or isinstance(node.op, Minimum | Maximum):
         return _ENDLESS
-    assert isinstance(node.op, Relu | BinaryArithmetic)
-    op = node.op
+    op = node.attributes(Relu, BinaryArithmetic)
     return (op.kind if isinstance(op, Relu) else op.activation).real_range
 
 
@@ -401,8 +400,7 @@ def _around(axes: Sequence[Axis], has_constants: bool) -> int:
 def _constant(node: Node, position: int) -> ir.Buffer:
     """Return a constant input as one row; what all runs read alike is as long as they are."""
     run, axes = run_of(node)
-    data = node.inputs[position].data
-    assert data is not None
+    data = node.inputs[position].values
     slopes = arithmetic.slopes_of(node)
     data = data if slopes is None else slopes
     differs = run.repeats[position] or any(axis.steps[position] for axis in axes)

@@ -202,8 +202,7 @@ class QuantizeFloats(FloatEdge):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it; it divides."""
-        assert isinstance(node.op, Quantize)
-        return Refusal.TYPES if node.op.by_reciprocal else super().reject(node)
+        return Refusal.TYPES if node.attributes(Quantize).by_reciprocal else super().reject(node)
 
     def types_of(self, node: Node) -> tuple[TensorType, TensorType]:
         return node.inputs[0].type, node.output.type

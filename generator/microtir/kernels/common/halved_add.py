@@ -48,8 +48,7 @@ class HalvedAdd:
 
 def halved_add(node: Node) -> HalvedAdd | None:
     """Return the parameters of an ADD; None if no factor is one half."""
-    assert isinstance(node.op, Add)
-    p = add_params(node.op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    p = add_params(node.attributes(Add), node.inputs[0].type, node.inputs[1].type, node.output.type)
     factors, zero_points = (p.input1, p.input2), (p.input1_zero_point, p.input2_zero_point)
     if _HALF not in factors:
         return None

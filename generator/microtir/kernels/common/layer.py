@@ -174,9 +174,7 @@ class Layer:
 
     def data(self, position: int) -> Array:
         """Return the values of a constant input."""
-        data = self.node.inputs[position].data
-        assert data is not None
-        return data
+        return self.node.inputs[position].values
 
     # --- outputs ------------------------------------------------------------------------------
 

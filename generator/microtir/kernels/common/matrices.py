@@ -17,8 +17,7 @@ def stacks_of(node: Node) -> tuple[int, int]:
 
     Where all stacks meet one second matrix, their rows are those of one.
     """
-    op, (x, y) = node.op, node.inputs
-    assert isinstance(op, BatchMatmul)
+    op, (x, y) = node.attributes(BatchMatmul), node.inputs
     stacks, rows = math.prod(node.output.shape[:-2]), matrices(node)[0][0]
     if math.prod(y.shape[:-2]) == 1 and x is not y and not op.adj_x:
         return 1, stacks * rows

@@ -66,8 +66,7 @@ def phases_of_rows(node: Node) -> tuple[Phase, ...]:
 
 
 def _op(node: Node) -> TransposeConv:
-    assert isinstance(node.op, TransposeConv)
-    return node.op
+    return node.attributes(TransposeConv)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +96,7 @@ class _Taps:
 def _phase(node: Node, row: int, columns: range) -> Phase:
     """Return the phase of a row, and of a column or of several that are channels."""
     op, (x, w, *bias) = _op(node), node.inputs
-    weights, (batch, height, width, outputs) = w.data, node.output.shape
-    assert weights is not None, "refusal() was asked"
+    weights, (batch, height, width, outputs) = w.values, node.output.shape
     down = _Taps.of(op, 0, w.shape[1], row)
     of_row, across = down.of_weights(weights, 1), [_Taps.of(op, 1, w.shape[2], n) for n in columns]
     left, right = max(taps.before for taps in across), max(taps.behind for taps in across)

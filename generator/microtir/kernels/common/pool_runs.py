@@ -50,8 +50,7 @@ class Pool:
 
     @staticmethod
     def of(node: Node) -> Pool:
-        op = node.op
-        assert isinstance(op, Pool2D)
+        op = node.attributes(Pool2D)
         params = pool_params(op, node.output.type)
         return Pool(
             windows_of(node),

@@ -79,8 +79,7 @@ class Extents:
     @staticmethod
     def of(node: Node) -> Extents | None:
         """Return the extents of a reduction; None if kept axes lie between reduced ones."""
-        op, shape = node.op, node.inputs[0].shape
-        assert isinstance(op, reduction.Reduction)
+        op, shape = node.attributes(reduction.Reduction), node.inputs[0].shape
         axes = [axis for axis in op.axes if shape[axis] > 1]
         if not axes:
             return None

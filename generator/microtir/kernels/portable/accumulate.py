@@ -76,8 +76,8 @@ def refusal(node: Node) -> Refusal | None:
 
 def _reduced_axes(node: Node) -> frozenset[int]:
     """Return the axes of more than one element that a reduction goes over."""
-    assert isinstance(node.op, Reduction)
-    return frozenset(axis for axis in node.op.axes if node.inputs[0].shape[axis] > 1)
+    axes = node.attributes(Reduction).axes
+    return frozenset(axis for axis in axes if node.inputs[0].shape[axis] > 1)
 
 
 def accumulator_bytes(node: Node) -> int:

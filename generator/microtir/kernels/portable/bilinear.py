@@ -174,8 +174,8 @@ def _bits_of(weights: npt.NDArray[np.int64]) -> int:
 
 def _places(node: Node, axis: int) -> tuple[npt.NDArray[np.int64], ...]:
     """Return first elements along an axis, second ones, and the weights of these."""
-    assert isinstance(node.op, ResizeBilinear)
-    places = bilinear_axis(node.op, node.inputs[0].shape[axis], node.output.shape[axis])
+    op = node.attributes(ResizeBilinear)
+    places = bilinear_axis(op, node.inputs[0].shape[axis], node.output.shape[axis])
     first, second = np.array(places.lower), np.array(places.upper)
     return first, second, np.where(first == second, 0, np.array(places.weight))
 

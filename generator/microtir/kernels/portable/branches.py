@@ -44,12 +44,11 @@ class _Trees:
 
     @staticmethod
     def of(node: Node) -> _Trees:
-        assert isinstance(node.op, TreeEnsemble)
         arrays = [tensor.data for tensor in node.inputs[1:]]
         features, thresholds, following, roots, weights = (a for a in arrays[:5] if a is not None)
         targets, tracks = (*arrays[5:], None, None)[:2]
         return _Trees(
-            node.op, node.inputs[0].shape[0],
+            node.attributes(TreeEnsemble), node.inputs[0].shape[0],
             features, thresholds, following, roots, weights, targets, tracks,
         )  # fmt: skip
 

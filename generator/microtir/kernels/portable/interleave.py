@@ -30,8 +30,7 @@ class Interleave(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it: one image of a few planes, of several pixels each."""
-        op, x = node.op, node.inputs[0]
-        assert isinstance(op, Transpose)
+        op, x = node.attributes(Transpose), node.inputs[0]
         if op.permutation != _TO_PIXELS:
             return Refusal.PLANES
         if x.shape[0] != 1:

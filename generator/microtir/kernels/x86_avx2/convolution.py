@@ -67,8 +67,7 @@ def _pixels_of_kernel(geometry: Geometry) -> int | None:
 
 
 def _packed(node: Node) -> PackedLinear | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, Conv2D | DepthwiseConv2D) and weights is not None
+    op, weights = node.attributes(Conv2D, DepthwiseConv2D), node.inputs[1].values
     if isinstance(op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
@@ -214,8 +213,7 @@ def _emit(
 
 
 def _packed_dense(node: Node) -> PackedLinear | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, FullyConnected) and weights is not None
+    op, weights = node.attributes(FullyConnected), node.inputs[1].values
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     return pack(weights.reshape(len(weights), 1, -1), node, fully_connected_params(op, *types))
 

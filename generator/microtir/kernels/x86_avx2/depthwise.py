@@ -109,8 +109,7 @@ def _grid(geometry: Geometry, rows: int, row_step: int) -> Grid:
 
 @made_once.of_node
 def _packed(node: Node) -> PackedDepthwise | None:
-    op, weights = node.op, node.inputs[1].data
-    assert isinstance(op, DepthwiseConv2D) and weights is not None
+    op, weights = node.attributes(DepthwiseConv2D), node.inputs[1].values
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     channels = weights.shape[3]
     return _pack(weights.reshape(-1, channels), node, params, _copies(Geometry.of(node)))

@@ -83,5 +83,4 @@ class GlobalAverage(Kernel):
 
 
 def _op(node: Node) -> AveragePool2D:
-    assert isinstance(node.op, AveragePool2D)
-    return node.op
+    return node.attributes(AveragePool2D)

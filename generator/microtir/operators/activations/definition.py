@@ -243,8 +243,7 @@ def table_scaling(op: Logistic | Tanh, input_type: TensorType) -> sigmoid_table.
 
 def table_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
-    op, x = node.op, node.inputs[0].type
-    assert isinstance(op, Logistic | Tanh)
+    op, x = node.attributes(Logistic, Tanh), node.inputs[0].type
     if x.dtype is DType.INT16:
         yield from sigmoid_table.check_scaling(table_scaling(op, x))
 
@@ -256,16 +255,15 @@ def _shift_limit(node: Node) -> int:
 
 def relu_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
-    assert isinstance(node.op, Relu)
-    multiplier = relu_params(node.op, node.inputs[0].type, node.output.type).multiplier
+    op = node.attributes(Relu)
+    multiplier = relu_params(op, node.inputs[0].type, node.output.type).multiplier
     if multiplier is not None:
         yield from check_shift(multiplier, _shift_limit(node))
 
 
 def leaky_relu_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
-    assert isinstance(node.op, LeakyRelu)
-    params = leaky_relu_params(node.op, node.inputs[0].type, node.output.type)
+    params = leaky_relu_params(node.attributes(LeakyRelu), node.inputs[0].type, node.output.type)
     yield from check_shift(params.identity, _shift_limit(node))
     yield from check_shift(params.alpha, _shift_limit(node))
 
@@ -273,8 +271,7 @@ def leaky_relu_multipliers(node: Node) -> Iterator[problem.Problem]:
 def prelu_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find scales that have no fixed-point form."""
     x, alpha = (tensor.type for tensor in node.inputs)
-    assert isinstance(node.op, Prelu)
-    params = prelu_params(node.op, x, alpha, node.output.type)
+    params = prelu_params(node.attributes(Prelu), x, alpha, node.output.type)
     centred_bits = x.dtype.bits + 1
     yield from check_shift(params.identity, DType.INT32.bits - centred_bits)
     yield from check_shift(params.product, DType.INT32.bits - centred_bits - alpha.dtype.bits)

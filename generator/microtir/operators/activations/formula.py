@@ -26,22 +26,19 @@ from microtir.operators.common.sigmoid_table_formula import SigmoidTable
 
 def relu(node: Node) -> Scalar:
     """Return RELU, RELU6 or RELU_N1_TO_1 of float32."""
-    op = node.op
-    assert isinstance(op, activations.Relu)
+    op = node.attributes(activations.Relu)
     return lambda x: activate(x, op.kind)
 
 
 def leaky_relu(node: Node) -> Scalar:
     """Return LEAKY_RELU of float32."""
-    op = node.op
-    assert isinstance(op, activations.LeakyRelu)
+    op = node.attributes(activations.LeakyRelu)
     return lambda x: te.select(x > 0.0, x, x * op.alpha)
 
 
 def relu_of_int16(node: Node) -> Scalar:
     """Return RELU of int16."""
-    op, source, output = node.op, node.inputs[0].type, node.output.type
-    assert isinstance(op, activations.Relu)
+    op, source, output = node.attributes(activations.Relu), node.inputs[0].type, node.output.type
     params = activations.relu_params(op, source, output)
 
     def function(x: te.Expr) -> te.Expr:
@@ -56,8 +53,8 @@ def relu_of_int16(node: Node) -> Scalar:
 
 def leaky_relu_of_int16(node: Node) -> Scalar:
     """Return LEAKY_RELU of int16."""
-    op, source, output = node.op, node.inputs[0].type, node.output.type
-    assert isinstance(op, activations.LeakyRelu)
+    op = node.attributes(activations.LeakyRelu)
+    source, output = node.inputs[0].type, node.output.type
     params = activations.leaky_relu_params(op, source, output)
     sign = -1 if params.alpha.multiplier < 0 else 1
     slope = params.alpha._replace(multiplier=abs(params.alpha.multiplier))
@@ -76,8 +73,8 @@ def prelu(node: Node) -> broadcast.ScalarFunction:
     if node.output.dtype.is_float:
         return lambda x, alpha: te.select(x >= 0.0, x, x * alpha)
     output = node.output.type
-    assert isinstance(node.op, activations.Prelu)
-    params = activations.prelu_params(node.op, node.inputs[0].type, node.inputs[1].type, output)
+    op = node.attributes(activations.Prelu)
+    params = activations.prelu_params(op, node.inputs[0].type, node.inputs[1].type, output)
     if output.dtype is DType.INT8:
         zero = params.output_zero_point
         above = RoundedTwice.of(params.identity, _LARGEST, zero, is_positive=True)
@@ -118,15 +115,15 @@ def _short_prelu(
 
 def logistic_of_int16(node: Node) -> Scalar:
     """Return LOGISTIC of int16."""
-    assert isinstance(node.op, activations.Logistic)
-    table, scaling = SigmoidTable(), activations.table_scaling(node.op, node.inputs[0].type)
+    scaling = activations.table_scaling(node.attributes(activations.Logistic), node.inputs[0].type)
+    table = SigmoidTable()
     return lambda x: table.logistic(x, scaling)
 
 
 def tanh_of_int16(node: Node) -> Scalar:
     """Return TANH of int16."""
-    assert isinstance(node.op, activations.Tanh)
-    table, scaling = SigmoidTable(), activations.table_scaling(node.op, node.inputs[0].type)
+    scaling = activations.table_scaling(node.attributes(activations.Tanh), node.inputs[0].type)
+    table = SigmoidTable()
     return lambda x: table.tanh(x, scaling)
 
 
@@ -150,8 +147,7 @@ def logistic(x: te.Expr) -> te.Expr:
 
 def gelu(node: Node) -> Scalar:
     """Return GELU of float32."""
-    assert isinstance(node.op, activations.Gelu)
-    return _gelu_by_tanh if node.op.approximate else _gelu
+    return _gelu_by_tanh if node.attributes(activations.Gelu).approximate else _gelu
 
 
 def _gelu_by_tanh(x: te.Expr) -> te.Expr:
@@ -168,6 +164,6 @@ def _gelu(x: te.Expr) -> te.Expr:
 
 def gelu_of_int16(node: Node) -> Scalar:
     """Return GELU of int16."""
-    assert isinstance(node.op, activations.Gelu)
-    table = Int16Table(gelu_table_of_int16(node.op, node.inputs[0].type, node.output.type))
+    op = node.attributes(activations.Gelu)
+    table = Int16Table(gelu_table_of_int16(op, node.inputs[0].type, node.output.type))
     return table.at

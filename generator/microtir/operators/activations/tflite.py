@@ -71,7 +71,7 @@ def write_relu(kind: attributes.Activation) -> written.Write:
     """Return what writes RELU, RELU6 or RELU_N1_TO_1."""
 
     def write(node: Node) -> written.Written | None:
-        is_of_kind = written.attributes(node, activations.Relu).kind is kind
+        is_of_kind = node.attributes(activations.Relu).kind is kind
         return written.as_it_is(node) if is_of_kind else None
 
     return write
@@ -79,13 +79,13 @@ def write_relu(kind: attributes.Activation) -> written.Write:
 
 def write_leaky_relu(node: Node) -> written.Written:
     """Write LEAKY_RELU."""
-    alpha = written.attributes(node, activations.LeakyRelu).alpha
+    alpha = node.attributes(activations.LeakyRelu).alpha
     return written.Written(node.inputs, LeakyReluOptions(alpha))
 
 
 def write_gelu(node: Node) -> written.Written:
     """Write GELU."""
-    approximate = written.attributes(node, activations.Gelu).approximate
+    approximate = node.attributes(activations.Gelu).approximate
     return written.Written(node.inputs, GeluOptions(approximate))
 
 

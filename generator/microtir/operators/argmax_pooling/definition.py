@@ -43,8 +43,7 @@ PLACE_ROUNDING = 0.1
 
 def unpool_before(node: Node) -> tuple[int, int]:
     """Return how many rows and columns of the first window lie outside of the output."""
-    op, image = node.op, node.inputs[0].shape
-    assert isinstance(op, MaxUnpool)
+    op, image = node.attributes(MaxUnpool), node.inputs[0].shape
     row, column = (
         max((size - 1) * stride + taps - size * taps, 0) // 2
         for size, stride, taps in zip(image[1:3], op.strides, op.window, strict=True)
@@ -53,15 +52,13 @@ def unpool_before(node: Node) -> tuple[int, int]:
 
 
 def _pool_shapes(node: Node) -> tuple[shapes.Shape, ...]:
-    op, image = node.op, shapes.input_shape(node, 0, 4)
-    assert isinstance(op, MaxPoolWithPlaces)
+    op, image = node.attributes(MaxPoolWithPlaces), shapes.input_shape(node, 0, 4)
     window = attributes.SlidingWindow(op.window, op.strides, (1, 1), op.padding)
     return (shapes.windowed_shape(image, window, image[3]),) * len(node.outputs)
 
 
 def _unpool_shapes(node: Node) -> tuple[shapes.Shape, ...]:
-    op, image = node.op, shapes.input_shape(node, 0, 4)
-    assert isinstance(op, MaxUnpool)
+    op, image = node.attributes(MaxUnpool), shapes.input_shape(node, 0, 4)
     places = node.inputs[1].shape
     shapes.require(
         places == image, f"indices of shape {places} for values of shape {image}", "equal shapes"

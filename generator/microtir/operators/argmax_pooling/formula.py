@@ -26,8 +26,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def max_pool_with_places(node: Node, name: str) -> PrimFunc:
     """Write MaxPoolingWithArgmax2D; parts of a window outside of the image are passed over."""
-    op = node.op
-    assert isinstance(op, argmax_pooling.MaxPoolWithPlaces)
+    op = node.attributes(argmax_pooling.MaxPoolWithPlaces)
     image, result = node.inputs[0].shape, node.outputs[0].shape
     has_places = len(node.outputs) == 2
     places = f", places: {_shape(result)}" if has_places else ""
@@ -58,8 +57,7 @@ func {name}(image: {_shape(image)}, largest: {_shape(result)}{places}):
 
 def max_unpool(node: Node, name: str) -> PrimFunc:
     """Write MaxUnpooling2D."""
-    op = node.op
-    assert isinstance(op, argmax_pooling.MaxUnpool)
+    op = node.attributes(argmax_pooling.MaxUnpool)
     values, result, window = node.inputs[0].shape, node.output.shape, op.window
     above, left = argmax_pooling.unpool_before(node)
     taps = math.prod(window)

@@ -210,21 +210,21 @@ def _check_sum(node: Node, factor: QuantizedMultiplier, exponent: int) -> Iterat
 
 def add_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find an output scale for which references end the process."""
-    assert isinstance(node.op, Add | Sub)
-    if node.output.dtype not in types.QUANTISED or node.op.rescaling.in_float:
+    op = node.attributes(Add, Sub)
+    if node.output.dtype not in types.QUANTISED or op.rescaling.in_float:
         return
     first, second = node.inputs[0].type, node.inputs[1].type
-    params = add_params(node.op, first, second, node.output.type)
+    params = add_params(op, first, second, node.output.type)
     yield from _check_sum(node, params.output, 1 - params.left_shift)
 
 
 def mul_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find a factor of products that has no fixed-point form."""
-    assert isinstance(node.op, Mul)
-    if node.output.dtype not in types.QUANTISED or node.op.rescaling.in_float:
+    op = node.attributes(Mul)
+    if node.output.dtype not in types.QUANTISED or op.rescaling.in_float:
         return
     first, second = node.inputs[0].type, node.inputs[1].type
-    yield from check_shift(mul_params(node.op, first, second, node.output.type).multiplier)
+    yield from check_shift(mul_params(op, first, second, node.output.type).multiplier)
 
 
 def difference_multipliers(node: Node) -> Iterator[problem.Problem]:
@@ -265,8 +265,7 @@ def add_n_shape(node: Node) -> tuple[Shape, ...]:
 
 def add_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
     """Bound the widened operands, rescaled and not, and their sum or difference."""
-    op = node.op
-    assert isinstance(op, Add | Sub)
+    op = node.attributes(Add, Sub)
     if node.output.dtype not in types.QUANTISED or op.rescaling.in_float:
         return None
     params = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
@@ -287,8 +286,7 @@ def add_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
 
 def mul_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange | None:
     """Bound one product of two centred operands."""
-    assert isinstance(node.op, Mul)
-    if node.output.dtype not in types.QUANTISED or node.op.rescaling.in_float:
+    if node.output.dtype not in types.QUANTISED or node.attributes(Mul).rescaling.in_float:
         return None
     ends = [
         (int(low.min()) - t.type.quant.zero_point, int(high.max()) - t.type.quant.zero_point)

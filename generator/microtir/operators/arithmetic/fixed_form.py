@@ -28,9 +28,9 @@ def sum_form(node: Node) -> IntegerForm | None:
     types = (*(tensor.type for tensor in node.inputs), node.output.type)
     if any(type_.dtype is not DType.INT8 for type_ in types):
         return None
-    assert isinstance(node.op, Add | Sub)
+    op = node.attributes(Add, Sub)
     factors = tuple(type_.quant.scale / types[2].quant.scale for type_ in types[:2])
-    return _sum_form(add_params(node.op, *types), factors[0], factors[1], isinstance(node.op, Sub))
+    return _sum_form(add_params(op, *types), factors[0], factors[1], isinstance(op, Sub))
 
 
 @lru_cache(maxsize=512)

@@ -43,8 +43,7 @@ def in_float(node: Node) -> Scalars:
 
 def _steps(node: Node) -> Scalars:
     """Return the function as its definition has it: both real numbers, the operator, a quotient."""
-    op, output = node.op, node.output.type
-    assert isinstance(op, BinaryArithmetic)
+    op, output = node.attributes(BinaryArithmetic), node.output.type
     first, second = (tensor.type.quant for tensor in node.inputs)
     quant = output.quant
     low, high = output.dtype.min - quant.zero_point, output.dtype.max - quant.zero_point
@@ -100,8 +99,7 @@ def ends_of(op: Operator, output: TensorType) -> tuple[int, int]:
 
 def form_of(node: Node) -> IntegerForm | None:
     """Return integers that give every result; None where there are none, or data are not int8."""
-    op, types = node.op, _types(node)
-    assert isinstance(op, BinaryArithmetic)
+    op, types = node.attributes(BinaryArithmetic), _types(node)
     if any(type_.dtype is not DType.INT8 for type_ in types):
         return None
     scaling = tuple((t.quant.scale, t.quant.zero_point) for t in types)

@@ -49,8 +49,7 @@ def of_two(
     """
 
     def of_node(node: Node) -> Scalars:
-        op, dtype = node.op, node.output.dtype
-        assert isinstance(op, arithmetic.BinaryArithmetic)
+        op, dtype = node.attributes(arithmetic.BinaryArithmetic), node.output.dtype
         if linear.rescales_in_float(node):
             return float_formula.in_float(node)
         if dtype in types.QUANTISED:
@@ -84,8 +83,7 @@ def _whole(
 
 def total(node: Node, function: Scalars) -> Scalars:
     """Return quantised ADD and SUB."""
-    op = node.op
-    assert isinstance(op, arithmetic.Add | arithmetic.Sub)
+    op = node.attributes(arithmetic.Add, arithmetic.Sub)
     a_type, b_type = (t.type for t in node.inputs)
     params = arithmetic.add_params(op, a_type, b_type, node.output.type)
     ends = params.activation_min, params.activation_max
@@ -125,8 +123,7 @@ def _rescaled(params: arithmetic.AddParams, a: te.Expr, b: te.Expr) -> tuple[te.
 
 def product(node: Node, _function: Scalars) -> Scalars:
     """Return quantised MUL."""
-    op = node.op
-    assert isinstance(op, arithmetic.Mul)
+    op = node.attributes(arithmetic.Mul)
     a_type, b_type = (t.type for t in node.inputs)
     params = arithmetic.mul_params(op, a_type, b_type, node.output.type)
 

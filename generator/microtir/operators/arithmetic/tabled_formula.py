@@ -66,9 +66,9 @@ def sum_table(node: Node) -> OperandTable | None:
     """Return the table of ADD or SUB of int8 in fixed point, whether or not it has a form."""
     types = (*(tensor.type for tensor in node.inputs), node.output.type)
     position = 0 if types[0].quant.scale < types[1].quant.scale else 1
-    assert isinstance(node.op, Add | Sub)
+    op = node.attributes(Add, Sub)
     ratio = types[1 - position].quant.scale / types[2].quant.scale
-    return _addend(add_params(node.op, *types), position, ratio, isinstance(node.op, Sub))
+    return _addend(add_params(op, *types), position, ratio, isinstance(op, Sub))
 
 
 def _operand(params: AddParams, position: int) -> OperandTable | None:
@@ -118,8 +118,7 @@ def _function(node: Node) -> Scalars:
     types = (*(tensor.type for tensor in node.inputs), node.output.type)
     if isinstance(node.op, SquaredDifference):
         return _difference(difference_params(*types), tabled.position, entry)
-    assert isinstance(node.op, Add | Sub)
-    params = add_params(node.op, *types)
+    params = add_params(node.attributes(Add, Sub), *types)
 
     def combine(a: te.Expr, b: te.Expr) -> te.Expr:
         own, other = (a, b) if tabled.position == 0 else (b, a)

@@ -44,7 +44,7 @@ def write_arithmetic(options: type[FusedOptions]) -> written.Write:
     """Return what writes ADD, SUB or MUL."""
 
     def write(node: Node) -> written.Written:
-        fused = written.attributes(node, BinaryArithmetic).activation
+        fused = node.attributes(BinaryArithmetic).activation
         return written.Written(node.inputs, options(written.activation(fused)))
 
     return write

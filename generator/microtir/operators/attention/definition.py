@@ -73,23 +73,20 @@ class AttentionExtents(NamedTuple):
 
 def rotary_extents(node: Node) -> RotaryExtents:
     """Return the extents of rotary positions."""
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, RotaryPositions)
+    op, shape = node.attributes(RotaryPositions), node.inputs[0].shape
     places, angles = node.inputs[1].shape
     return RotaryExtents(math.prod(shape[:-1]), op.heads, shape[-1] // op.heads, angles, places)
 
 
 def attention_extents(node: Node) -> AttentionExtents:
     """Return the extents of an attention over a cache."""
-    op, tokens = node.op, math.prod(node.inputs[0].shape[:-1])
-    assert isinstance(op, CachedAttention)
+    op, tokens = node.attributes(CachedAttention), math.prod(node.inputs[0].shape[:-1])
     _, groups, length, depth = node.inputs[1].shape
     return AttentionExtents(tokens, op.heads, groups, length, depth, node.inputs[2].shape[3])
 
 
 def _rotary_shape(node: Node) -> tuple[Shape, ...]:
-    op, x = node.op, node.inputs[0].shape
-    assert isinstance(op, RotaryPositions)
+    op, x = node.attributes(RotaryPositions), node.inputs[0].shape
     require(len(x) > 0 and op.heads > 0 and x[-1] % op.heads == 0, f"{op.heads} heads of {x}")
     tables = input_shape(node, 1, 2)
     require(input_shape(node, 2, 2) == tables, f"sines of {node.inputs[2].shape}", f"{tables}")
@@ -103,8 +100,7 @@ def _rotary_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _attention_shape(node: Node) -> tuple[Shape, ...]:
-    op, queries = node.op, node.inputs[0].shape
-    assert isinstance(op, CachedAttention)
+    op, queries = node.attributes(CachedAttention), node.inputs[0].shape
     keys, values = input_shape(node, 1, 4), input_shape(node, 2, 4)
     require(keys[0] == 1 and keys[:3] == values[:3], f"keys of {keys} and values of {values}",
             "the same number for one sequence")  # fmt: skip

@@ -25,8 +25,8 @@ _LEAST = -1
 
 def rotary_positions(node: Node, name: str) -> PrimFunc:
     """Write the turns of all pairs of a row; behind them elements stay as they are."""
-    op, (rows, heads, elements, angles, places) = node.op, attention.rotary_extents(node)
-    assert isinstance(op, attention.RotaryPositions)
+    op = node.attributes(attention.RotaryPositions)
+    rows, heads, elements, angles, places = attention.rotary_extents(node)
     first, second = ("i * 2", "i * 2 + 1") if op.interleaved else ("i", f"i + {angles}")
     lines = [
         f"  for row in range(0, {rows}):",
@@ -94,8 +94,7 @@ def _sums(width: int) -> list[str]:
 
 def _seen(node: Node) -> list[str]:
     """Return the lines that say what a token sees."""
-    op = node.op
-    assert isinstance(op, attention.CachedAttention)
+    op = node.attributes(attention.CachedAttention)
     first = f"max(place - {op.window - 1}, 0)" if op.window else "0"
     stop = "place + 1" if op.is_causal else "end + 1"
     return [f"    let first: int32 = {first}", f"    let stop: int32 = {stop}"]
@@ -103,8 +102,7 @@ def _seen(node: Node) -> list[str]:
 
 def _weights(node: Node) -> list[str]:
     """Return the lines that compute the weights of a head, which `share` makes a sum of 1."""
-    op, depth = node.op, attention.attention_extents(node).depth
-    assert isinstance(op, attention.CachedAttention)
+    op, depth = node.attributes(attention.CachedAttention), attention.attention_extents(node).depth
     unrolled = math.gcd(depth, _AT_ONCE)
     score = f"dot[] * {_number(op.scale)}"
     if op.softcap:

@@ -69,8 +69,7 @@ class BlockDenseInputs(NamedTuple):
 
 def block_dense_inputs(node: Node) -> BlockDenseInputs:
     """Return what each input of a node is."""
-    op = node.op
-    assert isinstance(op, BlockDense)
+    op = node.attributes(BlockDense)
     x, weights, scales, *more = node.inputs
     zero_points = more[0] if op.has_zero_points else None
     return BlockDenseInputs(x, weights, scales, zero_points, more[-1] if op.has_bias else None)
@@ -86,8 +85,7 @@ BITS = (2, 4, 8)
 
 
 def _shape(node: Node) -> tuple[Shape, ...]:
-    op = node.op
-    assert isinstance(op, BlockDense)
+    op = node.attributes(BlockDense)
     count = 3 + op.has_zero_points + op.has_bias
     require(len(node.inputs) == count, f"{len(node.inputs)} inputs", f"{count}")
     require(op.bits in BITS, f"weights of {op.bits} bits", ", ".join(map(str, BITS)))

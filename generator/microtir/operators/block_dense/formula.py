@@ -84,8 +84,7 @@ def _indented(lines: Iterator[str], depth: int) -> Iterator[str]:
 
 def _sums(node: Node) -> Iterator[str]:
     """Yield the lines that add up each block of a row of x."""
-    op, depth = node.op, node.inputs[0].shape[-1]
-    assert isinstance(op, BlockDense)
+    op, depth = node.attributes(BlockDense), node.inputs[0].shape[-1]
     kind, zero, first = ("int32", "0", f"{depth} + ") if op.rounds_rows else _OF_FLOATS
     whole, rest = divmod(depth, op.block)
     for begin, blocks, count in ((0, whole, op.block), (whole, 1, rest)):
@@ -115,8 +114,7 @@ class _Channels:
 
     @property
     def _op(self) -> BlockDense:
-        assert isinstance(self.node.op, BlockDense)
-        return self.node.op
+        return self.node.attributes(BlockDense)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines that compute the channels."""

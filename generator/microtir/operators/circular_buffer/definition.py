@@ -40,8 +40,7 @@ def _ring_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _counter_shapes(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, Countdown)
+    op, shape = node.attributes(Countdown), node.inputs[0].shape
     require(op.period >= 1, f"a period of {op.period} runs", "1 or more")
     require(shape == (), f"a counter of the shape {shape}", "a number")
     return ((), ())

@@ -25,8 +25,7 @@ def circular_buffer(node: Node, name: str) -> PrimFunc:
 
 def countdown(node: Node, name: str) -> PrimFunc:
     """Write COUNTDOWN; a counter that was never set counts as the last run."""
-    op = node.op
-    assert isinstance(op, Countdown)
+    op = node.attributes(Countdown)
     lines = [
         "  let left: int32 = max(count[], 1)",
         "  due[] = left == 1",

@@ -15,9 +15,8 @@ def centred_weights(weights: Tensor, name: str) -> Tensor:
 
     Nine bits hold them; a formula keeps int16 weights in 8 bits and adds what is missing.
     """
-    assert weights.data is not None
     quant = weights.type.quant
-    values = weights.data.astype(np.int16) - quant.zero_point
+    values = weights.values.astype(np.int16) - quant.zero_point
     fits = values.min() >= DType.INT8.min and values.max() <= DType.INT8.max
     dtype = DType.INT8 if fits else DType.INT16
     type_ = replace(weights.type, dtype=dtype, quantization=Quantization(quant.scales, (0,)))

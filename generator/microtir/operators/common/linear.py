@@ -274,8 +274,7 @@ def bias_of(node: Node) -> Ints:
     """Return the bias of a linear operator, zeros if it has none."""
     if len(node.inputs) < 3:
         return np.zeros(node.output.shape[-1], np.int64)
-    data = node.inputs[2].data
-    assert data is not None
+    data = node.inputs[2].values
     return data.astype(np.int64)
 
 

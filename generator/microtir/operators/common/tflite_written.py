@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
 from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, Tensor, TensorType
-from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.tflite_schema import Options, TfliteActivation, TfliteType
-
-OpT = TypeVar("OpT", bound=Operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +39,6 @@ Write: TypeAlias = Callable[[Node], Written | None]
 def as_it_is(node: Node) -> Written:
     """Write an operator that the file has no attributes for."""
     return Written(node.inputs)
-
-
-def attributes(node: Node, kind: type[OpT]) -> OpT:
-    """Return the attributes of a node, known to be of this kind by the table of readers."""
-    assert isinstance(node.op, kind)
-    return node.op
 
 
 def numbers(node: Node, what: str, values: Sequence[int]) -> Tensor:

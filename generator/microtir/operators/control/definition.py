@@ -116,8 +116,7 @@ def aliases(node: Node) -> Iterator[Aliases]:
 
 def turns_of(node: Node) -> tuple[tuple[Tensor, Tensor], ...]:
     """Return for an EndRepeat what each value was at the beginning of a turn, and its new value."""
-    assert isinstance(node.op, EndRepeat)
-    return tuple(zip(*_halves(node.inputs[node.op.is_guarded :]), strict=True))
+    return tuple(zip(*_halves(node.inputs[node.attributes(EndRepeat).is_guarded :]), strict=True))
 
 
 def _halves(tensors: Sequence[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:

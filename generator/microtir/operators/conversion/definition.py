@@ -112,8 +112,7 @@ def is_per_channel(node: Node) -> bool:
 
 
 def _requantize_multipliers(node: Node) -> Iterator[problem.Problem]:
-    assert isinstance(node.op, Quantize)
-    if node.op.rescaling.in_float:
+    if node.attributes(Quantize).rescaling.in_float:
         if any(tensor.dtype not in types.QUANTISED for tensor in (node.inputs[0], node.output)):
             yield problem.Problem(
                 "it is rescaled by a real number", "int8 or int16 where that is done", node.output

@@ -18,8 +18,7 @@ def quantize(layer: FormulaContext) -> None:
     """Emit QUANTIZE from float32, or between integer types that are no look-up."""
     node, x = layer.node, layer.image(0)
     source, target = node.inputs[0].type, node.output.type
-    assert isinstance(node.op, conversion.Quantize)
-    op = node.op
+    op = node.attributes(conversion.Quantize)
     if source.dtype is DType.FLOAT32:
         layer.rows(lambda *at: quantised(x.at(*at), target, op))
         return

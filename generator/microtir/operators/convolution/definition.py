@@ -67,12 +67,12 @@ def _conv_2d_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _depthwise_conv_2d_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, DepthwiseConv2D)
+    op = node.attributes(DepthwiseConv2D)
     image, weights = input_shape(node, 0, 4), input_shape(node, 1, 4)
-    channels = image[3] * node.op.depth_multiplier
+    channels = image[3] * op.depth_multiplier
     require(
         weights[0] == 1 and weights[3] == channels,
-        f"weights {weights} for {image[3]} channels times {node.op.depth_multiplier}",
+        f"weights {weights} for {image[3]} channels times {op.depth_multiplier}",
         f"(1, KH, KW, {channels})",
     )
     check_bias(node, channels)
@@ -97,8 +97,7 @@ def groups_of(node: Node) -> int:
 
 def sliding_window(node: Node) -> SlidingWindow:
     """Return the window of a node."""
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    op = node.attributes(Conv2D, DepthwiseConv2D)
     taps = node.inputs[1].shape[1:3]
     return SlidingWindow((taps[0], taps[1]), op.strides, op.dilations, op.padding)
 

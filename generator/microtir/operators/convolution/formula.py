@@ -86,8 +86,7 @@ class TapSums:
 
 def arithmetic_of(layer: FormulaContext, windows: Windows) -> WeightedArithmetic:
     """Return the integer arithmetic of a convolution."""
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, definition.Conv2D | definition.DepthwiseConv2D)
+    node, op = layer.node, layer.node.attributes(definition.Conv2D, definition.DepthwiseConv2D)
     image, weights = node.inputs[:2]
     params = definition.conv_params(op, image.type, weights.type, node.output.type)
     if windows.clip(Extents.of(node.output.type)):
@@ -111,8 +110,7 @@ def _emit_integers(layer: FormulaContext, sums: TapSums) -> None:
 def _emit_float(layer: FormulaContext, sums: TapSums) -> None:
     """Give float32 sums; int8 weights (hybrid) are scaled per channel after the sum."""
     node = layer.node
-    op = node.op
-    assert isinstance(op, definition.Conv2D | definition.DepthwiseConv2D)
+    op = node.attributes(definition.Conv2D, definition.DepthwiseConv2D)
     hybrid = node.inputs[1].dtype is DType.INT8
     scales = channel_scales(layer) if hybrid else None
     bias = layer.bias

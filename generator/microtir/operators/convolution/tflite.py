@@ -70,7 +70,7 @@ def _window(
 
 def write_conv_2d(node: Node) -> written.Written | None:
     """Write CONV_2D."""
-    op = written.attributes(node, Conv2D)
+    op = node.attributes(Conv2D)
     padding = written_padding(node.inputs[0], sliding_window(node))
     if padding is None:
         return None
@@ -80,7 +80,7 @@ def write_conv_2d(node: Node) -> written.Written | None:
 
 def write_depthwise_conv_2d(node: Node) -> written.Written | None:
     """Write DEPTHWISE_CONV_2D."""
-    op = written.attributes(node, DepthwiseConv2D)
+    op = node.attributes(DepthwiseConv2D)
     padding = written_padding(node.inputs[0], sliding_window(node))
     if padding is None:
         return None

@@ -31,8 +31,7 @@ class Conv3D(Operator):
 
 
 def _shape(node: Node) -> tuple[shapes.Shape, ...]:
-    op = node.op
-    assert isinstance(op, Conv3D)
+    op = node.attributes(Conv3D)
     volume, weights = shapes.input_shape(node, 0, 5), shapes.input_shape(node, 1, 5)
     shapes.require(
         weights[3] == volume[4],

@@ -11,8 +11,7 @@ from microtir.operators.convolution_3d.definition import Conv3D
 
 def conv_3d(layer: FormulaContext) -> None:
     """Emit CONV_3D for float32."""
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, Conv3D)
+    node, op = layer.node, layer.node.attributes(Conv3D)
     x, weights, bias = layer.whole(0), layer.weights, layer.bias
     size, taps = node.inputs[0].shape[1:], node.inputs[1].shape
     windows = [

@@ -48,7 +48,7 @@ def conv_3d(operands: Operands) -> Converted:
 
 def write_conv_3d(node: Node) -> written.Written | None:
     """Write CONV_3D."""
-    op, (volume, taps) = written.attributes(node, Conv3D), (t.shape for t in node.inputs[:2])
+    op, (volume, taps) = node.attributes(Conv3D), (t.shape for t in node.inputs[:2])
     axes = zip(volume[1:4], taps[:3], op.strides, op.dilations, strict=True)
     same = [tflite_windows.same_padding(*axis) for axis in axes]
     padding = tflite_schema.Padding.SAME

@@ -63,13 +63,11 @@ def cumsum_params(input_type: TensorType, output: TensorType) -> CumsumParams:
 
 
 def _axis(node: Node) -> int:
-    assert isinstance(node.op, Cumsum)
-    return node.op.axis
+    return node.attributes(Cumsum).axis
 
 
 def _shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Cumsum)
-    axis, shape = node.op.axis, node.inputs[0].shape
+    axis, shape = node.attributes(Cumsum).axis, node.inputs[0].shape
     require(0 <= axis < len(shape), f"axis {axis} for the shape {shape}", "an axis of the input")
     return (shape,)
 
@@ -83,8 +81,7 @@ def _multipliers(node: Node) -> Iterator[problem.Problem]:
 
 def _sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
     """Bound the last sum, of elements as they are or as they are rescaled."""
-    assert isinstance(node.op, Cumsum)
-    count = node.inputs[0].shape[node.op.axis]
+    count = node.inputs[0].shape[node.attributes(Cumsum).axis]
     ends, start = [int(inputs[0][0].min()), int(inputs[0][1].max())], 0
     if node.output.dtype in QUANTISED:
         params = cumsum_params(node.inputs[0].type, node.output.type)

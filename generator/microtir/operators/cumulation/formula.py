@@ -15,8 +15,7 @@ Scalar = Callable[[te.Expr], te.Expr]
 
 def cumsum(layer: FormulaContext) -> None:
     """Emit CUMSUM: the loop along the axis is the inner one, where a sum can go on."""
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, Cumsum)
+    node, op = layer.node, layer.node.attributes(Cumsum)
     x, shape, axis = layer.whole(0), node.output.shape, op.axis
     start, term, result = _steps(layer)
     add = te.wrapping_add if node.output.dtype is DType.INT64 else lambda a, b: a + b

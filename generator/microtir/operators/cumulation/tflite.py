@@ -28,7 +28,7 @@ def cumsum(operands: Operands) -> Converted:
 
 def write_cumsum(node: Node) -> written.Written:
     """Write CUMSUM."""
-    op = written.attributes(node, Cumsum)
+    op = node.attributes(Cumsum)
     axis = written.number(node, "axis", op.axis)
     return written.Written((*node.inputs, axis), CumsumOptions(op.exclusive, op.reverse))
 

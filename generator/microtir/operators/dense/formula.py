@@ -53,8 +53,7 @@ def _emit_rows(layer: FormulaContext, element: Callable[[te.Expr, te.Expr], te.E
 
 def _emit_integers(layer: FormulaContext) -> None:
     node = layer.node
-    op, weights = node.op, node.inputs[1]
-    assert isinstance(op, FullyConnected)
+    op, weights = node.attributes(FullyConnected), node.inputs[1]
     params = fully_connected_params(op, node.inputs[0].type, weights.type, node.output.type)
     w = stored_weights(layer)
     arithmetic = WeightedArithmetic.of(layer, params, layer.data(1).astype(np.int64).sum(axis=1))
@@ -70,8 +69,7 @@ def _emit_integers(layer: FormulaContext) -> None:
 
 def _emit_float(layer: FormulaContext) -> None:
     node = layer.node
-    op, weights = node.op, node.inputs[1]
-    assert isinstance(op, FullyConnected)
+    op, weights = node.attributes(FullyConnected), node.inputs[1]
     hybrid = weights.dtype is DType.INT8
     w = layer.weights
     scales = channel_scales(layer) if hybrid else None

@@ -41,7 +41,7 @@ def fully_connected(operands: tflite_operands.Operands) -> tflite_operands.Conve
 
 def write_fully_connected(node: Node) -> written.Written:
     """Write FULLY_CONNECTED, which makes rows of all dimensions but the last, or keeps them."""
-    op = written.attributes(node, FullyConnected)
+    op = node.attributes(FullyConnected)
     options = FullyConnectedOptions(
         written.activation(op.activation),
         keep_num_dims=len(node.output.shape) != 2,

@@ -96,13 +96,11 @@ class DetectionPostProcess(Operator):
 
 def background(node: Node) -> int:
     """Return the number of columns of scores that are of the background: 0 or 1."""
-    assert isinstance(node.op, DetectionPostProcess)
-    return node.inputs[1].shape[2] - node.op.classes
+    return node.inputs[1].shape[2] - node.attributes(DetectionPostProcess).classes
 
 
 def _non_max_suppression_shapes(node: Node) -> tuple[Shape, ...]:
-    op, boxes = node.op, input_shape(node, 0, 2)
-    assert isinstance(op, NonMaxSuppression)
+    op, boxes = node.attributes(NonMaxSuppression), input_shape(node, 0, 2)
     require(boxes[1] == 4, f"boxes of shape {boxes}", "four corners of each")
     scores = node.inputs[1].shape
     require(scores == boxes[:1], f"scores of shape {scores} of {boxes[0]} boxes", "one of each")
@@ -114,8 +112,8 @@ def _non_max_suppression_shapes(node: Node) -> tuple[Shape, ...]:
 
 
 def _class_suppression_shapes(node: Node) -> tuple[Shape, ...]:
-    op, boxes, scores = node.op, input_shape(node, 0, 3), input_shape(node, 1, 3)
-    assert isinstance(op, ClassNonMaxSuppression)
+    op = node.attributes(ClassNonMaxSuppression)
+    boxes, scores = input_shape(node, 0, 3), input_shape(node, 1, 3)
     require(boxes[2] == 4, f"boxes of shape {boxes}", "four numbers of each")
     fits = scores[0] == boxes[0] and scores[2] == boxes[1]
     require(fits, f"scores of shape {scores}", f"({boxes[0]}, classes, {boxes[1]})")
@@ -127,8 +125,7 @@ def _class_suppression_shapes(node: Node) -> tuple[Shape, ...]:
 
 
 def _best_boxes_shapes(node: Node) -> tuple[Shape, ...]:
-    op, boxes, scores = node.op, input_shape(node, 0, 2), input_shape(node, 1, 2)
-    assert isinstance(op, BestBoxes)
+    op, boxes, scores = node.attributes(BestBoxes), input_shape(node, 0, 2), input_shape(node, 1, 2)
     require(boxes[1] == 4, f"boxes of shape {boxes}", "four numbers of each")
     of_box = scores[0 if op.classes_last else 1]
     require(of_box == boxes[0], f"scores of shape {scores} of {boxes[0]} boxes", "one of each")
@@ -139,8 +136,7 @@ def _best_boxes_shapes(node: Node) -> tuple[Shape, ...]:
 
 
 def _detection_shapes(node: Node) -> tuple[Shape, ...]:
-    op, boxes = node.op, input_shape(node, 0, 3)
-    assert isinstance(op, DetectionPostProcess)
+    op, boxes = node.attributes(DetectionPostProcess), input_shape(node, 0, 3)
     scores, anchors = input_shape(node, 1, 3), input_shape(node, 2, 2)
     require(boxes[0] == 1 and boxes[2] >= 4, f"boxes of shape {boxes}", "(1, N, 4 or more)")
     require(scores[:2] == boxes[:2], f"scores of shape {scores}", f"(1, {boxes[1]}, classes)")

@@ -50,8 +50,7 @@ let shared: float32 = select(area > float32(0.0) and own > float32(0.0), inside,
 
 def non_max_suppression(node: Node, name: str) -> PrimFunc:
     """Write NON_MAX_SUPPRESSION_V4 and V5: the best box goes, and takes others with it."""
-    op = node.op
-    assert isinstance(op, detection.NonMaxSuppression)
+    op = node.attributes(detection.NonMaxSuppression)
     constants, given_names, (boxes, scores) = operands_text(node, ("boxes", "scores"))
     size, threshold = node.inputs[0].shape[0], _number(op.score_threshold)
     with_scores = len(node.outputs) == 3
@@ -184,8 +183,7 @@ for turn in range(0, {self.most}):
 
 def class_non_max_suppression(node: Node, name: str) -> PrimFunc:
     """Write NonMaxSuppression of ONNX: in each class of an image the best box takes others away."""
-    op, rows = node.op, node.outputs[0]
-    assert isinstance(op, detection.ClassNonMaxSuppression)
+    op, rows = node.attributes(detection.ClassNonMaxSuppression), node.outputs[0]
     names = ("boxes", "scores", "iou", "least")[: len(node.inputs)]
     constants, given_names, (boxes, scores, iou, *least) = operands_text(node, names)
     images, kinds, size = node.inputs[1].shape
@@ -245,8 +243,7 @@ if slot < {count}:
 
 def best_boxes(node: Node, name: str) -> PrimFunc:
     """Write BestBoxes: what classes choose is put in order, and the worst goes."""
-    op = node.op
-    assert isinstance(op, detection.BestBoxes)
+    op = node.attributes(detection.BestBoxes)
     constants, given_names, (boxes, scores) = operands_text(node, ("boxes", "scores"))
     size, count = node.inputs[0].shape[0], op.count
     results = (
@@ -333,8 +330,7 @@ for j in range(0, {count}):
 
 def detection_post_process(node: Node, name: str) -> PrimFunc:
     """Write TFLite_Detection_PostProcess: decode all boxes, then choose for one or each class."""
-    op = node.op
-    assert isinstance(op, detection.DetectionPostProcess)
+    op = node.attributes(detection.DetectionPostProcess)
     constants, given_names, (boxes, scores, anchors) = operands_text(
         node, ("boxes", "scores", "anchors")
     )
@@ -399,17 +395,17 @@ def non_max_suppression_bytes(node: Node) -> int:
 
 def class_suppression_cost(node: Node) -> int:
     """Return the cost of looking for the best box, and of comparing others with it, each turn."""
-    assert isinstance(node.op, detection.ClassNonMaxSuppression | detection.BestBoxes)
-    return node.inputs[1].type.elements * (4 + 20 * node.op.count)
+    op = node.attributes(detection.ClassNonMaxSuppression, detection.BestBoxes)
+    return node.inputs[1].type.elements * (4 + 20 * op.count)
 
 
 def best_boxes_bytes(node: Node) -> int:
     """Return the bytes of workspace that a call takes."""
-    assert isinstance(node.op, detection.BestBoxes)
-    return (node.inputs[0].shape[0] + 3 * node.op.count) * DType.FLOAT32.bytes
+    count = node.attributes(detection.BestBoxes).count
+    return (node.inputs[0].shape[0] + 3 * count) * DType.FLOAT32.bytes
 
 
 def detection_bytes(node: Node) -> int:
     """Return the bytes of workspace that a call takes."""
-    assert isinstance(node.op, detection.DetectionPostProcess)
-    return 5 * (node.inputs[0].shape[1] + node.op.count) * DType.FLOAT32.bytes
+    count = node.attributes(detection.DetectionPostProcess).count
+    return 5 * (node.inputs[0].shape[1] + count) * DType.FLOAT32.bytes

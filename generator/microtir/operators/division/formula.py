@@ -23,8 +23,7 @@ Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 def div(layer: FormulaContext) -> None:
     """Give the output of DIV."""
     node = layer.node
-    op, dtype = node.op, node.output.dtype
-    assert isinstance(op, Div)
+    op, dtype = node.attributes(Div), node.output.dtype
     if dtype in types.QUANTISED:
         elementwise(layer, _quantised(node, op))
     elif dtype.is_int:

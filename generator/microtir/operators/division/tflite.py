@@ -45,7 +45,7 @@ def _floor(op: FloorDiv | FloorMod) -> Callable[[Operands], Converted]:
 
 def write_div(node: Node) -> written.Written:
     """Write DIV."""
-    fused = written.attributes(node, Div).activation
+    fused = node.attributes(Div).activation
     return written.Written(node.inputs, FusedOptions(written.activation(fused)))
 
 

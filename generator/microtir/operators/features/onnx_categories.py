@@ -32,8 +32,7 @@ def _is_each(node: OnnxNode, x: Tensor, keys: Array) -> Tensor:
 
 def _or_two(node: OnnxNode, flags: Tensor) -> Tensor:
     """Return 1 where a flag is set and else 2, which no flag is."""
-    assert flags.data is not None
-    return node.constant(np.where(flags.data == 1, 1, 2).astype(np.float32))
+    return node.constant(np.where(flags.values == 1, 1, 2).astype(np.float32))
 
 
 def one_hot_encoder(node: OnnxNode) -> Tensor:

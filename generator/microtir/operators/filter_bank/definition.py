@@ -99,11 +99,9 @@ class Bands(NamedTuple):
 
 def bands(node: Node) -> Bands:
     """Return the bands of a filter bank with constants; one without a width is nowhere."""
-    assert isinstance(node.op, FilterBank)
     tables = [tensor.data for tensor in node.inputs[3:6]]
-    rows = [
-        [int(n) for n in table[: node.op.channels + 1]] for table in tables if table is not None
-    ]
+    end = node.attributes(FilterBank).channels + 1
+    rows = [[int(n) for n in table[:end]] for table in tables if table is not None]
     all_bands = [(f, f + n, w) if n > 0 else (0, 0, 0) for f, w, n in zip(*rows, strict=True)]
     first, stop, weights = zip(*all_bands, strict=True)
     return Bands(first, stop, weights)
@@ -127,8 +125,7 @@ PCAN_ENTRIES = 125
 
 
 def _filter_bank_shape(node: Node) -> tuple[Shape, ...]:
-    op, (frequencies,) = node.op, input_shape(node, 0, 1)
-    assert isinstance(op, FilterBank)
+    op, (frequencies,) = node.attributes(FilterBank), input_shape(node, 0, 1)
     require(op.channels >= 1, f"{op.channels} channels", "1 or more")
     (count,) = input_shape(node, 1, 1)
     for index in range(3, 6):
@@ -155,8 +152,7 @@ def _square_root_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _subtraction_shapes(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, input_shape(node, 0, 1)
-    assert isinstance(op, SpectralSubtraction)
+    op, shape = node.attributes(SpectralSubtraction), input_shape(node, 0, 1)
     numbers = sorted((*op.even, *op.odd, op.least))
     fits = numbers[0] >= 0 and numbers[-1] <= _I32.max
     require(fits, f"factors {numbers}", "int32 from 0 on")
@@ -168,8 +164,7 @@ def _subtraction_shapes(node: Node) -> tuple[Shape, ...]:
 
 
 def _pcan_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape, (entries,) = node.op, input_shape(node, 0, 1), input_shape(node, 2, 1)
-    assert isinstance(op, Pcan)
+    op, shape, (entries,) = node.attributes(Pcan), input_shape(node, 0, 1), input_shape(node, 2, 1)
     noise = input_shape(node, 1, 1)
     require(noise == shape, f"noise of the shape {noise}", f"{shape}")
     require(entries >= PCAN_ENTRIES, f"a table of {entries} numbers", f"{PCAN_ENTRIES} or more")
@@ -178,8 +173,7 @@ def _pcan_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _log_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, input_shape(node, 0, 1)
-    assert isinstance(op, FilterBankLog)
+    op, shape = node.attributes(FilterBankLog), input_shape(node, 0, 1)
     require(0 <= op.shift <= 31, f"a shift by {op.shift}", "0 to 31")
     require(0 <= op.scale <= _I32.max, f"a scale of {op.scale}", "int32 from 0 on")
     return (shape,)

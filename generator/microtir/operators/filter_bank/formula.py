@@ -112,8 +112,7 @@ def square_root(node: Node, name: str) -> PrimFunc:
 
 def spectral_subtraction(node: Node, name: str) -> PrimFunc:
     """Write SignalFilterBankSpectralSubtraction."""
-    op, (size,) = node.op, node.inputs[0].shape
-    assert isinstance(op, SpectralSubtraction)
+    op, (size,) = node.attributes(SpectralSubtraction), node.inputs[0].shape
 
     def factor(even: int, odd: int) -> str:
         pair = f"uint64({even})", f"uint64({odd})"
@@ -144,8 +143,7 @@ def spectral_subtraction(node: Node, name: str) -> PrimFunc:
 
 def pcan(node: Node, name: str) -> PrimFunc:
     """Write SignalPCAN."""
-    op, (size,), (entries,) = node.op, node.inputs[0].shape, node.inputs[2].shape
-    assert isinstance(op, Pcan)
+    op, (size,), (entries,) = node.attributes(Pcan), node.inputs[0].shape, node.inputs[2].shape
     moved = [
         f"level {way} cast(uint32, max({a} - {b}, 0))"
         for way, a, b in (("<<", "11", "interval"), (">>", "interval", "11"))
@@ -180,8 +178,7 @@ def pcan(node: Node, name: str) -> PrimFunc:
 
 def filter_bank_log(node: Node, name: str) -> PrimFunc:
     """Write SignalFilterBankLog."""
-    op, (size,) = node.op, node.inputs[0].shape
-    assert isinstance(op, FilterBankLog)
+    op, (size,) = node.attributes(FilterBankLog), node.inputs[0].shape
     scaled = _LOW.format(f"(cast(uint64, x[i]) << uint64({op.shift}))")
     part = "cast(uint64, rest) << uint64(16) >> cast(uint64, max(top, 0))"
     half = "uint64(32768)"

@@ -158,8 +158,7 @@ def delay_extents(op: Delay, samples: Shape) -> DelayExtents:
 
 
 def _window_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape, (weights,) = node.op, node.inputs[0].shape, input_shape(node, 1, 1)
-    assert isinstance(op, Window)
+    op, shape, (weights,) = node.attributes(Window), node.inputs[0].shape, input_shape(node, 1, 1)
     require(len(shape) >= 1, "samples without a dimension", "1 or more dimensions")
     whole = node.inputs[0].type.elements % weights == 0
     legal = "a divisor of their number"
@@ -169,8 +168,7 @@ def _window_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _framer_shapes(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, Framer)
+    op, shape = node.attributes(Framer), node.inputs[0].shape
     require(len(shape) >= 1, "samples without a dimension", "1 or more dimensions")
     legal = "a size and a step of 1 or more"
     require(min(op.size, op.step) >= 1, f"frames of {op.size} every {op.step} samples", legal)
@@ -185,8 +183,7 @@ def _framer_shapes(node: Node) -> tuple[Shape, ...]:
 
 
 def _stacker_shapes(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, input_shape(node, 0, 1)
-    assert isinstance(op, Stacker)
+    op, shape = node.attributes(Stacker), input_shape(node, 0, 1)
     contexts = f"{op.left} frames before and {op.right} after"
     require(min(op.left, op.right) >= 0, contexts, "0 or more")
     frames = op.left + 1 + op.right
@@ -196,8 +193,7 @@ def _stacker_shapes(node: Node) -> tuple[Shape, ...]:
 
 
 def _overlap_add_shapes(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, OverlapAdd)
+    op, shape = node.attributes(OverlapAdd), node.inputs[0].shape
     require(len(shape) >= 2, f"frames of the shape {shape}", "2 or more dimensions")
     require(1 <= op.step <= shape[-1], f"a step of {op.step}", f"1 to {shape[-1]}, a frame")
     extents = overlap_extents(op, shape)
@@ -206,8 +202,7 @@ def _overlap_add_shapes(node: Node) -> tuple[Shape, ...]:
 
 
 def _delay_shapes(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, Delay)
+    op, shape = node.attributes(Delay), node.inputs[0].shape
     require(len(shape) >= 1, "samples without a dimension", "1 or more dimensions")
     require(op.length >= 0, f"a delay by {op.length} samples", "0 or more")
     extents = delay_extents(op, shape)

@@ -18,10 +18,10 @@ _CLAMPED = "cast(int16, min(max({}, -32768), 32767))"
 
 def window(node: Node, name: str) -> PrimFunc:
     """Write SignalWindow."""
-    assert isinstance(node.op, framing.Window)
     (width,) = node.inputs[1].shape
     shape = (node.inputs[0].type.elements // width, width)
-    product = f"cast(int32, x[row, i]) * cast(int32, weights[i]) >> {node.op.shift}"
+    shift = node.attributes(framing.Window).shift
+    product = f"cast(int32, x[row, i]) * cast(int32, weights[i]) >> {shift}"
     lines = (
         f"  for row in range(0, {shape[0]}):",
         f"    for i in range(0, {width}):",
@@ -45,8 +45,7 @@ def _moved(held: int, by: int, depth: int) -> list[str]:
 
 def framer(node: Node, name: str) -> PrimFunc:
     """Write SignalFramer: a frame has what is left of the history, and then of the samples."""
-    op = node.op
-    assert isinstance(op, framing.Framer)
+    op = node.attributes(framing.Framer)
     rows, frames, size, step, held, warm_up = framing.framer_extents(op, node.inputs[0].shape)
     operands: list[tuple[str, Sequence[int]]] = [("x", (rows, frames * step))]
     results: list[tuple[str, Sequence[int]]] = [("frames", (rows, frames, size)), ("valid", ())]
@@ -91,8 +90,7 @@ def framer(node: Node, name: str) -> PrimFunc:
 
 def stacker(node: Node, name: str) -> PrimFunc:
     """Write SignalStacker."""
-    op = node.op
-    assert isinstance(op, framing.Stacker)
+    op = node.attributes(framing.Stacker)
     channels, held = framing.stacker_extents(op, node.inputs[0].shape)
     x, stack = ("x", (1, channels)), ("stack", (channels + held,))
     if not held:
@@ -141,8 +139,7 @@ def _added(is_float: bool, frame: str, place: str, source: str | None) -> str:
 
 def _frame_added(node: Node, frame: str, source: str, depth: int) -> list[str]:
     """Return lines that add a frame to the sums in `source`, and put out complete ones."""
-    op = node.op
-    assert isinstance(op, framing.OverlapAdd)
+    op = node.attributes(framing.OverlapAdd)
     _, _, size, step, held = framing.overlap_extents(op, node.inputs[0].shape)
     is_float, pad = node.inputs[0].dtype.is_float, "  " * depth
     lines = []
@@ -160,8 +157,7 @@ def _frame_added(node: Node, frame: str, source: str, depth: int) -> list[str]:
 
 def overlap_add(node: Node, name: str) -> PrimFunc:
     """Write SignalOverlapAdd: the first frame is added to the old sums, others to the new ones."""
-    op = node.op
-    assert isinstance(op, framing.OverlapAdd)
+    op = node.attributes(framing.OverlapAdd)
     rows, frames, size, step, held = framing.overlap_extents(op, node.inputs[0].shape)
     operands: list[tuple[str, Sequence[int]]] = [("x", (rows, frames, size))]
     results: list[tuple[str, Sequence[int]]] = [("y", (rows, frames, step))]
@@ -176,8 +172,7 @@ def overlap_add(node: Node, name: str) -> PrimFunc:
 
 def delay(node: Node, name: str) -> PrimFunc:
     """Write SignalDelay."""
-    op = node.op
-    assert isinstance(op, framing.Delay)
+    op = node.attributes(framing.Delay)
     rows, samples, held = framing.delay_extents(op, node.inputs[0].shape)
     shape, late = (rows, samples), min(held, samples)
     lines = [f"  for row in range(0, {rows}):"]

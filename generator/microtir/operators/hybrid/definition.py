@@ -57,17 +57,15 @@ SYMMETRIC_HIGHEST = 127
 
 def inner(node: Node) -> Node:
     """Return the layer of a Hybrid with its own inputs: data, weights and perhaps a bias."""
-    assert isinstance(node.op, Hybrid)
     data, weights, _low, _high, *bias = node.inputs
-    return replace(node, op=node.op.layer, inputs=(data, weights, *bias))
+    return replace(node, op=node.attributes(Hybrid).layer, inputs=(data, weights, *bias))
 
 
 _LAYERS = {d.op: d for d in (*convolution.DEFINITIONS, *dense.DEFINITIONS)}
 
 
 def _layer(node: Node) -> Definition:
-    assert isinstance(node.op, Hybrid)
-    return _LAYERS[type(node.op.layer)]
+    return _LAYERS[type(node.attributes(Hybrid).layer)]
 
 
 def _terms(node: Node) -> int:
@@ -82,8 +80,7 @@ def _macs(node: Node) -> int:
 
 
 def _bounds_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Bounds)
-    parts, elements = node.op.parts, node.inputs[0].type.elements
+    parts, elements = node.attributes(Bounds).parts, node.inputs[0].type.elements
     require(parts > 0 and elements % parts == 0, f"{parts} parts of {elements} elements")
     return ((parts,), (parts,))
 

@@ -56,8 +56,7 @@ def _scales(low: te.Expr, high: te.Expr, *, asymmetric: bool) -> _Scales:
 
 def bounds(layer: FormulaContext) -> None:
     """Give the least and the greatest value of each part."""
-    op, x = layer.node.op, layer.node.inputs[0]
-    assert isinstance(op, definition.Bounds)
+    op, x = layer.node.attributes(definition.Bounds), layer.node.inputs[0]
     length = x.type.elements // op.parts
     parts = layer.whole(0, (op.parts, length))
     for pick in (te.min, te.max):
@@ -67,8 +66,7 @@ def bounds(layer: FormulaContext) -> None:
 
 def dynamic_quantize(layer: FormulaContext) -> None:
     """Give the stored value of each element."""
-    op, x = layer.node.op, layer.node.inputs[0]
-    assert isinstance(op, definition.DynamicQuantize)
+    op, x = layer.node.attributes(definition.DynamicQuantize), layer.node.inputs[0]
     count = layer.node.inputs[1].shape[0]
     shape = (count, x.type.elements // count)
     parts, low, high = layer.whole(0, shape), layer.whole(1), layer.whole(2)
@@ -87,8 +85,7 @@ def dynamic_quantize(layer: FormulaContext) -> None:
 
 def hybrid(layer: FormulaContext) -> None:
     """Give the outputs of a layer."""
-    op = layer.node.op
-    assert isinstance(op, definition.Hybrid)
+    op = layer.node.attributes(definition.Hybrid)
     if isinstance(op.layer, FullyConnected):
         _dense(layer, op)
     else:

@@ -106,8 +106,7 @@ def hybrid(
 
 def _sums(node: Node, centred: Array, weights: Array) -> npt.NDArray[np.float32]:
     """Return the integer sums of a layer, rounded to float32: those of the layer in floats."""
-    assert isinstance(node.op, Hybrid)
-    plain, op = inner(node), replace(node.op.layer, activation=Activation.NONE)
+    plain, op = inner(node), replace(node.attributes(Hybrid).layer, activation=Activation.NONE)
     data, factors = (
         Tensor(t.name, replace(t.type, dtype=DType.FLOAT32, quantization=None))
         for t in plain.inputs[:2]

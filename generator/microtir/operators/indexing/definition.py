@@ -73,8 +73,7 @@ class PutSlice(Operator):
 
 
 def _gather_shape(node: Node) -> tuple[Shape, ...]:
-    op, (data, indices) = node.op, (tensor.shape for tensor in node.inputs)
-    assert isinstance(op, Gather)
+    op, (data, indices) = node.attributes(Gather), (tensor.shape for tensor in node.inputs)
     axis, batch = op.axis, op.batch_dims
     require(0 <= axis < len(data), f"axis {axis} of the shape {data}")
     require(
@@ -103,8 +102,7 @@ def _gather_nd_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _scatter_nd_shape(node: Node) -> tuple[Shape, ...]:
-    op, (updates, places) = node.op, (tensor.shape for tensor in node.inputs)
-    assert isinstance(op, ScatterNd)
+    op, (updates, places) = node.attributes(ScatterNd), (tensor.shape for tensor in node.inputs)
     expected = (*places[:-1], *op.shape[index_depth(op.shape, places) :])
     require(updates == expected, f"updates of the shape {updates}", f"{expected}")
     return (op.shape,)
@@ -143,8 +141,7 @@ _NEAREST = "indices outside are the nearest inside"
 
 def _gather_one_image(node: Node, images: int) -> Operator | None:
     """Keep images apart that are gathered from by the same indices, or are indices of a table."""
-    op, (data, _) = node.op, node.inputs
-    assert isinstance(op, Gather)
+    op, (data, _) = node.attributes(Gather), node.inputs
     if data.is_constant:
         return op if (op.axis, op.batch_dims) == (0, 0) else None
     is_behind = op.axis > data.type.outermost and op.batch_dims == 0

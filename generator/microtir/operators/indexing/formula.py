@@ -15,8 +15,7 @@ from microtir.tir.ir import PrimFunc
 
 def gather(layer: FormulaContext) -> None:
     """Emit GATHER."""
-    op, (data, named) = layer.node.op, layer.node.inputs
-    assert isinstance(op, indexing.Gather)
+    op, (data, named) = layer.node.attributes(indexing.Gather), layer.node.inputs
     x, indices = layer.whole(0), layer.whole(1)
     batch, axis = op.batch_dims, op.axis
     behind = axis + len(named.shape) - batch
@@ -50,8 +49,7 @@ def scatter_nd(layer: FormulaContext) -> None:
 
     It looks at all places: that costs no memory, and the results come in their order.
     """
-    op, named = layer.node.op, layer.node.inputs[1]
-    assert isinstance(op, indexing.ScatterNd)
+    op, named = layer.node.attributes(indexing.ScatterNd), layer.node.inputs[1]
     depth = named.shape[-1]
     count = named.type.elements // depth
     updates = layer.whole(0, (count, *op.shape[depth:]))

@@ -56,14 +56,14 @@ def embedding_lookup(operands: Operands) -> Converted:
 
 def write_gather(node: Node) -> written.Written:
     """Write GATHER."""
-    op = written.attributes(node, Gather)
+    op = node.attributes(Gather)
     return written.Written(node.inputs, GatherOptions(op.axis, op.batch_dims))
 
 
 def write_scatter_nd(node: Node) -> written.Written | None:
     """Write SCATTER_ND, which adds up what goes to one place."""
     updates, places = node.inputs[:2]
-    op = written.attributes(node, ScatterNd)
+    op = node.attributes(ScatterNd)
     if op.keeps_last:
         return None
     return written.Written((places, updates, written.numbers(node, "shape", op.shape)))

@@ -32,8 +32,7 @@ def matmul_params(node: Node) -> linear.LinearParams:
 
 def matrices(node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the extents (M, K) and (K, N) of the matrices, whichever way they lie."""
-    op = node.op
-    assert isinstance(op, BatchMatmul)
+    op = node.attributes(BatchMatmul)
     first, second = (tensor.shape[-2:] for tensor in node.inputs)
     return (
         (first[1], first[0]) if op.adj_x else (first[0], first[1]),

@@ -50,8 +50,7 @@ def _product(
     init: te.ExprLike,
 ) -> te.Expr:
     """Sum `term(element of x, element of y)` for a place of the output."""
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, BatchMatmul)
+    node, op = layer.node, layer.node.attributes(BatchMatmul)
     (_, depth), _ = matrices(node)
     *outer, row, column = at
     k = te.reduce_axis(0, depth, "k")

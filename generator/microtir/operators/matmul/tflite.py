@@ -28,7 +28,7 @@ def batch_matmul(operands: Operands) -> Converted:
 
 def write_batch_matmul(node: Node) -> written.Written:
     """Write BATCH_MATMUL."""
-    op = written.attributes(node, BatchMatmul)
+    op = node.attributes(BatchMatmul)
     return written.Written(node.inputs, BatchMatMulOptions(op.adj_x, op.adj_y))
 
 

@@ -108,8 +108,7 @@ class StridedSlice(Operator):
 
 
 def _pad_shape(node: Node) -> tuple[Shape, ...]:
-    op, source = node.op, node.inputs[0]
-    assert isinstance(op, Pad)
+    op, source = node.attributes(Pad), node.inputs[0]
     require(
         len(op.before) == len(op.after) == len(source.shape)
         and min((*op.before, *op.after), default=0) >= 0,
@@ -130,8 +129,7 @@ def _pad_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _concatenation_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Concatenation)
-    parts, axis = [tensor.shape for tensor in node.inputs], node.op.axis
+    parts, axis = [tensor.shape for tensor in node.inputs], node.attributes(Concatenation).axis
     first = parts[0]
     require(0 <= axis < len(first), f"axis {axis} of the shape {first}")
     rest = {(len(shape), shape[:axis], shape[axis + 1 :]) for shape in parts}
@@ -148,8 +146,7 @@ def _reshape_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _transpose_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Transpose)
-    shape, permutation = node.inputs[0].shape, node.op.permutation
+    shape, permutation = node.inputs[0].shape, node.attributes(Transpose).permutation
     require(
         sorted(permutation) == list(range(len(shape))),
         f"permutation {permutation} of the shape {shape}",
@@ -159,8 +156,7 @@ def _transpose_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _pack_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Pack)
-    shapes, axis = {tensor.shape for tensor in node.inputs}, node.op.axis
+    shapes, axis = {tensor.shape for tensor in node.inputs}, node.attributes(Pack).axis
     require(len(shapes) == 1, f"shapes {[t.shape for t in node.inputs]}", "equal shapes")
     (shape,) = shapes
     require(0 <= axis <= len(shape), f"the new axis {axis} of the shape {shape}")
@@ -168,8 +164,7 @@ def _pack_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _split_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape, parts = node.op, node.inputs[0].shape, len(node.outputs)
-    assert isinstance(op, Split)
+    op, shape, parts = node.attributes(Split), node.inputs[0].shape, len(node.outputs)
     axis = op.axis
     require(0 <= axis < len(shape), f"axis {axis} of the shape {shape}")
     require(
@@ -187,8 +182,7 @@ def _split_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _unpack_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Unpack)
-    shape, axis, parts = node.inputs[0].shape, node.op.axis, len(node.outputs)
+    shape, axis, parts = node.inputs[0].shape, node.attributes(Unpack).axis, len(node.outputs)
     require(
         0 <= axis < len(shape) and shape[axis] == parts,
         f"{parts} outputs for axis {axis} of the shape {shape}",
@@ -198,8 +192,7 @@ def _unpack_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _strided_slice_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, StridedSlice)
+    op, shape = node.attributes(StridedSlice), node.inputs[0].shape
     if len(node.inputs) == 2:
         return _computed_slice_shape(node, op)
     require(
@@ -247,20 +240,18 @@ def _along(node: Node) -> int:
 
 
 def _adds_no_image(node: Node) -> bool:
-    assert isinstance(node.op, Pad)
+    op = node.attributes(Pad)
     axis = node.inputs[0].type.outermost
-    return not any((*node.op.before[: axis + 1], *node.op.after[: axis + 1]))
+    return not any((*op.before[: axis + 1], *op.after[: axis + 1]))
 
 
 def _keeps_images_outermost(node: Node) -> bool:
-    assert isinstance(node.op, Transpose)
     axis = node.inputs[0].type.outermost
-    return node.op.permutation[node.output.type.outermost] == axis
+    return node.attributes(Transpose).permutation[node.output.type.outermost] == axis
 
 
 def _slice_one_image(node: Node, images: int) -> Operator | None:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, StridedSlice)
+    op, shape = node.attributes(StridedSlice), node.inputs[0].shape
     axis = node.inputs[0].type.outermost
     takes_all = (op.begin[axis], op.strides[axis], op.extent[axis]) == (0, 1, shape[axis])
     if not takes_all or len(node.inputs) > 1:

@@ -21,8 +21,7 @@ def copy(layer: FormulaContext) -> None:
 
 def pad(layer: FormulaContext) -> None:
     """Emit PAD and PADV2."""
-    op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, movement.Pad)
+    op, x = layer.node.attributes(movement.Pad), layer.whole(0)
     shape, dtype = layer.node.inputs[0].shape, layer.node.output.dtype
     if len(layer.node.inputs) == 2:
         fill = layer.whole(1, (1,))[0]
@@ -48,8 +47,7 @@ _CHAIN = 16
 
 def concatenation(layer: FormulaContext) -> None:
     """Emit CONCATENATION."""
-    op = layer.node.op
-    assert isinstance(op, movement.Concatenation)
+    op = layer.node.attributes(movement.Concatenation)
     concatenation_along(layer, op.axis)
 
 
@@ -89,8 +87,7 @@ def _part_of(place: te.Expr, ends: Sequence[int], read: Callable[[int], te.Expr]
 
 def pack(layer: FormulaContext) -> None:
     """Emit PACK, as CONCATENATION of parts of one element along the new axis."""
-    op = layer.node.op
-    assert isinstance(op, movement.Pack)
+    op = layer.node.attributes(movement.Pack)
     parts = [layer.whole(position) for position in range(len(layer.node.inputs))]
 
     def element(*at: te.Expr) -> te.Expr:
@@ -103,16 +100,14 @@ def pack(layer: FormulaContext) -> None:
 
 def transpose(layer: FormulaContext) -> None:
     """Emit TRANSPOSE."""
-    op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, movement.Transpose)
+    op, x = layer.node.attributes(movement.Transpose), layer.whole(0)
     source = [op.permutation.index(axis) for axis in range(len(op.permutation))]
     layer.tensor(lambda *at: x[tuple(at[axis] for axis in source)])
 
 
 def split(layer: FormulaContext) -> None:
     """Emit SPLIT and SPLIT_V: one nest per output."""
-    op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, movement.Split)
+    op, x = layer.node.attributes(movement.Split), layer.whole(0)
     offset = 0
     for part in layer.node.outputs:
         layer.tensor(lambda *at, o=offset: x[_shifted(at, op.axis, o)])
@@ -125,8 +120,7 @@ def _shifted(at: tuple[te.Expr, ...], axis: int, offset: int) -> tuple[te.Expr, 
 
 def unpack(layer: FormulaContext) -> None:
     """Emit UNPACK: one nest per output."""
-    op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, movement.Unpack)
+    op, x = layer.node.attributes(movement.Unpack), layer.whole(0)
     for number in range(len(layer.node.outputs)):
         layer.tensor(lambda *at, n=number: x[_inserted(at, op.axis, n)])
 
@@ -137,8 +131,7 @@ def _inserted(at: tuple[te.Expr, ...], axis: int, index: int) -> tuple[te.ExprLi
 
 def slices_within_rows(node: Node) -> bool:
     """Return whether a slice takes some of the elements of every row of images."""
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, movement.StridedSlice)
+    op, shape = node.attributes(movement.StridedSlice), node.inputs[0].shape
     return (
         len(shape) == 4
         and len(node.inputs) == 1
@@ -151,8 +144,7 @@ def slices_within_rows(node: Node) -> bool:
 
 def strided_slice(layer: FormulaContext) -> None:
     """Emit SLICE, STRIDED_SLICE and REVERSE_V2 over the extents taken, dropped axes of one."""
-    op = layer.node.op
-    assert isinstance(op, movement.StridedSlice)
+    op = layer.node.attributes(movement.StridedSlice)
     if layer.takes_row_range:
         image = layer.image(0)
         (column, channel), (by_column, by_channel) = op.begin[2:], op.strides[2:]

@@ -409,7 +409,7 @@ def _converted(operands: Operands, axes: list[_Axis], shape: tuple[int, ...]) ->
 
 def write_pad(node: Node) -> written.Written | None:
     """Write PAD, which adds the real number 0."""
-    op, quant = written.attributes(node, movement.Pad), node.output.type.quantization
+    op, quant = node.attributes(movement.Pad), node.output.type.quantization
     zero = 0.0 if quant is None or quant.is_per_channel else float(quant.zero_point)
     if len(node.inputs) > 1 or op.value != zero:
         return None
@@ -418,7 +418,7 @@ def write_pad(node: Node) -> written.Written | None:
 
 def write_padv2(node: Node) -> written.Written:
     """Write PADV2, which is told what to add."""
-    op, (data, *value) = written.attributes(node, movement.Pad), node.inputs
+    op, (data, *value) = node.attributes(movement.Pad), node.inputs
     if not value:
         type_ = replace(node.output.type, shape=())
         number = np.array(op.value, type_.dtype.value)
@@ -432,25 +432,25 @@ def _paddings(node: Node, op: movement.Pad) -> Tensor:
 
 def write_concatenation(node: Node) -> written.Written:
     """Write CONCATENATION."""
-    axis = written.attributes(node, movement.Concatenation).axis
+    axis = node.attributes(movement.Concatenation).axis
     return written.Written(node.inputs, ConcatenationOptions(axis))
 
 
 def write_pack(node: Node) -> written.Written:
     """Write PACK."""
-    axis = written.attributes(node, movement.Pack).axis
+    axis = node.attributes(movement.Pack).axis
     return written.Written(node.inputs, PackOptions(len(node.inputs), axis))
 
 
 def write_unpack(node: Node) -> written.Written:
     """Write UNPACK."""
-    axis = written.attributes(node, movement.Unpack).axis
+    axis = node.attributes(movement.Unpack).axis
     return written.Written(node.inputs, UnpackOptions(len(node.outputs), axis))
 
 
 def write_split(node: Node) -> written.Written | None:
     """Write SPLIT, whose parts are equal."""
-    op = written.attributes(node, movement.Split)
+    op = node.attributes(movement.Split)
     if op.sizes:
         return None
     axis = written.number(node, "axis", op.axis)
@@ -459,14 +459,14 @@ def write_split(node: Node) -> written.Written | None:
 
 def write_split_v(node: Node) -> written.Written:
     """Write SPLIT_V."""
-    op = written.attributes(node, movement.Split)
+    op = node.attributes(movement.Split)
     sizes, axis = written.numbers(node, "sizes", op.sizes), written.number(node, "axis", op.axis)
     return written.Written((*node.inputs, sizes, axis), SplitOptions(len(node.outputs)))
 
 
 def write_transpose(node: Node) -> written.Written:
     """Write TRANSPOSE."""
-    permutation = written.attributes(node, movement.Transpose).permutation
+    permutation = node.attributes(movement.Transpose).permutation
     return written.Written((*node.inputs, written.numbers(node, "permutation", permutation)))
 
 
@@ -480,7 +480,7 @@ def write_reshape(node: Node) -> written.Written:
 
 def write_slice(node: Node) -> written.Written | None:
     """Write SLICE of steps of 1, which drops no axis; its begin may be computed."""
-    op, (data, *computed) = written.attributes(node, movement.StridedSlice), node.inputs
+    op, (data, *computed) = node.attributes(movement.StridedSlice), node.inputs
     if set(op.strides) - {1} or op.from_end or node.output.shape != op.extent:
         return None
     begin = computed[0] if computed else written.numbers(node, "begin", op.begin)
@@ -492,7 +492,7 @@ def write_strided_slice(node: Node) -> written.Written | None:
 
     A begin that is computed, and may count from the end, moves the end with it.
     """
-    op, (data, *computed) = written.attributes(node, movement.StridedSlice), node.inputs
+    op, (data, *computed) = node.attributes(movement.StridedSlice), node.inputs
     dropped = _dropped(op.extent, node.output.shape)
     if dropped is None or (computed and not op.from_end):
         return None

@@ -44,8 +44,7 @@ class EthosU(Operator):
 
 def _in_scratch(node: Node) -> tuple[shapes.Shape, ...]:
     """Check that inputs and outputs lie inside of the scratch."""
-    op = node.op
-    assert isinstance(op, EthosU)
+    op = node.attributes(EthosU)
     sides = ((op.inputs_from_cpu(node), op.operands), (node.outputs, op.results))
     for tensors, offsets in sides:
         shapes.require(len(tensors) == len(offsets), f"{len(offsets)} places", f"{len(tensors)}")

@@ -58,8 +58,7 @@ def pool_params(op: Pool2D, output: TensorType) -> PoolParams:
 
 
 def _pool_2d_shape(node: Node) -> tuple[shapes.Shape, ...]:
-    op = node.op
-    assert isinstance(op, Pool2D)
+    op = node.attributes(Pool2D)
     image = shapes.input_shape(node, 0, 4)
     result = shapes.windowed_shape(image, sliding_window(node), image[3])
     sides = ((0, op.padding.top, 1), (1, op.padding.left, 2))
@@ -74,29 +73,25 @@ def _pool_2d_shape(node: Node) -> tuple[shapes.Shape, ...]:
 
 
 def _average_pool_sums(node: Node, inputs: Sequence[sums.Interval]) -> SumRange:
-    op = node.op
-    assert isinstance(op, AveragePool2D)
+    op = node.attributes(AveragePool2D)
     zero_point = node.inputs[0].type.quant.zero_point if op.rescaling.in_float else 0
     return sums.counted(math.prod(op.window), inputs, zero_point)
 
 
 def sliding_window(node: Node) -> attributes.SlidingWindow:
     """Return the window of a node."""
-    op = node.op
-    assert isinstance(op, Pool2D)
+    op = node.attributes(Pool2D)
     return attributes.SlidingWindow(op.window, op.strides, (1, 1), op.padding)
 
 
 def is_whole_image(node: Node) -> bool:
     """Return whether the one window of a node is the image."""
-    op = node.op
-    assert isinstance(op, Pool2D)
+    op = node.attributes(Pool2D)
     return op.padding == attributes.Padding2D() and op.window == node.inputs[0].shape[1:3]
 
 
 def _terms(node: Node) -> int:
-    assert isinstance(node.op, AveragePool2D | L2Pool2D)
-    return math.prod(node.op.window)
+    return math.prod(node.attributes(AveragePool2D, L2Pool2D).window)
 
 
 DEFINITIONS = (

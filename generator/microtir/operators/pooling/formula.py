@@ -29,8 +29,7 @@ def row_window(node: Node) -> rows.RowWindow:
 
 def max_pool(layer: FormulaContext) -> None:
     """Emit MAX_POOL_2D; the maximum of stored values is the maximum of real ones."""
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, pooling.Pool2D)
+    node, op = layer.node, layer.node.attributes(pooling.Pool2D)
     windows, x = windows_of(node), layer.image(0)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
@@ -63,8 +62,7 @@ def average_pool(layer: FormulaContext) -> None:
 
 def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     """Return the output element of AVERAGE_POOL_2D for a sum of `count` elements."""
-    op = node.op
-    assert isinstance(op, pooling.AveragePool2D)
+    op = node.attributes(pooling.AveragePool2D)
     if node.output.dtype is DType.FLOAT32:
         return activate(total / te.bind("count", te.cast(DType.FLOAT32, count)), op.activation)
     if op.rescaling.in_float:
@@ -79,8 +77,7 @@ def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
 
 def _rescaled(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     """Return the mean of `count` stored elements as a stored element of another scale."""
-    op, (x, y) = node.op, (node.inputs[0].type, node.output.type)
-    assert isinstance(op, pooling.AveragePool2D)
+    op, (x, y) = node.attributes(pooling.AveragePool2D), (node.inputs[0].type, node.output.type)
     params, zero_point, taps = pooling.pool_params(op, y), x.quant.zero_point, math.prod(op.window)
     low, high = params.activation_min, params.activation_max
     if not windows_of(node).clip(rows.Extents.of(y)):
@@ -102,8 +99,7 @@ def _rescaled(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
 
 def l2_pool(layer: FormulaContext) -> None:
     """Emit L2_POOL_2D, which divides by the taps inside."""
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, pooling.L2Pool2D)
+    node, op = layer.node, layer.node.attributes(pooling.L2Pool2D)
     windows, x = windows_of(node), layer.image(0)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:

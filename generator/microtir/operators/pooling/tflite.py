@@ -31,7 +31,7 @@ class Pool2DOptions(tflite_schema.Options):
 
 def write_pool(node: Node) -> written.Written | None:
     """Write all pooling operators."""
-    op = written.attributes(node, Pool2D)
+    op = node.attributes(Pool2D)
     padding = written_padding(node.inputs[0], sliding_window(node))
     if padding is None:
         return None

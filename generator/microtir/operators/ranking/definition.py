@@ -23,8 +23,7 @@ class TopK(Operator):
 
 
 def _top_k_shape(node: Node) -> tuple[shapes.Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, TopK)
+    op, shape = node.attributes(TopK), node.inputs[0].shape
     shapes.require(len(shape) >= 1, "the input is a scalar", "at least one dimension")
     shapes.require(
         1 <= op.count <= shape[-1],

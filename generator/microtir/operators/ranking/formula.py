@@ -11,8 +11,7 @@ from microtir.tir.text import parse_function
 
 def top_k(node: Node, name: str) -> PrimFunc:
     """Write TOPK_V2: each value moves up among the best of those before it, until one is above."""
-    assert isinstance(node.op, TopK)
-    type_, count = node.inputs[0].type, node.op.count
+    type_, count = node.inputs[0].type, node.attributes(TopK).count
     size, dtype = type_.shape[-1], type_.dtype.value
     rows = type_.elements // size
     values, best = f"values: {dtype}[{rows}, {count}]", f"best: int32[{count}]"
@@ -41,5 +40,4 @@ func {name}(x: {dtype}[{rows}, {size}], {values}, places: int32[{rows}, {count}]
 
 def top_k_bytes(node: Node) -> int:
     """Return the bytes of workspace that a call takes."""
-    assert isinstance(node.op, TopK)
-    return node.op.count * DType.INT32.bytes
+    return node.attributes(TopK).count * DType.INT32.bytes

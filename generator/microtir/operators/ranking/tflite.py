@@ -17,7 +17,7 @@ def top_k(operands: Operands) -> Converted:
 
 def write_top_k(node: Node) -> written.Written:
     """Write TOPK_V2."""
-    count = written.number(node, "count", written.attributes(node, TopK).count)
+    count = written.number(node, "count", node.attributes(TopK).count)
     return written.Written((*node.inputs, count))
 
 

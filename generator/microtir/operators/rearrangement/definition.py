@@ -60,8 +60,7 @@ def _image(node: Node) -> tuple[int, int, int, int]:
 
 
 def _depth_to_space_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, DepthToSpace)
-    block, (images, height, width, channels) = node.op.block, _image(node)
+    block, (images, height, width, channels) = node.attributes(DepthToSpace).block, _image(node)
     require(
         block >= 1 and channels % (block * block) == 0,
         f"blocks of {block} by {block} from {channels} channels",
@@ -71,8 +70,7 @@ def _depth_to_space_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _space_to_depth_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, SpaceToDepth)
-    block, (images, height, width, channels) = node.op.block, _image(node)
+    block, (images, height, width, channels) = node.attributes(SpaceToDepth).block, _image(node)
     require(
         block >= 1 and height % block == width % block == 0,
         f"blocks of {block} by {block} in an image of {height} by {width}",
@@ -96,25 +94,25 @@ def _spatial(node: Node, op: SpaceToBatch | BatchToSpace) -> list[tuple[int, int
 
 
 def _space_to_batch_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, SpaceToBatch)
-    shape, axes = node.inputs[0].shape, _spatial(node, node.op)
+    op = node.attributes(SpaceToBatch)
+    shape, axes = node.inputs[0].shape, _spatial(node, op)
     padded = [extent + before + after for extent, _, before, after in axes]
     require(
         all(size % axis[1] == 0 for size, axis in zip(padded, axes, strict=True)),
-        f"blocks {node.op.block} in padded extents of {padded}",
+        f"blocks {op.block} in padded extents of {padded}",
         "blocks that fill them",
     )
     sizes = tuple(size // axis[1] for size, axis in zip(padded, axes, strict=True))
-    return ((shape[0] * math.prod(node.op.block), *sizes, *shape[len(axes) + 1 :]),)
+    return ((shape[0] * math.prod(op.block), *sizes, *shape[len(axes) + 1 :]),)
 
 
 def _batch_to_space_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, BatchToSpace)
-    shape, axes = node.inputs[0].shape, _spatial(node, node.op)
-    images, blocks = shape[0], math.prod(node.op.block)
-    require(images % blocks == 0, f"blocks {node.op.block} of {images} images")
+    op = node.attributes(BatchToSpace)
+    shape, axes = node.inputs[0].shape, _spatial(node, op)
+    images, blocks = shape[0], math.prod(op.block)
+    require(images % blocks == 0, f"blocks {op.block} of {images} images")
     sizes = tuple(extent * block - before - after for extent, block, before, after in axes)
-    require(min(sizes) >= 1, f"crops {node.op.before} and {node.op.after} leave nothing")
+    require(min(sizes) >= 1, f"crops {op.before} and {op.after} leave nothing")
     return ((images // blocks, *sizes, *shape[len(axes) + 1 :]),)
 
 

@@ -9,8 +9,8 @@ from microtir.operators.rearrangement import definition as rearrangement
 
 def depth_to_space(layer: FormulaContext) -> None:
     """Emit DEPTH_TO_SPACE: loops over pixels of the input, then over those of its block."""
-    op, (images, height, width, channels) = layer.node.op, layer.node.inputs[0].shape
-    assert isinstance(op, rearrangement.DepthToSpace)
+    op = layer.node.attributes(rearrangement.DepthToSpace)
+    images, height, width, channels = layer.node.inputs[0].shape
     block, depth = op.block, channels // op.block**2
     x = layer.whole(0, (images, height, width, block, block, depth))
     layer.tensor(
@@ -21,8 +21,8 @@ def depth_to_space(layer: FormulaContext) -> None:
 
 def space_to_depth(layer: FormulaContext) -> None:
     """Emit SPACE_TO_DEPTH: loops over pixels of the output, then over those of its block."""
-    op, (images, height, width, _) = layer.node.op, layer.node.output.shape
-    assert isinstance(op, rearrangement.SpaceToDepth)
+    op = layer.node.attributes(rearrangement.SpaceToDepth)
+    images, height, width, _ = layer.node.output.shape
     block, depth = op.block, layer.node.inputs[0].shape[-1]
     x = layer.whole(0, (images, height, block, width, block, depth))
     layer.tensor(
@@ -33,8 +33,8 @@ def space_to_depth(layer: FormulaContext) -> None:
 
 def space_to_batch(layer: FormulaContext) -> None:
     """Emit SPACE_TO_BATCH_ND: image i of the output has the elements i // N of all blocks."""
-    op, source, dtype = layer.node.op, layer.node.inputs[0].shape, layer.node.output.dtype
-    assert isinstance(op, rearrangement.SpaceToBatch)
+    op = layer.node.attributes(rearrangement.SpaceToBatch)
+    source, dtype = layer.node.inputs[0].shape, layer.node.output.dtype
     x, images = layer.whole(0), source[0]
     fill = te.const(op.value if dtype.is_float else int(op.value), dtype)
 
@@ -61,8 +61,7 @@ def _offsets(number: te.Expr, block: tuple[int, ...]) -> tuple[te.Expr, ...]:
 
 def batch_to_space(layer: FormulaContext) -> None:
     """Emit BATCH_TO_SPACE_ND."""
-    op, shape = layer.node.op, layer.node.output.shape
-    assert isinstance(op, rearrangement.BatchToSpace)
+    op, shape = layer.node.attributes(rearrangement.BatchToSpace), layer.node.output.shape
     x, images = layer.whole(0), shape[0]
 
     def element(*at: te.Expr) -> te.Expr:

@@ -53,20 +53,19 @@ def batch_to_space(operands: Operands) -> Converted:
 
 def write_depth_to_space(node: Node) -> written.Written:
     """Write DEPTH_TO_SPACE."""
-    block = written.attributes(node, rearrangement.DepthToSpace).block
+    block = node.attributes(rearrangement.DepthToSpace).block
     return written.Written(node.inputs, BlockOptions(block))
 
 
 def write_space_to_depth(node: Node) -> written.Written:
     """Write SPACE_TO_DEPTH."""
-    block = written.attributes(node, rearrangement.SpaceToDepth).block
+    block = node.attributes(rearrangement.SpaceToDepth).block
     return written.Written(node.inputs, BlockOptions(block))
 
 
 def write_batches(node: Node) -> written.Written:
     """Write SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
-    op = node.op
-    assert isinstance(op, rearrangement.SpaceToBatch | rearrangement.BatchToSpace)
+    op = node.attributes(rearrangement.SpaceToBatch, rearrangement.BatchToSpace)
     block = written.numbers(node, "block", op.block)
     paddings = written.constant(node, "paddings", written.pairs(op.before, op.after))
     return written.Written((*node.inputs, block, paddings))

@@ -57,8 +57,7 @@ class SvdfExtents(NamedTuple):
 def svdf_extents(node: Node) -> SvdfExtents:
     """Return the extents of an SVDF."""
     (batch, width), (filters, length) = node.inputs[0].shape, node.inputs[3].shape
-    assert isinstance(node.op, Svdf)
-    return SvdfExtents(batch, width, filters, length, filters // node.op.rank)
+    return SvdfExtents(batch, width, filters, length, filters // node.attributes(Svdf).rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +79,10 @@ def svdf_params(node: Node) -> SvdfParams:
 
 
 def _svdf_shapes(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Svdf)
     batch, width = input_shape(node, 0, 2)
     filters, depth = input_shape(node, 2, 2)
     length = input_shape(node, 3, 2)[1]
-    rank = node.op.rank
+    rank = node.attributes(Svdf).rank
     require(depth == width, f"weights of shape {(filters, depth)} for {width} inputs")
     require(rank > 0 and filters % rank == 0, f"rank {rank} of {filters} filters", "a divisor")
     _require_shape(node, 3, (filters, length))
@@ -109,11 +107,10 @@ class SvdfSums(NamedTuple):
 
 def svdf_sums(node: Node, x: Interval) -> SvdfSums | None:
     """Bound the sums of an integer SVDF whose first input holds `x`; None if weights vary."""
-    assert isinstance(node.op, Svdf)
     features, time = (tensor.data for tensor in node.inputs[2:4])
     if features is None or time is None:
         return None
-    units = len(time) // node.op.rank
+    units = len(time) // node.attributes(Svdf).rank
     zero, memory = node.inputs[0].type.quant.zero_point, node.inputs[1].type
     bias = node.inputs[4].data if len(node.inputs) > 4 else None
     held, rows = any_value(memory.dtype), time.reshape(units, -1)
@@ -134,8 +131,7 @@ def _svdf_macs(node: Node) -> int:
 
 
 def _svdf_terms(node: Node) -> int:
-    assert isinstance(node.op, Svdf)
-    return max(node.inputs[0].shape[1], node.op.rank * node.inputs[3].shape[1])
+    return max(node.inputs[0].shape[1], node.attributes(Svdf).rank * node.inputs[3].shape[1])
 
 
 # --- UNIDIRECTIONAL_SEQUENCE_LSTM -----------------------------------------------------------------
@@ -178,8 +174,7 @@ def gates_of(node: Node) -> tuple[Gate, ...]:
 
 def data_of(tensor: Tensor) -> Array:
     """Return the values of a constant."""
-    assert tensor.data is not None
-    return tensor.data
+    return tensor.values
 
 
 class LstmExtents(NamedTuple):
@@ -193,8 +188,7 @@ class LstmExtents(NamedTuple):
 
 def lstm_extents(node: Node) -> LstmExtents:
     """Return the extents of an LSTM."""
-    op, (first, second, inputs) = node.op, node.inputs[0].shape
-    assert isinstance(op, Lstm)
+    op, (first, second, inputs) = node.attributes(Lstm), node.inputs[0].shape
     batch, steps = (second, first) if op.time_major else (first, second)
     return LstmExtents(batch, steps, inputs, node.inputs[1].shape[1])
 
@@ -224,8 +218,8 @@ def lstm_params(node: Node) -> LstmParams:
 
     TANH takes the scale of the cells to the nearest power of two; products do not.
     """
-    op, (x, hidden, cell) = node.op, (tensor.type.quant.scale for tensor in node.inputs[:3])
-    assert isinstance(op, Lstm)
+    op = node.attributes(Lstm)
+    x, hidden, cell = (tensor.type.quant.scale for tensor in node.inputs[:3])
     cell_range = DType.INT16.min, DType.INT16.max
     if op.cell_clip > 0.0:
         limit = int(min(op.cell_clip / cell, float(DType.INT16.max)))
@@ -259,8 +253,7 @@ def _lstm_shapes(node: Node) -> tuple[Shape, ...]:
         _require_shape(node, 3 + number, (units, inputs))
         _require_shape(node, 3 + GATES + number, (units, units))
         _require_shape(node, 3 + 2 * GATES + number, (units,))
-    op, y = node.op, [*node.inputs[0].shape[:2], units]
-    assert isinstance(op, Lstm)
+    op, y = node.attributes(Lstm), [*node.inputs[0].shape[:2], units]
     if op.last_only:
         y[0 if op.time_major else 1] = 1
     return (tuple(y), (batch, units), (batch, units))[: len(node.outputs)]

@@ -93,9 +93,8 @@ def _of_channel(factor: Factor, channel: te.Expr) -> te.ExprLike:
 def svdf(layer: FormulaContext) -> None:
     """Emit SVDF: the newest features; the output, which reads the old memory; the new memory."""
     node = layer.node
-    assert isinstance(node.op, recurrent.Svdf)
     batch, width, filters, length, _ = recurrent.svdf_extents(node)
-    last, rank = length - 1, node.op.rank
+    last, rank = length - 1, node.attributes(recurrent.Svdf).rank
     finish = svdf_finish(layer)
     features, time = finish.features, finish.time
     x, memory = layer.whole(0), layer.whole(1, (batch, filters, length))
@@ -149,8 +148,7 @@ class SvdfFinish:
 
     def output(self, total: te.Expr, unit: te.Expr) -> te.Expr:
         """Return an output, of a sum that began with `time.start`."""
-        op, value = self.node.op, self.time.stored(total, unit)
-        assert isinstance(op, recurrent.Svdf)
+        op, value = self.node.attributes(recurrent.Svdf), self.time.stored(total, unit)
         return activate(value, op.activation) if value.dtype.is_float else value
 
 
@@ -378,8 +376,7 @@ _ADD, _KEEP, _CELL, _SHOW = range(recurrent.GATES)
 
 class _FloatStep:
     def __init__(self, layer: FormulaContext, gates: GateSums) -> None:
-        assert isinstance(layer.node.op, recurrent.Lstm)
-        self._gates, self._clip = gates, layer.node.op.cell_clip
+        self._gates, self._clip = gates, layer.node.attributes(recurrent.Lstm).cell_clip
 
     def _argument(self, gate: int, unit: te.Expr) -> te.Expr:
         first, *more = self._gates(gate, unit)

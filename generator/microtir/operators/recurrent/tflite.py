@@ -96,7 +96,7 @@ def unidirectional_sequence_lstm(operands: Operands) -> Converted:
 
 def write_svdf(node: Node) -> written.Written:
     """Write SVDF; its memory is a variable tensor."""
-    op, (x, memory, *constants) = written.attributes(node, Svdf), node.inputs
+    op, (x, memory, *constants) = node.attributes(Svdf), node.inputs
     features, time, bias = (*constants, None)[:3]
     options = SVDFOptions(op.rank, written.activation(op.activation), op.asymmetric)
     return written.Written((x, features, time, bias, memory), options, variables=(4,))
@@ -104,7 +104,7 @@ def write_svdf(node: Node) -> written.Written:
 
 def write_unidirectional_sequence_lstm(node: Node) -> written.Written | None:
     """Write UNIDIRECTIONAL_SEQUENCE_LSTM; its states are variable tensors."""
-    op, (x, hidden, cell, *constants) = written.attributes(node, Lstm), node.inputs
+    op, (x, hidden, cell, *constants) = node.attributes(Lstm), node.inputs
     if op.last_only:
         return None
     inputs: list[Tensor | None] = [None] * _INPUTS

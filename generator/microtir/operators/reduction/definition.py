@@ -141,8 +141,7 @@ def sum_params(op: Mean | Sum, input_type: TensorType, output: TensorType) -> Su
 
 def float_sum(node: Node) -> StoredSums:
     """Derive the parameters of a quantised sum or mean that is rescaled by a real number."""
-    op, x, y = node.op, node.inputs[0].type, node.output.type
-    assert isinstance(op, Mean | Sum)
+    op, x, y = node.attributes(Mean, Sum), node.inputs[0].type, node.output.type
     count = reduced_elements(node)
     factor = linear.sum_factor(x, y, count if isinstance(op, Mean) else 1, op.rescaling)
     low, high = (count * (end - x.quant.zero_point) for end in (x.dtype.min, x.dtype.max))
@@ -171,8 +170,8 @@ def product_multipliers(node: Node) -> Iterator[problem.Problem]:
 
 def reduced_shape(node: Node) -> tuple[Shape, ...]:
     """Return the shape of a reduction, less its axes or with one element along each."""
-    assert isinstance(node.op, Reduction)
-    axes, shape = node.op.axes, node.inputs[0].shape
+    op = node.attributes(Reduction)
+    axes, shape = op.axes, node.inputs[0].shape
     require(
         list(axes) == sorted(set(axes)) and all(0 <= axis < len(shape) for axis in axes),
         f"axes {axes} for the shape {shape}",
@@ -182,15 +181,14 @@ def reduced_shape(node: Node) -> tuple[Shape, ...]:
         tuple(
             1 if axis in axes else extent
             for axis, extent in enumerate(shape)
-            if node.op.keep_dims or axis not in axes
+            if op.keep_dims or axis not in axes
         ),
     )
 
 
 def first_axis(node: Node) -> int:
     """Return the first axis of several elements that a node works along; the rank without one."""
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, Reduction | ArgExtremum)
+    op, shape = node.attributes(Reduction, ArgExtremum), node.inputs[0].shape
     if isinstance(op, ArgExtremum):
         return op.axis
     return min((axis for axis in op.axes if shape[axis] > 1), default=len(shape))
@@ -198,17 +196,16 @@ def first_axis(node: Node) -> int:
 
 def position_shape(node: Node) -> tuple[Shape, ...]:
     """Return the shape of the places along an axis."""
-    assert isinstance(node.op, ArgExtremum)
-    axis, shape = node.op.axis, node.inputs[0].shape
+    axis, shape = node.attributes(ArgExtremum).axis, node.inputs[0].shape
     require(0 <= axis < len(shape), f"axis {axis} for the shape {shape}", "an axis of the input")
     return ((*shape[:axis], *shape[axis + 1 :]),)
 
 
 def sum_multipliers(node: Node) -> Iterator[problem.Problem]:
     """Find a factor of a sum or mean that has no fixed-point form."""
-    assert isinstance(node.op, Mean | Sum)
-    if is_rescaled(node) and not node.op.rescaling.in_float:
-        params = sum_params(node.op, node.inputs[0].type, node.output.type)
+    op = node.attributes(Mean, Sum)
+    if is_rescaled(node) and not op.rescaling.in_float:
+        params = sum_params(op, node.inputs[0].type, node.output.type)
         yield from check_shift(params.multiplier)
 
 

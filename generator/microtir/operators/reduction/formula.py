@@ -57,8 +57,7 @@ class Steps:
 
 def reduce(layer: FormulaContext) -> None:
     """Emit a reduction over any axes."""
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, reduction.Reduction)
+    node, op = layer.node, layer.node.attributes(reduction.Reduction)
     x, shape = layer.whole(0), node.inputs[0].shape
     outer_axes = [axis for axis in range(len(shape)) if axis not in op.axes]
     names = {axis: f"k{axis}" for axis in op.axes}
@@ -112,8 +111,7 @@ def _total(layer: FormulaContext, total: te.Expr) -> te.Expr:
 
 
 def _quantized_sum(layer: FormulaContext) -> Steps:
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, reduction.Mean | reduction.Sum)
+    node, op = layer.node, layer.node.attributes(reduction.Mean, reduction.Sum)
     if op.rescaling.in_float:
         sums = reduction.float_sum(node)
         zero_points = reduction.reduced_elements(node) * node.inputs[0].type.quant.zero_point
@@ -201,8 +199,7 @@ _STEPS: Mapping[type[Operator], Callable[[DType], Steps]] = MappingProxyType(
 
 def position(layer: FormulaContext) -> None:
     """Emit ARG_MAX and ARG_MIN: the extreme element, then the first one that is equal to it."""
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, reduction.ArgExtremum)
+    node, op = layer.node, layer.node.attributes(reduction.ArgExtremum)
     x, size = layer.whole(0), node.inputs[0].shape[op.axis]
     choose = te.maximum if isinstance(op, reduction.ArgMax) else te.minimum
 

@@ -34,7 +34,7 @@ def position(op: type[ArgExtremum], code: BuiltinOperator) -> TfliteReader:
         return Converted(op(axis), (data,))
 
     def write(node: Node) -> written.Written:
-        axis = written.number(node, "axis", written.attributes(node, op).axis)
+        axis = written.number(node, "axis", node.attributes(op).axis)
         return written.Written((*node.inputs, axis), PlaceOptions(written.type_of(node.output)))
 
     return TfliteReader(op, code, read, PlaceOptions, (2, 2), write=write)
@@ -51,7 +51,7 @@ def reduction(op: type[Reduction], code: BuiltinOperator) -> TfliteReader:
         return Converted(op(axes, operands.table(ReducerOptions).keep_dims), (data,))
 
     def write(node: Node) -> written.Written:
-        attributes = written.attributes(node, op)
+        attributes = node.attributes(op)
         axes = written.numbers(node, "axes", attributes.axes)
         return written.Written((*node.inputs, axes), ReducerOptions(attributes.keep_dims))
 

@@ -39,8 +39,7 @@ def aligned(shape: Shape, rank: int) -> Shape:
 
 
 def _tile_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, Tile)
+    op, shape = node.attributes(Tile), node.inputs[0].shape
     require(
         len(op.multiples) >= len(shape) and min(op.multiples, default=1) >= 1,
         f"multiples {op.multiples} of the shape {shape}",
@@ -51,8 +50,7 @@ def _tile_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _mirror_pad_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, MirrorPad)
+    op, shape = node.attributes(MirrorPad), node.inputs[0].shape
     what = f"paddings {op.before} and {op.after} for the shape {shape}"
     require(len(op.before) == len(op.after) == len(shape), what, "a number for each side")
     axes = list(zip(op.before, shape, op.after, strict=True))
@@ -62,17 +60,16 @@ def _mirror_pad_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _repeats_no_image(node: Node) -> bool:
-    assert isinstance(node.op, Tile)
-    multiples = node.op.multiples
+    multiples = node.attributes(Tile).multiples
     axis = node.output.type.outermost
     new = len(multiples) - len(node.inputs[0].shape)
     return set(multiples[: axis + 1]) == {1} and axis == new + node.inputs[0].type.outermost
 
 
 def _mirrors_no_image(node: Node) -> bool:
-    assert isinstance(node.op, MirrorPad)
+    op = node.attributes(MirrorPad)
     axis = node.inputs[0].type.outermost
-    return not any((*node.op.before[: axis + 1], *node.op.after[: axis + 1]))
+    return not any((*op.before[: axis + 1], *op.after[: axis + 1]))
 
 
 DEFINITIONS = (

@@ -9,8 +9,7 @@ from microtir.operators.repetition.definition import MirrorPad, Tile
 
 def tile(layer: FormulaContext) -> None:
     """Emit TILE, BROADCAST_TO and FILL."""
-    op, shape = layer.node.op, layer.node.inputs[0].shape
-    assert isinstance(op, Tile)
+    op, shape = layer.node.attributes(Tile), layer.node.inputs[0].shape
     x, new = layer.whole(0), len(op.multiples) - len(shape)
 
     def element(*at: te.Expr) -> te.Expr:
@@ -22,8 +21,7 @@ def tile(layer: FormulaContext) -> None:
 
 def mirror_pad(layer: FormulaContext) -> None:
     """Emit MIRROR_PAD."""
-    op, x, shape = layer.node.op, layer.whole(0), layer.node.inputs[0].shape
-    assert isinstance(op, MirrorPad)
+    op, x, shape = layer.node.attributes(MirrorPad), layer.whole(0), layer.node.inputs[0].shape
     axes = list(zip(op.before, shape, op.after, strict=True))
 
     def element(*at: te.Expr) -> te.Expr:

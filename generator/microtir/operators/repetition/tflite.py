@@ -71,7 +71,7 @@ def mirror_pad(operands: Operands) -> Converted:
 
 def write_tile(node: Node) -> written.Written | None:
     """Write TILE, which adds no axes, where BROADCAST_TO does not do: tflite-micro lacks TILE."""
-    multiples = written.attributes(node, Tile).multiples
+    multiples = node.attributes(Tile).multiples
     if len(multiples) != len(node.inputs[0].shape) or write_broadcast_to(node):
         return None
     return written.Written((*node.inputs, written.numbers(node, "multiples", multiples)))
@@ -88,7 +88,7 @@ def write_broadcast_to(node: Node) -> written.Written | None:
 
 def write_mirror_pad(node: Node) -> written.Written:
     """Write MIRROR_PAD."""
-    op = written.attributes(node, MirrorPad)
+    op = node.attributes(MirrorPad)
     paddings = written.constant(node, "paddings", written.pairs(op.before, op.after))
     mode = MirrorPadMode.SYMMETRIC if op.edge else MirrorPadMode.REFLECT
     return written.Written((*node.inputs, paddings), MirrorPadOptions(mode))

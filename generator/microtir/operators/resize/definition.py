@@ -112,9 +112,9 @@ def nearest_indices(op: Resize, input_size: int, output_size: int) -> tuple[int,
 
 
 def _resize_shape(node: Node) -> tuple[shapes.Shape, ...]:
-    assert isinstance(node.op, Resize)
+    op = node.attributes(Resize)
     image, shape = shapes.input_shape(node, 0, 4), node.output.shape
-    both = node.op.align_corners and node.op.half_pixel_centers
+    both = op.align_corners and op.half_pixel_centers
     shapes.require(not both, "align_corners and half_pixel_centers are both set", "at most one")
     shapes.require(len(shape) == 4, f"the output has the shape {shape}", "4 dimensions")
     return ((image[0], shape[1], shape[2], image[3]),)

@@ -13,8 +13,7 @@ from microtir.operators.resize import definition as resize
 
 def resize_nearest(layer: FormulaContext) -> None:
     """Emit RESIZE_NEAREST_NEIGHBOR with the coordinates in two tables."""
-    op, x = layer.node.op, layer.whole(0)
-    assert isinstance(op, resize.Resize)
+    op, x = layer.node.attributes(resize.Resize), layer.whole(0)
     (_, in_h, in_w, _), (_, out_h, out_w, _) = layer.node.inputs[0].shape, layer.node.output.shape
     rows = _indices(resize.nearest_indices(op, in_h, out_h), "source_rows")
     columns = _indices(resize.nearest_indices(op, in_w, out_w), "source_columns")
@@ -31,8 +30,7 @@ def resize_bilinear(layer: FormulaContext) -> None:
 
 def _bilinear_integer(layer: FormulaContext) -> None:
     """Weigh by 10 bits per axis; the sum is divided with halves away from zero."""
-    op, x, node = layer.node.op, layer.whole(0), layer.node
-    assert isinstance(op, resize.Resize)
+    op, x, node = layer.node.attributes(resize.Resize), layer.whole(0), layer.node
     (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
     row_axis, column_axis = (
         resize.bilinear_axis(op, in_h, out_h),
@@ -68,8 +66,7 @@ def _bilinear_integer(layer: FormulaContext) -> None:
 
 
 def _bilinear_float(layer: FormulaContext) -> None:
-    op, x, node = layer.node.op, layer.whole(0), layer.node
-    assert isinstance(op, resize.Resize)
+    op, x, node = layer.node.attributes(resize.Resize), layer.whole(0), layer.node
     (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
     row_axis, column_axis = (
         resize.bilinear_axis_float(op, in_h, out_h),

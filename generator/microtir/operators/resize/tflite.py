@@ -55,7 +55,7 @@ def _resize(
         return tflite_operands.Converted(attributes, (operands.input(0),), (batch, *size, channels))
 
     def write(node: Node) -> written.Written:
-        attributes = written.attributes(node, op)
+        attributes = node.attributes(op)
         size = written.numbers(node, "size", node.output.shape[1:3])
         table = options(attributes.align_corners, attributes.half_pixel_centers)
         return written.Written((*node.inputs, size), table)

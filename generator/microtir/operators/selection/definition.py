@@ -29,15 +29,13 @@ class Where(Operator):
 def condition_shape(node: Node) -> Shape:
     """Return the shape that the condition of a Select broadcasts with."""
     condition, chosen = node.inputs[0].shape, node.inputs[1].shape
-    assert isinstance(node.op, Select)
-    return (*condition, *(1,) * (len(chosen) - 1)) if node.op.by_rows else condition
+    return (*condition, *(1,) * (len(chosen) - 1)) if node.attributes(Select).by_rows else condition
 
 
 def select_shape(node: Node) -> tuple[Shape, ...]:
     """Return the shape of what a Select picks."""
-    assert isinstance(node.op, Select)
     condition, first, second = (tensor.shape for tensor in node.inputs)
-    if node.op.by_rows:
+    if node.attributes(Select).by_rows:
         require(
             first == second and len(condition) == 1 and condition == first[:1],
             f"a condition of shape {condition} for {first} and {second}",
@@ -48,8 +46,7 @@ def select_shape(node: Node) -> tuple[Shape, ...]:
 
 def where_shape(node: Node) -> tuple[Shape, ...]:
     """Return the shape of the places of a constant condition."""
-    data = node.inputs[0].data
-    require(data is not None, "the condition is computed", "a constant")
-    assert data is not None
+    require(node.inputs[0].is_constant, "the condition is computed", "a constant")
+    data = node.inputs[0].values
     require(data.ndim > 0, "the condition is a scalar", "at least one dimension")
     return ((int(np.count_nonzero(data)), data.ndim),)

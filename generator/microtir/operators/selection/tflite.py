@@ -33,5 +33,5 @@ def where(operands: Operands) -> Converted:
 
 def write_select_v2(node: Node) -> written.Written | None:
     """Write SELECT_V2, whose condition goes along the last axes."""
-    by_rows = written.attributes(node, Select).by_rows
+    by_rows = node.attributes(Select).by_rows
     return None if by_rows else written.as_it_is(node)

@@ -56,10 +56,9 @@ def _broadcast_args_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _range_shape(node: Node) -> tuple[Shape, ...]:
-    assert isinstance(node.op, Range)
     elements = [tensor.type.elements for tensor in node.inputs]
     require(elements == [1, 1], f"inputs of {elements} numbers", "a number each")
-    return ((node.op.count,),)
+    return ((node.attributes(Range).count,),)
 
 
 def _static(

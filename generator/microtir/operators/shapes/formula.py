@@ -8,7 +8,6 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.operators.common.arithmetic import long, wrapped_int32
 from microtir.operators.common.formula import FormulaContext
-from microtir.operators.shapes.definition import Range
 
 
 def shape_of(layer: FormulaContext) -> None:
@@ -40,8 +39,7 @@ def broadcast_args(layer: FormulaContext) -> None:
 
 def range_(layer: FormulaContext) -> None:
     """Emit RANGE."""
-    op, dtype = layer.node.op, layer.node.output.dtype
-    assert isinstance(op, Range)
+    dtype = layer.node.output.dtype
     start, delta = layer.whole(0, (1,))[0], layer.whole(1, (1,))[0]
 
     def element(i: te.Expr) -> te.Expr:

@@ -57,8 +57,7 @@ def softmax(layer: FormulaContext) -> None:
 
 
 def _softmax_float(layer: FormulaContext) -> None:
-    op, x = layer.node.op, layer.image(0)
-    assert isinstance(op, definition.Softmax)
+    op, x = layer.node.attributes(definition.Softmax), layer.image(0)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         top = largest(x, row, column)
@@ -105,8 +104,8 @@ def looked_up(table: te.Tensor, difference: te.Expr) -> te.Expr:
 
 def _softmax_int8(layer: FormulaContext) -> None:
     """Give exp(x - max) / sum in Q0, as gemmlowp, the output's least value standing for 0."""
-    op, x, dtype = layer.node.op, layer.image(0), layer.node.output.dtype
-    assert isinstance(op, definition.Softmax)
+    op = layer.node.attributes(definition.Softmax)
+    x, dtype = layer.image(0), layer.node.output.dtype
     params = definition.softmax_params(op, layer.node.inputs[0].type)
     powers = exponentials(params.multiplier, params.difference_min)
     table = te.constant(powers, "exponentials")
@@ -180,8 +179,7 @@ def _rounded_twice(scale: te.Expr, power: te.Expr, shift: te.Expr) -> te.Expr:
 
 def _softmax_in_float(layer: FormulaContext) -> None:
     """Give exp(x - max) / sum from a table of powers; quotients are floats, rounded to even."""
-    node, op, x = layer.node, layer.node.op, layer.image(0)
-    assert isinstance(op, definition.Softmax)
+    node, op, x = layer.node, layer.node.attributes(definition.Softmax), layer.image(0)
     table = te.constant(definition.float_powers(op, node.inputs[0].type), "powers")
     quant, dtype, accumulator = node.output.type.quant, node.output.dtype, Accumulator.of(layer)
 
@@ -200,8 +198,8 @@ def _softmax_in_float(layer: FormulaContext) -> None:
 
 def _softmax_int16(layer: FormulaContext) -> None:
     """Give exp(x - max) / sum by two tables: of exponentials, and of 1 over their sum."""
-    op, x, dtype = layer.node.op, layer.image(0), layer.node.output.dtype
-    assert isinstance(op, definition.Softmax)
+    op = layer.node.attributes(definition.Softmax)
+    x, dtype = layer.image(0), layer.node.output.dtype
     multiplier = definition.int16_multiplier(op, layer.node.inputs[0].type)
     exponentials = lookup_formula.Int16Table(definition.exponential_table(), "exponentials")
     reciprocals = lookup_formula.Int16Table(definition.reciprocal_table(), "reciprocals")

@@ -31,7 +31,7 @@ def softmax(operands: tflite_operands.Operands) -> tflite_operands.Converted:
 
 def write_softmax(node: Node) -> written.Written:
     """Write SOFTMAX."""
-    return written.Written(node.inputs, SoftmaxOptions(written.attributes(node, Softmax).beta))
+    return written.Written(node.inputs, SoftmaxOptions(node.attributes(Softmax).beta))
 
 
 READERS = (

@@ -153,8 +153,7 @@ def _check_length(length: int) -> None:
 
 
 def _rfft_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, Rfft)
+    op, shape = node.attributes(Rfft), node.inputs[0].shape
     _check_length(op.length)
     legal = f"1 to {op.length} in the last dimension"
     fits = len(shape) >= 1 and shape[-1] <= op.length
@@ -163,8 +162,7 @@ def _rfft_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _irfft_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, Irfft)
+    op, shape = node.attributes(Irfft), node.inputs[0].shape
     _check_length(op.length)
     fits = len(shape) >= 1 and shape[-1] == op.length + 2
     require(fits, f"a spectrum of the shape {shape}", f"{op.length + 2} in the last dimension")
@@ -172,8 +170,7 @@ def _irfft_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _energy_shape(node: Node) -> tuple[Shape, ...]:
-    op, (parts,) = node.op, input_shape(node, 0, 1)
-    assert isinstance(op, Energy)
+    op, (parts,) = node.attributes(Energy), input_shape(node, 0, 1)
     require(parts % 2 == 0, f"a spectrum of {parts} parts", "an even number")
     span = f"frequencies {op.start} to {op.end} of {parts // 2}"
     require(0 <= op.start <= parts // 2 and op.end <= parts // 2, span, "those of the spectrum")

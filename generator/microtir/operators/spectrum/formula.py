@@ -75,8 +75,7 @@ def _halves(out: Lines, source: str, count: int) -> tuple[Pair, Pair, Pair]:
 
 def rfft(node: Node, name: str) -> PrimFunc:
     """Write SignalRfft."""
-    op, x = node.op, node.inputs[0]
-    assert isinstance(op, spectrum.Rfft)
+    op, x = node.attributes(spectrum.Rfft), node.inputs[0]
     count, length = op.length // 2, x.shape[-1]
     rows = math.prod(x.shape[:-1])
     out = Lines(spectrum.numbers_of(x.dtype), 2)
@@ -121,8 +120,7 @@ def _separated(out: Lines, count: int) -> None:
 
 def irfft(node: Node, name: str) -> PrimFunc:
     """Write SignalIrfft."""
-    op, x = node.op, node.inputs[0]
-    assert isinstance(op, spectrum.Irfft)
+    op, x = node.attributes(spectrum.Irfft), node.inputs[0]
     count = op.length // 2
     rows = math.prod(x.shape[:-1])
     out = Lines(spectrum.numbers_of(x.dtype), 2)
@@ -159,8 +157,7 @@ def _joined(out: Lines, count: int) -> None:
 
 def irfft_bytes(node: Node) -> int:
     """Return the bytes of workspace that a call takes."""
-    assert isinstance(node.op, spectrum.Irfft)
-    return node.op.length * node.inputs[0].dtype.bytes
+    return node.attributes(spectrum.Irfft).length * node.inputs[0].dtype.bytes
 
 
 def auto_scale(node: Node, name: str) -> PrimFunc:
@@ -189,8 +186,7 @@ def auto_scale(node: Node, name: str) -> PrimFunc:
 
 def energy(node: Node, name: str) -> PrimFunc:
     """Write SignalEnergy."""
-    op, (size,) = node.op, node.outputs[0].shape
-    assert isinstance(op, spectrum.Energy)
+    op, (size,) = node.attributes(spectrum.Energy), node.outputs[0].shape
     end = max(op.start, op.end)
     lines = []
     for low, high in ((0, op.start), (end, size)):

@@ -56,8 +56,7 @@ class JoinRows(Operator):
 
 
 def _taken_shape(node: Node) -> tuple[Shape, ...]:
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, KeepRows | TakeRows)
+    op, shape = node.attributes(KeepRows, TakeRows), node.inputs[0].shape
     _require_rows(shape, op.axis)
     count = node.output.shape[op.axis] if len(node.output.shape) == len(shape) else 0
     require(
@@ -71,8 +70,7 @@ def _taken_shape(node: Node) -> tuple[Shape, ...]:
 
 
 def _joined_shape(node: Node) -> tuple[Shape, ...]:
-    op, parts = node.op, [tensor.shape for tensor in node.inputs]
-    assert isinstance(op, JoinRows)
+    op, parts = node.attributes(JoinRows), [tensor.shape for tensor in node.inputs]
     _require_rows(parts[0], op.axis)
     rest = {(shape[: op.axis], shape[op.axis + 1 :]) for shape in parts}
     require(len(rest) == 1, f"shapes {parts}", "shapes that differ in their rows only")

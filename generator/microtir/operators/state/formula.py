@@ -51,6 +51,5 @@ def first_element(node: Node) -> int:
 
 def join_rows(layer: FormulaContext) -> None:
     """Emit JOIN_ROWS where an input lies elsewhere, such as the caller's memory: as copies."""
-    op = layer.node.op
-    assert isinstance(op, JoinRows)
+    op = layer.node.attributes(JoinRows)
     concatenation_along(layer, op.axis)

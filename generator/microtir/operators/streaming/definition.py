@@ -41,8 +41,7 @@ class WriteRows(Operator):
 
 
 def _placed_shape(node: Node) -> tuple[Shape, ...]:
-    op, image = node.op, input_shape(node, 0, 4)
-    assert isinstance(op, PlaceColumns)
+    op, image = node.attributes(PlaceColumns), input_shape(node, 0, 4)
     require(
         0 <= op.column <= op.width - image[2],
         f"{image[2]} columns from {op.column} of {op.width}",

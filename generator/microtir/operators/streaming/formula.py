@@ -14,6 +14,5 @@ def rows(layer: FormulaContext) -> None:
 
 def place_columns(layer: FormulaContext) -> None:
     """Emit PLACE_COLUMNS: rows of a narrow image into those of a wide one."""
-    op, x = layer.node.op, layer.image(0)
-    assert isinstance(op, PlaceColumns)
+    op, x = layer.node.attributes(PlaceColumns), layer.image(0)
     layer.columns(x.at, op.column, op.width)

@@ -48,8 +48,7 @@ def _distances(node: Node) -> tuple[Shape, ...]:
 
 
 def _coupling(node: Node) -> tuple[Shape, ...]:
-    op, pairs = node.op, input_shape(node, 0, 2)
-    assert isinstance(op, PairwiseCoupling)
+    op, pairs = node.attributes(PairwiseCoupling), input_shape(node, 0, 2)
     wanted = op.classes * (op.classes - 1) // 2
     require(op.classes >= 2, f"{op.classes} classes", "2 or more")
     require(pairs[1] == wanted, f"{pairs[1]} pairs of {op.classes} classes", f"{wanted}")

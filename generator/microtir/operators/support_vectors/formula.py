@@ -31,8 +31,7 @@ def pairwise_coupling(node: Node, name: str) -> PrimFunc:
 
     Behind the matrix `q` lie its product with the probabilities, and these.
     """
-    op, rows = node.op, node.output.shape[0]
-    assert isinstance(op, support_vectors.PairwiseCoupling)
+    op, rows = node.attributes(support_vectors.PairwiseCoupling), node.output.shape[0]
     classes, pairs = op.classes, node.inputs[0].shape[1]
     numbers = {
         "k": classes,

@@ -34,8 +34,7 @@ def transpose_conv_params(
 
 
 def _shape(node: Node) -> tuple[Shape, ...]:
-    op = node.op
-    assert isinstance(op, TransposeConv)
+    op = node.attributes(TransposeConv)
     image, weights, output = input_shape(node, 0, 4), input_shape(node, 1, 4), node.output.shape
     require(
         weights[3] == image[3],
@@ -51,8 +50,7 @@ def _shape(node: Node) -> tuple[Shape, ...]:
 
 def _terms(node: Node) -> int:
     """Count the products of the output element that most windows reach."""
-    op = node.op
-    assert isinstance(op, TransposeConv)
+    op = node.attributes(TransposeConv)
     _, *taps, depth = node.inputs[1].shape
     reach = (-(-count // stride) for count, stride in zip(taps, op.strides, strict=True))
     return depth * math.prod(reach)

@@ -37,8 +37,8 @@ class _Axis:
 
 
 def _axes(node: Node) -> tuple[_Axis, _Axis]:
-    op, image, weights = node.op, node.inputs[0].shape, node.inputs[1].shape
-    assert isinstance(op, transposed_convolution.TransposeConv)
+    op = node.attributes(transposed_convolution.TransposeConv)
+    image, weights = node.inputs[0].shape, node.inputs[1].shape
     rows, columns = (
         _Axis(op.strides[axis], op.before[axis], weights[axis + 1], image[axis + 1])
         for axis in (0, 1)
@@ -72,8 +72,7 @@ def transpose_conv(layer: FormulaContext) -> None:
 
 
 def _emit_integers(layer: FormulaContext) -> None:
-    node, op = layer.node, layer.node.op
-    assert isinstance(op, transposed_convolution.TransposeConv)
+    node, op = layer.node, layer.node.attributes(transposed_convolution.TransposeConv)
     image, weights = (tensor.type for tensor in node.inputs[:2])
     params = transposed_convolution.transpose_conv_params(op, image, weights, node.output.type)
     arithmetic = WeightedArithmetic.of(layer, params, None)
@@ -88,8 +87,7 @@ def _emit_integers(layer: FormulaContext) -> None:
 
 
 def _emit_float(layer: FormulaContext) -> None:
-    op, bias = layer.node.op, layer.bias
-    assert isinstance(op, transposed_convolution.TransposeConv)
+    op, bias = layer.node.attributes(transposed_convolution.TransposeConv), layer.bias
 
     def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
         total = _sum(layer, (n, row, col, ch), lambda x, w: x * w, 0.0, layer.weights)

@@ -55,7 +55,7 @@ def transpose_conv(operands: Operands) -> Converted:
 
 def write_transpose_conv(node: Node) -> written.Written | None:
     """Write TRANSPOSE_CONV."""
-    op, (image, weights, *bias) = written.attributes(node, TransposeConv), node.inputs
+    op, (image, weights, *bias) = node.attributes(TransposeConv), node.inputs
     axes = list(zip(node.output.shape[1:3], weights.shape[1:3], op.strides, strict=True))
     padding = tflite_schema.Padding.SAME
     # Where both paddings would do, LiteRT asks for the one whose convolution gives the image.

@@ -61,8 +61,7 @@ def usual_depth(op: TreeEnsemble) -> float:
 
 
 def _shapes(node: Node) -> tuple[Shape, ...]:
-    op, rows = node.op, input_shape(node, 0, 2)
-    assert isinstance(op, TreeEnsemble)
+    op, rows = node.attributes(TreeEnsemble), input_shape(node, 0, 2)
     features, thresholds, following, roots, weights = (t.shape for t in node.inputs[1:6])
     count = features[0] if features else 0
     fit = features == thresholds == (count,) and following == (count, 2) and count >= 1

@@ -25,14 +25,14 @@ def _gives_in_order(node: Node) -> bool:
 
 def scratch_bytes(node: Node) -> int:
     """Return the bytes of the sums of a row, where it is data that says which is next."""
-    assert isinstance(node.op, TreeEnsemble)
-    return 0 if _gives_in_order(node) else node.op.targets * DType.FLOAT32.bytes
+    return (
+        0 if _gives_in_order(node) else node.attributes(TreeEnsemble).targets * DType.FLOAT32.bytes
+    )
 
 
 def _give(node: Node, leaf_numbers: int) -> str:
     """Return the lines that join the numbers of a leaf to those of the leaves before."""
-    op = node.op
-    assert isinstance(op, TreeEnsemble)
+    op = node.attributes(TreeEnsemble)
     joined, weight = _JOINED[op.aggregate], "weights[leaf, k]"
     if _gives_in_order(node):
         return f"""
@@ -54,8 +54,7 @@ def _missing(node: Node) -> str:
 
 def tree_ensemble(node: Node, name: str) -> PrimFunc:
     """Write an ensemble: a step a level, which stays where it is at a leaf."""
-    op = node.op
-    assert isinstance(op, TreeEnsemble)
+    op = node.attributes(TreeEnsemble)
     count = len(node.inputs)
     constants, parameters, names = operands_text(node, _TABLES[:count])
     (rows, width), nodes = node.inputs[0].shape, node.inputs[1].shape[0]
@@ -94,8 +93,7 @@ func {name}({", ".join(parameters)}):
 
 def cost(node: Node) -> int:
     """Return the instructions of all rows, from counts of emulated boards."""
-    op = node.op
-    assert isinstance(op, TreeEnsemble)
+    op = node.attributes(TreeEnsemble)
     rows, (trees,), numbers = node.inputs[0].shape[0], node.inputs[4].shape, node.inputs[5].shape[1]
     give = _GIVEN if _gives_in_order(node) else _GIVEN_OF_SOME
     return rows * trees * (op.depth * _LEVEL + _TREE + numbers * give)

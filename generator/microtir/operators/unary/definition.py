@@ -190,8 +190,7 @@ def abs_multipliers(node: Node) -> Iterator[problem.Problem]:
     x = node.inputs[0].type
     if x.quantization is None or x.dtype is DType.INT32:
         return
-    assert isinstance(node.op, Abs)
-    multiplier = abs_params(node.op, x, node.output.type).multiplier
+    multiplier = abs_params(node.attributes(Abs), x, node.output.type).multiplier
     if multiplier is not None:
         yield from check_shift(multiplier, MAX_SHIFT if x.dtype is DType.INT8 else MAX_INT16_SHIFT)
 

@@ -33,8 +33,7 @@ def abs_stored(node: Node) -> Scalar:
     source, output = node.inputs[0].type, node.output.type
     if source.dtype is DType.INT32 or source.quantization is None:
         return lambda x: te.select(x < 0, negated(x), x)
-    assert isinstance(node.op, unary.Abs)
-    params = unary.abs_params(node.op, source, output)
+    params = unary.abs_params(node.attributes(unary.Abs), source, output)
 
     def function(x: te.Expr) -> te.Expr:
         size = te.abs(te.bind("centred", arithmetic.centred(x, params.input_zero_point)))
@@ -78,8 +77,7 @@ def rsqrt_stored(node: Node) -> Scalar:
 
 def table_stored(node: Node) -> Scalar:
     """Return EXP or LOG of int16 by its table."""
-    op = node.op
-    assert isinstance(op, unary.Exp | unary.Log)
+    op = node.attributes(unary.Exp, unary.Log)
     table = lookup_formula.Int16Table(unary.int16_table(op, node.inputs[0].type, node.output.type))
     return table.at
 

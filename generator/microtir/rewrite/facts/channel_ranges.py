@@ -145,8 +145,7 @@ def _by_group(weights: Ints, offsets: Ints, groups: int) -> Ints:
 
 def window_classes(node: Node) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """Return the different sets of taps that lie inside the image, for rows and for columns."""
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    op = node.attributes(Conv2D, DepthwiseConv2D)
     taps = node.inputs[1].shape[1:3]
     sizes, outputs = node.inputs[0].shape[1:3], node.output.shape[1:3]
     before = (op.padding.top, op.padding.left)
@@ -179,11 +178,9 @@ def _inside(
 
 def _linear(node: Node) -> tuple[Ints, Ints, LinearParams]:
     image, weights = node.inputs[:2]
-    assert weights.data is not None
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    op = node.attributes(Conv2D, DepthwiseConv2D)
     params = conv_params(op, image.type, weights.type, node.output.type)
-    return weights.data.astype(np.int64), bias_of(node), params
+    return weights.values.astype(np.int64), bias_of(node), params
 
 
 def _requantised(node: Node, sums: ChannelRanges, params: LinearParams) -> ChannelRanges:
@@ -219,8 +216,7 @@ def _fully_connected(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     features, weights = node.inputs[:2]
     if weights.data is None or features.type.channels != weights.shape[1]:
         return ChannelRanges.full(node.output.type)
-    op = node.op
-    assert isinstance(op, FullyConnected)
+    op = node.attributes(FullyConnected)
     params = fully_connected_params(op, features.type, weights.type, node.output.type)
     x, w = inputs[0], weights.data.astype(np.int64)
     ends = (w * (x.low - params.input_zero_point), w * (x.high - params.input_zero_point))
@@ -297,8 +293,7 @@ def _reshape(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
 
 
 def _pad(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
-    op, x = node.op, inputs[0]
-    assert isinstance(op, Pad)
+    op, x = node.attributes(Pad), inputs[0]
     if op.before[-1] or op.after[-1] or len(node.inputs) > 1:
         return ChannelRanges.full(node.output.type)
     value = int(op.value)
@@ -306,8 +301,7 @@ def _pad(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
 
 
 def _concatenation(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
-    op = node.op
-    assert isinstance(op, Concatenation)
+    op = node.attributes(Concatenation)
     if len(inputs) != len(node.inputs):
         return ChannelRanges.full(node.output.type)
     if op.axis == len(node.output.shape) - 1:

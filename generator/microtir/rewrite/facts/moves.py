@@ -114,8 +114,7 @@ def _places(node: Node) -> tuple[Places, ...]:
     inputs: list[Array] = []
     for number, tensor in enumerate(node.inputs):
         if number and isinstance(node.op, _INDEXED):
-            assert tensor.data is not None
-            inputs.append(tensor.data)
+            inputs.append(tensor.values)
         else:
             first = _PLACES + (number << _BITS)
             inputs.append(first + np.arange(tensor.type.elements).reshape(tensor.shape))

@@ -101,9 +101,8 @@ def _folded(layer: Node, node: Node, values: Tensor) -> Node | None:
 
 def _by_channel(values: Tensor, channels: int) -> Array | None:
     """Return a constant as a vector of the channels, which are the last axis; else None."""
-    assert values.data is not None
     if values.type.elements not in (1, channels):
         return None
     if values.type.elements > 1 and values.shape[-1] != channels:
         return None
-    return np.broadcast_to(values.data.reshape(-1), (channels,))
+    return np.broadcast_to(values.values.reshape(-1), (channels,))

@@ -308,8 +308,7 @@ class _Fusion:
 
     def _padded(self, layer: Node, last: Node) -> tuple[Node, ...]:
         """Return a padding of stored elements with what its number is stored as."""
-        op, stored = layer.op, self._stored(layer.inputs[0])
-        assert isinstance(op, Pad)
+        op, stored = layer.attributes(Pad), self._stored(layer.inputs[0])
         type_ = last.output.type
         is_known = len(layer.inputs) == 1 and not np.isnan(op.value)
         if stored is None or not is_known or stored.type.quantization != type_.quantization:

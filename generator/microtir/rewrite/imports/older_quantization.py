@@ -276,15 +276,15 @@ def _function(rewriter: _Rewriter, node: Node) -> list[Node]:
 
     The result of LOGISTIC has one scale and any zero point, that of TANH any scale, too.
     """
-    assert isinstance(node.op, Logistic | Tanh)
+    op = node.attributes(Logistic, Tanh)
     nodes = _plain(rewriter, node)
     source, output = node.inputs[0].type, node.output.type
-    if isinstance(node.op, Logistic):
+    if isinstance(op, Logistic):
         output_scale = output.quantization
         is_legal = output_scale is not None and output_scale.scales == LOGISTIC_OF_INT8.scales
         if not is_legal or source.quantization is None:
             return nodes  # and the checks say what is wrong
-    nodes[-1] = replace(nodes[-1], op=Tabulated(curve_table(node.op, source, output)))
+    nodes[-1] = replace(nodes[-1], op=Tabulated(curve_table(op, source, output)))
     return nodes
 
 

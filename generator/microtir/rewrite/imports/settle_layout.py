@@ -164,9 +164,8 @@ class _Layout:
     def _dense(self, node: Node) -> None:
         """Lay out the columns of weights as the features lie."""
         weights = node.inputs[1]
-        assert weights.data is not None
-        laid = np.empty_like(weights.data)
-        laid[:, self._columns[node.inputs[0]]] = weights.data
+        laid = np.empty_like(weights.values)
+        laid[:, self._columns[node.inputs[0]]] = weights.values
         laid.flags.writeable = False
         own = Tensor(self._tensor_names.take(weights.name), weights.type, laid)
         others = tuple(self._materialised(self._view(tensor)) for tensor in node.inputs[2:])

@@ -105,8 +105,7 @@ def _long_bias(bias: Tensor, data: Tensor, weights: Tensor, output: TensorType) 
     Steps of int16 are so small that a bias has more bits than a float32: its integer is one of
     some that became the same float, a small part of a step from each other.
     """
-    assert bias.data is not None
-    real = bias.data.reshape(-1).astype(np.float64)
+    real = bias.values.reshape(-1).astype(np.float64)
     scales = np.array(weights.type.quant.scales, np.float32)
     factors = np.float32(data.type.quant.scale) * scales
     values = np.rint(real / factors)
@@ -121,8 +120,7 @@ def _is_constant(
     bias: npt.NDArray[np.float32], weights: Tensor, data: Tensor, output: TensorType
 ) -> npt.NDArray[np.bool_]:
     """Return which channels have one result, for all inputs and for all roundings on the way."""
-    assert weights.data is not None
-    stored = weights.data.astype(np.float64).reshape(len(weights.data), -1)
+    stored = weights.values.astype(np.float64).reshape(len(weights.values), -1)
     centre = np.abs(bias.astype(np.float64))
     reach = 2 * DType.UINT8.max * np.abs(stored).sum(axis=1) + centre * _ROUNDINGS
     if (centre + reach).max() >= _INT32_LIMIT:

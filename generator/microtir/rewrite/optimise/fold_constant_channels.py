@@ -110,8 +110,7 @@ def _foldable(node: Node, ranges: Mapping[Tensor, ChannelRanges]) -> Mask:
     constant = x.is_constant
     if isinstance(node.op, Conv2D) and sees_border(node):
         constant = constant & (x.low == node.inputs[0].type.quant.zero_point)
-    weights = node.inputs[1].data
-    assert weights is not None
+    weights = node.inputs[1].values
     if weights.shape[-1] != channels:
         return constant
     return constant | ~weights.any(axis=tuple(range(weights.ndim - 1)))
@@ -254,9 +253,8 @@ class _Rewriter:
     def _linear_constants(self, node: Node, mask_in: Mask, mask_out: Mask) -> tuple[Tensor, Tensor]:
         """Return weights and bias for the channels that are left."""
         weights = node.inputs[1]
-        assert weights.data is not None
         bias = bias_of(node)
-        data = weights.data
+        data = weights.values
         if isinstance(node.op, DepthwiseConv2D):
             data = data[..., mask_out] if mask_out.size > 1 else data
         else:

@@ -142,14 +142,12 @@ def _bias_of(producer: Node, channel: int, value: int) -> int | None:
 
 
 def _params(node: Node) -> LinearParams:
-    op = node.op
-    assert isinstance(op, convolution.Conv2D | convolution.DepthwiseConv2D)
+    op = node.attributes(convolution.Conv2D, convolution.DepthwiseConv2D)
     return convolution.conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
 
 
 def _weights(node: Node) -> fixed_point.Ints:
-    data = node.inputs[1].data
-    assert data is not None
+    data = node.inputs[1].values
     return data.astype(np.int64)
 
 

@@ -54,8 +54,7 @@ def _as_depthwise(node: Node, turned: dict[Tensor, Tensor]) -> Node:
 
 def _turned(weights: Tensor) -> Tensor:
     """Return weights (O, KH, KW, 1) as (1, KH, KW, O)."""
-    assert weights.data is not None
-    data = np.ascontiguousarray(weights.data.transpose(3, 1, 2, 0))
+    data = np.ascontiguousarray(weights.values.transpose(3, 1, 2, 0))
     quantization = weights.type.quantization
     if quantization is not None and quantization.axis is not None:
         quantization = replace(quantization, axis=3)

@@ -118,8 +118,7 @@ def _constant(tensor: Tensor) -> LinearForm | None:
     """Return a bias: a constant of float32 with one row."""
     if not tensor.dtype.is_float or not tensor.shape or tensor.type.elements != tensor.shape[-1]:
         return None
-    assert tensor.data is not None
-    return LinearForm(MappingProxyType({}), tensor.data.reshape(-1))
+    return LinearForm(MappingProxyType({}), tensor.values.reshape(-1))
 
 
 def _part(node: Node, tensor: Tensor) -> tuple[int, int] | None:

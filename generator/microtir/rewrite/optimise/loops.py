@@ -86,7 +86,6 @@ def _loop(graph: Graph, start: int, stop: int) -> Loop | None:
     begins = [producers.get(tensor) for tensor in repeat.inputs]
     if not all(node is not None and isinstance(node.op, Assign) for node in begins):
         return None
-    assert isinstance(repeat.op, Repeat)
     carried = tuple(
         Carried(begin.inputs[0], turn, inside[new], last)
         for begin, (turn, new), last in zip(begins, turns_of(end), end.outputs, strict=True)
@@ -94,6 +93,5 @@ def _loop(graph: Graph, start: int, stop: int) -> Loop | None:
     )
     if len(carried) != len(begins):
         return None
-    return Loop(
-        start, stop, repeat.op.turns, carried, inside, frozenset(n for n in begins if n is not None)
-    )
+    turns, assigned = repeat.attributes(Repeat).turns, frozenset(n for n in begins if n is not None)
+    return Loop(start, stop, turns, carried, inside, assigned)

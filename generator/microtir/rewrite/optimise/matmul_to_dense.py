@@ -48,7 +48,6 @@ def _is_weights(y: Tensor) -> bool:
 
 def _weights(y: Tensor, *, is_turned: bool) -> Tensor:
     """Return a constant matrix as weights (O, I)."""
-    assert y.data is not None
-    matrix = y.data.reshape(y.shape[-2:])
+    matrix = y.values.reshape(y.shape[-2:])
     data = np.ascontiguousarray(matrix.T if is_turned else matrix)
     return Tensor(y.name, TensorType(data.shape, y.dtype, y.type.quantization), data)

@@ -53,8 +53,7 @@ class _Ring:
     @property
     def axis(self) -> int:
         """Return the axis along which they are rows."""
-        assert isinstance(self.join.op, Concatenation)
-        return self.join.op.axis
+        return self.join.attributes(Concatenation).axis
 
 
 def _ring(graph: Graph, state: State) -> _Ring | None:
@@ -77,8 +76,7 @@ def _ring(graph: Graph, state: State) -> _Ring | None:
         gone = {assign, join, drop}
     if not is_closed or not _joins_rows(graph, join):
         return None
-    assert isinstance(join.op, Concatenation)
-    first = _first_row(drop, join.op.axis)
+    first = _first_row(drop, join.attributes(Concatenation).axis)
     return None if first is None else _Ring(state, join, first, frozenset(gone))
 
 

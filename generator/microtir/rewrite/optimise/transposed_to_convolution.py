@@ -56,13 +56,11 @@ def _padding(node: Node, op: TransposeConv) -> Padding2D:
 
 
 def _turned_over(weights: Tensor) -> Tensor:
-    assert weights.data is not None
-    return replace(weights, data=np.ascontiguousarray(weights.data[:, ::-1, ::-1]))
+    return replace(weights, data=np.ascontiguousarray(weights.values[:, ::-1, ::-1]))
 
 
 def _widened(bias: Tensor) -> Tensor:
     """Return a bias in a type that convolutions have."""
-    assert bias.data is not None
     if bias.dtype is not DType.INT16:
         return bias
-    return Tensor(bias.name, TensorType(bias.shape, DType.INT64), bias.data.astype(np.int64))
+    return Tensor(bias.name, TensorType(bias.shape, DType.INT64), bias.values.astype(np.int64))

@@ -61,8 +61,7 @@ class TreeThresholds:
 
     def _pays(self, node: Node) -> bool:
         """Return whether the integers of all features are worth what they take."""
-        op, features = node.op, node.inputs[0]
-        assert isinstance(op, trees.TreeEnsemble)
+        op, features = node.attributes(trees.TreeEnsemble), node.inputs[0]
         asked = int(features.shape[0] * node.inputs[4].type.elements * trees.usual_depth(op))
         is_faster = asked * self.saved > features.type.elements * _BITS
         return is_faster or trees.questions(node) * self.saved_bytes > _BITS_CODE
@@ -75,9 +74,8 @@ def _compares_floats(node: Node) -> bool:
 def _with(node: Node, x: Tensor, threshold: Callable[[float], int]) -> Node:
     """Return the trees with features of another type."""
     thresholds = node.inputs[2]
-    assert thresholds.data is not None
     new_thresholds = np.array(
-        [threshold(value) for value in thresholds.data.tolist()], x.dtype.value
+        [threshold(value) for value in thresholds.values.tolist()], x.dtype.value
     )
     constant = Tensor(thresholds.name, TensorType(new_thresholds.shape, x.dtype), new_thresholds)
     return replace(node, inputs=(x, node.inputs[1], constant, *node.inputs[3:]))

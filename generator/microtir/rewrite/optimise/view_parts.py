@@ -70,8 +70,7 @@ def _is_worth_keeping(graph: Graph, node: Node) -> bool:
 
 def _cut_axis(node: Node) -> int | None:
     """Return the axis along which a slice takes rows of a run; None if it takes anything else."""
-    op, shape = node.op, node.inputs[0].shape
-    assert isinstance(op, movement.StridedSlice)
+    op, shape = node.attributes(movement.StridedSlice), node.inputs[0].shape
     cut = next((n for n, extent in enumerate(op.extent) if extent != shape[n]), None)
     forward = all(s == 1 or e == 1 for s, e in zip(op.strides, op.extent, strict=True))
     if cut is None or len(node.inputs) > 1 or not forward:

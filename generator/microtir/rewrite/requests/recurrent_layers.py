@@ -150,8 +150,7 @@ def _joined(emit: _Emitter, what: str, parts: Sequence[Tensor]) -> Tensor:
 
 def layers_of_svdf(node: Node) -> list[Node]:
     """Return an SVDF of floats as a product, and what its memory adds up to."""
-    op, emit = node.op, _Emitter(node)
-    assert isinstance(op, Svdf)
+    op, emit = node.attributes(Svdf), _Emitter(node)
     batch, _, filters, length, units = svdf_extents(node)
     x, memory, features, time, *bias = node.inputs
     y, after = node.outputs

@@ -275,8 +275,7 @@ class _Steps:
 
     def _layer(self, node: Node) -> Node:
         """Return a recurrent layer of one step, which keeps its states."""
-        op, (x, hidden, cell, *_) = node.op, node.inputs
-        assert isinstance(op, Lstm)
+        op, (x, hidden, cell, *_) = node.attributes(Lstm), node.inputs
         axis = 0 if op.time_major else 1
         if self.axes.get(x) != axis:
             raise _refused(

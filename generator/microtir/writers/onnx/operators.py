@@ -96,8 +96,7 @@ def _pads(padding: Padding2D) -> list[int]:
 
 
 def _convolution(graph: QdqGraph, node: Node) -> None:
-    op, (image, weights) = node.op, node.inputs[:2]
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    op, (image, weights) = node.attributes(Conv2D, DepthwiseConv2D), node.inputs[:2]
     is_depthwise = isinstance(op, DepthwiseConv2D)
     channels = image.shape[3]
     group = channels if is_depthwise else channels // weights.shape[3]
@@ -119,8 +118,7 @@ def _lost_at_ends(node: Node, op: TransposeConv) -> list[int]:
 
 
 def _transposed_convolution(graph: QdqGraph, node: Node) -> None:
-    op, (image, weights) = node.op, node.inputs[:2]
-    assert isinstance(op, TransposeConv)
+    op, (image, weights) = node.attributes(TransposeConv), node.inputs[:2]
     inputs = [graph.real(image, CHANNELS_FIRST), graph.real(weights, _INPUT_FIRST)]
     inputs += [graph.real(bias) for bias in node.inputs[2:]]
     window, ends = weights.shape[1:3], _lost_at_ends(node, op)
@@ -133,8 +131,8 @@ def _transposed_convolution(graph: QdqGraph, node: Node) -> None:
 
 
 def _resize(graph: QdqGraph, node: Node) -> None:
-    op, size = node.op, [node.output.shape[n] for n in CHANNELS_FIRST]
-    assert isinstance(op, ResizeNearestNeighbor | ResizeBilinear)
+    op = node.attributes(ResizeNearestNeighbor, ResizeBilinear)
+    size = [node.output.shape[n] for n in CHANNELS_FIRST]
     is_nearest = isinstance(op, ResizeNearestNeighbor)
     sizes = graph.constant("sizes", np.array(size, np.int64))
     places = "half_pixel" if op.half_pixel_centers else "asymmetric"
@@ -152,8 +150,7 @@ def _extremum(graph: QdqGraph, node: Node) -> None:
     """Write ArgMax or ArgMin, whose places are of 64 bits in ONNX."""
     from onnx import helper
 
-    op, dtype = node.op, np.dtype(node.output.dtype.value)
-    assert isinstance(op, ArgExtremum)
+    op, dtype = node.attributes(ArgExtremum), np.dtype(node.output.dtype.value)
     inputs = [graph.real(node.inputs[0])]
     places = graph.node(type(op).__name__, inputs, axis=op.axis, keepdims=0)
     kind = helper.np_dtype_to_tensor_dtype(dtype)
@@ -172,8 +169,7 @@ def _assigned(graph: QdqGraph, node: Node) -> None:
 
 
 def _pool(graph: QdqGraph, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, AveragePool2D | MaxPool2D)
+    op = node.attributes(AveragePool2D, MaxPool2D)
     name = "AveragePool" if isinstance(op, AveragePool2D) else "MaxPool"
     real = graph.node(
         name, [graph.real(node.inputs[0], CHANNELS_FIRST)], kernel_shape=list(op.window),
@@ -183,8 +179,7 @@ def _pool(graph: QdqGraph, node: Node) -> None:
 
 
 def _dense(graph: QdqGraph, node: Node) -> None:
-    op, (data, weights) = node.op, node.inputs[:2]
-    assert isinstance(op, FullyConnected)
+    op, (data, weights) = node.attributes(FullyConnected), node.inputs[:2]
     real = graph.real(data)
     rows = (-1, weights.shape[1])
     if len(data.shape) != 2 or data.shape[1] != rows[1]:
@@ -198,20 +193,21 @@ def _dense(graph: QdqGraph, node: Node) -> None:
 
 
 def _arithmetic(graph: QdqGraph, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, BinaryArithmetic)
+    op = node.attributes(BinaryArithmetic)
     real = graph.node(_ARITHMETIC[type(op)], [graph.real(tensor) for tensor in node.inputs])
     graph.result(_clamped(graph, real, op.activation), node.output)
 
 
 def _relu(graph: QdqGraph, node: Node) -> None:
-    assert isinstance(node.op, Relu)
-    graph.result(_clamped(graph, graph.real(node.inputs[0]), node.op.kind), node.output)
+    graph.result(
+        _clamped(graph, graph.real(node.inputs[0]), node.attributes(Relu).kind), node.output
+    )
 
 
 def _leaky_relu(graph: QdqGraph, node: Node) -> None:
-    assert isinstance(node.op, LeakyRelu)
-    real = graph.node("LeakyRelu", [graph.real(node.inputs[0])], alpha=node.op.alpha)
+    real = graph.node(
+        "LeakyRelu", [graph.real(node.inputs[0])], alpha=node.attributes(LeakyRelu).alpha
+    )
     graph.result(real, node.output)
 
 
@@ -228,8 +224,7 @@ def _squared_difference(graph: QdqGraph, node: Node) -> None:
 
 def _product(graph: QdqGraph, node: Node) -> None:
     """Write MatMul, whose matrices ONNX takes as they are multiplied."""
-    op = node.op
-    assert isinstance(op, BatchMatmul)
+    op = node.attributes(BatchMatmul)
     factors = [
         graph.real(tensor, _with_last_turned(tensor) if is_turned else ())
         for tensor, is_turned in zip(node.inputs, (op.adj_x, op.adj_y), strict=True)
@@ -243,9 +238,8 @@ def _with_last_turned(tensor: Tensor) -> tuple[int, ...]:
 
 
 def _gather(graph: QdqGraph, node: Node) -> None:
-    assert isinstance(node.op, Gather)
     inputs = [graph.value(tensor) for tensor in node.inputs]
-    graph.node("Gather", inputs, graph.value(node.output), axis=node.op.axis)
+    graph.node("Gather", inputs, graph.value(node.output), axis=node.attributes(Gather).axis)
 
 
 def _cast(graph: QdqGraph, node: Node) -> None:
@@ -256,8 +250,7 @@ def _cast(graph: QdqGraph, node: Node) -> None:
 
 
 def _gelu(graph: QdqGraph, node: Node) -> None:
-    assert isinstance(node.op, Gelu)
-    kind = "tanh" if node.op.approximate else "none"
+    kind = "tanh" if node.attributes(Gelu).approximate else "none"
     graph.result(graph.node("Gelu", [graph.real(node.inputs[0])], approximate=kind), node.output)
 
 
@@ -269,8 +262,7 @@ def _select(graph: QdqGraph, node: Node) -> None:
 
 def _tile(graph: QdqGraph, node: Node) -> None:
     """Write copies along all axes of the result, of which the input may lack the first."""
-    op, data = node.op, node.inputs[0]
-    assert isinstance(op, Tile)
+    op, data = node.attributes(Tile), node.inputs[0]
     real, rank = graph.real(data), len(op.multiples)
     if len(data.shape) < rank:
         real = graph.reshaped(real, (1,) * (rank - len(data.shape)) + data.shape)
@@ -279,16 +271,15 @@ def _tile(graph: QdqGraph, node: Node) -> None:
 
 
 def _softmax(graph: QdqGraph, node: Node) -> None:
-    assert isinstance(node.op, Softmax)
+    op = node.attributes(Softmax)
     real = graph.real(node.inputs[0])
-    if node.op.beta != 1.0:
-        real = graph.node("Mul", [real, graph.constant("beta", np.array(node.op.beta, np.float32))])
+    if op.beta != 1.0:
+        real = graph.node("Mul", [real, graph.constant("beta", np.array(op.beta, np.float32))])
     graph.result(graph.node("Softmax", [real], axis=-1), node.output)
 
 
 def _reduction(graph: QdqGraph, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, Reduction)
+    op = node.attributes(Reduction)
     axes = graph.constant("axes", np.array(op.axes, np.int64))
     inputs = [graph.real(node.inputs[0]), axes]
     graph.result(graph.node(_REDUCTIONS[type(op)], inputs, keepdims=int(op.keep_dims)), node.output)
@@ -299,9 +290,8 @@ def _converted(graph: QdqGraph, node: Node) -> None:
 
 
 def _concatenation(graph: QdqGraph, node: Node) -> None:
-    assert isinstance(node.op, Concatenation)
     inputs = [graph.value(tensor) for tensor in node.inputs]
-    graph.node("Concat", inputs, graph.value(node.output), axis=node.op.axis)
+    graph.node("Concat", inputs, graph.value(node.output), axis=node.attributes(Concatenation).axis)
 
 
 def _reshape(graph: QdqGraph, node: Node) -> None:
@@ -310,14 +300,12 @@ def _reshape(graph: QdqGraph, node: Node) -> None:
 
 
 def _transpose(graph: QdqGraph, node: Node) -> None:
-    assert isinstance(node.op, Transpose)
     inputs, output = [graph.value(node.inputs[0])], graph.value(node.output)
-    graph.node("Transpose", inputs, output, perm=list(node.op.permutation))
+    graph.node("Transpose", inputs, output, perm=list(node.attributes(Transpose).permutation))
 
 
 def _pad(graph: QdqGraph, node: Node) -> None:
-    op, dtype = node.op, node.output.dtype
-    assert isinstance(op, Pad)
+    op, dtype = node.attributes(Pad), node.output.dtype
     extents = graph.constant("pads", np.array([*op.before, *op.after], np.int64))
     if dtype is DType.INT16:  # which onnxruntime pads as real numbers alone
         real = np.asarray(dequantized(np.array(op.value, dtype.value), node.output.type))
@@ -329,8 +317,7 @@ def _pad(graph: QdqGraph, node: Node) -> None:
 
 
 def _slice(graph: QdqGraph, node: Node) -> None:
-    op = node.op
-    assert isinstance(op, StridedSlice)
+    op = node.attributes(StridedSlice)
     axes = list(zip(op.begin, op.strides, op.extent, strict=True))
     ends = [begin + stride * extent for begin, stride, extent in axes]
     # What ends before the first element ends at the least number.
@@ -348,8 +335,7 @@ def _slice(graph: QdqGraph, node: Node) -> None:
 
 def _split(graph: QdqGraph, node: Node) -> None:
     """Write Split and Unpack as slices of their input."""
-    op, data = node.op, node.inputs[0]
-    assert isinstance(op, Split | Unpack)
+    op, data = node.attributes(Split, Unpack), node.inputs[0]
     count = len(node.outputs)
     sizes = (isinstance(op, Split) and op.sizes) or (data.shape[op.axis] // count,) * count
     begin = 0

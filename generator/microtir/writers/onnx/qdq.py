@@ -82,8 +82,7 @@ class QdqGraph:
         return self.node("DequantizeLinear", [stored, *self._scale(tensor.type, None)])
 
     def _real_constant(self, tensor: Tensor, order: tuple[int, ...]) -> str:
-        data, quant = tensor.data, tensor.type.quantization
-        assert data is not None
+        data, quant = tensor.values, tensor.type.quantization
         if quant is not None and tensor.dtype.bytes > _LARGEST_BIAS:
             data, quant = dequantized(data, tensor.type), None
         turned = data.transpose(order) if order else data

@@ -21,8 +21,7 @@ def limits_cells(node: Node, op: Lstm) -> bool:
 
 def write_lstm(graph: QdqGraph, node: Node) -> None:
     """Write an LSTM; its states are values like any other."""
-    op, extents = node.op, lstm_extents(node)
-    assert isinstance(op, Lstm)
+    op, extents = node.attributes(Lstm), lstm_extents(node)
     x = graph.real(node.inputs[0], () if op.time_major else _BATCH_AND_STEPS)
     state = (1, extents.batch, extents.units)
     begin = [graph.reshaped(graph.real(tensor), state) for tensor in node.inputs[1:3]]
@@ -55,5 +54,4 @@ def _constants(graph: QdqGraph, node: Node) -> list[str]:
 
 
 def _real(tensor: Tensor) -> Array:
-    assert tensor.data is not None
-    return tensor.data if tensor.dtype.is_float else dequantized(tensor.data, tensor.type)
+    return tensor.values if tensor.dtype.is_float else dequantized(tensor.values, tensor.type)

@@ -73,8 +73,7 @@ def _written(
 
 def _whole(node: Node, read: list[bool]) -> Iterator[Node]:
     """Yield the layer with all of its steps, and the last one as a part of them."""
-    op, steps = node.op, node.outputs[0]
-    assert isinstance(op, Lstm)
+    op, steps = node.attributes(Lstm), node.outputs[0]
     axis = 0 if op.time_major else 1
     count = node.inputs[0].shape[axis]
     if op.last_only:

@@ -115,8 +115,7 @@ def _reshaped(node: Node, axis: int) -> Follow | None:
 
 def _slice(node: Node, axis: int) -> Follow | None:
     """Return which rows a slice takes; nothing is known of one that drops axes."""
-    op = node.op
-    assert isinstance(op, movement.StridedSlice)
+    op = node.attributes(movement.StridedSlice)
     if node.output.shape != op.extent or op.strides[axis] < 1:
         return None
     if len(node.inputs) > 1 and op.extent[axis] != node.inputs[0].shape[axis]:
